@@ -1,8 +1,8 @@
-//! Memory that is not there, at every allocation of 4 KiB and more that reads, writes and changes of a hierarchy make: each
-//! fails once. Then the operation is out of memory, or needed it not; the store has each value as before or after; and
-//! the same operation done again succeeds.
+//! Each allocation of 4 KiB and more in reads, writes and changes of a hierarchy fails once. Then the operation is out of
+//! memory, or did not need it; the store has each value's old or new state; and the same operation succeeds when
+//! repeated.
 //!
-//! With `ALLOCATION_TRACE` set, each failed allocation says where it was made.
+//! With `ALLOCATION_TRACE` set, each failed allocation prints its stack.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
@@ -20,20 +20,20 @@ use zarrow::{
 };
 use zarrow_array::{Buffer, DataType, DecodedArray, Field, Number, Struct, Tensor, Variable};
 
-/// The system's allocator, which fails once where it is told to.
+/// The system's allocator, with injected failures.
 struct Failing;
 
 #[global_allocator]
 static ALLOCATOR: Failing = Failing;
 
-/// Smaller ones do not grow with data.
+/// Smaller allocations do not grow with data.
 const LEAST: usize = 4096;
 
 static ARMED: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static FAILS: AtomicU64 = AtomicU64::new(0);
 
-/// What is as large as this fails each time.
+/// Allocations of at least this size always fail.
 static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 fn fails(nbytes: usize) -> bool {
@@ -52,7 +52,7 @@ fn fails(nbytes: usize) -> bool {
     fails
 }
 
-// SAFETY: all memory is the system's, and null is an answer that an allocator may give.
+// SAFETY: all memory comes from the system, and an allocator may return null.
 unsafe impl GlobalAlloc for Failing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
@@ -81,10 +81,10 @@ unsafe impl GlobalAlloc for Failing {
 /// One allocator for all tests of the process: one at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// What an operation works on, and the operation.
+/// The state that an operation works on, and the operation.
 type Prepared = (Arc<MemoryStore>, Box<dyn FnMut() -> Result<()>>);
 
-/// All values of a store.
+/// Returns all values of a store.
 fn values(store: &MemoryStore, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     for name in store.list(prefix).unwrap() {
         let key = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
@@ -101,7 +101,7 @@ fn stored(store: &MemoryStore) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Does the operation again and again, each time with another allocation that fails.
+/// Repeats the operation, each time with another failing allocation.
 fn attack(name: &str, prepare: &dyn Fn() -> Prepared) {
     let (store, mut act) = prepare();
     let before = stored(&store);
@@ -155,7 +155,7 @@ fn create(store: &Arc<MemoryStore>, path: &str, builder: ArrayBuilder) -> Array 
     zarrow::create_array(store, path, builder.build().unwrap(), Existing::Refuse, &options).unwrap()
 }
 
-/// Numbers that do not compress to nothing.
+/// Returns numbers that compress somewhat.
 fn numbers(dtype: &DataType, shape: &[u64]) -> DecodedArray {
     let nbytes = shape.iter().product::<u64>() as usize * dtype.item_size().unwrap();
     let is_bool = dtype.as_number() == Some(Number::Bool);
@@ -175,7 +175,7 @@ fn strings(count: usize) -> DecodedArray {
     DecodedArray::Variable(variable)
 }
 
-/// One array of each kind: its name, what makes it, and the values for all of it.
+/// One array of each kind: its name, its constructor, and values for all of it.
 fn kinds() -> Vec<(&'static str, ArrayBuilder, DecodedArray, Option<Vec<u8>>)> {
     let count = COUNT_OF_ELEMENTS as u64;
     let int64 = DataType::from(Number::Int64);
@@ -247,7 +247,7 @@ fn write(array: &Array, selection: &Selection, values: &Values<'_>) -> Result<()
     array.write(selection, values)
 }
 
-/// Does `act` with each kind of array, filled, and with its values.
+/// Runs `act` with each kind of array, filled, and with its values.
 fn with_each(operation: &str, act: fn(&mut Array, &DecodedArray, Option<&Values<'_>>) -> Result<()>) {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     zarrow::set_num_threads(1);
@@ -306,7 +306,7 @@ fn read(array: &Array, selection: &Selection) -> Result<()> {
     array.read(selection).map(drop)
 }
 
-/// Positions that are no slice: every third one, backwards in pairs.
+/// Positions that are not a slice: every third one, backwards in pairs.
 fn list(extent: u64) -> zarrow_array::Result<Vec<i64>> {
     let positions = (0..extent as i64 / 3).map(|at| (at ^ 1) * 3).filter(|at| *at < extent as i64);
     zarrow_array::allocation::collected(positions)
@@ -372,7 +372,7 @@ fn writes_of_parts() {
         let index = |stop: u64| Index::Slice { start: Some(1), stop: Some(1 + stop as i64), step: None };
         let extent = array.shape()[0] - 2;
         let selection = Selection::new(array.shape(), &[index(extent)])?;
-        // All but the last two rows, moved by one.
+        // All rows but the last two, shifted by one.
         let shape: Vec<u64> = std::iter::once(extent).chain(array.shape()[1..].iter().copied()).collect();
         let array_of = |extent: u64| shape.iter().product::<u64>() as usize * extent as usize;
         match source {
@@ -428,7 +428,7 @@ fn resizes_and_appends() {
     });
 }
 
-/// A group of many arrays, with attributes.
+/// Returns a group of many arrays, with attributes.
 fn hierarchy(zarr_format: ZarrFormat, consolidated: bool) -> (Arc<MemoryStore>, Group) {
     let store = Arc::new(MemoryStore::default());
     let attributes = Map::from_iter([("title".to_owned(), json!("x".repeat(500)))]);
@@ -445,7 +445,7 @@ fn hierarchy(zarr_format: ZarrFormat, consolidated: bool) -> (Arc<MemoryStore>, 
     (store, group)
 }
 
-/// Attributes to add, of less than 4 KiB.
+/// Returns attributes to add, of less than 4 KiB.
 fn more() -> Result<Attributes> {
     let text = ["{\"more\": \"", &"y".repeat(3000), "\"}"].concat();
     Ok(Attributes::parse(text.as_bytes(), &MetadataLimits::default())?)
@@ -491,7 +491,7 @@ fn fill_values() {
         let dtype = DataType::RawBytes { length: 6000 };
         let fill = FillValue::Fixed(vec![3; 6000]);
         let array = create(&store, "", ArrayBuilder::new([9], dtype).chunk_shape([3]).fill_value(fill));
-        // A handle that has looked at its document once does not parse it again: the parser's tree is out of reach here.
+        // A handle that has seen its document once does not parse it again, so the parser's tree is not tested here.
         let one = vec![3; 6000];
         let values = Values::contiguous(&one, array.data_type().clone(), &[]).unwrap();
         write(&array, &Selection::new(array.shape(), &[Index::At(8)]).unwrap(), &values).unwrap();
@@ -505,8 +505,8 @@ fn fill_values() {
     });
 }
 
-/// Does `act` where there are no pieces of memory of 1 MiB, and then where there are. It asks for one before it calls a
-/// library that would end the process; whatever that takes is smaller.
+/// Runs `act` without and then with free blocks of 1 MiB. It requests one before it calls a library that would end the
+/// process; the library's allocations are smaller.
 fn asks_before(name: &str, act: &dyn Fn() -> Result<()>) {
     zarrow::set_num_threads(1);
     MOST.store(1 << 20, Ordering::SeqCst);
@@ -529,7 +529,7 @@ fn pcodec_asks_before() {
     asks_before("a read of pcodec", &|| read(&array, &all));
 }
 
-/// Texts of 200 kB: their document is parsed in less than 1 MiB, and their copies are more.
+/// Texts of 200 kB: their document is parsed in less than 1 MiB, and their copies take more.
 #[test]
 fn long_texts_ask_before() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,6 +1,5 @@
-//! Memory that another thread writes to while it is written from, or read into: each byte that is stored is one that stood
-//! in its place, every chunk decodes, and nothing outside of anybody's memory is touched (which AddressSanitizer sees:
-//! `make asan`).
+//! Memory that another thread writes to while it is written from, or read into: each stored byte existed in its place
+//! at some moment, every chunk decodes, and no other memory is accessed (`make asan` uses AddressSanitizer).
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use serde_json::{Value, json};
@@ -11,18 +10,18 @@ use zarrow::store::MemoryStore;
 use zarrow::{Array, ErrorKind, Index, Node, ReadOptions, Selection, Strided, Values, open};
 use zarrow_array::{DataType, DecodedArray, Number, SharedBytes, Variable};
 
-/// Bytes of the values, and of a chunk where there is one.
+/// Bytes of the values, and of the chunk in arrays of one chunk.
 const NBYTES: usize = 96 << 10;
-/// Writes or reads of each case.
+/// Number of writes or reads of each case.
 const ROUNDS: usize = 8;
 
-/// Memory that several threads write to, which is one of two patterns or some of each.
+/// Memory that several threads write to: one of two patterns, or a mixture.
 struct Changing {
     memory: *mut u8,
     patterns: [Vec<u8>; 2],
 }
 
-// SAFETY: the memory is reached by address alone.
+// SAFETY: the memory is only accessed by address.
 unsafe impl Send for Changing {}
 // SAFETY: as above.
 unsafe impl Sync for Changing {}
@@ -38,19 +37,19 @@ impl Changing {
     }
 
     fn put(&self, pattern: usize, range: Range<usize>) {
-        // SAFETY: both have so many bytes.
+        // SAFETY: both have this many bytes.
         unsafe {
             let from = self.patterns[pattern].as_ptr().add(range.start);
             from.copy_to_nonoverlapping(self.memory.add(range.start), range.len());
         }
     }
 
-    /// Calls `work` a number of times while another thread puts one pattern over the other.
+    /// Calls `work` a number of times while another thread alternates the patterns.
     fn during(&self, mut work: impl FnMut(usize)) {
         let (begun, stop) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // All at once, and in pieces from the end on, so that it changes in front of who reads.
+                // At once, and in pieces from the end, so that it changes ahead of the reader.
                 let piece = self.nbytes() / 16;
                 while !stop.load(Ordering::Relaxed) {
                     for pattern in [1, 0] {
@@ -67,18 +66,18 @@ impl Changing {
             while !begun.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
-            // Also where the work panics: the other thread would go on, and be waited for.
+            // Also if the work panics: otherwise joining the other thread would hang.
             let _stop = Stop(&stop);
             (0..ROUNDS).for_each(&mut work);
         });
     }
 
-    /// Whether each byte is that of a pattern in its place.
+    /// Returns whether each byte equals a pattern's at its offset.
     fn check(&self, name: &str, found: &[u8]) {
         assert_eq!(found.len(), self.nbytes(), "{name}");
         let [old, new] = &self.patterns;
         let odd = (0..found.len()).find(|at| found[*at] != old[*at] && found[*at] != new[*at]);
-        assert_eq!(odd, None, "{name}: a byte that stood at no time in its place");
+        assert_eq!(odd, None, "{name}: a byte that its place never held");
     }
 }
 
@@ -93,12 +92,12 @@ impl Drop for Stop<'_> {
 impl Drop for Changing {
     fn drop(&mut self) {
         let all = std::ptr::slice_from_raw_parts_mut(self.memory, self.nbytes());
-        // SAFETY: it is the box that `new` took apart.
+        // SAFETY: the box comes from `new`.
         drop(unsafe { Box::from_raw(all) });
     }
 }
 
-/// A few numbers that follow from the one before.
+/// Returns a few numbers, each close to the previous one.
 fn numbers(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -107,8 +106,8 @@ fn numbers(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Skewed bytes, of which most are few; and those that are rare in them, which a code made for the first has the longest
-/// words for.
+/// Skewed bytes, mostly of small values; and bytes that are rare among them, with the longest words in a code made for
+/// the first.
 fn skewed() -> [Vec<u8>; 2] {
     let mut next = numbers(11);
     let common = (0..NBYTES).map(|_| (next() | next() << 31).trailing_zeros().min(20) as u8).collect();
@@ -116,8 +115,8 @@ fn skewed() -> [Vec<u8>; 2] {
     [common, rare]
 }
 
-/// Bytes below 128, which repeat nowhere, with a few of the others between them; and those others alone. A code made for
-/// the first has words of nearly two bytes for the second.
+/// Bytes below 128 without repetitions, with a few of the others in between; and only those others. A code made for the
+/// first has words of nearly two bytes for the second.
 fn unlikely() -> [Vec<u8>; 2] {
     let mut next = numbers(13);
     let likely =
@@ -192,10 +191,10 @@ fn uint8() -> DataType {
     Number::UInt8.into()
 }
 
-/// All of the memory as elements of one byte.
+/// Returns all of the memory as one-byte elements.
 fn values(changing: &Changing) -> Values<'_> {
     let place = (changing.memory.cast_const(), changing.nbytes(), 0);
-    // SAFETY: the memory lives as long as the values, and others may write to it.
+    // SAFETY: the memory outlives the values, and may be written to by others.
     unsafe { Values::strided(place, uint8(), &[changing.nbytes() as u64], &[1], false) }.unwrap()
 }
 
@@ -238,8 +237,8 @@ fn every_codec_at_every_door() {
     }
 }
 
-/// A block of deflate is measured with the bytes that its code was made for, and put out with those found there later:
-/// where they differ, it would go on behind the end of its place.
+/// Deflate measures a block with the bytes that its code was made for, and encodes the bytes that it finds later: if they
+/// differ, it could write beyond the end of its output.
 #[test]
 fn words_longer_than_measured() {
     let changing = Changing::new(unlikely());
@@ -257,12 +256,12 @@ fn words_longer_than_measured() {
     }
 }
 
-/// A chunk is taken for filled where each element was the fill value, and not where all are some other: zeros may stand
-/// only where zeros stood.
+/// A chunk is omitted as filled only if each element was the fill value at some moment: zeros are read only where the
+/// source held zeros.
 #[test]
 fn a_filled_chunk_was_filled() {
     let mut patterns = [vec![0u8; NBYTES], vec![7u8; NBYTES]];
-    // Never 0 behind the first quarter.
+    // Never 0 after the first quarter.
     patterns[0][NBYTES / 4..].fill(5);
     let changing = Changing::new(patterns);
     for chunk in [NBYTES, 4096, 64] {
@@ -274,7 +273,7 @@ fn a_filled_chunk_was_filled() {
     }
 }
 
-/// A mask may be anything while it is read; what is stored is a mask.
+/// A mask may change while it is read; the stored mask is valid.
 #[test]
 fn masks_that_change() {
     let (data, mask) = (Changing::new(skewed()), Changing::new([vec![0; NBYTES], vec![0x83; NBYTES]]));
@@ -300,7 +299,7 @@ fn masks_that_change() {
     });
 }
 
-/// Offsets and text that another library changes after they were checked: an error, or text.
+/// Offsets and text that another library changes after the check: an error, or text.
 #[test]
 fn strings_that_change() {
     const COUNT: usize = 4000;
@@ -323,7 +322,7 @@ fn strings_that_change() {
     ];
     let array = array(&json!("string"), COUNT, COUNT / 4, &vlen, &json!(""));
     let shared = |changing: &Changing| {
-        // SAFETY: both outlive what is made here.
+        // SAFETY: both outlive the imported array.
         unsafe { SharedBytes::from_foreign(Arc::new(()), changing.memory, changing.nbytes()) }.unwrap()
     };
     let words = Variable::new(shared(&offsets), shared(&data), vec![COUNT as u64], DataType::String).unwrap();
@@ -351,7 +350,7 @@ fn strings_that_change() {
     assert_eq!(written + refused, 8 * ROUNDS);
 }
 
-/// Decoders read back what they wrote: another thread that writes there changes what comes out and nothing else.
+/// Decoders read their output again: another thread that writes there changes the result and nothing else.
 #[test]
 fn every_codec_into_memory_that_changes() {
     let patterns = skewed();
@@ -364,10 +363,10 @@ fn every_codec_into_memory_that_changes() {
             let all = Selection::all(array.shape());
             place.during(|_| {
                 let out = Strided::new(place.memory, NBYTES, 0, vec![1]);
-                // SAFETY: the memory lives; that others write to it changes what is found in it.
+                // SAFETY: the memory is live; concurrent writes only change the bytes found in it.
                 match unsafe { array.read_strided(&all, out, &ReadOptions::default()) } {
                     Ok(()) => {}
-                    // A frame's own checksum is made of what was written.
+                    // A frame's checksum covers the output.
                     Err(error) => {
                         assert!(matches!(error.kind(), ErrorKind::Corrupt(_)), "{name}: {error}");
                     }

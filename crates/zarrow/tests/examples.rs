@@ -1,4 +1,4 @@
-//! The examples, run one after the other on one store as their users would.
+//! Runs the examples one after the other on one store, as their users would.
 #![cfg(feature = "ndarray")]
 #![allow(clippy::unwrap_used, dead_code, missing_docs, reason = "tests, and the examples' own `main`")]
 
@@ -18,7 +18,7 @@ fn what_one_example_writes_the_others_read() {
 
     let means = read_ndarray::run(&path).unwrap();
     assert_eq!(means.len(), 24);
-    // Rows 1 to 58 and columns 1 to 78 have the means 2.95 and 0.395; the first day is the last.
+    // Rows 1 to 58 and columns 1 to 78 have the means 2.95 and 0.395; the first day equals the last.
     for (number, (mean, day)) in
         means.iter().zip([47.0].into_iter().chain((2..).step_by(2).map(f64::from))).enumerate()
     {

@@ -1,4 +1,4 @@
-//! Fields against a model: the bytes of all elements in memory, in which the same fields are taken and set one by one.
+//! Fields compared with a model: the bytes of all elements in memory, with the same reads and writes one by one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use zarrow::store::{MemoryStore, Store};
 use zarrow::{Array, ErrorKind, Index, Node, Selection, Values};
 use zarrow_array::DecodedArray;
 
-/// The fields of an element: what calls each, where it begins, and its bytes.
+/// The fields of an element: the path, the offset and the bytes of each.
 const FIELDS: &[(&str, usize, usize)] =
     &[("id", 0, 1), ("x", 1, 2), ("inner", 3, 9), ("inner.p", 3, 8), ("inner.q", 11, 1), ("z", 12, 4)];
 const ELEMENT: usize = 16;
@@ -73,7 +73,7 @@ fn codecs() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// A field, slices of both axes, and the first of the bytes that are written.
+/// A field, slices of both axes, and the first written byte.
 fn writes() -> impl Strategy<Value = Vec<(usize, [Index; 2], u8)>> {
     let bound = || proptest::option::of(-8i64..8);
     let step = || prop::sample::select(vec![None, Some(1), Some(-1), Some(2)]);

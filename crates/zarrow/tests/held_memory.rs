@@ -1,5 +1,5 @@
-//! Memory that is held between reads, counted by the allocator: caches stay within their limits, with all that their
-//! entries take, and idle threads hold nothing that cannot be freed.
+//! Memory held between reads, counted by the allocator: caches stay within their limits, including the overhead of
+//! entries, and idle threads hold nothing that cannot be freed.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -11,7 +11,7 @@ use zarrow::store::{MemoryStore, Store};
 use zarrow::{Array, ArrayBuilder, Existing, Index, Node, OpenOptions, Selection, Values};
 use zarrow_array::Number;
 
-/// The system's allocator, which counts the bytes that are in use: with what the C library adds to each piece.
+/// The system's allocator, which counts used bytes, including the C library's overhead of each block.
 struct Counting;
 
 #[global_allocator]
@@ -19,7 +19,7 @@ static ALLOCATOR: Counting = Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// A piece of memory has a header, and a multiple of 16 bytes; an aligned one leaves some unused.
+/// Returns the size of a block with its header: a multiple of 16 bytes, and more if it is aligned.
 fn piece(layout: Layout) -> usize {
     let unused = if layout.align() > 16 { layout.align() } else { 0 };
     (layout.size() + 8).next_multiple_of(16).max(32) + unused
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// One count for all tests of the process: one at a time.
+/// One count for all tests of the process, so they run one at a time.
 fn one() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -60,19 +60,19 @@ fn filled(builder: ArrayBuilder, cache_nbytes: usize) -> Array {
     array
 }
 
-/// Elements that are no run of a chunk, so that it is decoded to memory of the thread's.
+/// Elements that are not a run of a chunk, so that it is decoded into the thread's buffer.
 fn every_other(array: &Array) -> Selection {
     Selection::new(array.shape(), &[Index::Slice { start: None, stop: None, step: Some(2) }]).unwrap()
 }
 
-/// Bytes in use, with nothing kept for later.
+/// Returns the bytes in use, after caches were released.
 fn live() -> usize {
     zarrow_array::release_recycled();
     zarrow::release_idle();
     LIVE.load(Ordering::SeqCst)
 }
 
-/// Bytes that are more in use after a read of all than before.
+/// Returns the additional bytes in use after a read of the whole array.
 fn grown_by_reading(array: &Array) -> usize {
     let before = live();
     drop(array.read(Selection::all(array.shape())).unwrap());
@@ -119,7 +119,7 @@ fn idle_threads_hold_nothing_that_cannot_be_freed() {
             scope.spawn(|| {
                 drop(array.read(every_other(&array)).unwrap());
                 read.wait();
-                // The thread lives on, and does nothing.
+                // The thread stays alive, idle.
                 done.wait();
             });
         }

@@ -1,5 +1,5 @@
-//! Selections by lists, masks and points, of arrays that zarrs wrote: every element is the right one, and every chunk
-//! is opened once, however many positions need it.
+//! Selections by lists, masks and points, of arrays written by zarrs: every element is correct, and every chunk is
+//! opened once, for any number of positions.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -14,7 +14,7 @@ use zarrow::store::{FilesystemStore, Store, Value};
 use zarrow::{Array, AxisIndex, Batch, Index, MissingValues, Node, ReadOptions, Result, Selection, Strided};
 use zarrow_array::DecodedArray;
 
-/// A store that counts: how often each key is opened, and what is read of it.
+/// A store that counts how often each key is opened, and the bytes read from it.
 #[derive(Debug)]
 struct Counting {
     store: FilesystemStore,
@@ -33,7 +33,7 @@ impl Store for Counting {
     }
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
-        // A read that misses a chunk looks whether its array is still there: that is no chunk.
+        // After a missing chunk, a read checks that its array still exists: this does not count.
         if key != "zarr.json" {
             *self.opened.lock().unwrap().entry(key.to_owned()).or_default() += 1;
         }
@@ -72,7 +72,7 @@ fn open(folder: &Path) -> (Arc<Counting>, Array) {
     (store, array)
 }
 
-/// Writes the numbers of its elements to an array of `uint32`, but for every fifth chunk, by zarrs.
+/// Writes its element numbers to an array of `uint32` by zarrs, except for every fifth chunk.
 fn write(folder: &Path, shape: &[u64], chunks: &[u64], codecs: &Json) -> Vec<u32> {
     let metadata = json!({
         "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "uint32", "fill_value": 7,
@@ -119,13 +119,13 @@ fn chunk_of(position: &[u64], chunks: &[u64]) -> Vec<u64> {
     position.iter().zip(chunks).map(|(position, chunk)| position / chunk).collect()
 }
 
-/// The positions that indices ask for, in the C order of the result, by counting them all.
+/// Returns the positions selected by indices, in the C order of the result, by counting them all.
 fn selected(shape: &[u64], indices: &[AxisIndex<'_>], points: Option<u64>) -> Vec<Vec<u64>> {
     let axis_of = |axis: usize| Selection::orthogonal(&shape[axis..=axis], &indices[axis..=axis]).unwrap();
     let axes: Vec<Vec<u64>> = (0..shape.len()).map(|axis| axis_of(axis).axes()[0].positions()).collect();
     let is_slice = |axis: &usize| matches!(indices[*axis], AxisIndex::Basic(Index::Slice { .. }));
     let is_point = |axis: &usize| points.is_some() && !matches!(indices[*axis], AxisIndex::Basic(_));
-    // Each loop runs through positions of axes that go together; NumPy says where that of the points stands.
+    // Each loop iterates over axes that are indexed together; NumPy defines the position of the points' axes.
     let mut loops: Vec<Vec<usize>> =
         (0..shape.len()).filter(|axis| !is_point(axis)).map(|axis| vec![axis]).collect();
     let joined: Vec<usize> = (0..shape.len()).filter(is_point).collect();
@@ -158,7 +158,7 @@ const SHAPE: [u64; 3] = [14, 9, 11];
 /// An array's chunk shape and its elements.
 type Written = (Vec<u64>, Vec<u32>);
 
-/// Arrays of one shape, and what is in each: chunks plain, compressed, transposed and in shards.
+/// Arrays of one shape with their contents: chunks plain, compressed, transposed and in shards.
 fn arrays() -> (TempDir, Vec<Written>) {
     let folder = TempDir::new().unwrap();
     let bytes = |endian: &str| json!({"name": "bytes", "configuration": {"endian": endian}});
@@ -186,7 +186,7 @@ fn arrays() -> (TempDir, Vec<Written>) {
     (folder, arrays)
 }
 
-/// An index that can be made of plain numbers.
+/// An index in plain numbers.
 #[derive(Debug, Clone)]
 enum Drawn {
     Basic(Index),
@@ -213,7 +213,7 @@ fn drawn(extent: u64, points: Option<usize>) -> BoxedStrategy<Drawn> {
     }
 }
 
-/// What a test case asks for: the indices, and how many points they are.
+/// Input of a test case: the indices, and the number of points.
 fn cases() -> impl Strategy<Value = (Vec<Drawn>, Option<usize>)> {
     prop::option::of(0usize..9).prop_flat_map(|points| {
         let axes = SHAPE.map(|extent| drawn(extent, points));
@@ -230,7 +230,7 @@ fn indices(drawn: &[Drawn]) -> Vec<AxisIndex<'_>> {
     drawn.iter().map(of).collect()
 }
 
-/// The selection, and the numbers of the elements that it should give.
+/// Returns the selection, and the expected element numbers.
 fn select(drawn: &[Drawn], points: Option<usize>, elements: &[u32]) -> (Selection, Vec<u32>, Vec<Vec<u64>>) {
     let indices = indices(drawn);
     let has_list = indices.iter().any(|index| !matches!(index, AxisIndex::Basic(_)));
@@ -265,7 +265,7 @@ fn any_selection_of_any_chain_opens_each_chunk_once() {
         prop_assert!(opened.values().all(|times| *times == 1), "{:?}", opened);
         prop_assert_eq!(opened.len(), chunks_touched.len());
 
-        // With a mask of two values, one of which is that of chunks that are not stored.
+        // With a mask of two values; one is the fill value of missing chunks.
         let values = [7, expected.first().copied().unwrap_or(1)];
         let bytes = values.iter().map(|value| value.to_ne_bytes().to_vec()).collect();
         let missing = MissingValues::new(array.data_type(), bytes).unwrap();
@@ -280,7 +280,7 @@ fn any_selection_of_any_chain_opens_each_chunk_once() {
         prop_assert!(marks.iter().enumerate().all(|(at, mark)| (bitmap[at / 8] >> (at % 8)) & 1 != *mark));
         prop_assert_eq!(masked.mask().missing_count(), marks.iter().filter(|mark| **mark == 1).count());
 
-        // Into memory whose elements lie apart, and backwards.
+        // Into memory with strided, reversed elements.
         let mut out = vec![[u32::MAX; 2]; expected.len()];
         let pointer = out.as_mut_ptr().cast::<u8>();
         let mut strides = vec![0isize; decoded.shape().len()];
@@ -319,7 +319,7 @@ fn a_batch_opens_each_chunk_once() {
     });
 }
 
-/// Points with two axes go to memory in which these are no one axis.
+/// Points with two axes go to memory in which these cannot be merged into one.
 #[test]
 fn points_of_several_axes_go_where_the_strides_say() {
     let (folder, arrays) = arrays();
@@ -341,7 +341,7 @@ fn points_of_several_axes_go_where_the_strides_say() {
     }
 }
 
-/// Of a large chunk that is not compressed only the rows that are asked for are read, neighbours in one request.
+/// A read of a large uncompressed chunk fetches only the selected rows, neighbours in one request.
 #[test]
 fn rows_of_large_chunks_are_read_by_range() {
     const ROW: usize = 16 << 10;

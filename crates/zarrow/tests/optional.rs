@@ -1,5 +1,5 @@
-//! Elements that may be missing, written by zarrs and read by zarrow: every layout, with several codecs, at any
-//! depth, in chunks that are there or not.
+//! Optional elements, written by zarrs and read by zarrow: every layout, with several codecs, at any depth, in stored
+//! and missing chunks.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use zarrs_filesystem::FilesystemStore;
 
 const SHAPE: [u64; 2] = [7, 5];
 const CHUNKS: [u64; 2] = [3, 2];
-/// Rows from here on are in chunks that are not stored.
+/// Rows from here on are in missing chunks.
 const FIRST_MISSING: usize = 6;
 
-/// The metadata of an array whose elements are `data_type`, `depth` times optional.
+/// Returns the metadata of an array of `data_type`, with `depth` levels of optional.
 fn metadata(
     data_type: &str,
     depth: usize,
@@ -43,7 +43,7 @@ fn metadata(
     })
 }
 
-/// Writes `elements` by zarrs, but for the rows that are to be missing.
+/// Writes `elements` by zarrs, except for the missing rows.
 fn write<T: Element>(folder: &Path, metadata: Value, elements: &[T]) {
     let store = Arc::new(FilesystemStore::new(folder).unwrap());
     let metadata: ArrayMetadata = serde_json::from_value(metadata).unwrap();
@@ -60,7 +60,7 @@ fn read(folder: &Path, indices: &[Index]) -> DecodedArray {
     array.read(Selection::new(&SHAPE, indices).unwrap()).unwrap()
 }
 
-/// Selections, each with the rows and columns that it takes.
+/// Selections, each with its rows and columns.
 fn selections() -> Vec<(Vec<Index>, Vec<usize>, Vec<usize>)> {
     let slice = |start, stop, step| Index::Slice { start, stop, step };
     vec![
@@ -77,8 +77,8 @@ fn selections() -> Vec<(Vec<Index>, Vec<usize>, Vec<usize>)> {
     ]
 }
 
-/// Checks each selection of what was written: `flatten` gives, of an element, whether each level is missing, and its
-/// bytes where it is there.
+/// Checks each selection of the stored array: `flatten` returns, for an element, whether each level is missing, and the
+/// bytes of a present one.
 fn check<T>(folder: &Path, elements: &[T], flatten: impl Fn(&T) -> (Vec<bool>, Option<Vec<u8>>)) {
     for (indices, rows, columns) in selections() {
         let wanted =
@@ -91,7 +91,7 @@ fn check<T>(folder: &Path, elements: &[T], flatten: impl Fn(&T) -> (Vec<bool>, O
                 (0..mask.depth()).map(|level| mask.level(level).unwrap()[place] == 1).collect();
             assert_eq!(found_levels, levels, "{indices:?} at {place}");
             assert_eq!(mask.missing()[place] == 1, bytes.is_none(), "{indices:?} at {place}");
-            // What stands behind a mask is zero, or nothing.
+            // Masked elements are zero, or empty.
             match bytes {
                 Some(bytes) => assert_eq!(found, bytes, "{indices:?} at {place}"),
                 None => assert!(found.iter().all(|byte| *byte == 0), "{indices:?} at {place}"),
@@ -215,7 +215,7 @@ fn all_missing_and_none_missing() {
     }
 }
 
-/// The levels of a twice optional element, outermost first: where the outer one is missing, so is the inner.
+/// The levels of a twice optional element, outermost first: if the outer one is missing, so is the inner.
 fn levels<T>(element: &Option<Option<T>>) -> Vec<bool> {
     vec![element.is_none(), !matches!(element, Some(Some(_)))]
 }

@@ -1,5 +1,5 @@
-//! Parts of arrays whose elements may be missing: of large chunks, and of shards, against the elements that zarrs was given
-//! to write. Masks are the same as bytes and as Arrow's bits, and no more is read than what a part needs.
+//! Parts of arrays of optional elements: of large chunks, and of shards, compared with the elements that zarrs wrote.
+//! Masks are equal as bytes and as Arrow's bits, and a read fetches no more than the part needs.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -16,7 +16,7 @@ use zarrs_filesystem::FilesystemStore;
 
 const SHAPE: [u64; 2] = [420, 401];
 
-/// A folder that counts the bytes that are read from it.
+/// A folder that counts the bytes read from it.
 #[derive(Debug)]
 struct Counted {
     files: Files,
@@ -56,7 +56,7 @@ impl Stored for CountedValue<'_> {
     }
 }
 
-/// An array that zarrs wrote.
+/// An array written by zarrs.
 struct Case {
     name: &'static str,
     array: Array,
@@ -111,7 +111,7 @@ fn case(
     Case { name, array, store, elements, _folder: folder }
 }
 
-/// Codecs that give a part of their bytes and codecs that do not, in one chunk, in several, and in shards.
+/// Codecs with and without partial decoding, in one chunk, in several, and in shards.
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let blosc = json!({ "name": "blosc", "configuration":
         { "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 4096 } });
@@ -154,7 +154,7 @@ fn check(name: &str, found: &MaskedTensor, expected: &[Option<u32>]) {
     assert_eq!(found.data().bytes(), words, "{name}");
 }
 
-/// The elements that slices, of start, count and step, take.
+/// Returns the elements selected by slices of start, count and step.
 fn wanted(case: &Case, slices: [(u64, u64, i64); 2]) -> Vec<Option<u32>> {
     let at = |(start, _, step): (u64, u64, i64), k: u64| start.wrapping_add_signed(k as i64 * step);
     let rows = (0..slices[0].1).map(|k| at(slices[0], k));
@@ -171,7 +171,7 @@ fn indices(slices: [(u64, u64, i64); 2]) -> Vec<Index> {
     slices.map(index).to_vec()
 }
 
-/// Start, count and step of a slice of an axis: any, or rows that begin at a multiple of 8 elements.
+/// Draws start, count and step of a slice of an axis: any, or rows that begin at a multiple of 8 elements.
 fn slices(extent: u64) -> impl Strategy<Value = (u64, u64, i64)> {
     let any = (0..extent, 1i64..40, any::<bool>()).prop_flat_map(move |(start, step, back)| {
         let room = if back { start / step as u64 } else { (extent - 1 - start) / step as u64 };
@@ -220,7 +220,7 @@ fn batches_of_parts() {
     }
 }
 
-/// Of plain chunks no more is read than the mask up to the part, and the elements that are there in it.
+/// A read of plain chunks fetches the mask up to the part, and the part's present elements, and no more.
 #[test]
 fn only_what_is_wanted_is_read() {
     let some = |at: u32| at % 7 == 3;

@@ -1,4 +1,4 @@
-//! Fetching beside decoding: reads from a server on the loopback interface, which says how many requests it had at once.
+//! Fetching overlaps decoding: reads from a server on the loopback interface that counts concurrent requests.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 #![allow(dead_code, reason = "the example uses the rest of the modules that both share")]
 
@@ -72,7 +72,7 @@ fn read(array: &Array, indices: &[Index]) -> Vec<u8> {
     }
 }
 
-/// A store that was written to `parent/data`, its server, and the array read from it.
+/// A store written to `parent/data`, its server, and the array opened through it.
 struct Served {
     server: Server,
     remote: Array,
@@ -93,7 +93,7 @@ fn slice(start: i64, stop: i64, step: i64) -> Index {
     Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) }
 }
 
-/// Every kind of chunk, by every kind of selection, gives what the files give.
+/// Every kind of chunk, by every kind of selection, has the same result as from files.
 #[test]
 fn results_are_those_of_the_files() {
     let kinds = [
@@ -121,7 +121,7 @@ fn results_are_those_of_the_files() {
     }
 }
 
-/// As many requests wait at once as the store likes, and never more, though one thread decodes.
+/// As many requests are in flight as the store allows, and never more, although one thread decodes.
 #[test]
 fn as_many_requests_at_once_as_the_store_likes() {
     for (chunks, codecs) in
@@ -136,8 +136,8 @@ fn as_many_requests_at_once_as_the_store_likes() {
     }
 }
 
-/// A chunk is one request, and so is a shard of which most is wanted; of another, one is for the index and one for all inner
-/// chunks that lie together.
+/// A chunk is one request, and so is a shard if most of it is selected; otherwise a shard takes one request for the index
+/// and one for all adjacent inner chunks.
 #[test]
 fn neighbours_come_with_one_request() {
     let requests = |served: &Served, indices: &[Index]| {
@@ -155,14 +155,14 @@ fn neighbours_come_with_one_request() {
     let sharded = served([48, 64], &codecs(Some([4, 16]), true), 4, Manner::default());
     let seen = requests(&sharded, &[slice(0, 48, 1)]);
     assert_eq!(seen.len(), 1, "{seen:?}");
-    // What an uncompressed chunk is wanted of comes with its first request.
+    // The selected part of an uncompressed chunk comes with its first request.
     let raw = served([48, 64], &codecs(None, false), 4, Manner::default());
     let seen = requests(&raw, &[slice(3, 5, 1), slice(10, 20, 1)]);
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert!(seen[0].ends_with(&format!("bytes={}-{}", (3 * 64 + 10) * 4, (4 * 64 + 20) * 4 - 1)), "{seen:?}");
 }
 
-/// After an error nothing more is asked for than what was under way.
+/// After an error no more requests are sent.
 #[test]
 fn an_error_stops_what_is_outstanding() {
     let manner = Manner { broken: Some("c/0/0".into()), ..Default::default() };
@@ -176,7 +176,7 @@ fn an_error_stops_what_is_outstanding() {
     assert!(requests < 500, "{requests} requests were made");
 }
 
-/// A caller who is interrupted while all threads wait for the store gets away when the answers under way have come.
+/// An interrupted caller returns when the pending answers have arrived, while all threads wait for the store.
 #[test]
 fn an_interrupt_stops_what_is_outstanding() {
     let manner = Manner { delay: Duration::from_millis(60), ..Default::default() };
@@ -188,7 +188,7 @@ fn an_interrupt_stops_what_is_outstanding() {
     assert!(served.server.seen().requests.len() < 100);
 }
 
-/// Several readers of one slow store each have their requests.
+/// Several readers of one slow store have separate requests.
 #[test]
 fn many_readers_at_once() {
     let served = served([8, 8], &codecs(None, true), 4, Manner::default());
@@ -204,7 +204,7 @@ fn many_readers_at_once() {
     });
 }
 
-/// A batch has its requests at once too, and fetches what several items want once.
+/// The requests of a batch overlap too, and items share their chunks' requests.
 #[test]
 fn a_batch_overlaps_too() {
     let manner = Manner { gate: 6, ..Default::default() };

@@ -1,5 +1,5 @@
-//! Every chunk of one read is one version: a store that changes a chunk each time somebody has opened it, so that who opens
-//! it twice sees two, and that counts how often each was opened.
+//! Every chunk of one read is of one version: a store changes a chunk after each open, so that a second open would see
+//! another version, and counts the opens of each chunk.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -13,23 +13,23 @@ use zarrow::{
 };
 use zarrow_array::DecodedArray;
 
-/// What happens to a chunk when somebody has opened it.
+/// The change of a chunk after it was opened.
 #[derive(Debug, Clone, Copy)]
 enum Change {
-    /// The other of two values takes its place.
+    /// The other of two values replaces it.
     Flips,
-    /// It goes away, or comes back.
+    /// It is removed, or restored.
     Vanishes,
 }
 
-/// A store of which every chunk changes when it has been opened.
+/// A store that changes every chunk after it was opened.
 #[derive(Debug)]
 struct Restless {
     inner: Arc<dyn Store>,
     change: Change,
-    /// The values of each chunk, of which the first is stored next.
+    /// The values of each chunk; the first one is stored next.
     versions: BTreeMap<String, [Vec<u8>; 2]>,
-    /// How often each chunk was opened, in all and by this read.
+    /// Number of opens of each chunk, in all and by this read.
     opened: Mutex<BTreeMap<String, (usize, usize)>>,
 }
 
@@ -69,7 +69,7 @@ impl Store for Restless {
     }
 }
 
-/// An array of which every element is the same in each of two versions, in a store that changes.
+/// An array with equal elements in each of two versions, in a changing store.
 struct Case {
     store: Arc<Restless>,
     array: Array,
@@ -142,7 +142,7 @@ fn case(metadata: &Json, values: [Values<'_>; 2], memory: bool, change: Change, 
     Case { store, array, _folder: folder }
 }
 
-/// Two values of one number.
+/// Returns two values of one number.
 fn numbers<'a>(one: &'a [u8; 4], two: &'a [u8; 4]) -> [Values<'a>; 2] {
     [one, two].map(|bytes| Values::contiguous(bytes, zarrow_array::Number::Int32.into(), &[]).unwrap())
 }
@@ -173,7 +173,7 @@ fn bytes(decoded: DecodedArray) -> Vec<u8> {
     }
 }
 
-/// Checks that each chunk that a region of whole rows of 1,024 elements touches has the same bytes everywhere.
+/// Checks that the bytes of each chunk are equal, in a region of whole rows of 1,024 elements.
 fn check_uniform(bytes: &[u8], chunk: [usize; 2], item_size: usize) {
     for rows in bytes.chunks(chunk[0] * 1024 * item_size) {
         for column in 0..1024 / chunk[1] {
@@ -186,7 +186,7 @@ fn check_uniform(bytes: &[u8], chunk: [usize; 2], item_size: usize) {
     }
 }
 
-/// The layouts of which a chunk is read in shares, with the shape of a chunk; and some that are not.
+/// Layouts with chunks that are read in shares, with the shape of a chunk; and some without.
 fn layouts() -> Vec<([u64; 2], Json)> {
     vec![
         ([1024, 1024], plain()),
@@ -233,7 +233,7 @@ fn of_a_read_into_memory_of_the_caller() {
     });
 }
 
-/// Every second column, and a list of rows: parts that are moved to their places.
+/// Every second column, and a list of rows: parts that need strided copies.
 #[test]
 fn of_a_read_of_parts() {
     everywhere(|chunk, case| {
@@ -302,7 +302,7 @@ fn of_a_map() {
             for _ in 0..3 {
                 let map = |array: &Array| array.map(&Selection::all(array.shape())).unwrap();
                 let mapped = case.read(map).expect("plain chunks of whole rows are mapped");
-                // SAFETY: a mapped tensor of whole chunks is one run of bytes, which nobody writes to.
+                // SAFETY: a mapped tensor of whole chunks is one run of bytes, and it is not written to.
                 let bytes = unsafe { std::slice::from_raw_parts(mapped.pointer().as_ptr(), mapped.nbytes()) };
                 check_uniform(bytes, chunk.map(|extent| extent as usize), 4);
             }
@@ -348,7 +348,7 @@ fn of_fields() {
     }
 }
 
-/// Mask and elements: in one version all are missing, in the other none is.
+/// Mask and elements: all are missing in one version, and none in the other.
 #[test]
 fn of_elements_and_their_mask() {
     let data_type =

@@ -1,4 +1,4 @@
-//! Writing against a model: a plain array in memory, to which the same values are given one by one.
+//! Writes compared with a model: a plain array in memory that gets the same values one by one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use zarrow::store::{Detached, Draft, Durability, Lock, MemoryStore, Store, Store
 use zarrow::{Array, Error, ErrorKind, Index, Node, Selection, Values, WriteOptions};
 use zarrow_array::{DecodedArray, Number};
 
-/// Data types with the bytes of an element, and a fill value of each.
+/// Data types with an element's bytes and a fill value.
 const TYPES: &[(&str, Number, usize, u8)] = &[
     ("uint8", Number::UInt8, 1, 7),
     ("int16", Number::Int16, 2, 0),
@@ -17,7 +17,7 @@ const TYPES: &[(&str, Number, usize, u8)] = &[
     ("complex128", Number::Complex128, 16, 0),
 ];
 
-/// One array: how long each axis is, the extents of its chunks and of their inner chunks, and what else there is to choose.
+/// One array: the length of each axis, the extents of its chunks and of their inner chunks, and other options.
 #[derive(Debug, Clone)]
 struct Case {
     axes: Vec<(u64, u64, u64)>,
@@ -29,7 +29,7 @@ struct Case {
     writes: Vec<Write>,
 }
 
-/// One write: a slice of each axis, how the values lie, and the first of them.
+/// One write: a slice of each axis, the memory layout of the values, and the first value.
 #[derive(Debug, Clone)]
 struct Write {
     slices: Vec<(Option<i64>, Option<i64>, i64)>,
@@ -96,7 +96,7 @@ impl Case {
         self.axes.iter().map(|(extent, ..)| *extent).collect()
     }
 
-    /// The metadata: plain chunks, shards with the index at either end, shards in shards, or shards compressed as a whole.
+    /// Returns the metadata: plain chunks, shards with the index at either end, nested shards, or compressed shards.
     fn metadata(&self) -> Value {
         let (name, _, _, fill) = TYPES[self.dtype];
         let order: Vec<usize> = (0..self.axes.len()).rev().collect();
@@ -150,7 +150,7 @@ impl Case {
     }
 }
 
-/// Writes the items, one for each position of the selection in C order, from memory that is laid out so.
+/// Writes the items, one for each position of the selection in C order, from memory of the given layout.
 fn write(array: &Array, selection: &Selection, items: &[Vec<u8>], size: usize, write: &Write) {
     let (shape, options) = (selection.shape(), WriteOptions::default().write_empty_chunks(write.keep_filled));
     let mut strides = vec![0isize; shape.len()];
@@ -187,13 +187,13 @@ fn write(array: &Array, selection: &Selection, items: &[Vec<u8>], size: usize, w
         memory.chunks_exact_mut(word).for_each(<[u8]>::reverse);
     }
     let place = (memory.as_ptr(), memory.len(), origin as usize);
-    // SAFETY: the memory lives until the write is done.
+    // SAFETY: the memory outlives the write.
     let values =
         unsafe { Values::strided(place, array.data_type().clone(), &shape, &strides, swapped) }.unwrap();
     array.write_with(selection, &values, &options).unwrap();
 }
 
-/// The positions that slices of a shape select, in C order, by Python's own rule.
+/// Returns the positions that slices of a shape select, in C order, by Python's rule.
 fn positions(shape: &[u64], slices: &[(Option<i64>, Option<i64>, i64)]) -> Vec<usize> {
     let mut all = vec![0usize];
     for (extent, (start, stop, step)) in shape.iter().zip(slices) {
@@ -220,7 +220,7 @@ fn positions(shape: &[u64], slices: &[(Option<i64>, Option<i64>, i64)]) -> Vec<u
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
-    /// After every write the array holds what the model holds, and no chunk of nothing but fill is stored.
+    /// After every write the array equals the model, and no chunk of only fill values is stored.
     #[test]
     fn arrays_hold_what_was_written(case in cases()) {
         let (_, _, size, fill) = TYPES[case.dtype];
@@ -260,7 +260,7 @@ fn array(metadata: &Value) -> (Arc<MemoryStore>, Array) {
     (store, array)
 }
 
-/// Threads that write a row each of the same chunks and shards lose nothing.
+/// Threads that each write a row of the same chunks and shards lose nothing.
 #[test]
 fn threads_that_share_chunks_lose_nothing() {
     for sharding in [0, 1] {
@@ -294,7 +294,7 @@ fn threads_that_share_chunks_lose_nothing() {
     }
 }
 
-/// Few large shards are written by several threads, in shares, to the same bytes as by one.
+/// A small number of large shards is written by several threads, in shares, to the same bytes as by one.
 #[test]
 fn shares_of_a_shard_make_the_shard_that_one_thread_makes() {
     for (sharding, compressors) in [
@@ -311,7 +311,7 @@ fn shares_of_a_shard_make_the_shard_that_one_thread_makes() {
             let (store, array) = case.open();
             let mut model: Vec<u64> =
                 (0..300_000u64).map(|number| if number % 7 == 0 { number } else { 0 }).collect();
-            // A row of inner chunks without a value.
+            // A row of missing inner chunks.
             model[120 * 600..180 * 600].fill(0);
             let bytes: Vec<u8> = model.iter().flat_map(|item| item.to_ne_bytes()).collect();
             let values = Values::contiguous(&bytes, Number::UInt64.into(), &shape).unwrap();
@@ -336,7 +336,7 @@ fn shares_of_a_shard_make_the_shard_that_one_thread_makes() {
     }
 }
 
-/// Inner chunks that nobody writes are carried over as they are stored, and stay where a codec could not even decode them.
+/// Unwritten inner chunks are copied without decoding, and survive even if the codec could not decode them.
 #[test]
 fn untouched_inner_chunks_are_not_decoded() {
     let case = Case {
@@ -354,7 +354,7 @@ fn untouched_inner_chunks_are_not_decoded() {
     let values = Values::contiguous(&bytes, Number::UInt8.into(), &[8]).unwrap();
     array.write(&all, &values).unwrap();
     let mut shard = store.get("c/0", 1000).unwrap().unwrap();
-    // The second inner chunk has its bytes from 6 on: now its checksum is wrong.
+    // The second inner chunk starts at byte 6: now its checksum is wrong.
     shard[6] ^= 1;
     store.writer().unwrap().set("c/0", &[&shard], Durability::None).unwrap();
     let slice = |start, stop| Index::Slice { start: Some(start), stop: Some(stop), step: None };
@@ -407,7 +407,7 @@ fn what_does_not_go_together_is_refused() {
     assert_eq!(array.write_unit(), Some(vec![2]));
 }
 
-/// A store without locks, as some file systems have none.
+/// A store without locks, like some file systems.
 #[derive(Debug, Default)]
 struct Lockless(MemoryStore);
 
@@ -470,7 +470,7 @@ impl StoreWriter for Lockless {
     }
 }
 
-/// Chunks that the selection covers as far as the array goes need no lock there; a part of one does.
+/// Chunks that the selection covers up to the array's edge need no lock; a part of one does.
 #[test]
 fn whole_arrays_are_written_where_there_are_no_locks() {
     let metadata = json!({

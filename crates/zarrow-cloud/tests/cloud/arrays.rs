@@ -11,7 +11,7 @@ use zarrow_cloud::{CloudStore, StorageOptions, TransportPolicy};
 
 pub const SHAPE: [u64; 2] = [60, 48];
 
-/// Short times, since the server is near.
+/// Returns a policy with short times, since the server is near.
 pub fn policy() -> TransportPolicy {
     let mut policy = TransportPolicy::default();
     policy.silence = std::time::Duration::from_millis(250);
@@ -20,7 +20,7 @@ pub fn policy() -> TransportPolicy {
     policy
 }
 
-/// The options of S3 on the server.
+/// Returns the options of S3 on the server.
 pub fn s3_options(server: &Server) -> StorageOptions {
     let options = json!({
         "key": "AKIDEXAMPLE", "secret": "very-secret-indeed", "endpoint_url": format!("http://{}", server.address),
@@ -29,7 +29,7 @@ pub fn s3_options(server: &Server) -> StorageOptions {
     StorageOptions::from_json(&options.to_string()).unwrap()
 }
 
-/// The store at `path` of the server, by S3 or by plain HTTP.
+/// Opens the store at `path` of the server, by S3 or by plain HTTP.
 pub fn store(server: &Server, path: &str, by_s3: bool) -> CloudStore {
     let store = if by_s3 {
         CloudStore::new(&format!("s3://{path}"), s3_options(server))
@@ -60,7 +60,7 @@ fn metadata(data_type: &str, chunks: [u64; 2], codecs: &Value) -> Vec<u8> {
     serde_json::to_vec(&document).unwrap()
 }
 
-/// Every layout and chain that fetches in a way of its own: a name, and the array in memory.
+/// Returns every layout and chain with a distinct way of fetching: a name, and the array in memory.
 pub fn layouts() -> Vec<(&'static str, Arc<MemoryStore>)> {
     let bytes = json!({ "name": "bytes", "configuration": { "endian": "little" } });
     let zstd = json!({ "name": "zstd", "configuration": { "level": 1, "checksum": true } });
@@ -121,7 +121,7 @@ pub fn layouts() -> Vec<(&'static str, Arc<MemoryStore>)> {
     all
 }
 
-/// Every key of a store in memory.
+/// Returns every key of a store in memory.
 pub fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for name in store.list(prefix).unwrap() {
@@ -159,7 +159,7 @@ pub fn selections() -> Vec<Selection> {
     .into()
 }
 
-/// What a read gives, in a form that can be compared.
+/// Returns the result of a read in a comparable form.
 pub fn read(array: &Array, selection: &Selection) -> zarrow::Result<Vec<u8>> {
     Ok(match array.read(selection)? {
         DecodedArray::Tensor(tensor) => tensor.bytes().to_vec(),

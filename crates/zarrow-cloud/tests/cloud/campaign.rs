@@ -1,6 +1,6 @@
-//! Each request of each operation is dropped, before it is applied and after, while another client does the same.
+//! Drops each request of each operation, before it is applied and after, while another client does the same.
 //!
-//! Whatever an operation returned has to be stored once: nothing is lost, and nothing is done twice.
+//! Every returned operation must be stored exactly once.
 
 use crate::arrays::{adapter, policy};
 use crate::message::Message;
@@ -105,7 +105,7 @@ impl Operation {
         }
     }
 
-    /// Does the operation with values that identify `who`, 1 or 2; returns the place of appended elements.
+    /// Runs the operation with values that identify `who`, 1 or 2; returns the place of appended elements.
     fn run(self, store: &Arc<dyn Store>, who: i32) -> Result<u64> {
         let options = OpenOptions::default();
         let half = if who == 1 { 1..3 } else { 5..7 };
@@ -138,7 +138,7 @@ impl Operation {
         Ok(0)
     }
 
-    /// The kinds of errors that are an answer where another does the same.
+    /// Error kinds that are valid results of a concurrent operation.
     fn expected_errors(self) -> &'static [&'static str] {
         match self {
             Operation::Resize => &["stale"],
@@ -148,7 +148,7 @@ impl Operation {
         }
     }
 
-    /// Checks the stored node after two clients did the operation with these results.
+    /// Checks the stored node against the results of both clients.
     fn check(self, store: &Arc<dyn Store>, results: [&Result<u64>; 2]) {
         let done: Vec<i32> =
             (1..).zip(results).filter(|(_, result)| result.is_ok()).map(|(who, _)| who).collect();
@@ -246,7 +246,7 @@ fn attack(operation: Operation, forgets_metadata: bool) -> usize {
             let path = format!("bucket/{fault:?}-{number}");
             let other: Arc<dyn Store> = adapter(&server, &path, true);
             operation.prepare(&other);
-            // Conditions are known to be heeded.
+            // The server's support of conditions is already known.
             let own = attacked(&server, &path);
             let (manner, sent) = dropping(number, Some(fault));
             server.behave(manner);
@@ -300,7 +300,7 @@ fn without_marks_what_returned_is_stored_once_or_reported_as_uncertain() {
     assert!(uncertain > 0);
 }
 
-/// Appends of many threads, while some requests are dropped.
+/// Appends from many threads, with some dropped requests.
 #[test]
 fn returned_appends_keep_their_places_while_requests_are_dropped() {
     const THREADS: i32 = 4;

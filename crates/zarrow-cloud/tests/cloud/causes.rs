@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use zarrow::store::remote::{Request, Span, fetch};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
-/// The text and the hint of an error that a server with this answer to whatever it reads gives.
+/// Returns the text and the hint of the error from a server with this answer to every request.
 fn error_of(scheme: &str, answer: &'static [u8]) -> (String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -15,7 +15,7 @@ fn error_of(scheme: &str, answer: &'static [u8]) -> (String, String) {
             let mut stream = stream.unwrap();
             let mut asked = [0; 4096];
             if stream.read(&mut asked).is_ok_and(|nbytes| nbytes > 0) {
-                // The client may be gone.
+                // The client may have closed the connection.
                 let _ = stream.write_all(answer);
             }
         }
@@ -39,7 +39,7 @@ fn tls_and_plain_text_on_the_wrong_port_are_told_apart() {
         let (text, hint) = error_of("https", answer);
         assert!(hint.contains("http:// for https://"), "{text}: {hint}");
     }
-    // An alert of TLS, and what web servers say instead.
+    // A TLS alert, and the answers of web servers in its place.
     let alert = b"\x15\x03\x01\x00\x02\x02\x46";
     let nginx = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 52\r\n\r\nThe plain HTTP request was sent to HTTPS port. Nginx";
     let go = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";

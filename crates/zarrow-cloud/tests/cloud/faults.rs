@@ -1,4 +1,4 @@
-//! A server that fails: right data or a typed error, so many requests at most, and never two versions in one value.
+//! A failing server: reads give correct data or a typed error, bounded requests, and never two versions in one value.
 
 use crate::arrays::{adapter, layouts, open_array, policy, read, selections, store, upload};
 use crate::message::Answer;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use zarrow::store::remote::{Fetched, ObjectVersion, RemoteStore, Request, Span, fetch, wait};
 use zarrow_cloud::{CloudStore, TransportPolicy};
 
-/// Reads every layout by both ways under faults, until so many requests were sent.
+/// Reads every layout in both ways under faults, until this many requests were sent.
 fn campaign(seed: u64, per_mille: u64, least_requests: usize) {
     let server = Server::start(well());
     let layouts = layouts();
     for (number, (_, memory)) in layouts.iter().enumerate() {
         upload(&server, &format!("bucket/array{number}"), &**memory);
     }
-    // The requests that reads take where nothing fails.
+    // Requests of the reads without faults.
     let mut reads = Vec::new();
     for (number, (name, memory)) in layouts.iter().enumerate() {
         let path = format!("bucket/array{number}");
@@ -62,7 +62,7 @@ fn reads_under_faults_are_right_for_long() {
     campaign(std::process::id().into(), 50, 20_000);
 }
 
-/// Each fault by itself, met by the first request or by all.
+/// Each fault alone, for the first request or for all.
 #[test]
 fn each_fault_is_overcome_once_and_ends_where_it_stays() {
     for fault in FAULTS {
@@ -85,7 +85,7 @@ fn each_fault_is_overcome_once_and_ends_where_it_stays() {
                 assert!(right && body.bytes.len() == nbytes, "{fault:?}");
             }
         }
-        // Of a range all that was promised is there before the message turns out to be too short.
+        // For a range, all promised bytes arrive before the message turns out to be too short.
         let harmless = matches!(fault, Fault::Late | Fault::Trickle | Fault::Whole | Fault::TooLong);
         server.behave(Box::new(move |_, _| Some(fault)));
         let (store, before) = (store(&server, "bucket", true), server.requests());
@@ -94,7 +94,7 @@ fn each_fault_is_overcome_once_and_ends_where_it_stays() {
             Err(error) => {
                 assert!(!harmless && error.kind().code() == "io", "{fault:?}: {error}");
                 let most = 1 + policy().retries + policy().throttled_retries;
-                // Each may be sent a second time where it is late.
+                // Each may be sent a second time if it is slow.
                 assert!(server.requests() - before <= 2 * most as usize, "{fault:?}");
             }
         }
@@ -120,7 +120,7 @@ fn a_cut_body_is_gone_on_with_by_its_version_and_begun_anew_without() {
     }
 }
 
-/// A writer replaces a value again and again while it is read in answers that break off.
+/// A writer replaces a value repeatedly while it is read in answers that break off.
 #[test]
 fn a_value_is_never_of_two_versions() {
     const NBYTES: usize = 200_000;
@@ -159,7 +159,7 @@ fn a_value_is_never_of_two_versions() {
     assert!(changed > 0);
 }
 
-/// A server that reads over `If-Match` and sends another version.
+/// A server that ignores `If-Match` and sends another version.
 #[test]
 fn an_answer_of_another_version_than_was_asked_for_is_not_taken() {
     let server = Server::start(well());
@@ -197,7 +197,7 @@ fn many_requests_at_once_are_held_to_the_budget_of_the_host() {
     assert!((16..=80).contains(&server.most_at_once()), "{}", server.most_at_once());
 }
 
-/// Some answers stall for much longer than the others take: these are asked for a second time, and few others.
+/// Some answers stall for much longer than the others: only these are requested a second time.
 #[test]
 fn answers_that_stall_are_asked_for_again_before_anybody_gives_up() {
     let number = std::sync::atomic::AtomicUsize::new(0);
@@ -207,7 +207,7 @@ fn answers_that_stall_are_asked_for_again_before_anybody_gives_up() {
     }));
     server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
     let mut patient = policy();
-    // Nobody gives up, and nothing is tried again: what overtakes a stall is the second request.
+    // Nothing fails and nothing is retried: the second request overtakes the stalled one.
     (patient.silence, patient.retries) = (std::time::Duration::from_secs(60), 0);
     let store = store(&server, "bucket", true).with_policy(patient);
     const READS: usize = 150;
@@ -219,7 +219,7 @@ fn answers_that_stall_are_asked_for_again_before_anybody_gives_up() {
     assert!((3..=READS / 20 + 6).contains(&extra), "{extra}");
 }
 
-/// A policy that gives up soon on a body that comes slowly, and on nothing else.
+/// Returns a policy with a short limit for slow bodies, and long ones for everything else.
 fn impatient() -> TransportPolicy {
     let mut policy = policy();
     policy.silence = Duration::from_secs(60);
@@ -242,7 +242,7 @@ fn a_body_that_comes_too_slowly_is_asked_for_once_more() {
     let error = body(&slow, "a").unwrap_err();
     assert!(error.to_string().contains("fewer than low_speed_limit (1048576 bytes per second)"), "{error}");
     assert_eq!(server.requests() - before, 2);
-    // Without a limit it may take its time, and a list has the same limit as a value.
+    // Without a limit the body may take its time; a listing has the same limit as a value.
     let error = wait(|done| slow.list("", true, done), &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("low_speed_limit"), "{error}");
     policy.low_speed = 0;

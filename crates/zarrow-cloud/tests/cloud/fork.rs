@@ -1,13 +1,13 @@
-//! A forked child uses what its parent opened, with connections of its own.
+//! A forked child uses its parent's stores, with separate connections.
 
 use crate::arrays::{adapter, store};
 use crate::server::{Fault, Server};
 use zarrow::store::Store;
 use zarrow::store::remote::{Fetched, Request, Span, fetch};
 
-/// Runs `child` in a forked process; says whether it gave true.
+/// Runs `child` in a forked process; returns whether it returned true.
 fn forked(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs `child` and ends, without a step back into the test's own machinery.
+    // SAFETY: the child runs `child` and exits, without returning into the test harness.
     match unsafe { libc::fork() } {
         0 => {
             let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
@@ -18,13 +18,13 @@ fn forked(child: impl FnOnce() -> bool) -> bool {
             assert!(pid > 0);
             let mut status = 0;
             for _ in 0..6_000 {
-                // SAFETY: `pid` is a child of this process, and `status` a place for what is told of it.
+                // SAFETY: `pid` is a child of this process, and `status` is valid for writes.
                 if unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } != 0 {
                     return status == 0;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
-            // SAFETY: the child was not waited for yet, so that the number is still its own.
+            // SAFETY: the child has not been awaited yet, so that its id is still in use.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             false
         }
@@ -47,7 +47,7 @@ fn a_child_reads_while_its_parent_reads_on() {
             let child = || adapter.get("a", 1000).unwrap() == expected && is_right(read());
             assert!(forked(child));
         }
-        // A store that only the parent used is dropped in the child, and used on by the parent.
+        // The child drops a store that only the parent used, and the parent goes on using it.
         let other = crate::arrays::store(&server, "bucket", true);
         drop(fetch(&other, Request::new("a", Span::Whole), 1000, &|| Ok(())).unwrap());
         let mut other = Some(other);

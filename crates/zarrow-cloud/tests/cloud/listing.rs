@@ -1,4 +1,4 @@
-//! What lies below a prefix.
+//! Listing the keys below a prefix.
 
 use crate::arrays::{adapter, policy, store};
 use crate::message::{Answer, Message};
@@ -15,7 +15,7 @@ fn list(store: &dyn RemoteStore, prefix: &str, recursive: bool) -> zarrow::Resul
 
 #[test]
 fn names_and_sizes_over_many_pages() {
-    // The first page has to be asked for twice.
+    // The first page must be requested twice.
     let server = Server::start(Box::new(|_, count| (count == 1).then_some(Fault::Status(500))));
     for number in 0..250 {
         server.objects(|objects| {
@@ -56,7 +56,7 @@ fn an_answer_that_is_no_list_is_never_an_empty_one() {
     }
 }
 
-/// A page without an ETag in the place of a value: a range cut out of it would be taken for data.
+/// A page without an ETag in place of a value: a range of it must not be treated as data.
 #[test]
 fn a_web_page_is_no_value() {
     use zarrow::store::remote::{Request, Span, fetch};
@@ -80,7 +80,7 @@ fn keys_that_a_server_does_not_delete_are_errors() {
     };
     delete().unwrap();
     assert!(server.objects(|objects| objects.all.is_empty()));
-    // A name that the client does not know again.
+    // A name unknown to the client.
     let told = "<DeleteResult><Error><Key>a%20b</Key><Code>AccessDenied</Code><Message>No.</Message></Error></DeleteResult>";
     server.answer_with(Some(Answer::new(200).of(told)));
     let error = delete().unwrap_err();
@@ -97,7 +97,7 @@ fn a_web_server_has_no_lists_and_says_what_to_do() {
     assert!(error.to_string().contains("consolidate"), "{error}");
 }
 
-/// The page of a list with these names, and the token of the next one.
+/// Returns a page of a listing with these names, and the token of the next one.
 fn page(names: impl Iterator<Item = String>, token: &str) -> Answer {
     let contents: String = names
         .map(|name| {
@@ -163,7 +163,7 @@ fn a_list_that_goes_on_stops_with_its_caller() {
     };
     let error = wait(|done| store.list("", true, done), &pass).unwrap_err();
     assert_eq!(error.kind().code(), "interrupted");
-    // Nothing is asked for any more, soon after.
+    // Requests stop soon after.
     let is_quiet = (0..100).any(|_| {
         let before = server.requests();
         std::thread::sleep(Duration::from_millis(50));

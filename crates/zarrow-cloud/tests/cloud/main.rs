@@ -1,4 +1,4 @@
-//! Stores in the cloud over a server of our own on the loopback interface, which fails as it is told.
+//! Stores in the cloud, on a test server on the loopback interface with programmed faults.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

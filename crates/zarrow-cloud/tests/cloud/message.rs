@@ -1,4 +1,4 @@
-//! HTTP messages, as far as the clients of the tests speak it.
+//! HTTP messages, as far as the tests' clients need them.
 
 use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::net::TcpStream;
@@ -7,14 +7,14 @@ use std::net::TcpStream;
 #[derive(Debug, Clone)]
 pub struct Message {
     pub method: String,
-    /// Path and query, as they came.
+    /// Path and query, undecoded.
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
 impl Message {
-    /// The next request of a connection; `None` at its end.
+    /// Reads the next request of a connection; `None` at its end.
     pub fn read(stream: &mut BufReader<TcpStream>) -> Result<Option<Message>> {
         let mut line = String::new();
         if stream.read_line(&mut line)? == 0 {
@@ -53,12 +53,12 @@ impl Message {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The path, with its escapes undone.
+    /// Returns the decoded path.
     pub fn path(&self) -> String {
         decoded(self.target.split('?').next().unwrap())
     }
 
-    /// A parameter of the query, with its escapes undone.
+    /// Returns a decoded parameter of the query.
     pub fn query(&self, name: &str) -> Option<String> {
         let query = self.target.split_once('?')?.1;
         query.split('&').find_map(|pair| {
@@ -72,7 +72,7 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -95,14 +95,14 @@ impl Answer {
         self
     }
 
-    /// An error as S3 tells it.
+    /// Returns an error in S3's format.
     pub fn error(status: u16, code: &str, message: &str) -> Answer {
         Answer::new(status).of(format!(
             "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
         ))
     }
 
-    /// The head, with the length that is promised.
+    /// Returns the head, with the promised length.
     pub fn write_head(&self, stream: &mut TcpStream, promised: Option<usize>) -> Result<()> {
         let mut text = format!("HTTP/1.1 {} Told\r\n", self.status);
         for (name, value) in &self.headers {

@@ -1,4 +1,4 @@
-//! The objects of the server, and the part of S3 that it speaks: GET, HEAD, PUT, DELETE, lists, deletes of many, uploads in parts.
+//! The server's objects, with the needed part of S3: GET, HEAD, PUT, DELETE, lists, deletes of many, multipart uploads.
 
 use crate::message::{Answer, Message};
 use std::collections::BTreeMap;
@@ -9,25 +9,25 @@ use std::sync::Arc;
 pub struct Object {
     pub bytes: Arc<Vec<u8>>,
     pub e_tag: String,
-    /// Headers of the put that are given back: `x-amz-meta-...`.
+    /// Headers of the put that are returned: `x-amz-meta-...`.
     metadata: Metadata,
 }
 
 type Metadata = Vec<(String, String)>;
 
-/// What the server has, by `bucket/key`.
+/// The server's objects, by `bucket/key`.
 #[derive(Debug, Default)]
 pub struct Objects {
     pub all: BTreeMap<String, Object>,
     uploads: BTreeMap<String, (Metadata, BTreeMap<u32, Vec<u8>>)>,
     versions: u64,
-    /// Whether conditions of a put are read over.
+    /// Whether conditions of a put are ignored.
     pub ignores_conditions: bool,
-    /// Whether `If-None-Match` of a put is ignored, and `If-Match` is heeded.
+    /// Whether only `If-None-Match` of a put is ignored.
     pub ignores_absence: bool,
-    /// Whether metadata of a put are forgotten.
+    /// Whether metadata of a put are dropped.
     pub forgets_metadata: bool,
-    /// Whether answers have no ETag.
+    /// Whether responses have no ETag.
     pub has_no_e_tags: bool,
     pub puts: u64,
 }
@@ -51,7 +51,7 @@ impl Objects {
         headers.filter(|_| !self.forgets_metadata).cloned().collect()
     }
 
-    /// The answer to a request, and the object that its body is of.
+    /// Returns the response to a request, and the object of its body.
     pub fn answer(&mut self, message: &Message) -> Answer {
         let path = message.path().trim_start_matches('/').to_owned();
         let is_bucket = !path.trim_end_matches('/').contains('/');

@@ -1,4 +1,4 @@
-//! What it takes to open nodes: which documents are requested, how many at once, and that a guess never changes the result.
+//! Opening nodes: which documents are requested, how many at once, and that a guess never changes the result.
 
 use crate::arrays::adapter;
 use crate::message::Message;
@@ -55,7 +55,7 @@ impl Bucket {
         self.server.objects(|objects| objects.all.remove(&format!("{}/{key}", self.path)));
     }
 
-    /// The store at a path below.
+    /// Returns the store at a path below.
     fn below(&self, path: &str) -> Arc<dyn Store> {
         adapter(&self.server, &format!("{}/{path}", self.path), true)
     }
@@ -99,11 +99,11 @@ fn what_is_known_is_opened_by_its_own_documents() {
     for (path, requests) in [("three/a", 5), ("three/a", 1), ("three/b", 1), ("three", 5), ("three", 1)] {
         bucket.opens_by(&bucket.store, path, requests);
     }
-    // The first one is taken for version 3, as the nodes beside its group.
+    // The first one is treated as version 3, like the nodes beside its group.
     for (path, requests) in [("two/a", 6), ("two/a", 3), ("two/b", 3)] {
         bucket.opens_by(&bucket.store, path, requests);
     }
-    // Another handle on the same place.
+    // Another handle of the same store.
     bucket.opens_by(&bucket.below(""), "three/b", 1);
     bucket.opens_by(&bucket.below("two/a"), "", 3);
 }
@@ -123,7 +123,7 @@ fn a_node_that_another_program_replaced_is_opened_as_it_is() {
     for path in ["x", "y", "x", "y"] {
         assert_eq!(bucket.array(path).shape(), [8]);
     }
-    // Version 3 comes first, also where the old document was left.
+    // Version 3 comes first, even if the old document still exists.
     bucket.put(&[("x/zarr.json", &v3_array(16))]);
     assert_eq!(bucket.array("x").shape(), [16]);
     bucket.remove("x/zarr.json");
@@ -132,7 +132,7 @@ fn a_node_that_another_program_replaced_is_opened_as_it_is() {
     bucket.remove("y/zarr.json");
     let array = bucket.array("y");
     assert_eq!((array.shape(), array.metadata().attributes.get("unit").is_some()), (&[24][..], true));
-    // An array became a group of either version, consolidated since.
+    // An array that became a group of either version, consolidated since.
     bucket.remove("x/.zarray");
     bucket.put(&[
         ("x/.zgroup", V2_GROUP),
@@ -168,7 +168,7 @@ fn many_nodes_are_opened_at_once_without_threads() {
     found.sort_unstable();
     assert!(found.into_iter().eq(0..NODES));
     assert!(bucket.server.most_at_once() > 16, "{} at once", bucket.server.most_at_once());
-    // Late requests may be sent twice.
+    // Slow requests may be sent twice.
     let log = bucket.server.take_log();
     let asked: BTreeSet<String> = log.iter().map(Message::path).collect();
     assert_eq!(asked.len(), NODES + 4, "only the first requests all documents");

@@ -1,4 +1,4 @@
-//! What a server that asks for pauses gets, and redirects.
+//! Pauses that a server asks for, and redirects.
 
 use crate::arrays::{policy, store};
 use crate::message::{Answer, Message};
@@ -96,7 +96,7 @@ fn redirects_are_followed_and_tell_another_host_nothing_of_who_asks() {
     assert!(
         passed_on.iter().flat_map(|message| &message.headers).all(|(_, value)| !value.contains("secret"))
     );
-    // A circle ends.
+    // A loop of redirects ends.
     let itself = from.url("data/a");
     from.answer_with(Some(Answer::new(302).with("location", itself)));
     let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();

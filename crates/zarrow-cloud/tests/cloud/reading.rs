@@ -1,4 +1,4 @@
-//! Reads over a server that answers well: the bytes, the heads, and how many requests they take.
+//! Reads from a correct server: the bytes, the heads, and the number of requests.
 
 use crate::arrays::{adapter, layouts, open_array, policy, read, selections, store, upload};
 use crate::message::Message;
@@ -79,7 +79,7 @@ fn arrays_of_every_layout_are_those_in_memory() {
     assert!(server.most_at_once() > 1, "requests of one read are under way at once");
 }
 
-/// Names with letters that URLs escape, and roots with them.
+/// Names with characters that URLs escape, and roots with such names.
 #[test]
 fn keys_go_out_as_they_stand() {
     let server = Server::start(well());
@@ -104,13 +104,13 @@ fn a_server_without_ranges_or_tags_is_read_all_the_same() {
     let found = body(&store, Request::new("a", Span::Range(10..20)));
     assert_eq!((found.start, found.bytes, found.version), (10, (10..20).collect(), None));
     assert_eq!(body(&store, Request::new("a", Span::Suffix(3))).bytes, [97, 98, 99]);
-    // What would skip too much is refused, and nothing is collected.
+    // Skipping too much is refused, and nothing is collected.
     let far = Request::new("large", Span::Suffix(10));
     let error = fetch(&store, far, u64::MAX, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("no ranges"), "{error}");
 }
 
-/// Says what it is told, and stops where it is asked to.
+/// Records its events, and stops on request.
 struct Watcher {
     frames: usize,
     stop_at_head: bool,
@@ -147,13 +147,13 @@ fn a_request_that_is_cancelled_or_not_wanted_stops() {
     std::thread::sleep(Duration::from_millis(30));
     handle.cancel();
     assert!(matches!(told.recv().unwrap(), (_, Ok(Outcome::Stopped))));
-    // A caller that waits stops too.
+    // A waiting caller stops too.
     let stop = || Err(zarrow::ErrorKind::Interrupted.into());
     let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &stop).unwrap_err();
     assert_eq!(error.kind().code(), "interrupted");
 }
 
-/// A server on a port where nobody listens, and a name that nobody has.
+/// A server on a closed port, and a host name that does not exist.
 #[test]
 fn what_cannot_be_reached_is_a_typed_error() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -170,7 +170,7 @@ fn what_cannot_be_reached_is_a_typed_error() {
 fn a_bucket_in_another_region_is_found() {
     let server = Server::start(well());
     server.objects(|objects| objects.put("bucket/a", vec![1]));
-    // The endpoint is told, so that no request leaves the machine: the region is then the caller's own word.
+    // The endpoint is given, so no request leaves the machine: the region is then the caller's.
     let mut options: serde_json::Value =
         serde_json::from_str(&crate::arrays::s3_options(&server).to_json()).unwrap();
     options.as_object_mut().unwrap().remove("region");

@@ -19,7 +19,7 @@ fn puts(log: &[Message]) -> usize {
     log.iter().filter(|message| message.method == "PUT").count()
 }
 
-/// Counts requests of `work`: all, and puts alone.
+/// Counts requests of `work`: all, and puts separately.
 fn requests<T>(server: &Server, work: impl FnOnce() -> T) -> (usize, usize, T) {
     server.take_log();
     let done = work();
@@ -48,7 +48,7 @@ fn changes_of_a_node_send_few_requests() {
     // The first conditional put to a server probes its support of conditions.
     group(&(adapter(&server, "bucket/first", true) as Arc<dyn Store>), "");
     let (all, put, _) = requests(&server, || group(&store, ""));
-    assert_eq!((all, put), (2, 1), "what is at the path, and the document");
+    assert_eq!((all, put), (2, 1), "a listing of the path, and the document");
     let (all, put, mut own) = requests(&server, || array(&store, "x", Existing::Refuse));
     assert_eq!((all, put), (4, 1), "also the two documents of the group");
     let (all, put, _) = requests(&server, || own.change_attributes(&attribute("one")).unwrap());
@@ -105,7 +105,7 @@ fn an_array_is_added_to_a_group_that_was_consolidated_meanwhile() {
     let server = Server::start(well());
     let store = s3(&server);
     let root = group(&store, "");
-    // The chunk takes long enough for the question whether to stop.
+    // The chunk takes long enough for a cancellation check.
     server.behave(Box::new(|message: &Message, count| {
         let is_chunk = message.method == "PUT" && message.target.contains("/c/");
         (is_chunk && count == 1).then_some(Fault::Silent)

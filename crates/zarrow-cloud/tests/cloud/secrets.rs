@@ -1,4 +1,4 @@
-//! No error, name or debug view shows what the options keep secret, whatever the server says.
+//! No error, name or debug view shows the secrets in the options, whatever the server says.
 
 use crate::arrays::{policy, store};
 use crate::message::Answer;
@@ -10,7 +10,7 @@ use zarrow_cloud::{CloudStore, StorageOptions};
 #[test]
 fn nothing_secret_is_shown() {
     let server = Server::start(well());
-    // A server may repeat what it was sent.
+    // A server may echo the request.
     let body = |sent: &str| {
         format!(
             "<Error><Code>SignatureDoesNotMatch</Code><Message>{sent}</Message><StringToSign>{sent}</StringToSign></Error>"

@@ -1,7 +1,7 @@
-//! A server on the loopback interface, which answers each request as its manner says.
+//! A server on the loopback interface, with programmed behaviour for each request.
 //!
-//! A connection has a thread. What a request meets follows from its text, a seed and how often the same was asked before: so it
-//! is the same in every run, whatever the order in which threads come.
+//! Each connection has a thread. The fault of a request follows from its text, a seed and the number of equal requests
+//! before, so that it is the same in every run, whatever the order of threads.
 
 use crate::message::{Answer, Message};
 use crate::objects::Objects;
@@ -13,43 +13,43 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What can be wrong with an answer.
+/// A fault of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The answer comes late.
+    /// The response is late.
     Late,
     /// Its body breaks off.
     Cut,
-    /// It promises more bytes than come, and closes.
+    /// It promises more bytes than it sends, and closes.
     TooLong,
-    /// It is of other bytes than were asked for, and says so.
+    /// It has another range than requested, and says so.
     OtherRange,
-    /// All bytes, where a range was asked for.
+    /// All bytes in response to a range.
     Whole,
     Status(u16),
-    /// This status, once the server holds an object whose key ends so.
+    /// This status, once the server holds an object with a key that ends like this.
     StatusAfter(u16, &'static str),
-    /// 200 with an error of this code as its body, and nothing was done.
+    /// 200 with an error of this code as its body; the request is not applied.
     Told(&'static str),
-    /// 503 or 429, with a pause that the server asks for.
+    /// 503 or 429, with a requested pause.
     Pause(u16),
-    /// The connection closes without an answer, and nothing was done.
+    /// The connection closes without a response, and the request is not applied.
     Reset,
-    /// The connection closes without an answer, after it was done.
+    /// The connection closes without a response, after the request was applied.
     Lost,
-    /// Nothing comes, for longer than anybody waits.
+    /// Silence, for longer than any client waits.
     Silent,
-    /// The head comes, and a part of the body, and then nothing.
+    /// The head, part of the body, and then silence.
     Stalled,
-    /// Few bytes at a time.
+    /// A slow body, in small pieces.
     Trickle,
     /// All bytes, whatever the range, with chunked transfer encoding and no length.
     Chunked,
-    /// The answer begins after more time than a store waits at first.
+    /// The response begins after more time than a store waits at first.
     Slow,
-    /// Single bytes, without end where the answer has this status instead.
+    /// Single bytes; with a status, an endless stream of them.
     Drip(Option<u16>),
-    /// This status, with a body that has no end.
+    /// This status, with an endless body.
     Endless(u16),
 }
 
@@ -71,15 +71,15 @@ pub const FAULTS: [Fault; 15] = [
     Fault::Trickle,
 ];
 
-/// Which fault a request meets, the `n`th of its text.
+/// Returns the fault of a request, the `n`th with its text.
 pub type Manner = Box<dyn Fn(&Message, u64) -> Option<Fault> + Send + Sync>;
 
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
-/// What answers instead of the objects.
+/// Returns a replacement for the objects' response.
 pub type Responder = Box<dyn Fn(&Message) -> Answer + Send + Sync>;
 
-/// So many faults of a thousand requests.
+/// This many faults in a thousand requests.
 pub fn seeded(seed: u64, per_mille: u64) -> Manner {
     Box::new(move |message, count| {
         let mut hasher = DefaultHasher::new();
@@ -114,9 +114,9 @@ struct Shared {
     open: AtomicUsize,
     most_open: AtomicUsize,
     stop: AtomicBool,
-    /// What is given instead of an answer.
+    /// A replacement for the response.
     instead: Mutex<Option<Answer>>,
-    /// What happens before the next connection closes without an answer.
+    /// An action before the next connection closes without a response.
     meanwhile: Mutex<Option<Meanwhile>>,
     responder: Mutex<Option<Responder>>,
 }
@@ -145,7 +145,7 @@ impl Server {
                     return;
                 }
                 let own = Arc::clone(&own);
-                // A client that goes away is no fault of the server's.
+                // A disconnecting client is not an error of the server.
                 std::thread::spawn(move || stream.and_then(|stream| own.serve(stream)));
             }
         });
@@ -169,7 +169,7 @@ impl Server {
         *self.shared.instead.lock().unwrap() = answer;
     }
 
-    /// Has this done when the next request is dropped.
+    /// Runs the action when the next request is dropped.
     pub fn meanwhile(&self, other: impl FnOnce() + Send + 'static) {
         *self.shared.meanwhile.lock().unwrap() = Some(Box::new(other));
     }
@@ -182,12 +182,12 @@ impl Server {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// The most requests that were being answered at once.
+    /// Returns the maximum number of concurrent requests.
     pub fn most_at_once(&self) -> usize {
         self.shared.most_open.load(Ordering::SeqCst)
     }
 
-    /// What was asked since the last look.
+    /// Returns the requests since the last call.
     pub fn take_log(&self) -> Vec<Message> {
         std::mem::take(&mut self.shared.log.lock().unwrap())
     }
@@ -196,7 +196,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         drop(TcpStream::connect(&self.address));
     }
 }
@@ -228,7 +228,7 @@ impl Shared {
         (self.manner.lock().unwrap())(message, *count)
     }
 
-    /// Answers; says whether the connection goes on.
+    /// Sends a response; returns whether the connection stays open.
     fn reply(&self, stream: &mut TcpStream, message: &Message) -> std::io::Result<bool> {
         {
             let mut log = self.log.lock().unwrap();
@@ -292,7 +292,7 @@ impl Shared {
             return Ok(true);
         }
         let is_content = answer.status < 300 && !body.is_empty();
-        // An answer of all bytes is believed: it cannot be of other bytes than it says.
+        // A response with all bytes is trusted, so it must match its own description.
         let fault = match fault {
             Some(Fault::OtherRange) if answer.status != 206 => Some(Fault::Cut),
             fault => fault,
@@ -337,7 +337,7 @@ impl Shared {
                     stream.write_all(piece)?;
                     stream.write_all(b"\r\n")?;
                 }
-                // The client closes the connection when it has its range.
+                // The client closes the connection after its range.
                 Ok(stream.write_all(b"0\r\n\r\n").is_ok())
             }
             Some(Fault::Trickle) => {
@@ -358,7 +358,7 @@ impl Shared {
     }
 }
 
-/// Sends a body byte by byte, until the client goes away.
+/// Sends a body byte by byte, until the client disconnects.
 fn drip(stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
     body.chunks(1).try_for_each(|byte| {
         std::thread::sleep(Duration::from_millis(10));

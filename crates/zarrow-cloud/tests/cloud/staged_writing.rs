@@ -1,4 +1,4 @@
-//! Chunks that are written over S3: many requests at once, nothing lost, and nothing after a write was stopped.
+//! Staged writes of chunks over S3: many requests at once, nothing lost, and nothing after a write was stopped.
 
 use crate::arrays::{SHAPE, adapter, keys, layouts, open_array, read, selections, upload};
 use crate::message::Message;
@@ -111,7 +111,7 @@ fn nothing_is_put_below_an_array_that_is_gone() {
     assert!(server.take_log().iter().all(|message| message.method != "PUT"));
 }
 
-/// A server takes puts and never answers: a write that is stopped ends, and sends nothing again.
+/// A server takes puts and never answers: stopping the write ends it, and nothing is sent again.
 #[test]
 fn a_stopped_write_ends_and_sends_nothing_again() {
     let server = Server::start(well());
@@ -186,7 +186,7 @@ fn detached_writes_store_their_values() {
     assert_eq!(error.kind().code(), "unsupported", "{error}");
 }
 
-/// Elements of another type.
+/// Returns text, which a write of numbers refuses.
 fn read_text(server: &Server) -> DecodedArray {
     let metadata = ArrayBuilder::new([48], Number::Float64).build().unwrap();
     let store = adapter(server, "bucket/other", true);

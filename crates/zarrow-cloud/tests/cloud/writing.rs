@@ -52,7 +52,7 @@ fn a_large_value_goes_in_parts_and_is_seen_whole() {
     assert!(server.objects(|objects| *objects.all["bucket/large"].bytes == body));
     let parts = server.take_log().iter().filter(|message| message.query("partNumber").is_some()).count();
     assert_eq!(parts, 3);
-    // A part that fails for good gives all of it up: the old value stands.
+    // A permanent failure of one part abandons the upload: the old value stays.
     server.behave(Box::new(|message: &Message, _| {
         (message.query("partNumber").as_deref() == Some("2")).then_some(Fault::Status(500))
     }));
@@ -62,7 +62,7 @@ fn a_large_value_goes_in_parts_and_is_seen_whole() {
     assert!(server.take_log().iter().any(|message| message.method == "DELETE"));
 }
 
-/// The first put of `key` meets `fault`, and before the client knows, another puts the same bytes if `beaten`.
+/// The first put of `key` meets `fault`; if `beaten`, another client puts the same bytes before the first one knows.
 fn after_a_drop(
     server: &Server,
     key: &'static str,
@@ -97,7 +97,7 @@ fn a_put_whose_answer_was_lost_is_no_conflict() {
     let first = put(&store(&server, "bucket", true), "b", &[b"x"], Condition::IfAbsent).unwrap();
     let Put::Done(Some(first)) = first else { panic!("nothing was there") };
     for (key, condition) in [("a", Condition::IfAbsent), ("b", Condition::IfVersion(first))] {
-        // Of two with equal bytes the second is refused.
+        // Of two puts with equal bytes the second is refused.
         let result = after_a_drop(&server, key, Fault::Lost, true, &condition).unwrap();
         let Put::Done(Some(version)) = result else { panic!("it was applied") };
         let next = put(&store(&server, "bucket", true), key, &[b"next"], Condition::IfVersion(version));
@@ -125,7 +125,7 @@ fn without_marks_it_is_an_error_that_nobody_knows_what_became_of_a_put() {
         let error = after_a_drop(&server, key, fault, true, &Condition::IfAbsent).unwrap_err();
         assert_eq!(error.kind().code(), "uncertain", "{error}");
     }
-    // No answer was lost: it is another's.
+    // No response was lost: the value is another client's.
     let again = put(&store(&server, "bucket", true), "a", &[b"own"], Condition::IfAbsent);
     assert_eq!(again.unwrap(), Put::Conflict);
 }
@@ -150,7 +150,7 @@ fn an_error_in_an_answer_of_200_is_tried_again() {
         Server::start(Box::new(|_: &Message, count| (count == 1).then_some(Fault::Told("InternalError"))));
     let store = store(&server, "bucket", true);
     let body = vec![7; 17 << 20];
-    // All of its requests: the beginning, the parts and the end.
+    // All requests of the upload: its beginning, its parts and its end.
     let result = put(&store, "large", &[&body], Condition::Always);
     assert!(matches!(result, Ok(Put::Done(Some(_)))), "{result:?}");
     assert!(server.objects(|objects| *objects.all["bucket/large"].bytes == body));

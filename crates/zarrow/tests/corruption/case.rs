@@ -1,4 +1,4 @@
-//! A valid chunk, every stage of its making, and the array that it is read from.
+//! A valid chunk, every stage of its encoding, and the array that it is read from.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,9 +22,9 @@ const COUNT: usize = 480;
 pub struct Case {
     pub layout: &'static str,
     pub element: Element,
-    /// Up to and with the codec from array to bytes.
+    /// The codecs up to and including the one from array to bytes.
     pub array_codecs: Value,
-    /// The codecs behind it.
+    /// The codecs after it.
     pub byte_codecs: Vec<Value>,
 }
 
@@ -34,7 +34,7 @@ pub enum Element {
     Bool,
     Text,
     Bytes,
-    /// Numbers or texts, as many times optional.
+    /// Numbers or texts, with this many levels of optional.
     Optional(bool, usize),
 }
 
@@ -120,7 +120,7 @@ fn seal(codec: &Value, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What zarrow itself encodes `bytes` to, for codecs that zarrs has not.
+/// Encodes `bytes` with zarrow, for codecs that zarrs lacks.
 fn own(codec: &Value, bytes: &[u8]) -> Vec<u8> {
     let nbytes = bytes.len() as u64;
     let options = OpenOptions::default();
@@ -139,11 +139,11 @@ fn own(codec: &Value, bytes: &[u8]) -> Vec<u8> {
     store.get("c/0", u64::MAX).unwrap().unwrap()
 }
 
-/// An LZ4 block behind its size, as numcodecs writes it.
+/// Returns an LZ4 block after its size, as numcodecs writes it.
 fn lz4(bytes: &[u8]) -> Vec<u8> {
     let mut block = vec![0u8; bytes.len() * 2 + 64];
     let (length, space) = (bytes.len() as i32, block.len() as i32);
-    // SAFETY: both ranges are those of the vectors.
+    // SAFETY: both ranges are inside their vectors.
     let written = unsafe {
         lz4_sys::LZ4_compress_default(bytes.as_ptr().cast(), block.as_mut_ptr().cast(), length, space)
     };
@@ -177,7 +177,7 @@ impl Case {
         format!("{depth}{kind}{}", codecs.map(name).collect::<Vec<_>>().join(" → "))
     }
 
-    /// Whether a checksum covers all that decides on the result.
+    /// Returns whether a checksum covers all bytes that affect the result.
     pub fn is_checked(&self) -> bool {
         let checks = |codec: &Value| {
             let names = [
@@ -191,7 +191,7 @@ impl Case {
                 "numcodecs.jenkins_lookup3",
             ];
             names.iter().any(|name| codec["name"] == *name) || codec["configuration"]["checksum"] == true
-                // An `.xz` file has checks, the other formats of lzma have none.
+                // An `.xz` file has checks, and the other formats of lzma do not.
                 || (codec["name"] == "numcodecs.lzma" && codec["configuration"]["format"].is_null())
         };
         let sharding = &self.array_codecs.as_array().unwrap().last().unwrap()["configuration"];
@@ -199,7 +199,7 @@ impl Case {
         self.byte_codecs.iter().any(checks) || (all("codecs") && all("index_codecs"))
     }
 
-    /// Every stage of the chunk, the last of which is stored.
+    /// Returns every stage of the chunk; the last one is stored.
     pub fn stages(&self) -> Vec<Vec<u8>> {
         let data_type: MetadataV3 = serde_json::from_value(self.element.data_type()).unwrap();
         let data_type = DataType::from_metadata(&data_type).unwrap();
@@ -215,7 +215,7 @@ impl Case {
         self.sealed(0, first)
     }
 
-    /// What zarrow itself encodes the elements to.
+    /// Encodes the elements with zarrow.
     fn encoded(&self, elements: ArrayBytes<'static>) -> Vec<u8> {
         let document = self.document(&self.array_codecs);
         let store: Arc<dyn Store> =
@@ -254,7 +254,7 @@ impl Case {
         store.get("c/0/0", u64::MAX).unwrap().unwrap()
     }
 
-    /// The array's document, with these codecs.
+    /// Returns the array's document, with these codecs.
     fn document(&self, codecs: &Value) -> String {
         let metadata = json!({
             "zarr_format": 3, "node_type": "array", "shape": SHAPE, "data_type": self.element.data_type(),
@@ -264,7 +264,7 @@ impl Case {
         metadata.to_string()
     }
 
-    /// The stages from number `from` on, which is `bytes`.
+    /// Returns the stages from number `from` on, which is `bytes`.
     pub fn sealed(&self, from: usize, bytes: Vec<u8>) -> Vec<Vec<u8>> {
         let mut stages = vec![bytes];
         for codec in &self.byte_codecs[from..] {
@@ -273,7 +273,7 @@ impl Case {
         stages
     }
 
-    /// Reads the array whose first chunk is `chunk` and whose second is `valid` (step 3).
+    /// Reads the array with `chunk` as its first chunk and `valid` as its second (step 3).
     pub fn read(&self, chunk: &[u8], valid: &[u8], part: bool) -> Result<Vec<u8>> {
         let mut codecs = self.array_codecs.clone();
         codecs.as_array_mut().unwrap().extend(self.byte_codecs.iter().cloned());
@@ -288,7 +288,7 @@ impl Case {
     }
 }
 
-/// All that a result says.
+/// Returns all values of a result.
 fn image(decoded: &DecodedArray) -> Vec<u8> {
     let elements = |variable: &zarrow_array::Variable| -> Vec<u8> {
         let all = (0..variable.size()).map(|at| variable.element(at).unwrap());

@@ -3,7 +3,7 @@
 use crate::case::{Case, Element};
 use serde_json::{Value, json};
 
-/// All cases, those of a layout behind one another.
+/// Returns all cases, grouped by layout.
 pub fn cases() -> Vec<Case> {
     let little = json!({ "name": "bytes", "configuration": { "endian": "little" } });
     let big = json!({ "name": "bytes", "configuration": { "endian": "big" } });

@@ -1,8 +1,8 @@
-//! What is done to a chunk: step 2.
+//! The damage to a chunk: step 2.
 
 use crate::case::Case;
 
-/// Numbers that look random and are the same in each run.
+/// Pseudorandom numbers, the same in each run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -50,7 +50,7 @@ impl Damage {
     }
 }
 
-/// Changes a number: mostly one near an end, where headers, lengths and indexes stand.
+/// Changes a number: mostly one near an end, where headers, lengths and indexes are.
 fn lie(bytes: &mut [u8], random: &mut Random) {
     let length = bytes.len() as u64;
     let near = [0, 1, 2, length - 1, length, length + 1, length / 2, random.next() % (2 * length)];

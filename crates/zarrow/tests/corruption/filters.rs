@@ -1,9 +1,9 @@
-//! The chains with a filter, and the codecs that zarrs is not built with: what is stored first is encoded by zarrow.
+//! The chains with a filter, and the codecs missing from this build of zarrs: zarrow encodes the valid chunk.
 
 use crate::case::{Case, Element};
 use serde_json::{Value, json};
 
-/// The cases, which are of fixed size and of variable.
+/// Returns the cases of fixed and of variable size.
 pub fn cases() -> Vec<Case> {
     let named = |name: &str, configuration: Value| json!({ "name": name, "configuration": configuration });
     let numcodecs = |id: &str, configuration: Value| named(&format!("numcodecs.{id}"), configuration);

@@ -1,14 +1,14 @@
-//! Corrupt chunks of every layout through every decoder: the answer is an error or an array, in little memory.
+//! Corrupt chunks of every layout through every decoder give an error or an array, in little memory.
 //!
-//! 1. A case is a valid chunk: zarrs encodes its array to bytes, and then each codec from bytes to bytes by itself, so
-//!    that every stage between is known.
-//! 2. The chunk is flipped in one bit, or truncated, or one of its stages is made to lie (a number in it is changed to
-//!    one that sizes, offsets, and counts fear) and the stages behind it are made anew, so that checksums agree.
-//! 3. The array is read whole or in part, and the result compared with that of the valid chunk, while the process may
-//!    take no more than [`SPARE_NBYTES`] of address space beyond what it has at the start.
+//! 1. A case is a valid chunk: zarrs encodes its array to bytes, and then applies each codec from bytes to bytes
+//!    separately, so that every intermediate stage is known.
+//! 2. A bit of the chunk is flipped, or the chunk is truncated, or a number in one stage is changed to a critical size,
+//!    offset or count, and the later stages are encoded again, so that checksums agree.
+//! 3. The array is read whole or in part, and the result compared with the valid chunk's, while the process may take at
+//!    most [`SPARE_NBYTES`] of address space beyond its size at the start.
 //!
-//! `ZARROW_CORRUPTIONS` is the number of flips and of truncations of each case, with a fifth as many lies;
-//! `ZARROW_TEST_SEED` draws others. The table is seen with `--nocapture`.
+//! `ZARROW_CORRUPTIONS` is the number of flips and of truncations of each case, with a fifth as many changed numbers;
+//! `ZARROW_TEST_SEED` draws others. `--nocapture` shows the table.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod case;
@@ -26,7 +26,7 @@ use zarrow::ErrorKind;
 
 const SPARE_NBYTES: u64 = 512 << 20;
 
-/// What came of one kind of damage.
+/// Counts of the outcomes of one kind of damage.
 #[derive(Default)]
 struct Count {
     errors: usize,
@@ -36,7 +36,7 @@ struct Count {
     panics: usize,
 }
 
-/// What the environment says that this number is.
+/// Returns a number from the environment.
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
@@ -68,7 +68,7 @@ fn count(case: &Case, damage: Damage, times: usize, seed: u64, longest: &mut Dur
     count
 }
 
-/// Lets the process have no more than `spare` bytes of address space beyond what it has now.
+/// Limits the process to `spare` bytes of address space beyond its current size.
 fn limit_address_space(spare: u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();

@@ -1,10 +1,10 @@
-//! Zip archives for tests, of which each second member is deflated in blocks that are stored.
+//! Zip archives for tests; every second member is deflated, with stored blocks.
 
 use std::collections::BTreeMap;
 
-/// An archive of these values. `extra` is how many bytes of extra fields each member's own header has.
+/// Returns an archive of these values. Each local header has `extra` bytes of extra fields.
 pub fn archive(values: &BTreeMap<String, Vec<u8>>, extra: usize) -> Vec<u8> {
-    let (mut archive, mut directory) = (b"what stands before the archive".to_vec(), Vec::new());
+    let (mut archive, mut directory) = (b"leading bytes before the archive".to_vec(), Vec::new());
     for (number, (key, value)) in values.iter().enumerate() {
         let (method, stored) = if number % 2 == 0 { (0u16, value.clone()) } else { (8, deflated(value)) };
         let sizes: Vec<u8> = [crc32(value), stored.len() as u32, value.len() as u32]
@@ -43,7 +43,7 @@ pub fn archive(values: &BTreeMap<String, Vec<u8>>, extra: usize) -> Vec<u8> {
     archive
 }
 
-/// A deflate stream of blocks that are not compressed.
+/// Returns a deflate stream of stored blocks.
 fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut stream = Vec::new();
     for block in bytes.chunks(1000) {

@@ -1,4 +1,4 @@
-//! The arrays that the tests read: their kinds, their stored values, and what a decoded one holds.
+//! The arrays that the tests read: their kinds, their stored values, and their decoded elements.
 
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub fn kinds() -> Vec<Kind> {
         kind("raw", "uint32", [16, 12], raw.clone()),
         kind("zstd", "uint32", [16, 12], compressed.clone()),
         kind("one chunk", "uint32", [60, 44], raw.clone()),
-        // Rows of the array, which go straight to the result.
+        // Whole rows of the array, which go straight to the result.
         kind("rows", "uint32", [16, 44], raw.clone()),
         kind("sharded rows", "uint32", [32, 44], sharded([8, 44], &raw, "end")),
         kind("transposed", "uint32", [16, 12], json!([transpose, bytes()])),
@@ -76,7 +76,7 @@ pub fn kinds() -> Vec<Kind> {
     ]
 }
 
-/// The documents and chunks of an array of this kind, whose elements follow from `salt`; some chunks are not stored.
+/// Returns documents and chunks of an array of this kind with elements derived from `salt`; some chunks are missing.
 pub fn written(kind: &Kind, salt: u64) -> BTreeMap<String, Vec<u8>> {
     let (data_type, fill_value) = match kind.data_type {
         "optional" => (
@@ -94,7 +94,7 @@ pub fn written(kind: &Kind, salt: u64) -> BTreeMap<String, Vec<u8>> {
     let store = Arc::new(MemoryStore::new([("zarr.json", document.to_string().into_bytes())]).unwrap());
     let array = zarrow::open(Arc::clone(&store) as Arc<dyn Store>, "").unwrap().into_array().unwrap();
     let count = SHAPE.iter().product::<u64>();
-    // Elements tell which version they are of, and the first rows and columns of chunks stay as they are.
+    // Elements identify their version, and the first rows and columns of chunks stay equal.
     let element = |at: u64| (at * 2_654_435_761 % 100_003) as u32 * 2 + salt as u32;
     let is_left_out = |at: u64| (at / SHAPE[1]) / 16 == 1 && (at % SHAPE[1]) / 12 == 2;
     let selection = (.., ..);
@@ -161,7 +161,7 @@ pub fn strings(texts: &[String]) -> DecodedArray {
     DecodedArray::Variable(variable.unwrap())
 }
 
-/// What a decoded array holds, to be compared.
+/// Returns the elements of a decoded array in a comparable form.
 pub fn told(decoded: &DecodedArray) -> String {
     let text = |variable: &zarrow_array::Variable| {
         (0..variable.shape().iter().product::<u64>() as usize)

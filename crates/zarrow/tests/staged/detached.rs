@@ -1,5 +1,4 @@
-//! Reads that nobody waits for, of either kind of store: what they give, how many are under way at once, and how they are
-//! cancelled.
+//! Detached reads of local and remote stores: their results, their concurrency, and their cancellation.
 
 use super::{local, manner, open, selections, single};
 use crate::arrays::{SHAPE, kinds, told, written};
@@ -9,14 +8,14 @@ use zarrow::store::remote::{FetchPolicy, RemoteAdapter};
 use zarrow::{Array, ErrorKind, Index, Selection};
 use zarrow_array::DecodedArray;
 
-/// A read that nobody waits for, waited for.
+/// Starts a detached read, and waits for it.
 fn detached(array: &Array, selection: &Selection) -> zarrow::Result<DecodedArray> {
     let (sender, receiver) = std::sync::mpsc::channel();
     array.read_detached(selection.clone(), None, move |decoded| sender.send(decoded).unwrap()).unwrap();
     receiver.recv().unwrap()
 }
 
-/// Reads that nobody waits for give the same, from either kind of store.
+/// Detached reads have the same results, from local and remote stores.
 #[test]
 fn detached_is_what_direct_is() {
     for (number, kind) in kinds().into_iter().enumerate() {
@@ -32,7 +31,7 @@ fn detached_is_what_direct_is() {
     }
 }
 
-/// Hundreds of reads are under way on a few threads, and each gives its own.
+/// Hundreds of reads are under way on a few threads, and each has its own result.
 #[test]
 fn many_detached_reads_hold_no_threads() {
     let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
@@ -55,7 +54,7 @@ fn many_detached_reads_hold_no_threads() {
     assert!(store.seen().1 >= 600);
 }
 
-/// A detached read that is cancelled at any event ends, and so do its requests; what it read into is free then.
+/// A detached read that is cancelled at any event ends with its requests; its memory is free then.
 #[test]
 fn a_detached_read_is_cancelled_at_any_event() {
     for kind in kinds() {
@@ -90,7 +89,7 @@ fn a_detached_read_is_cancelled_at_any_event() {
     }
 }
 
-/// Memory of the caller's is kept until the read has ended, and is let go before that is told.
+/// The caller's memory is kept until the read has ended, and is released before the callback.
 #[test]
 fn a_detached_read_into_memory_of_the_callers() {
     let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
@@ -106,7 +105,7 @@ fn a_detached_read_into_memory_of_the_callers() {
         let kept = Box::new(Arc::clone(&keeper));
         let (sender, receiver) = std::sync::mpsc::channel();
         let done = move |read: zarrow::Result<()>| sender.send((read, Arc::strong_count(&keeper))).unwrap();
-        // SAFETY: the memory is used by nobody until the read has told its end.
+        // SAFETY: the memory is not used until the read has called back.
         unsafe { array.read_strided_detached(Selection::all(&SHAPE), out, kept, done) }.unwrap();
         let (read, holders) = receiver.recv().unwrap();
         read.unwrap();

@@ -1,5 +1,5 @@
-//! Chunks that are handed over as they are stored: each stored byte comes to memory of the sink's, once, and what it
-//! makes of the chunks is what a read gives.
+//! Chunks passed to a sink without decoding: each stored byte is received once into the sink's memory, and the sink's
+//! result equals the result of a read.
 
 use crate::arrays::{SHAPE, kinds, told, written};
 use crate::simulated::{Manner, SimulatedStore};
@@ -16,11 +16,11 @@ use zarrow::{
     Array, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, ReadOptions, Result, Selection, StoredChunk,
 };
 
-/// Lends memory to bodies, and knows where.
+/// Provides memory for bodies, and records its addresses.
 #[derive(Default)]
 struct Lender {
     lent: Mutex<Vec<Range<usize>>>,
-    /// One body in so many gets none; 0 for all get some.
+    /// One in this many bodies gets no memory; 0 for none.
     fails: usize,
     asked: AtomicUsize,
 }
@@ -36,18 +36,18 @@ impl BodyAlloc for Lender {
         let mut memory = vec![0u8; nbytes];
         let pointer = NonNull::new(memory.as_mut_ptr())?;
         self.lent.lock().unwrap().push(pointer.addr().get()..pointer.addr().get() + nbytes);
-        // SAFETY: the owner keeps the memory, and nobody else has it.
+        // SAFETY: the owner keeps the memory, and holds the only reference.
         Some(unsafe { BodyMemory::new(pointer, nbytes, Arc::new(Owner(memory))) })
     }
 }
 
-/// A result that is put together from chunks.
+/// A result assembled from chunks.
 struct Assembled {
     lender: Arc<Lender>,
     strides: Vec<usize>,
     elements: Mutex<Vec<u32>>,
     loaded: Mutex<Vec<Range<usize>>>,
-    /// Chunks that had landed, and all.
+    /// Number of chunks received into sink memory, and of all chunks.
     landed: AtomicUsize,
     taken: AtomicUsize,
     is_replaced: AtomicBool,
@@ -68,7 +68,7 @@ impl Assembled {
         }
     }
 
-    /// Calls `each` with the place of each element that is wanted of a chunk, and its position there.
+    /// Calls `each` with the result index of each selected element of a chunk, and its position in the chunk.
     fn each(&self, axes: &[ChunkAxis], each: &mut dyn FnMut(usize, &[u64])) {
         let mut numbers = vec![0u64; axes.len()];
         loop {
@@ -113,7 +113,7 @@ impl ChunkSink for Assembled {
                 let (offset, bytes) = chunk.load(&mut memory)?;
                 assert_eq!(bytes.as_ptr().addr(), start + offset);
                 chunk.decode(Some(bytes), &mut elements)?;
-                // It is to be recognised as long as the test runs.
+                // Not freed, so that its address stays unique during the test.
                 std::mem::forget(memory);
             }
         }
@@ -122,7 +122,7 @@ impl ChunkSink for Assembled {
         let mut result = self.elements.lock().unwrap();
         self.each(chunk.axes, &mut |place, position| {
             let at = position.iter().zip(&strides).map(|(at, stride)| at * stride).sum::<u64>() as usize * 4;
-            // SAFETY: all of it was initialised at first.
+            // SAFETY: all of it was initialised at the start.
             let word = elements[at..at + 4].iter().map(|byte| unsafe { byte.assume_init() });
             result[place] = u32::from_le_bytes(word.collect::<Vec<u8>>().try_into().unwrap());
         });
@@ -145,7 +145,7 @@ impl ChunkSink for Assembled {
     }
 }
 
-/// The elements of a selection, by a read.
+/// Returns the elements of a selection, by a read.
 fn expected(array: &Array, selection: &Selection) -> Vec<u32> {
     let tensor = array.read(selection).unwrap().into_tensor().unwrap();
     tensor.as_slice::<u32>().unwrap().to_vec()
@@ -177,7 +177,7 @@ fn what_is_handed_over_is_what_a_read_gives() {
                 let manner = Manner { restarts: 11 * (seed % 2), has_versions: seed % 5 > 0, ..manner(seed) };
                 let store = SimulatedStore::new(single(&values), manner);
                 let staged = open(Arc::new(RemoteAdapter::new(store.clone())), cache_nbytes);
-                // The second read finds what the first, and one that decoded, have kept.
+                // The second read finds the cache entries of the first, and of a decoding read.
                 for fails in [0, 3] {
                     assert_eq!(found(&staged, fails), expected, "{}, seed {seed}", kind.name);
                     assert_eq!(
@@ -204,12 +204,12 @@ fn bodies_land_where_the_sink_says() {
         let (landed, taken) = (assembled.landed.into_inner(), assembled.taken.into_inner());
         assert!(landed == taken && taken >= 4, "{name}: {landed} of {taken}");
         store.settle();
-        // Nothing of them is kept after the read.
+        // No copies remain after the read.
         assert_eq!(Arc::strong_count(&assembled.lender), 1, "{name}");
     }
 }
 
-/// Either all of a chunk is of one version, or the sink is told.
+/// All bytes of a chunk are of one version, or the sink is notified.
 #[test]
 fn a_value_that_is_replaced_is_not_handed_over_twice() {
     let (mut told, mut whole) = (0, 0);
@@ -234,7 +234,7 @@ fn a_value_that_is_replaced_is_not_handed_over_twice() {
             for (at, element) in assembled.elements.into_inner().unwrap().into_iter().enumerate() {
                 let (row, column) = (at as u64 / SHAPE[1], at as u64 % SHAPE[1]);
                 assert!(element != u32::MAX);
-                // The fill value; any other tells its version.
+                // The fill value; all other values identify their version.
                 if element != 7 {
                     let chunk = (row / kind.chunks[0], column / kind.chunks[1]);
                     let version = *versions.entry(chunk).or_insert(element % 2);
@@ -246,7 +246,7 @@ fn a_value_that_is_replaced_is_not_handed_over_twice() {
     assert!(told > 10 && whole > 10, "{told} told, {whole} whole");
 }
 
-/// Values in memory that are read as those of a file, and where they were read to.
+/// Values in memory that are read like files, with a record of the destinations.
 #[derive(Debug)]
 struct Recorded {
     inner: MemoryStore,

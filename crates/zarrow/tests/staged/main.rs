@@ -1,5 +1,5 @@
-//! Staged reads from a simulated store give what reads of the same values in memory give: every layout and selection, in
-//! whatever order answers come, cut to pieces, begun anew, replaced on the way, or cancelled at any event.
+//! Staged reads from a simulated store equal reads of the same values in memory: every layout and selection, with answers
+//! in any order, in pieces, restarted, of replaced values, or cancelled at any event.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -74,7 +74,7 @@ fn single(values: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Versions> {
     values.iter().map(|(key, value)| (key.clone(), vec![value.clone()])).collect()
 }
 
-/// Every kind of chunk, by every selection, in whatever order answers come.
+/// Every kind of chunk, by every selection, with answers in any order.
 #[test]
 fn staged_is_what_direct_is() {
     let mut seed = 1;
@@ -98,7 +98,7 @@ fn staged_is_what_direct_is() {
     }
 }
 
-/// Inner chunks whose bytes an index says to be the same, all of them or some: each gets them.
+/// Inner chunks with equal byte ranges in the index, all of them or some: each gets the bytes.
 #[test]
 fn inner_chunks_that_share_bytes() {
     const ENTRIES_NBYTES: usize = 4 * 16;
@@ -107,7 +107,7 @@ fn inner_chunks_that_share_bytes() {
         let mut values = written(&kind, 0);
         let shard = values.get_mut("c/0/0").unwrap();
         let index = shard.len() - ENTRIES_NBYTES - 4;
-        // Where the second one begins.
+        // Offset of the second one.
         shard[index + 16..index + 24].copy_from_slice(&offset.to_le_bytes());
         let sum = crc32c::crc32c(&shard[index..index + ENTRIES_NBYTES]).to_le_bytes();
         shard[index + ENTRIES_NBYTES..].copy_from_slice(&sum);
@@ -122,7 +122,7 @@ fn inner_chunks_that_share_bytes() {
     }
 }
 
-/// What comes after the answer that nothing is stored does not come where the fill value goes; sizes that differ are errors.
+/// Frames after a not-found answer do not overwrite the fill value; contradictory sizes are errors.
 #[test]
 fn a_chunk_that_goes_straight_to_the_result_may_be_missing_or_of_another_size() {
     let kind = kinds().into_iter().find(|kind| kind.name == "rows").unwrap();
@@ -146,7 +146,7 @@ fn a_chunk_that_goes_straight_to_the_result_may_be_missing_or_of_another_size() 
     }
 }
 
-/// Several items of a batch want parts of the same chunks, which are fetched once.
+/// Several items of a batch share chunks, which are fetched once.
 #[test]
 fn a_batch_fetches_each_chunk_once() {
     for kind in kinds() {
@@ -179,7 +179,7 @@ fn a_batch_fetches_each_chunk_once() {
     }
 }
 
-/// A second read of a shard asks for no index, and one whose index is of a version that is gone begins anew.
+/// A second read of a shard skips the index; if the index's version is outdated, the read restarts.
 #[test]
 fn an_index_is_kept_and_asked_for_again_when_the_shard_was_replaced() {
     let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
@@ -200,7 +200,7 @@ fn an_index_is_kept_and_asked_for_again_when_the_shard_was_replaced() {
     let expected = told(&local(&new).read(&crop).unwrap());
     assert_eq!(told(&staged.read(&crop).unwrap()), expected);
     assert_eq!(store.seen().0.len(), 3, "the chunk of the version that is gone, then an index and a chunk");
-    // What is kept decoded is asked for its version, and not for its bytes.
+    // A cached decoded chunk needs a request for its version, and none for its bytes.
     let kept = open(Arc::new(RemoteAdapter::new(store.clone())), 1 << 20);
     assert_eq!(told(&kept.read(&crop).unwrap()), expected);
     store.seen();
@@ -209,7 +209,7 @@ fn an_index_is_kept_and_asked_for_again_when_the_shard_was_replaced() {
     assert!(requests.len() == 1 && requests[0].span == Span::Range(0..0), "{requests:?}");
 }
 
-/// An index may place an inner chunk of any size in a value of any size: no request follows it.
+/// An index may give any size for an inner chunk in a value of any size: no request follows it.
 #[test]
 fn an_index_that_claims_too_much_is_refused_before_it_is_followed() {
     let raw = json!([arrays::bytes()]);
@@ -230,7 +230,7 @@ fn an_index_that_claims_too_much_is_refused_before_it_is_followed() {
     }
 }
 
-/// Inner chunks may share bytes of their shard: each gets them.
+/// Inner chunks may share bytes of their shard: each gets the bytes.
 #[test]
 fn inner_chunks_that_share_their_bytes() {
     let raw = json!([arrays::bytes()]);
@@ -240,7 +240,7 @@ fn inner_chunks_that_share_their_bytes() {
     let shard = values.get_mut("c/0/0").unwrap();
     let first: [u8; 16] = shard[..16].try_into().unwrap();
     shard[16..32].copy_from_slice(&first);
-    // And one that begins amid another.
+    // And one that begins inside another.
     let amid = u64::from_le_bytes(first[..8].try_into().unwrap()) + 40;
     shard[32..40].copy_from_slice(&amid.to_le_bytes());
     let direct = local(&values);
@@ -254,7 +254,7 @@ fn inner_chunks_that_share_their_bytes() {
     }
 }
 
-/// Values that are replaced at any event: every chunk, and every shard, is old or new, and never a mixture.
+/// Values are replaced at any event: every chunk, and every shard, is old or new, and never a mixture.
 #[test]
 fn every_chunk_is_of_one_version() {
     for kind in kinds().into_iter().filter(|kind| kind.data_type == "uint32") {
@@ -294,7 +294,7 @@ fn every_chunk_is_of_one_version() {
     }
 }
 
-/// A caller who stops at any event gets away, and every request is ended.
+/// A caller can stop at any event, and every request ends.
 #[test]
 fn a_read_is_cancelled_at_any_event() {
     for kind in kinds() {
@@ -316,7 +316,7 @@ fn a_read_is_cancelled_at_any_event() {
     }
 }
 
-/// As many requests at once as the policy says, and never more.
+/// As many requests at once as the policy allows, and never more.
 #[test]
 fn no_more_requests_than_the_policy_says() {
     let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
@@ -333,7 +333,7 @@ fn no_more_requests_than_the_policy_says() {
     }
 }
 
-/// The documents of a node are asked for at once, and those of all children of a group.
+/// The documents of a node are requested at once, and so are those of all children of a group.
 #[test]
 fn a_group_is_opened_in_few_round_trips() {
     let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}}).to_string().into_bytes();
@@ -346,7 +346,7 @@ fn a_group_is_opened_in_few_round_trips() {
     values.insert("notes/read.me".to_owned(), Vec::new());
     let store = SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(6) });
     let adapter: Arc<dyn Store> = Arc::new(RemoteAdapter::new(store.clone()));
-    // With fewer at once nothing would happen.
+    // With fewer requests at once the store would stay silent.
     store.wait_for(5);
     let group = zarrow::open(Arc::clone(&adapter), "").unwrap().into_group().unwrap();
     assert_eq!(store.seen().1, 5, "the documents that a node may have");
@@ -358,7 +358,7 @@ fn a_group_is_opened_in_few_round_trips() {
     assert_eq!(
         (requests.len(), most),
         (14 + 2 * 5, 14),
-        "those of all children, and all documents of the two that have none of version 3"
+        "the documents of all children, and all documents of the two without version 3"
     );
     let (node, members) = zarrow::open_members(Arc::clone(&adapter), "", &OpenOptions::default()).unwrap();
     assert!(node.into_group().is_ok() && members.len() == 13);
@@ -366,7 +366,7 @@ fn a_group_is_opened_in_few_round_trips() {
     assert!(matches!(error.kind(), ErrorKind::NotFound), "{error}");
 }
 
-/// What is not stored is filled, in memory that held something else.
+/// Missing chunks are filled, in memory with old contents.
 #[test]
 fn what_is_missing_is_filled() {
     for kind in kinds().into_iter().filter(|kind| kind.data_type == "uint32") {
@@ -383,7 +383,7 @@ fn what_is_missing_is_filled() {
     }
 }
 
-/// Strings of a shard that was rewritten are read anew by a handle that knows the old index.
+/// A handle with an old index rereads strings of a rewritten shard.
 #[test]
 fn strings_of_a_shard_that_was_replaced() {
     let kind = kinds().into_iter().find(|kind| kind.name == "sharded strings").unwrap();
@@ -397,7 +397,7 @@ fn strings_of_a_shard_that_was_replaced() {
     assert_eq!(told(&staged.read(..).unwrap()), told(&local(&new).read(..).unwrap()));
 }
 
-/// The chunks of an array are counted by a listing, and by no request of their own.
+/// A listing counts the chunks of an array, without requests for chunks.
 #[test]
 fn chunks_are_counted_by_a_listing() {
     let kind = kinds().into_iter().next().unwrap();
@@ -412,7 +412,7 @@ fn chunks_are_counted_by_a_listing() {
     assert!(store.seen().0.is_empty());
 }
 
-/// Strings that are replaced on the way: every read is of old or new ones, or an error that says so.
+/// Strings are replaced during reads: every read has old or new strings, or raises an error that says so.
 #[test]
 fn strings_of_one_version() {
     for kind in kinds().into_iter().filter(|kind| kind.data_type == "string") {
@@ -461,13 +461,13 @@ fn strings_of_one_version() {
     }
 }
 
-/// An archive of these values, with headers of its members that are longer by `extra` bytes than its directory tells.
+/// Returns an archive of these values, with local headers that are `extra` bytes longer than the directory's entries.
 fn zipped(values: &BTreeMap<String, Vec<u8>>, extra: usize, manner: Manner) -> Arc<SimulatedStore> {
     let archive = archive::archive(values, extra);
     SimulatedStore::new(BTreeMap::from([("data.zip".to_owned(), vec![archive.clone(), archive])]), manner)
 }
 
-/// Members of a remote archive, stored and deflated, whether their headers are as long as was guessed or not.
+/// Members of a remote archive, stored and deflated, with headers of the expected length and longer ones.
 #[test]
 fn a_remote_archive_is_what_its_members_are() {
     let mut seed = 400;
@@ -492,7 +492,7 @@ fn a_remote_archive_is_what_its_members_are() {
     }
 }
 
-/// One request opens an archive, and one more reads a chunk; where headers are longer than was guessed, two.
+/// One request opens an archive, and one more reads a chunk; longer headers than expected take two.
 #[test]
 fn a_chunk_of_a_remote_archive_is_one_request() {
     let kind = kinds().into_iter().find(|kind| kind.name == "raw").unwrap();
@@ -507,7 +507,7 @@ fn a_chunk_of_a_remote_archive_is_one_request() {
         let keys = values.keys().filter(|key| key.as_str() != "zarr.json").count();
         assert_eq!(adapter.list("").unwrap(), ["c", "zarr.json"]);
         assert_eq!(adapter.nbytes("c").unwrap(), keys as u64 * 16 * 12 * 4);
-        assert!(store.seen().0.is_empty(), "the directory tells what is there");
+        assert!(store.seen().0.is_empty(), "the directory lists the members");
         let array = open(Arc::new(adapter), 0);
         store.seen();
         let read = told(&array.read(&chunk).unwrap());
@@ -515,14 +515,14 @@ fn a_chunk_of_a_remote_archive_is_one_request() {
         let (requests, _) = store.seen();
         assert_eq!(requests.len(), expected, "{requests:?}");
         assert!(requests.iter().all(|request| request.if_version.is_some()), "{requests:?}");
-        // An archive that is replaced is an error, and never read by the directory of the one before.
+        // If an archive is replaced, reads are errors, and never use the old directory.
         store.replace_all();
         let error = array.read(&chunk).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Stale(_)), "{error}");
     }
 }
 
-/// Cancelled at any event, a read of an archive ends, and every request with it.
+/// Cancelled at any event, a read of an archive ends with all its requests.
 #[test]
 fn reads_of_an_archive_that_are_cancelled_end() {
     for kind in kinds().into_iter().step_by(4) {
@@ -545,7 +545,7 @@ fn reads_of_an_archive_that_are_cancelled_end() {
     }
 }
 
-/// Flipped bits and cut ends: what was stored, or an error; and the same for a local archive.
+/// Flipped bits and truncation: the stored elements, or an error; the same for a local archive.
 #[test]
 fn a_damaged_archive_is_an_error_or_right() {
     let kind = kinds().into_iter().find(|kind| kind.name == "raw").unwrap();
@@ -555,7 +555,7 @@ fn a_damaged_archive_is_an_error_or_right() {
     let whole = archive::archive(&values, 4);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.zip");
-    // Checksums are of whole members: what is cut into several requests is not checked.
+    // Checksums cover whole members: reads in several requests are not checked.
     let whole_requests = Manner { policy: FetchPolicy::default(), ..manner(1) };
     let (mut right, mut refused) = (0, 0);
     let mut look = |archive: Vec<u8>, what: String| {
@@ -568,7 +568,7 @@ fn a_damaged_archive_is_an_error_or_right() {
         for open in [&remote as &dyn Fn() -> zarrow::Result<Arc<dyn Store>>, &file] {
             let read = || zarrow::open(open()?, "")?.into_array()?.read(Selection::all(&SHAPE));
             match read() {
-                // A member whose name is another one is none of the array's, whose chunk is filled.
+                // A member with a changed name does not belong to the array, and its chunk is filled.
                 Ok(found) if told(&found) == expected => right += 1,
                 Ok(_) => assert!(what.ends_with("name"), "{what}"),
                 Err(_) => refused += 1,

@@ -1,10 +1,10 @@
-//! A remote store in memory whose answers come in any order, in pieces of any size, begin anew, and change on the way.
+//! A remote store in memory with answers in any order, in pieces of any size, restarts, and changes in between.
 //!
-//! 1. A request is put among those that are open. One thread picks an open one at random, and hands it its next event: a
-//!    head, a frame, or the end.
-//! 2. What is random follows from a seed. At any event a value may be replaced by its next version, and an answer may begin
-//!    anew; the store then serves what is there.
-//! 3. Every receiver is told the end once, which the store counts.
+//! 1. A request is added to the open ones. One thread picks an open one at random, and delivers its next event: a head, a
+//!    frame, or the end.
+//! 2. A seed determines everything random. At any event a value may be replaced by its next version, and an answer may
+//!    restart; the store then serves the current value.
+//! 3. Every receiver gets one end, and the store counts these.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -15,25 +15,25 @@ use zarrow::store::remote::{
     RequestHandle, Span,
 };
 
-/// All versions that a value ever has, the first one first.
+/// All versions of a value, in order.
 pub type Versions = Vec<Vec<u8>>;
 
 /// How the store behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
-    /// What everything random follows from.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// One event in so many replaces a value by its next version; 0 for never.
+    /// One event in this many replaces a value by its next version; 0 for none.
     pub changes: u64,
-    /// One event in so many begins an answer anew; 0 for never.
+    /// One event in this many restarts an answer; 0 for none.
     pub restarts: u64,
-    /// Whether versions can be told apart.
+    /// Whether heads have versions.
     pub has_versions: bool,
-    /// Whether the size of a value is told.
+    /// Whether heads have the size of the value.
     pub has_sizes: bool,
-    /// Whether values of which a part is asked for are said to be larger than any memory.
+    /// Whether heads of range requests claim a size beyond any memory.
     pub lies: bool,
-    /// How requests are cut.
+    /// How requests are merged and cut.
     pub policy: FetchPolicy,
 }
 
@@ -48,25 +48,25 @@ struct Shared {
     manner: Manner,
     state: Mutex<State>,
     news: Condvar,
-    /// Events so far.
+    /// Number of events so far.
     events: AtomicU64,
-    /// Receivers that were handed over, and that were told the end.
+    /// Receivers that were submitted, and receivers that got their end.
     submitted: AtomicU64,
     ended: AtomicU64,
-    /// The most requests that were open at once.
+    /// Maximum number of open requests.
     most: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    /// The versions of each value, and which of them is there.
+    /// The versions of each value, and the index of the current one.
     values: BTreeMap<String, (Versions, usize)>,
     open: Vec<Answer>,
     is_closed: bool,
-    /// How many requests have to be open before the next event.
+    /// Number of open requests required before the next event.
     gate: usize,
     random: u64,
-    /// All requests, in the order in which they came.
+    /// All requests, in order of submission.
     log: Vec<Request>,
 }
 
@@ -81,11 +81,11 @@ struct Answer {
     request: Request,
     receiver: Box<dyn Receiver>,
     is_cancelled: Arc<AtomicBool>,
-    /// The version that is served, and what of it is left; `None` before the head.
+    /// The served version, and the rest of its range; `None` before the head.
     served: Option<(usize, Range<usize>)>,
 }
 
-/// What is handed over outside of the lock.
+/// An event to deliver outside of the lock.
 enum Event {
     Head(Head),
     Frame(Vec<u8>),
@@ -115,18 +115,18 @@ impl SimulatedStore {
         Arc::new(SimulatedStore { name, shared })
     }
 
-    /// How many events there were so far.
+    /// Returns the number of events so far.
     pub fn events(&self) -> u64 {
         self.shared.events.load(Ordering::SeqCst)
     }
 
-    /// The requests since this was last asked, and the most that were open at once.
+    /// Returns the requests since the last call, and the maximum number of open ones.
     pub fn seen(&self) -> (Vec<Request>, u64) {
         let log = std::mem::take(&mut self.shared.state.lock().unwrap().log);
         (log, self.shared.most.swap(0, Ordering::SeqCst))
     }
 
-    /// Waits until every receiver was told the end.
+    /// Waits until every receiver got its end.
     pub fn settle(&self) {
         while self.shared.ended.load(Ordering::SeqCst) < self.shared.submitted.load(Ordering::SeqCst) {
             std::thread::yield_now();
@@ -142,7 +142,7 @@ impl Drop for SimulatedStore {
 }
 
 impl State {
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     fn draw(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -232,7 +232,7 @@ impl Shared {
                 answer.served = Some((*current, range));
                 Event::Head(head)
             }
-            // What began to be sent is sent to its end, whatever is stored meanwhile.
+            // A started answer is sent to its end, also if the value changes.
             Some((number, range)) => {
                 if range.start >= range.end {
                     return Event::End(Outcome::Complete);
@@ -293,7 +293,7 @@ impl RemoteStore for SimulatedStore {
 }
 
 impl SimulatedStore {
-    /// Lets nothing happen until so many requests are open at once.
+    /// Holds all events until this many requests are open at once.
     pub fn wait_for(&self, requests: usize) {
         self.shared.state.lock().unwrap().gate = requests;
     }

@@ -1,4 +1,4 @@
-//! Shards of which most is wanted, and whose indexes are not known.
+//! Reads of most of a shard with an unknown index.
 
 use crate::arrays::{self, Kind, SHAPE, kinds, told, written};
 use crate::simulated::{Manner, SimulatedStore};
@@ -18,7 +18,7 @@ fn kind(name: &str) -> Kind {
     kinds().into_iter().find(|kind| kind.name == name).unwrap()
 }
 
-/// The same shard, with so many bytes that are of no inner chunk, before the second half of them.
+/// Returns the same shard with `extra` unused bytes before its second half.
 fn padded(shard: &[u8], at_end: bool, nbytes: usize) -> Vec<u8> {
     let at = if at_end { shard.len() - INDEX_NBYTES } else { 0 };
     let (mut index, mut rest) = (shard[at..at + INDEX_NBYTES].to_vec(), shard.to_vec());
@@ -42,7 +42,7 @@ fn padded(shard: &[u8], at_end: bool, nbytes: usize) -> Vec<u8> {
     if at_end { [rest, index].concat() } else { [index, rest].concat() }
 }
 
-/// The chunks of an array of this kind, each padded by so many bytes.
+/// Returns the chunks of an array of this kind, each padded by this many bytes.
 fn padded_values(kind: &Kind, salt: u64, nbytes: usize) -> BTreeMap<String, Vec<u8>> {
     let pad = |(key, value): (String, Vec<u8>)| {
         let value =
@@ -66,7 +66,7 @@ fn ranges_of(requests: &[Request], values: &BTreeMap<String, Vec<u8>>) -> BTreeM
     ranges
 }
 
-/// One request a shard for all of an array, at its edge too; an index and chunks for a crop.
+/// A read of the whole array takes one request per shard, also at its edge; a crop takes an index and chunks.
 #[test]
 fn a_shard_of_which_most_is_wanted_is_one_request() {
     for name in
@@ -100,7 +100,7 @@ fn a_shard_of_which_most_is_wanted_is_one_request() {
     }
 }
 
-/// Elements of uncompressed inner chunks, far from most of them, are fetched alone, though every inner chunk has some.
+/// A read of a few elements in every uncompressed inner chunk fetches only these.
 #[test]
 fn a_line_through_raw_inner_chunks_is_no_whole_shard() {
     let codecs = arrays::sharded([8, 6], &json!([arrays::bytes()]), "end");
@@ -116,7 +116,7 @@ fn a_line_through_raw_inner_chunks_is_no_whole_shard() {
     assert!(found < values["c/0/0"].len() as u64 / 2, "{found}");
 }
 
-/// A shard that is larger than it is likely to be: what is missing is fetched then, and nothing twice but an index that was cut.
+/// A shard larger than expected: only the missing bytes are fetched then, except for a truncated index.
 #[test]
 fn a_shard_that_is_larger_than_is_likely() {
     for name in ["sharded raw", "sharded", "index first"] {
@@ -124,7 +124,7 @@ fn a_shard_that_is_larger_than_is_likely() {
         let expected = told(&local(&written(&kind, 0)).read(..).unwrap());
         for (turn, nbytes) in (0..3000).step_by(61).chain([10_000, 100_000]).enumerate() {
             let values = padded_values(&kind, 0, nbytes);
-            // Nobody tells where a shard ends whose index is at the start.
+            // The end of a shard with its index at the start is unknown.
             for has_sizes in [true, name == "index first"] {
                 let own = manner(turn as u64 * 13 + 54 * 2 + 27);
                 let has_suffix = own.policy.has_suffix || !has_sizes;
@@ -190,7 +190,7 @@ fn a_larger_shard_is_of_one_version() {
     }
 }
 
-/// A store that does not tell how large values are is asked for the index where it lies, at the start too.
+/// If a store does not report sizes, the index is requested at its location, also at the start.
 #[test]
 fn shards_of_unknown_size() {
     for name in ["sharded raw", "sharded", "index first"] {
@@ -206,7 +206,7 @@ fn shards_of_unknown_size() {
                 Ok(found) => {
                     assert_eq!(told(&found), told(&local(&values).read(&selection).unwrap()), "{name}")
                 }
-                // Nobody tells where such a shard ends.
+                // The end of such a shard is unknown.
                 Err(error) => assert!(
                     matches!(error.kind(), ErrorKind::Unsupported(_)) && !is_measured,
                     "{name}: {error}"
@@ -216,7 +216,7 @@ fn shards_of_unknown_size() {
     }
 }
 
-/// Indexes that claim what is not there, in a shard that has come whole or in part.
+/// Indexes that refer to missing bytes, in a shard received whole or in part.
 #[test]
 fn a_hostile_index_of_a_whole_shard() {
     let raw = json!([arrays::bytes()]);
