@@ -192,7 +192,7 @@ def equal(found: object, expected: object) -> bool:
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_what_python_writes_comes_back(tmp_path, zarr_format, consolidated):
+def test_attributes_of_python_round_trip(tmp_path, zarr_format, consolidated):
     """From zarr-python's store, through every edit, and back to zarr-python."""
     root = zarr.open_group(tmp_path, mode="w", zarr_format=zarr_format, attributes=OF_PYTHON)
     root.create_array("x", shape=(2,), dtype="i4", attributes=OF_PYTHON)

@@ -115,7 +115,7 @@ def test_what_is_written_is_read_by_others(codec: dict[str, Any], tmp_path: Path
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=named)
-def test_what_others_write_is_read(codec: dict[str, Any], tmp_path: Path) -> None:
+def test_chunks_of_other_libraries_are_read(codec: dict[str, Any], tmp_path: Path) -> None:
     with unspecified():
         array = zarr.create_array(
             tmp_path / "2", data=VALUES, chunks=(20, 30), compressors=numcodec(codec), zarr_format=2

@@ -122,7 +122,7 @@ def test_integers_that_do_not_fit_are_refused_before_anything_is_written(wanted:
     assert array[0].item() == limits.max
 
 
-def test_overflow_to_infinity_is_reported_as_numpy_is_told_to(tmp_path: Path) -> None:
+def test_overflow_to_infinity_follows_errstate(tmp_path: Path) -> None:
     values = np.array([1.0, 1e300])
     array = zarrow.create_array(tmp_path, shape=(2,), dtype="f4")
     with pytest.warns(RuntimeWarning, match="overflow encountered in cast") as caught:

@@ -63,7 +63,7 @@ def test_one_creator_of_a_node_succeeds(store: Any) -> None:
         assert type(zarrow.open(store, path)) is type(made[0])
 
 
-def test_an_append_does_not_change_what_took_its_place(store: Any) -> None:
+def test_an_append_does_not_change_the_replacement(store: Any) -> None:
     """The new array keeps its document, whichever of the two comes last."""
     root, stale = zarrow.open(store, mode="a"), 0
     for _ in range(30):
@@ -82,7 +82,7 @@ def test_an_append_does_not_change_what_took_its_place(store: Any) -> None:
     assert isinstance(store, zarrow.MemoryStore) or stale > 0
 
 
-def test_a_handle_that_is_stale_says_so(store: Any, zarr_format: Any) -> None:
+def test_stale_handles_say_so(store: Any, zarr_format: Any) -> None:
     root = zarrow.create_group(store, zarr_format=zarr_format)
     root["a"] = np.arange(10)
     old = root["a"]
@@ -147,7 +147,7 @@ def test_a_consolidated_group_shows_its_members_changes(store: Any, zarr_format:
 
 
 @pytest.mark.parametrize("path", ["", "x", "deep/x"])
-def test_data_that_cannot_be_stored_leave_what_was_there(tmp_path: Path, path: str) -> None:
+def test_data_that_cannot_be_stored_keep_the_old_node(tmp_path: Path, path: str) -> None:
     """An element that cannot be encoded, in the last chunk."""
     zarrow.create_array(tmp_path, path, data=["old"])
     new = np.array(["new"] * 5000, object)

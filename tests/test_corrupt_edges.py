@@ -71,7 +71,7 @@ def damaged(folder: Path, layout: str, damage: str) -> zarrow.Array:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_write_of_all_replaces_what_cannot_be_decoded(layout: str, damage: str, tmp_path: Path) -> None:
+def test_a_whole_write_replaces_undecodable_chunks(layout: str, damage: str, tmp_path: Path) -> None:
     array = damaged(tmp_path, layout, damage)
     array[:] = NEW
     assert np.array_equal(array[...].numpy(), NEW)

@@ -131,7 +131,7 @@ def test_the_page_has_rows():
 
 @pytest.mark.parametrize("dtype", ["M8[ns]", "M8[D]", "m8[s]"])
 @pytest.mark.parametrize("value", ["NaT", 0])
-def test_nobody_loses_times_under_null(tmp_path, dtype, value):
+def test_times_under_null_survive_both_writers(tmp_path, dtype, value):
     """One library writes the values, perhaps without storing them; the other reads them."""
     values = np.array([value, value, 5, "NaT" if value == 0 else 0], dtype)
     zarr.create_array(tmp_path / "theirs", shape=4, chunks=2, dtype=dtype, zarr_format=2, fill_value=None)[

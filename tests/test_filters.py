@@ -383,7 +383,7 @@ def test_scale_offset_and_cast_value(number: int, tmp_path: Path) -> None:
         assert read[[0, 1, 3]].tolist() == [1, -3, 2]
 
 
-def test_what_cannot_be_cast_is_an_error(tmp_path: Path) -> None:
+def test_impossible_casts_are_errors(tmp_path: Path) -> None:
     cast = codec("cast_value", data_type="int8")
     array = zarrow.open(v3(tmp_path / "cast", "float64", (2,), [cast, BYTES]))
     for value in (128, -129, np.nan, np.inf):

@@ -153,7 +153,7 @@ OF_DAY = [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")]
 
 @pytest.mark.parametrize("kind", [*ZONED, *OF_DAY, pa.date64()], ids=str)
 @pytest.mark.parametrize("take", [zarrow.from_arrow, zarrow.asarray])
-def test_what_would_lose_its_meaning_is_refused(kind, take):
+def test_arrays_that_would_lose_meaning_are_refused(kind, take):
     array = made(kind, [0, 86_400_000 if kind == pa.date64() else 3, None])
     for lent in (array, pa.chunked_array([array, array]), array.slice(3)):
         with pytest.raises(zarrow.ExchangeError, match="would lose its meaning: cast it to") as raised:
@@ -174,7 +174,7 @@ ROUND_TRIPS = [
 
 
 @pytest.mark.parametrize(("kind", "back"), ROUND_TRIPS, ids=str)
-def test_what_comes_in_goes_out(kind, back):
+def test_imported_arrays_are_exported_again(kind, back):
     for items in (values(kind), [*values(kind), None]):
         array = made(kind, items)
         returned = pa.array(zarrow.from_arrow(array))

@@ -66,7 +66,7 @@ def source_of(kind: str, folder: Path) -> Any:
 
 @pytest.mark.parametrize("part_nbytes", [1, 1 << 26])
 @pytest.mark.parametrize("kind", ["zarr2", "zarr3", "zarr in memory", "zarrow", "hdf5"])
-def test_what_is_beside_the_elements_is_kept(
+def test_attributes_and_metadata_are_kept(
     kind: str, part_nbytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lazy_arrays, "_PART_NBYTES", part_nbytes)
@@ -103,9 +103,7 @@ def test_two_gibibytes_are_copied_in_little_memory(tmp_path: Path) -> None:
     assert int(said[0]) < 512 * 1024 and said[1] == "nan"
 
 
-def test_a_source_that_fails_leaves_the_store_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_source_leaves_the_store_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_arrays, "_PART_NBYTES", 1)
     source = zarrow.open(zarr_source(tmp_path).store.root)
     group = zarrow.create_group(tmp_path / "new")

@@ -70,7 +70,7 @@ def test_everything_can_be_written_without_locks(tmp_path, error):
     run(program, tmp_path, error)
 
 
-def test_without_any_lock_nodes_come_and_go_and_changes_are_refused(tmp_path):
+def test_without_any_lock_nodes_are_created_and_changes_refused(tmp_path):
     """Neither `flock` nor links: atomic operations work, and read-modify-write is an error."""
     program = """
         seccomp.refuse({"flock": errno.ENOLCK, "symlinkat": errno.EPERM, "fstatfs": errno.ENOSYS})
@@ -195,7 +195,7 @@ LEAVE = """
 """
 
 
-def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
+def test_files_of_other_machines_and_live_writers_are_kept(tmp_path):
     """Every lock succeeds: other machines' locks are invisible."""
     program = textwrap.dedent(LEAVE) + textwrap.dedent("""
         seccomp.refuse({"flock": 0, "fstatfs": errno.ENOSYS})

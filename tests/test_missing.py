@@ -73,7 +73,7 @@ def test_strings_and_times() -> None:
     assert stored.read(mask="fill").tolist()[0] is None
 
 
-def test_the_value_is_none_of_those_that_are_there() -> None:
+def test_the_fill_value_differs_from_present_elements() -> None:
     store = zarrow.MemoryStore()
     with pytest.raises(ValueError, match="among the elements"):
         zarrow.create_array(store, data=[1, None, -1], missing="fill", fill_value=-1)

@@ -336,7 +336,7 @@ WITHOUT_MAPS = """
 """
 
 
-def test_it_reads_where_no_maps_are_left(tmp_path):
+def test_it_reads_if_no_maps_are_left(tmp_path):
     write(tmp_path / "array")
     np.save(tmp_path / "expected.npy", VALUES)
     arguments = [str(tmp_path / "array"), str(tmp_path / "expected.npy")]

@@ -109,7 +109,7 @@ def test_references_to_files_of_this_machine(tmp_path: Path) -> None:
             zarrow.open(zarrow.PythonStore(store, allow=allow), "a")[...]
 
 
-def test_references_that_lead_nowhere_are_errors(tmp_path: Path) -> None:
+def test_dangling_references_are_errors(tmp_path: Path) -> None:
     (tmp_path / "rain.nc").write_bytes(object_bytes())
     registry = registry_of("file://", LocalStore())
     for path, places in [

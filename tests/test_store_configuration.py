@@ -82,7 +82,7 @@ def test_an_s3_store_of_obstore_becomes_ours(s3: Callable[..., S3Store]) -> None
     assert zarrow.open(store)["plain"][4, 2] == 7
 
 
-def test_what_cannot_be_mapped_is_asked_by_obstore(s3: Callable[..., S3Store]) -> None:
+def test_unknown_configurations_are_read_by_obstore(s3: Callable[..., S3Store]) -> None:
     store = s3("asked/data.zarr", unsigned_payload=True)
     assert native.resolve(store) is None
     root = fill(store)

@@ -63,7 +63,7 @@ def failing(answer: Callable[[Any], Any]) -> Any:
     return zarrow.open(store)
 
 
-def test_what_a_store_raises_is_the_cause() -> None:
+def test_store_exceptions_are_the_cause() -> None:
     for name in ("a", "s"):
         with pytest.raises(StoreError, match="no such luck") as caught:
             failing(raising(LookupError("no such luck")))[name][...]

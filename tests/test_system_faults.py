@@ -96,7 +96,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_every_change_ends_where_a_call_always_fails(tmp_path: Path, fault: str) -> None:
+def test_every_change_ends_if_a_call_always_fails(tmp_path: Path, fault: str) -> None:
     """Ctrl-C ends the wait for a lock, which another process may hold; everything else ends without it."""
     program = """
         def raised(*_):
@@ -143,7 +143,7 @@ def test_a_store_that_was_removed_says_so_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "g").exists()
 
 
-def test_what_is_no_node_is_never_erased(tmp_path: Path, zarr_format: int) -> None:
+def test_folders_without_nodes_are_never_erased(tmp_path: Path, zarr_format: int) -> None:
     root = zarrow.create_group(tmp_path, zarr_format=zarr_format)
     root["y"] = np.arange(5)
     (tmp_path / "docs").mkdir()
@@ -159,7 +159,7 @@ def test_what_is_no_node_is_never_erased(tmp_path: Path, zarr_format: int) -> No
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_change_whose_copies_cannot_be_written_is_made_once(tmp_path: Path, zarr_format: int) -> None:
+def test_a_change_with_unwritable_copies_is_made_once(tmp_path: Path, zarr_format: int) -> None:
     """Only the consolidated metadata exceed the limit of file sizes."""
     program = """
         root = zarrow.create_group(folder / "g", zarr_format=int(sys.argv[2]))
@@ -193,7 +193,7 @@ def test_a_change_whose_copies_cannot_be_written_is_made_once(tmp_path: Path, za
     run(program, tmp_path, zarr_format)
 
 
-def test_a_group_of_another_owner_keeps_nobody_from_its_members(tmp_path: Path, zarr_format: int) -> None:
+def test_an_unwritable_group_does_not_block_changes_of_its_members(tmp_path: Path, zarr_format: int) -> None:
     program = """
         root = zarrow.create_group(folder / "g", zarr_format=int(sys.argv[2]))
         root["in/x"] = np.arange(8, dtype="i4")

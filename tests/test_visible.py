@@ -37,7 +37,7 @@ def group(tmp_path):
     return zarrow.open(tmp_path / "store")
 
 
-def test_what_is_shown_is_safe(group):
+def test_shown_names_are_safe(group):
     array = group[HOSTILE]
     texts = [
         repr(group),

@@ -121,7 +121,7 @@ def stored_arrays(folder):
     root.create_array("raw_shards", shape=shape, chunks=halves, shards=(4, 40_000), dtype="u4", **plain)
 
 
-def test_killed_writers_leave_whole_chunks_and_block_nobody(tmp_path):
+def test_killed_writers_leave_whole_chunks_and_block_no_writer(tmp_path):
     stored_arrays(tmp_path)
     kills, left = run(KILL, tmp_path, KILLS, SEED, seconds=30 + KILLS).split()
     assert int(kills) == KILLS

@@ -282,7 +282,7 @@ fn attack(operation: Operation, forgets_metadata: bool) -> usize {
 }
 
 #[test]
-fn what_returned_is_stored_once_whichever_request_is_dropped() {
+fn returned_changes_are_stored_once_if_a_request_is_dropped() {
     for operation in OPERATIONS {
         assert_eq!(attack(operation, false), 0, "{operation:?}");
     }

@@ -33,7 +33,7 @@ fn error_at(url: &str) -> (String, String) {
 }
 
 #[test]
-fn tls_and_plain_text_on_the_wrong_port_are_told_apart() {
+fn tls_and_plain_text_on_the_wrong_port_are_distinguished() {
     let plain = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
     for answer in [&plain[..], b""] {
         let (text, hint) = error_of("https", answer);

@@ -64,7 +64,7 @@ fn reads_under_faults_are_right_for_long() {
 
 /// Each fault alone, for the first request or for all.
 #[test]
-fn each_fault_is_overcome_once_and_ends_where_it_stays() {
+fn temporary_faults_are_overcome_and_permanent_ones_end() {
     for fault in FAULTS {
         let server = Server::start(well());
         server.objects(|objects| objects.put("bucket/a", (0..=255).cycle().take(100_000).collect()));
@@ -229,7 +229,7 @@ fn impatient() -> TransportPolicy {
 }
 
 #[test]
-fn a_body_that_comes_too_slowly_is_asked_for_once_more() {
+fn a_slow_body_is_requested_once_more() {
     let server = Server::start(once(Fault::Drip(None)));
     server.objects(|objects| objects.put("bucket/a", (0..=255).cycle().take(100_000).collect()));
     let mut policy = impatient();
@@ -252,7 +252,7 @@ fn a_body_that_comes_too_slowly_is_asked_for_once_more() {
 }
 
 #[test]
-fn errors_whose_bodies_have_no_end_are_errors_soon() {
+fn endless_error_bodies_end_soon() {
     let mut policy = policy();
     (policy.silence, policy.retries, policy.hedging) = (Duration::from_secs(60), 1, false);
     for (status, code, requests) in [(403, "permission", 1), (400, "io", 1), (500, "io", 2)] {
@@ -267,7 +267,7 @@ fn errors_whose_bodies_have_no_end_are_errors_soon() {
 }
 
 #[test]
-fn a_value_without_end_is_left_at_its_limit() {
+fn an_endless_value_ends_at_its_limit() {
     let server = Server::start(Box::new(|_, _| Some(Fault::Endless(200))));
     let store = store(&server, "data", false);
     let found = fetch(&store, Request::new("a", Span::Whole), 1 << 20, &|| Ok(())).unwrap();

@@ -40,7 +40,7 @@ fn names_and_sizes_over_many_pages() {
 }
 
 #[test]
-fn an_answer_that_is_no_list_is_never_an_empty_one() {
+fn a_malformed_listing_is_not_an_empty_one() {
     let server = Server::start(once(Fault::Told("InternalError")));
     server.objects(|objects| objects.put("bucket/a/zarr.json", b"{}".to_vec()));
     let store = store(&server, "bucket", true);
@@ -113,7 +113,7 @@ fn page(names: impl Iterator<Item = String>, token: &str) -> Answer {
 }
 
 #[test]
-fn lists_without_end_are_errors() {
+fn endless_lists_are_errors() {
     type Pages = fn(&Message, usize) -> Answer;
     let cases: [(Pages, &str, usize); 6] = [
         (|_, _| page(["a".to_owned()].into_iter(), "again"), "repeats a page token", 2),
@@ -148,7 +148,7 @@ fn lists_without_end_are_errors() {
 }
 
 #[test]
-fn a_list_that_goes_on_stops_with_its_caller() {
+fn an_endless_list_stops_with_its_caller() {
     let server = Server::start(well());
     let count = AtomicUsize::new(0);
     server.answer_by(move |_| {

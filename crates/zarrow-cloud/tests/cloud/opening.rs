@@ -118,7 +118,7 @@ fn the_version_that_a_caller_names_saves_requests() {
 }
 
 #[test]
-fn a_node_that_another_program_replaced_is_opened_as_it_is() {
+fn a_replaced_node_is_opened_in_its_new_version() {
     let bucket = Bucket::new("replaced", &[("x/.zarray", &v2_array(8)), ("y/zarr.json", &v3_array(8))]);
     for path in ["x", "y", "x", "y"] {
         assert_eq!(bucket.array(path).shape(), [8]);

@@ -57,7 +57,7 @@ fn what_is_the_callers_fault_is_asked_once() {
 }
 
 #[test]
-fn without_credentials_what_is_forbidden_is_never_missing() {
+fn forbidden_values_are_never_missing() {
     let server = Server::start(well());
     server.answer_with(Some(Answer::error(403, "AccessDenied", "Access Denied")));
     let options = format!(r#"{{"anon": true, "endpoint_url": "http://{}"}}"#, server.address);
@@ -79,7 +79,7 @@ fn a_bucket_that_is_not_there_is_no_missing_chunk() {
 }
 
 #[test]
-fn redirects_are_followed_and_tell_another_host_nothing_of_who_asks() {
+fn redirects_to_other_hosts_carry_no_credentials() {
     let (from, to) = (Server::start(well()), Server::start(well()));
     to.objects(|objects| objects.put("there/a", (0..100).collect()));
     let place = to.url("there/a?ticket=1");

@@ -8,7 +8,7 @@ use zarrow::store::remote::{Condition, RemoteStore, Request, Span, fetch, wait};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
 #[test]
-fn nothing_secret_is_shown() {
+fn secrets_are_never_shown() {
     let server = Server::start(well());
     // A server may echo the request.
     let body = |sent: &str| {

@@ -92,7 +92,7 @@ fn after_a_drop(
 }
 
 #[test]
-fn a_put_whose_answer_was_lost_is_no_conflict() {
+fn a_put_with_a_lost_answer_is_not_a_conflict() {
     let server = Server::start(well());
     let first = put(&store(&server, "bucket", true), "b", &[b"x"], Condition::IfAbsent).unwrap();
     let Put::Done(Some(first)) = first else { panic!("nothing was there") };
@@ -106,7 +106,7 @@ fn a_put_whose_answer_was_lost_is_no_conflict() {
 }
 
 #[test]
-fn a_put_that_was_dropped_is_not_taken_for_that_of_another() {
+fn a_dropped_put_is_not_mistaken_for_another_writers() {
     let server = Server::start(well());
     let first = put(&store(&server, "bucket", true), "b", &[b"x"], Condition::IfAbsent).unwrap();
     let Put::Done(Some(first)) = first else { panic!("nothing was there") };
@@ -118,7 +118,7 @@ fn a_put_that_was_dropped_is_not_taken_for_that_of_another() {
 }
 
 #[test]
-fn without_marks_it_is_an_error_that_nobody_knows_what_became_of_a_put() {
+fn without_marks_an_unanswered_put_is_uncertain() {
     let server = Server::start(well());
     server.objects(|objects| objects.forgets_metadata = true);
     for (key, fault) in [("a", Fault::Lost), ("b", Fault::Reset)] {
@@ -131,7 +131,7 @@ fn without_marks_it_is_an_error_that_nobody_knows_what_became_of_a_put() {
 }
 
 #[test]
-fn a_value_in_parts_is_stored_if_the_answer_to_its_end_is_lost() {
+fn an_upload_is_stored_if_its_last_answer_is_lost() {
     let server = Server::start(well());
     let store = store(&server, "bucket", true);
     let body = vec![7; 17 << 20];
@@ -159,7 +159,7 @@ fn an_error_in_an_answer_of_200_is_tried_again() {
 }
 
 #[test]
-fn a_server_that_reads_over_conditions_is_found_out() {
+fn a_server_that_ignores_conditions_is_detected() {
     let server = Server::start(well());
     server.objects(|objects| objects.ignores_conditions = true);
     let store = CloudStore::new("s3://careless", s3_options(&server)).unwrap().with_policy(policy());
@@ -172,7 +172,7 @@ fn a_server_that_reads_over_conditions_is_found_out() {
 }
 
 #[test]
-fn a_server_that_ignores_absence_alone_is_found_out() {
+fn a_server_that_ignores_only_absence_is_detected() {
     let server = Server::start(well());
     server.objects(|objects| objects.ignores_absence = true);
     let store = CloudStore::new("s3://half", s3_options(&server)).unwrap().with_policy(policy());
