@@ -1,4 +1,4 @@
-//! Reads random crops of an array as one batch, in which every chunk is decoded once, and stops after a while.
+//! Reads random crops of an array as one batch that decodes every chunk once, with a time limit.
 //!
 //! ```console
 //! $ cargo run --example random_crops -- weather.zarr
@@ -21,12 +21,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The shape of the last of some batches.
+/// Returns the shape of the last of some batches.
 ///
 /// # Errors
-/// Whatever the store gives.
+/// Errors of the store.
 pub fn run(path: &Path) -> Result<Vec<u64>, Box<dyn Error>> {
-    // Decoded chunks are kept, since crops of one batch and the next overlap.
+    // Decoded chunks are cached, since crops of consecutive batches overlap.
     let options = OpenOptions::default().cache_nbytes(64 << 20);
     let store = Arc::new(FilesystemStore::open(path)?);
     let temperature = zarrow::open_with(store, "temperature", &options)?.into_array()?;
@@ -59,7 +59,7 @@ pub fn run(path: &Path) -> Result<Vec<u64>, Box<dyn Error>> {
     Ok(shape)
 }
 
-/// Numbers that look random, by Marsaglia's xorshift.
+/// Pseudorandom numbers, by Marsaglia's xorshift.
 struct Random(u64);
 
 impl Random {

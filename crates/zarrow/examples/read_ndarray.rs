@@ -1,4 +1,4 @@
-//! Reads parts of an array as views of `ndarray`, over the memory that they were decoded into.
+//! Reads parts of an array as `ndarray` views, without a copy of the decoded memory.
 //!
 //! ```console
 //! $ cargo run --example read_ndarray --features ndarray -- weather.zarr
@@ -19,14 +19,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The mean of every second day, away from the edges.
+/// Returns the mean of every second day, without the edges.
 ///
 /// # Errors
-/// Whatever the store gives.
+/// Errors of the store.
 pub fn run(path: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     let temperature = Group::open(path)?.array("temperature")?;
 
-    // Ranges, integers and steps, one an axis. Only the chunks are read that have a part of it.
+    // Ranges, integers and steps, one for each axis. Only chunks inside the selection are read.
     let every_second = Index::from(..).step_by(2);
     let tensor = temperature.read((every_second, 1..-1, 1..-1))?.into_tensor()?;
     let days = tensor.as_ndarray::<f32>()?;
@@ -35,7 +35,7 @@ pub fn run(path: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     };
     let means = days.axis_iter(Axis(0)).map(mean).collect();
 
-    // Into memory of one's own, again and again.
+    // Into one's own memory, repeatedly.
     let mut column = vec![0f32; temperature.shape()[1] as usize];
     for day in 0..temperature.shape()[0] {
         temperature.read_into((day, .., 5), &mut column)?;

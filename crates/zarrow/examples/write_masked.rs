@@ -3,8 +3,8 @@
 //! `write_masked SOURCE STORE` reads from the folder SOURCE
 //!
 //! - `turbidity.bin`: 12 months × 2160 × 4320 bytes, the turbidity of the air,
-//! - `land.bin`: 2160 × 4320 bytes, 1 on land, where the turbidity is kept, and 0 at sea, where it is missing,
-//! - `cities.json`: a list of the airports' cities, `null` where there is none,
+//! - `land.bin`: 2160 × 4320 bytes, 1 on land (the turbidity is kept) and 0 at sea (it is missing),
+//! - `cities.json`: a list of the airports' cities, `null` for missing ones,
 //!
 //! and makes the Zarr v3 hierarchy STORE with `turbidity_on_land` (optional uint8) and `city` (optional string).
 
@@ -58,7 +58,7 @@ fn write_cities(source: &Path, store: &Arc<FilesystemStore>) -> Result<(), Box<d
     Ok(())
 }
 
-/// An array of optional elements, zstd-compressed, whose metadata is stored.
+/// An array of optional elements, zstd-compressed, with stored metadata.
 fn create(
     store: &Arc<FilesystemStore>,
     path: &str,

@@ -1,4 +1,4 @@
-//! Writes arrays of `ndarray` to a new store, from where they lie: in C order, in F order, and a row for all rows.
+//! Writes `ndarray` arrays to a new store, without a copy: in C order, in F order, and one row broadcast to all rows.
 //!
 //! ```console
 //! $ cargo run --example write_ndarray --features ndarray -- weather.zarr
@@ -18,14 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&path)
 }
 
-/// Creates the group at `path`, which must not be there.
+/// Creates the group at `path`, which must not exist.
 ///
 /// # Errors
-/// Whatever the store gives.
+/// Errors of the store.
 pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     let mut root = Group::create(path)?;
 
-    // A chunk a day, compressed with zstd, eight of them in a shard.
+    // One chunk per day, compressed with zstd, eight of them in a shard.
     let metadata = ArrayBuilder::new([DAYS, ROWS, COLUMNS], Number::Float32)
         .chunk_shape([1, ROWS, COLUMNS])
         .shard_shape([8, ROWS, COLUMNS])
@@ -37,7 +37,7 @@ pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     let field = Array3::from_shape_fn(shape, |(day, y, x)| day as f32 + 0.1 * y as f32 + 0.01 * x as f32);
     temperature.write(.., &field)?;
 
-    // Memory in F order is written as it is indexed. So is a view, transposed, reversed or cut out.
+    // Memory in F order is written directly. So is a view: transposed, reversed or sliced.
     let mut first_day = Array2::<f32>::zeros((shape[1], shape[2]).f());
     first_day.assign(&field.slice(ndarray::s![-1, .., ..]));
     temperature.write((0, .., ..), &first_day)?;
@@ -46,7 +46,7 @@ pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     temperature.write((.., -1), &Array2::<f32>::from_elem((1, shape[2]), -1.0))?;
     temperature.write((.., 0, 0), Values::scalar(&f32::NAN))?;
 
-    // What comes later is appended.
+    // Appends later days.
     let metadata = ArrayBuilder::new([0], Number::Int64).chunk_shape([365]).build()?;
     let mut time = root.create_array("time", metadata, Existing::Refuse)?;
     for month in 0..2 {

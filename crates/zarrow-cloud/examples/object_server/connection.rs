@@ -1,6 +1,7 @@
-//! One connection: one request after the other, each answered when its time has come.
+//! One connection: requests are answered one after the other, each after its delay.
 //!
-//! S3 is spoken as far as the writers of the benchmarks need it: GET, HEAD, PUT with conditions, DELETE, lists, uploads in parts.
+//! Implements the part of S3 that the writers of the benchmarks need: GET, HEAD, PUT with conditions, DELETE, lists,
+//! multipart uploads.
 
 use crate::Server;
 use crate::message::Head;
@@ -12,7 +13,7 @@ use std::net::TcpStream;
 /// Names in one page of a list.
 const PAGE: usize = 1000;
 
-/// An answer without an object, such as an error or a listing.
+/// A response without an object, such as an error or a listing.
 struct Answer {
     status: &'static str,
     headers: String,
@@ -33,7 +34,7 @@ impl Answer {
         Answer { body, ..self }
     }
 
-    /// An error as S3 tells it.
+    /// Returns an error in S3's format.
     fn error(status: &'static str, code: &str) -> Answer {
         Answer::new(status).of(format!("<Error><Code>{code}</Code><Message>{status}</Message></Error>"))
     }
@@ -53,10 +54,10 @@ pub fn serve(server: &Server, stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// Answers a request; how many bytes of a body were sent.
+/// Answers a request; returns the number of body bytes sent.
 fn answer(server: &Server, head: &Head, stream: &mut BufReader<TcpStream>) -> Result<u64> {
     let path = head.path();
-    // Whatever the bucket is called, it has the same objects.
+    // Every bucket has the same objects.
     let key = path.split_once('/').map_or("", |(_, key)| key);
     let mut body = Vec::new();
     if matches!(head.method.as_str(), "PUT" | "POST") {
@@ -141,7 +142,7 @@ fn put(server: &Server, head: &Head, key: &str, body: Vec<u8>) -> Answer {
     }
 }
 
-/// Deletes the keys that a request names.
+/// Deletes the keys listed in a request.
 fn delete(server: &Server, body: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(body);
     let mut deleted = String::new();
@@ -152,7 +153,7 @@ fn delete(server: &Server, body: &[u8]) -> Answer {
     Answer::new("200 OK").of(format!("<DeleteResult>{deleted}</DeleteResult>"))
 }
 
-/// Begins an upload in parts, or ends one.
+/// Begins or completes a multipart upload.
 fn upload(server: &Server, head: &Head, key: &str) -> Answer {
     let Some(id) = head.query("uploadId") else {
         let id = server.objects.begin_upload();

@@ -1,9 +1,9 @@
-//! The server of the remote benchmarks: the files of a folder by HTTP, and as a bucket of S3 that takes requests without a signature.
+//! The server of the remote benchmarks: the files of a folder by HTTP, and as an S3 bucket that takes unsigned requests.
 //!
-//! `object_server FOLDER` prints `{"port": …}`. Below any bucket it has what is in the folder, and keeps what is put in memory.
-//! Each line on stdin says how it answers from then on, and is answered with what was seen since the line before:
+//! `object_server FOLDER` prints `{"port": …}`. Every bucket holds the files of the folder, and keeps puts in memory. Each
+//! line on stdin configures the following answers, and is answered with the counts since the previous line:
 //!
-//! - in: `{"delay_ms": 30, "stalls": 0.02, "stall_ms": 2000, "seed": 1, "dead": 5}`; what is left out is none.
+//! - in: `{"delay_ms": 30, "stalls": 0.02, "stall_ms": 2000, "seed": 1, "dead": 5}`; missing settings are off.
 //! - out: `{"requests": …, "most": …, "connections": …, "sent": …}`.
 
 mod connection;
@@ -20,10 +20,10 @@ use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// Connections that may wait to be taken: a reader makes hundreds at once.
+/// Backlog of connections: a reader opens hundreds at once.
 const BACKLOG: i32 = 1024;
 
-/// What all connections share.
+/// State shared by all connections.
 struct Server {
     objects: Objects,
     manner: Manner,
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let objects = Objects::of_folder(folder.as_ref())?;
     let server = Arc::new(Server { objects, manner: Manner::default(), seen: Seen::default() });
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    // SAFETY: the listener is open; a second call changes nothing but how many may wait.
+    // SAFETY: the listener is open; a second call only changes the backlog.
     if unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) } != 0 {
         return Err(io::Error::last_os_error().into());
     }
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let server = Arc::clone(&shared);
-            // A client that goes away in the midst of an answer is none of the server's concern.
+            // A disconnecting client is not an error of the server.
             std::thread::spawn(move || connection::serve(&server, stream).is_ok());
         }
     });

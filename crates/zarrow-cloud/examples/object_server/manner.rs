@@ -1,7 +1,7 @@
-//! How the server answers (its latency, its faults), and the requests that it has counted.
+//! The server's behaviour (its latency, its faults), and its counts of requests.
 //!
-//! Which request stalls follows from the seed and from how many came before it, so that each reader meets as many. Metadata is
-//! answered without stalls: what is measured is the read.
+//! The seed and the number of earlier requests determine which request stalls, so that each reader meets the same number.
+//! Metadata never stall, because the benchmarks measure the read.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A dead connection is silent for longer than any reader waits.
+/// Duration of a dead connection's silence: longer than any reader waits.
 const DEAD: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Default, Clone)]
@@ -19,18 +19,18 @@ struct Settings {
     stalls: f64,
     stall: Duration,
     seed: u64,
-    /// The number of the request that is never answered.
+    /// Number of the request that is never answered.
     dead: Option<u64>,
-    /// Requests for elements since these settings hold.
+    /// Requests for elements since the last configuration.
     count: u64,
 }
 
-/// How the server answers.
+/// The server's behaviour.
 #[derive(Debug, Default)]
 pub struct Manner(Mutex<Settings>);
 
 impl Manner {
-    /// Answers as this order says from now on.
+    /// Applies a new configuration.
     pub fn set(&self, order: &Value) {
         let number = |name: &str| order[name].as_u64().unwrap_or(0);
         let milliseconds = |name: &str| Duration::from_millis(number(name));
@@ -40,7 +40,7 @@ impl Manner {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
-    /// Waits as long as an answer is to wait.
+    /// Waits for the delay of an answer.
     pub fn wait(&self, is_metadata: bool) {
         let mut time = {
             let mut settings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +65,7 @@ impl Manner {
     }
 }
 
-/// What the server has seen.
+/// Counts of the server.
 #[derive(Debug, Default)]
 pub struct Seen {
     requests: AtomicU64,
@@ -76,25 +76,25 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// A connection was made.
+    /// Counts a connection.
     pub fn connection(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A request came.
+    /// Counts a request.
     pub fn begin(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let in_flight = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(in_flight, Ordering::Relaxed);
     }
 
-    /// It was answered with so many bytes.
+    /// Counts an answer with this many bytes.
     pub fn end(&self, sent: u64) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.sent.fetch_add(sent, Ordering::Relaxed);
     }
 
-    /// What was seen since the last time.
+    /// Returns the counts since the last call.
     pub fn take(&self) -> Value {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         json!({

@@ -1,4 +1,4 @@
-//! HTTP/1.1, as far as clients of an object store speak it.
+//! HTTP/1.1, as far as clients of an object store need it.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
@@ -8,13 +8,13 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Head {
     pub method: String,
-    /// Path and query, as they came.
+    /// Path and query, undecoded.
     target: String,
     headers: Vec<(String, String)>,
 }
 
 impl Head {
-    /// The next request of a connection; `None` at its end.
+    /// Reads the next request of a connection; `None` at its end.
     pub fn read(stream: &mut impl BufRead) -> Result<Option<Head>> {
         let mut line = String::new();
         if stream.read_line(&mut line)? == 0 {
@@ -36,12 +36,12 @@ impl Head {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The path without the slash before it, its escapes undone.
+    /// Returns the decoded path without the leading slash.
     pub fn path(&self) -> String {
         decoded(self.target.split('?').next().unwrap_or_default().trim_start_matches('/'))
     }
 
-    /// A parameter of the query, its escapes undone; empty where it has no value.
+    /// Returns a decoded parameter of the query; empty without a value.
     pub fn query(&self, name: &str) -> Option<String> {
         let query = self.target.split_once('?')?.1;
         query.split('&').find_map(|pair| {
@@ -50,7 +50,7 @@ impl Head {
         })
     }
 
-    /// Reads the body that follows, into `memory`.
+    /// Reads the following body into `memory`.
     pub fn read_body(&self, stream: &mut BufReader<TcpStream>, memory: &mut Vec<u8>) -> Result<()> {
         if self.header("expect").is_some() {
             stream.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -64,7 +64,7 @@ impl Head {
         if memory.len() as u64 == length { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// The range that is asked for of a value of so many bytes: all of it where none is; `None` where it has no byte.
+    /// Returns the requested range of a value of `nbytes` bytes: all of the value without a range, `None` if it is empty.
     pub fn range(&self, nbytes: u64) -> Option<Range<u64>> {
         let Some(range) = self.header("range") else { return Some(0..nbytes) };
         let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;

@@ -1,4 +1,4 @@
-//! What the server has, by key: the files of its folder, and what was put.
+//! The server's values by key: the files of its folder, and the puts.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So much of a file is sent in one call with the head of the answer; the rest goes from the page cache.
+/// Maximum size of a file to send in one call with the head; the rest is sent from the page cache.
 const WITH_HEAD_NBYTES: u64 = 64 << 10;
 
 /// A value of one version.
@@ -25,7 +25,7 @@ pub struct Object {
 #[derive(Debug, Clone)]
 enum Bytes {
     File(PathBuf),
-    /// One part, or those of an upload.
+    /// One part, or the parts of an upload.
     Memory(Arc<Vec<Vec<u8>>>),
 }
 
@@ -37,7 +37,7 @@ type Parts = BTreeMap<u32, Vec<u8>>;
 pub struct Objects {
     all: Mutex<BTreeMap<String, Object>>,
     uploads: Mutex<BTreeMap<String, Parts>>,
-    /// Memory of values that are gone, so that a put does not wait for fresh pages.
+    /// Memory of old values, so that a put does not wait for fresh pages.
     spare: Mutex<Vec<Vec<u8>>>,
     versions: AtomicU64,
 }
@@ -51,7 +51,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Objects {
-    /// The files below a folder.
+    /// Returns the files below a folder.
     pub fn of_folder(folder: &Path) -> io::Result<Objects> {
         let objects = Objects::default();
         let mut folders = vec![folder.to_owned()];
@@ -79,12 +79,12 @@ impl Objects {
         locked(&self.all).get(key).cloned()
     }
 
-    /// Memory for a body.
+    /// Returns memory for a body.
     pub fn memory(&self) -> Vec<u8> {
         locked(&self.spare).pop().unwrap_or_default()
     }
 
-    /// Sets a value; `allows` is asked about the version that is there.
+    /// Sets a value if `allows` accepts the current version.
     pub fn put(
         &self,
         key: &str,
@@ -122,7 +122,7 @@ impl Objects {
         id
     }
 
-    /// Takes a part; whether there is such an upload.
+    /// Stores a part; returns whether the upload exists.
     pub fn put_part(&self, upload: &str, number: u32, bytes: Vec<u8>) -> bool {
         locked(&self.uploads).get_mut(upload).map(|parts| parts.insert(number, bytes)).is_some()
     }
@@ -131,7 +131,8 @@ impl Objects {
         Some(locked(&self.uploads).remove(upload)?.into_values().collect())
     }
 
-    /// The names below a prefix in order, up to the first `delimiter` behind it: values with their sizes and versions, and folders.
+    /// Returns the names below a prefix in order, up to the first `delimiter` after it: values with sizes and versions, and
+    /// folders.
     pub fn list(&self, prefix: &str, delimiter: &str) -> BTreeMap<String, Option<(u64, String)>> {
         let mut names = BTreeMap::new();
         for (key, object) in locked(&self.all).range(prefix.to_owned()..) {
@@ -146,7 +147,7 @@ impl Objects {
 }
 
 impl Object {
-    /// Sends the head of an answer, and these bytes behind it.
+    /// Sends the head of an answer, followed by these bytes.
     pub fn send(&self, stream: &mut TcpStream, mut head: Vec<u8>, range: Range<u64>) -> io::Result<()> {
         match &self.bytes {
             Bytes::File(path) => {

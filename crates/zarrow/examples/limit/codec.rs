@@ -1,4 +1,4 @@
-//! The compressors and decompressors, each with what a thread keeps warm for it.
+//! The compressors and decompressors, each with a thread's warm contexts.
 
 use crate::Outcome;
 
@@ -8,11 +8,11 @@ pub enum Codec {
     /// With its level.
     Zstd(i32),
     Gzip,
-    /// LZ4 at its usual level, of shuffled elements of 4 bytes.
+    /// LZ4 at its default level, of shuffled elements of 4 bytes.
     Blosc,
 }
 
-/// What one thread keeps warm.
+/// The warm contexts and buffers of one thread.
 #[derive(Default)]
 pub struct Worker {
     pub scratch: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The elements of a chunk, but for one that is stored as they are.
+    /// Returns the elements of a chunk, or `None` for an uncompressed one.
     pub fn decompress(&mut self, codec: Codec, source: &[u8]) -> Outcome<Option<&[u8]>> {
         let elements = match codec {
             Codec::None => return Ok(None),
@@ -49,7 +49,7 @@ impl Worker {
         Ok(Some(elements))
     }
 
-    /// A chunk of these elements.
+    /// Compresses the elements of a chunk.
     pub fn compress<'a>(&'a mut self, codec: Codec, elements: &'a [u8]) -> Outcome<&'a [u8]> {
         match codec {
             Codec::None => Ok(elements),
@@ -69,7 +69,7 @@ impl Worker {
     }
 }
 
-/// The first `size` bytes of a scratch that only grows.
+/// Returns the first `size` bytes of a buffer that only grows.
 fn room(scratch: &mut Vec<u8>, size: usize) -> &mut [u8] {
     if scratch.len() < size {
         scratch.resize(size, 0);
@@ -78,8 +78,8 @@ fn room(scratch: &mut Vec<u8>, size: usize) -> &mut [u8] {
 }
 
 fn blosc(source: &[u8], target: &mut [u8]) -> Outcome<()> {
-    // SAFETY: source is a buffer that the writer of the benchmark's data made, whose header says its size, and
-    // target has the length that is given.
+    // SAFETY: source is a valid buffer of the benchmark's data with its size in the header, and target has the given
+    // length.
     let written = unsafe {
         blosc_src::blosc_decompress_ctx(source.as_ptr().cast(), target.as_mut_ptr().cast(), target.len(), 1)
     };
@@ -87,7 +87,7 @@ fn blosc(source: &[u8], target: &mut [u8]) -> Outcome<()> {
 }
 
 fn blosc_compress(source: &[u8], target: &mut [u8]) -> Outcome<usize> {
-    // SAFETY: both are slices with the lengths that are given, and the name is a string of C.
+    // SAFETY: both are slices with the given lengths, and the name is a C string.
     let written = unsafe {
         blosc_src::blosc_compress_ctx(
             5,
@@ -107,12 +107,12 @@ fn blosc_compress(source: &[u8], target: &mut [u8]) -> Outcome<usize> {
 
 struct Deflate(*mut libdeflate_sys::libdeflate_decompressor);
 
-// SAFETY: a decompressor may be used by any thread, by one at a time, which `&mut self` sees to.
+// SAFETY: any thread may use a decompressor, one at a time, which `&mut self` guarantees.
 unsafe impl Send for Deflate {}
 
 impl Deflate {
     fn new() -> Deflate {
-        // SAFETY: the function has no preconditions; null is refused where it is used.
+        // SAFETY: the function has no preconditions; callers check for null.
         Deflate(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() })
     }
 
@@ -120,8 +120,8 @@ impl Deflate {
         if self.0.is_null() {
             return Err("no memory".into());
         }
-        // SAFETY: the decompressor is not null, both slices have the lengths that are given, and a null pointer
-        // for the size asks for exactly the length of target.
+        // SAFETY: the decompressor is not null, both slices have the given lengths, and a null pointer for the size
+        // requires exactly the length of target.
         let result = unsafe {
             libdeflate_sys::libdeflate_gzip_decompress(
                 self.0,

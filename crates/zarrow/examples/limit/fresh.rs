@@ -8,14 +8,14 @@ use crate::Outcome;
 
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Memory that was just allocated, with huge pages where the result is large enough to have them.
+/// Fresh memory, with huge pages if the result is large enough for them.
 pub struct Fresh {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 impl Fresh {
-    /// Copies `source` into fresh memory, each thread a part of it.
+    /// Copies `source` into fresh memory, split between the threads.
     pub fn copy(source: &[u8], threads: usize) -> Outcome<Fresh> {
         let mut fresh = Fresh::new(source.len())?;
         let part = source.len().div_ceil(threads).next_multiple_of(HUGE_PAGE).max(HUGE_PAGE);
@@ -38,19 +38,19 @@ impl Fresh {
         if size == 0 {
             return Err("a result without bytes".into());
         }
-        // SAFETY: the layout has a size that is not zero.
+        // SAFETY: the layout has a nonzero size.
         let start = NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
         if size >= HUGE_PAGE {
-            // SAFETY: the memory is this allocation's own, its start is aligned to a page, and the advice
-            // changes nothing about its content.
+            // SAFETY: this allocation owns the memory, its start is aligned to a page, and the advice does not change its
+            // contents.
             unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_HUGEPAGE) };
         }
         Ok(Fresh { start, layout })
     }
 
     fn bytes(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: start and layout are of one allocation, which the borrow of self keeps exclusive, and bytes
-        // that may be uninitialised need no initial value.
+        // SAFETY: start and layout belong to one allocation, the borrow of self keeps it exclusive, and possibly
+        // uninitialised bytes need no initial value.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.layout.size()) }
     }
 }

@@ -1,14 +1,14 @@
-//! What the machine allows: the time of a read that does nothing but decompress and copy once, and of a write that does
-//! nothing but compress and write once.
+//! The limit of the machine: the time of a read that only decompresses and copies once, and of a write that only
+//! compresses and writes once.
 //!
 //! 1. The first line on stdin is a JSON object: `store`, a folder with an array of Zarr v3; `task`, `decode`,
 //!    `files` or `write`; `boxes`, a list of reads, each with `start` and `shape` in elements and `bytes` of the result;
-//!    `folder`, where a write writes to; `kept`, how many times all reads are run, whose results are then all kept.
-//! 2. All chunks are taken into memory, the inner chunks of shards one by one. `{"ready": true}` is the answer.
+//!    `folder`, the target of a write; `kept`, the number of repetitions of all reads with all results kept.
+//! 2. All chunks are loaded into memory, the inner chunks of shards separately. `{"ready": true}` is the answer.
 //! 3. Each further line runs all reads one after the other, and is answered with `{"value": seconds}`. A read
 //!    of `decode` decompresses the chunks that its box touches, each thread into one warm scratch and with one
-//!    warm context, then copies as many bytes as the result has into fresh memory. What is not compressed is
-//!    not touched. A read of `files` opens, reads and closes the file of each chunk, and does nothing else.
+//!    warm context, then copies the result's number of bytes into fresh memory. Uncompressed chunks stay
+//!    untouched. A read of `files` opens, reads and closes the file of each chunk, and does nothing else.
 //!    A write compresses each chunk from memory, each thread with one warm context, and writes it to a new file.
 
 mod codec;
@@ -49,7 +49,7 @@ fn main() -> Outcome<()> {
     writeln!(io::stdout(), "{{\"ready\": true}}")?;
     for line in lines {
         line?;
-        // The last result is freed when the time was taken, as in the other benchmarks.
+        // The last result is freed after the clock has stopped, as in the other benchmarks.
         let mut results = Vec::new();
         rewrite.iter().try_for_each(Rewrite::clear)?;
         let started = Instant::now();

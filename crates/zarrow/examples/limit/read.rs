@@ -1,4 +1,4 @@
-//! A read: which chunks it needs, and all that it cannot do without.
+//! A read: the chunks that it needs, and the minimal work.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -16,7 +16,7 @@ pub struct Rewrite {
 }
 
 impl Rewrite {
-    /// Decodes all chunks, to be written again below `folder`.
+    /// Decodes all chunks, to write them again below `folder`.
     pub fn plan(array: &Stored, folder: &Path) -> Outcome<Rewrite> {
         let mut chunks: Vec<_> = array.chunks.iter().collect();
         chunks.sort();
@@ -32,7 +32,7 @@ impl Rewrite {
         Ok(Rewrite { files, folder: folder.to_path_buf() })
     }
 
-    /// Makes the folder anew; what was written before goes first, and never to the disk.
+    /// Recreates the folder; the previous files are removed first, before they reach the disk.
     pub fn clear(&self) -> Outcome<()> {
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder)?;
@@ -63,7 +63,7 @@ impl Rewrite {
 
 impl Drop for Rewrite {
     fn drop(&mut self) {
-        // What is left of a benchmark is no reason to fail.
+        // Leftovers of a benchmark are not an error.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

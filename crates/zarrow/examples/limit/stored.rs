@@ -1,4 +1,4 @@
-//! An array taken into memory as it is stored.
+//! A stored array, loaded into memory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Outcome;
 use crate::codec::Codec;
 
-/// An array with all its chunks in memory; those of a shard are chunks of their own.
+/// An array with all its chunks in memory; inner chunks of shards are separate chunks.
 pub struct Stored {
     pub codec: Codec,
     pub chunk_shape: Vec<u64>,
@@ -45,7 +45,7 @@ impl Stored {
         Ok(array)
     }
 
-    /// Takes the inner chunks of a shard, whose index stands at its end before a checksum.
+    /// Loads the inner chunks of a shard with its index at the end, before a checksum.
     fn take_shard(&mut self, place: &[u64], inside: &[u64], file: &Path, shard: &[u8]) -> Outcome<()> {
         let count: u64 = inside.iter().product();
         let index = shard.len() - 4 - 16 * count as usize;
@@ -69,7 +69,7 @@ impl Stored {
     }
 }
 
-/// The files below a folder, each with the numbers in its path.
+/// Returns the files below a folder, each with the numbers in its path.
 fn files(folder: &Path, place: &[u64]) -> Outcome<Vec<(Vec<u64>, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,10 +1,10 @@
-//! Both sides of a store that answers late, for the benchmark that shows how fetching and decoding overlap.
+//! Both sides of a store with slow answers, for the benchmark of overlapping fetching and decoding.
 //!
-//! - `slow_store serve FOLDER MILLISECONDS` serves the folder by HTTP/1.1, each answer so late, and prints
+//! - `slow_store serve FOLDER MILLISECONDS` serves the folder by HTTP/1.1 with this delay of each answer, and prints
 //!   `{"port": …}` first.
 //! - `slow_store read` takes `{"port": …, "path": …, "requests": …}` as its first line on stdin, opens the array and
-//!   answers `{"ready": true}`. Each further line has it read all of the array, and is answered with
-//!   `{"value": seconds, "check": checksum}`, the checksum being the one of `benches/worker.py`.
+//!   answers `{"ready": true}`. Each further line reads the whole array, and is answered with
+//!   `{"value": seconds, "check": checksum}`, with the checksum of `benches/worker.py`.
 
 mod message;
 mod server;
@@ -34,7 +34,7 @@ fn serve(folder: &str, milliseconds: u64) -> Outcome<()> {
     let delay = Duration::from_millis(milliseconds);
     let server = server::Server::start(folder.into(), server::Manner { delay, ..Default::default() })?;
     writeln!(io::stdout(), "{}", json!({ "port": server.address.port() }))?;
-    // Until stdin ends, each line is answered with what was seen since the last one.
+    // Until stdin ends, each line is answered with the counts since the previous one.
     for line in io::stdin().lock().lines() {
         line?;
         let seen = server.seen();
@@ -60,7 +60,7 @@ fn read() -> Outcome<()> {
             return Err("no tensor".into());
         };
         let seconds = started.elapsed().as_secs_f64();
-        // SAFETY: the slice has the length that is given.
+        // SAFETY: the slice has the given length.
         let crc = unsafe {
             libdeflate_sys::libdeflate_crc32(0, tensor.bytes().as_ptr().cast(), tensor.bytes().len())
         };

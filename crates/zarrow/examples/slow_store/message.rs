@@ -2,18 +2,18 @@
 
 use std::io::{self, BufRead, Read};
 
-/// A message's first line and its headers, their names in small letters.
+/// A message's first line and its headers, with lower-case names.
 pub struct Head {
     pub line: String,
     headers: Vec<(String, String)>,
 }
 
 impl Head {
-    /// Reads up to the empty line; `None` where the connection was closed before.
+    /// Reads up to the empty line; `None` if the connection was closed before.
     pub fn read(from: &mut impl BufRead) -> io::Result<Option<Head>> {
         let mut line = String::new();
         let mut lines = Vec::new();
-        // Enough for any head: a peer that sends more is no use.
+        // Enough for any valid head: longer ones are refused.
         let mut from = from.take(64 << 10);
         while from.read_line(&mut line)? > 0 {
             match line.trim_end() {
@@ -36,7 +36,7 @@ impl Head {
     }
 }
 
-/// An error of a peer that does not speak as expected.
+/// Returns an error for an invalid message.
 pub fn unexpected(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text.into())
 }

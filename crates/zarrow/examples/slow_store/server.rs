@@ -1,8 +1,8 @@
-//! A server of the files in a folder, by HTTP/1.1 with ranges, that lets every answer wait.
+//! A server of the files in a folder, by HTTP/1.1 with ranges, that delays every answer.
 //!
 //! 1. Each connection has a thread, and may send one request after the other.
-//! 2. A request is answered when the delay has passed; where a gate is set, not before so many requests have waited at
-//!    once, or patience ends: with it a test learns without a clock how many requests a reader makes at once.
+//! 2. A request is answered after the delay; with a gate, not before this number of requests wait at once, or a time
+//!    limit ends: so a test learns the number of concurrent requests without a clock.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use super::message::Head;
@@ -15,32 +15,32 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a gate stays closed at most.
+/// Maximum time that a gate stays closed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How a server answers.
+/// The server's behaviour.
 #[derive(Default)]
 pub struct Manner {
-    /// How long each answer waits.
+    /// Delay of each answer.
     pub delay: Duration,
-    /// How many requests for chunks have to wait at once before the first of them is answered.
+    /// Number of requests for chunks that must wait at once before the first answer.
     pub gate: usize,
-    /// A part of the path of values that cannot be read.
+    /// Part of the path of unreadable values.
     pub broken: Option<String>,
 }
 
-/// What a server has seen.
+/// Counts of a server.
 #[derive(Debug, Default, Clone)]
 pub struct Seen {
-    /// All requests, but for metadata: method, path and range.
+    /// All requests except metadata: method, path and range.
     pub requests: Vec<String>,
     /// Requests for chunks that are waiting.
     waiting: usize,
-    /// How many waited at once at most.
+    /// Maximum number of waiting requests.
     pub most: usize,
 }
 
-/// A server, until the process ends.
+/// A server that runs until the process ends.
 pub struct Server {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -50,7 +50,7 @@ struct State {
     folder: PathBuf,
     manner: Manner,
     seen: Mutex<Seen>,
-    /// The gate has opened.
+    /// Signals that the gate has opened.
     opened: Condvar,
 }
 
@@ -63,14 +63,14 @@ impl Server {
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let state = Arc::clone(&shared);
-                // A client that goes away in the midst of an answer is none of the server's concern.
+                // A disconnecting client is not an error of the server.
                 std::thread::spawn(move || state.serve(connection).is_ok());
             }
         });
         Ok(Server { address, state })
     }
 
-    /// What it has seen since it was asked last.
+    /// Returns the counts since the last call.
     pub fn seen(&self) -> Seen {
         std::mem::take(&mut *self.state.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -88,7 +88,7 @@ impl State {
         Ok(())
     }
 
-    /// Step 2.
+    /// Handles a request (step 2).
     fn wait(&self, head: &Head) {
         std::thread::sleep(self.manner.delay);
         if head.line.contains("zarr.json") || head.line.contains("/.z") {
@@ -143,7 +143,7 @@ impl State {
     }
 }
 
-/// The range that a header asks of a value of `size` bytes, `None` where there is nothing in it.
+/// Returns the range in a header of a value of `size` bytes, `None` if it is empty.
 fn parse(header: &str, size: u64) -> Option<Range<u64>> {
     let (start, last) = header.strip_prefix("bytes=")?.split_once('-')?;
     let range = match (start.parse::<u64>(), last.parse::<u64>()) {

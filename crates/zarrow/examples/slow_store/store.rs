@@ -1,8 +1,8 @@
-//! A store over HTTP/1.1, as slow as the server that it asks: what overlapping is measured and tested with.
+//! A store over HTTP/1.1 with its server's delay, to measure and test overlapping.
 //!
-//! 1. A request is queued, and a thread takes it that has a connection of its own and waits for the answer: there are as
-//!    many threads as requests may be in flight.
-//! 2. The thread hands what it reads to the request's receiver, frame by frame.
+//! 1. A request is queued. A thread with its own connection takes it and waits for the answer: there are as many threads as
+//!    allowed concurrent requests.
+//! 2. The thread passes its frames to the request's receiver.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use super::message::{Head, unexpected};
@@ -18,7 +18,7 @@ use zarrow::store::remote::{
 };
 use zarrow::{ErrorKind, Result};
 
-/// The values that a server has below a path.
+/// The values of a server below a path.
 #[derive(Debug)]
 pub struct HttpStore {
     name: String,
@@ -26,14 +26,14 @@ pub struct HttpStore {
     queue: Mutex<Sender<Queued>>,
 }
 
-/// A request that no thread has taken.
+/// A request waiting for a thread.
 struct Queued {
     request: Request,
     receiver: Box<dyn Receiver>,
     is_cancelled: Arc<AtomicBool>,
 }
 
-/// One thread's way to the server.
+/// A thread's connection to the server.
 struct Connection {
     address: SocketAddr,
     path: String,
@@ -41,7 +41,7 @@ struct Connection {
 }
 
 impl HttpStore {
-    /// The values at `address` below `path`, asked by so many requests at once.
+    /// Returns the values at `address` below `path`, with at most `requests` concurrent requests.
     pub fn open(address: SocketAddr, path: &str, requests: usize) -> RemoteAdapter {
         let (sender, queue) = mpsc::channel::<Queued>();
         let queue = Arc::new(Mutex::new(queue));
@@ -66,7 +66,7 @@ impl HttpStore {
 }
 
 impl Connection {
-    /// Step 2.
+    /// Answers a request (step 2).
     fn get(
         &mut self,
         request: &Request,
@@ -104,7 +104,7 @@ impl Connection {
                     let (range, size) = place.strip_prefix("bytes ")?.split_once('/')?;
                     Some((range.split_once('-')?.0.parse().ok()?, size.parse().ok()?))
                 });
-                place.ok_or_else(|| unexpected("a range that is not told"))?
+                place.ok_or_else(|| unexpected("a response without its range"))?
             }
             Some("404") => {
                 std::io::copy(&mut stream.by_ref().take(length), &mut std::io::sink())?;
@@ -112,7 +112,7 @@ impl Connection {
             }
             _ => return Err(unexpected(format!("the server says {}", head.line)).into()),
         };
-        // The values that are served here never change while they have one size.
+        // The served values never change without a change of their size.
         let version = Some(ObjectVersion::new(&nbytes.to_string()));
         if request.if_version.as_ref().is_some_and(|asked| Some(asked) != version.as_ref()) {
             return Ok(Outcome::Changed);
