@@ -211,7 +211,7 @@ def optionals() -> list[tuple[int, bytes]]:
 
 
 def documents() -> list[tuple[int, bytes]]:
-    """Metadata of all versions, some with a second document behind a zero byte."""
+    """Metadata of all versions, some with a second document after a zero byte."""
     grid = {"name": "regular", "configuration": {"chunk_shape": [2, 3]}}
     rectilinear = {
         "name": "rectilinear",

@@ -202,7 +202,7 @@ def test_a_cancelled_read_has_ended_when_its_task_goes_on() -> None:
             await asyncio.sleep(0.001)
         task.cancel()
         await asyncio.sleep(0.05)
-        assert not task.done(), "the codec still has a chunk whose place is in out"
+        assert not task.done(), "the codec still has a chunk of out"
         SlowCodec.go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -1,4 +1,4 @@
-"""Blosc beside numcodecs: each reads the other's frames, and the sizes are equal."""
+"""Blosc compared with numcodecs: each reads the other's frames, and the sizes are equal."""
 
 from __future__ import annotations
 

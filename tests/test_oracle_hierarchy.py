@@ -1,4 +1,4 @@
-"""Nested groups, consolidated or not, beside zarr-python."""
+"""Nested groups, consolidated or not, compared with zarr-python."""
 
 import random
 import warnings

@@ -14,7 +14,7 @@ import zarrow
 
 FOLDER = Path(__file__).parent / "refused"
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 
 def run(script: str, *arguments: object) -> None:

@@ -1,4 +1,4 @@
-"""The engine takes over the configuration of store objects, beside servers on the loopback interface."""
+"""The engine takes over the configuration of store objects; with servers on the loopback interface."""
 
 from __future__ import annotations
 

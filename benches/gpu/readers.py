@@ -188,7 +188,7 @@ def pinned_copy(nbytes: int) -> Reader:
     return read
 
 
-# Measured beside the readers, without reading an array.
+# Rows of the table that do not read an array.
 LIMITS = ("a pinned copy of the elements", "nvCOMP alone, on the device")
 
 

@@ -1,4 +1,4 @@
-"""The remote rows: zarrow beside other readers of one server with programmed delays, stalls and failures.
+"""The remote rows: zarrow and other readers of one server with programmed delays, stalls and failures.
 
 `make bench FLAGS=--remote` runs them and writes docs/remote.md.
 """

@@ -149,7 +149,7 @@ def write_page(results: Results) -> Path:
     text = [
         "# Remote reads and writes, measured",
         "",
-        "zarrow beside other libraries on one server, a program of the benchmarks, on the same machine,",
+        "zarrow compared with other libraries on one server, a program of the benchmarks, on this machine,",
         "by HTTP/1.1 without TLS (`make bench FLAGS=--remote`). The server delays its answers in the rows",
         "that say so. Each library runs in a separate process. zarr-python, tensorstore and curl are",
         "limited to 64 concurrent requests; zarrow begins with 64 and may use more; zarrista and zarrs'",

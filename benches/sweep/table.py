@@ -51,7 +51,7 @@ def write_table(facts: dict[str, Any], summaries: Sequence[dict[str, Any]]) -> P
     text = [
         "# The sweep",
         "",
-        "Short workloads beside every Zarr library, in one run, the lowest ratio first",
+        "Short workloads of every Zarr library, in one run, the lowest ratio first",
         "(`make bench FLAGS=--sweep`). The ratio is the time of the fastest other library divided by",
         "zarrow's: above 1 zarrow is faster. With one round a row may be off by a third.",
         "",

@@ -1,4 +1,4 @@
-"""The rows: each data type, with values to exchange, and how both versions of Zarr name it."""
+"""The rows: each data type, with values to exchange, and its names in both versions of Zarr."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TINY = ("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
 
 @dataclass(frozen=True, eq=False)
 class DataTypeCase:
-    """A data type: `values` are elements of it, and `chunk` is how a chunk stores them."""
+    """A data type: `values` are its elements, and `chunk` their stored bytes."""
 
     name: str
     values: Values
@@ -42,7 +42,7 @@ class DataTypeCase:
 
     @property
     def chunk(self) -> bytes:
-        """The one chunk of the array."""
+        """Return the array's single chunk."""
         if self.missing is None:
             return self._encode(self.values)
         validity = (~self.missing).tobytes()
@@ -57,7 +57,7 @@ class DataTypeCase:
         return struct.pack("<I", len(encoded)) + b"".join(lengths)
 
     def write(self, folder: Path, version: Literal[2, 3], chunk: bytes | None) -> Path:
-        """Write the array, byte by byte; without a chunk for zarrow to write."""
+        """Write the array, byte by byte; zarrow writes the chunk if it is None."""
         if version == 3:
             codec = handwritten.BYTES if not self.is_variable else {"name": self.codec}
             if self.missing is not None:
@@ -85,13 +85,13 @@ class DataTypeCase:
         return key
 
     def read(self, folder: Path) -> Any:
-        """The values as zarrow decodes them."""
+        """Return the values as zarrow decodes them."""
         self.write(folder, 3, self.chunk)
         return zarrow.open(folder)[...]
 
 
 def number(name: str, dtype: npt.DTypeLike, v2: str | None, fill: Any = 1) -> DataTypeCase:
-    """A number, whose type NumPy or ml_dtypes has."""
+    """A number of a NumPy or ml_dtypes type."""
     numpy_type = np.dtype(dtype)
     counted = np.arange(1, 5)
     if numpy_type.kind == "b" or name in ("int2", "uint2"):
@@ -102,14 +102,14 @@ def number(name: str, dtype: npt.DTypeLike, v2: str | None, fill: Any = 1) -> Da
 
 
 def parts(name: str) -> DataTypeCase:
-    """A complex number that neither NumPy nor ml_dtypes has."""
+    """A complex number of a type outside NumPy and ml_dtypes."""
     part = np.dtype(getattr(ml_dtypes, name))
     values = np.ones(4, [("real", part), ("imag", part)])
     return DataTypeCase(f"complex_{name}", values, f"complex_{name}", f"complex_{name}", [2.0, 2.0])
 
 
 def time(name: str, dtype: str) -> DataTypeCase:
-    """A date or a span of time; the last is NaT."""
+    """A date or a duration; the last one is NaT."""
     values = np.array([1, 2, -3, np.iinfo("i8").min]).view(dtype)
     unit, scale = np.datetime_data(values.dtype)
     v3 = {"name": f"numpy.{name.partition('[')[0]}", "configuration": {"unit": unit, "scale_factor": scale}}
@@ -117,14 +117,14 @@ def time(name: str, dtype: str) -> DataTypeCase:
 
 
 def fixed(name: str, v3: str, values: Values) -> DataTypeCase:
-    """Text or bytes of a fixed length."""
+    """Text or bytes of fixed length."""
     fill = "" if values.dtype.kind == "U" else base64.b64encode(bytes(values.dtype.itemsize)).decode()
     configuration = {"name": v3, "configuration": {"length_bytes": values.dtype.itemsize}}
     return DataTypeCase(name, values, configuration, values.dtype.str, fill, None)
 
 
 def structure(name: str, dtype: Any, fill: Any) -> DataTypeCase:
-    """A structure without padding, all of ones."""
+    """A structure without padding, with ones in every field."""
     values = np.zeros(4, dtype)
     for at in range(4):
         values[at] = np.ones((), dtype)
@@ -132,7 +132,7 @@ def structure(name: str, dtype: Any, fill: Any) -> DataTypeCase:
 
 
 def v2_of(dtype: np.dtype[Any]) -> Any:
-    """The name of version 2."""
+    """Return the name in version 2."""
     if dtype.names is None:
         return dtype.str
     assert dtype.fields is not None
@@ -140,7 +140,7 @@ def v2_of(dtype: np.dtype[Any]) -> Any:
 
 
 def v3_of(dtype: np.dtype[Any]) -> Any:
-    """The name of version 3, for the fields of the structures here."""
+    """Return the name in version 3, for the field types of these structures."""
     if dtype.names is None:
         return dtype.name
     assert dtype.fields is not None
@@ -149,14 +149,14 @@ def v3_of(dtype: np.dtype[Any]) -> Any:
 
 
 def variable(name: str, elements: Sequence[Any], codec: str) -> DataTypeCase:
-    """Text or bytes of any length."""
+    """Text or bytes of variable length."""
     dtype = np.dtypes.StringDType() if name == "string" else np.dtype(object)
     values = np.array(elements, dtype)
     return DataTypeCase(name, values, name, "|O", "", "", codec)
 
 
 def optional(inner: DataTypeCase) -> DataTypeCase:
-    """The inner type, the second element missing."""
+    """The inner type, with the second element missing."""
     missing = np.array([False, True, False, False])
     v3 = inner.v3 if isinstance(inner.v3, dict) else {"name": inner.v3, "configuration": {}}
     optional = {"name": "zarrs.optional", "configuration": v3}

@@ -319,7 +319,7 @@ fn a_batch_opens_each_chunk_once() {
     });
 }
 
-/// Points with two axes go to memory in which these cannot be merged into one.
+/// Points with two axes go to memory with strides that cannot merge these axes.
 #[test]
 fn points_of_several_axes_go_where_the_strides_say() {
     let (folder, arrays) = arrays();

@@ -132,7 +132,7 @@ fn mask_chains() -> Vec<Value> {
     ]
 }
 
-/// Compressors behind the elements.
+/// Compressors after the elements.
 fn compressors() -> Vec<Vec<Value>> {
     let blosc = json!({ "name": "blosc", "configuration":
         { "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0 } });

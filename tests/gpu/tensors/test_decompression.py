@@ -128,7 +128,7 @@ def test_corrupt_frames_give_the_error_of_the_host(tmp_path: Path) -> None:
 
 def test_a_route_is_explained(tmp_path: Path) -> None:
     if DRIVER is None or zarrow.gpu.device_count() < 2:
-        pytest.skip("no second device, whose rates nobody has measured")
+        pytest.skip("no second device, without measured rates")
     few = zarrow.create_array(tmp_path / "few", data=np.arange(1000), compressors=[ZSTD])
     told = zarrow.gpu.explain(few, device="cuda:1")
     assert (told["decompress"], told["chunks"], told["frames"]) == ("host", 1, 1)

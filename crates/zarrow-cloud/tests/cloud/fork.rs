@@ -47,7 +47,7 @@ fn a_child_reads_while_its_parent_reads_on() {
             let child = || adapter.get("a", 1000).unwrap() == expected && is_right(read());
             assert!(forked(child));
         }
-        // The child drops a store that only the parent used, and the parent goes on using it.
+        // The child drops a store that only the parent used, and the parent can still use it.
         let other = crate::arrays::store(&server, "bucket", true);
         drop(fetch(&other, Request::new("a", Span::Whole), 1000, &|| Ok(())).unwrap());
         let mut other = Some(other);

@@ -7,7 +7,7 @@
 )]
 #![allow(
     clippy::disallowed_types,
-    reason = "the server's threads are the tests' own, and nothing forks beside them"
+    reason = "the test server has its own threads, and no test forks while they run"
 )]
 
 mod arrays;

@@ -122,7 +122,7 @@ impl ChunkSink for Assembled {
         let mut result = self.elements.lock().unwrap();
         self.each(chunk.axes, &mut |place, position| {
             let at = position.iter().zip(&strides).map(|(at, stride)| at * stride).sum::<u64>() as usize * 4;
-            // SAFETY: all of it was initialised at the start.
+            // SAFETY: every byte was initialised at the start.
             let word = elements[at..at + 4].iter().map(|byte| unsafe { byte.assume_init() });
             result[place] = u32::from_le_bytes(word.collect::<Vec<u8>>().try_into().unwrap());
         });

@@ -98,7 +98,7 @@ fn staged_is_what_direct_is() {
     }
 }
 
-/// Inner chunks with equal byte ranges in the index, all of them or some: each gets the bytes.
+/// Inner chunks with equal byte ranges in the index: each gets the bytes.
 #[test]
 fn inner_chunks_that_share_bytes() {
     const ENTRIES_NBYTES: usize = 4 * 16;
@@ -333,7 +333,7 @@ fn no_more_requests_than_the_policy_says() {
     }
 }
 
-/// The documents of a node are requested at once, and so are those of all children of a group.
+/// The documents of a node are requested at once, and so are all children's documents of a group.
 #[test]
 fn a_group_is_opened_in_few_round_trips() {
     let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}}).to_string().into_bytes();
