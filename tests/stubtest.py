@@ -1,7 +1,7 @@
 """`python tests/stubtest.py` compares the stubs with the compiled module, by mypy's `stubtest`.
 
-Each class has a separate stub, `_array.pyi` for Array, but at run time all classes are in `zarrow._zarrow`.
-So each stub gets a module with its class, where `stubtest` finds it.
+Each class has a separate stub, `arrays/_array.pyi` for Array, but at run time all classes are in
+`zarrow._zarrow`. So each stub gets a module with its class, where `stubtest` finds it.
 """
 
 import sys
@@ -13,11 +13,12 @@ from mypy import stubtest
 import zarrow
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = Path(zarrow.__file__).parent
 
-for stub in Path(zarrow.__file__).parent.glob("_*.pyi"):
+for stub in PACKAGE.rglob("_*.pyi"):
     name = "".join(word.capitalize() for word in stub.stem.split("_"))
     if name in zarrow.__all__ or name == "DeviceTensor":  # public as zarrow.gpu.Tensor
-        module = ModuleType(f"zarrow.{stub.stem}")
+        module = ModuleType(".".join(["zarrow", *stub.relative_to(PACKAGE).with_suffix("").parts]))
         setattr(module, name, getattr(zarrow._zarrow, name))
         sys.modules[module.__name__] = module
 

@@ -39,7 +39,7 @@ def definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, a
 def stubbed() -> list[tuple[str, Any]]:
     found = [
         (name, node)
-        for path in sorted(STUBS.glob("_*.pyi"))
+        for path in sorted(STUBS.rglob("_*.pyi"))
         for name, node in definitions(ast.parse(path.read_text(encoding="utf-8")).body)
     ]
     assert len(found) > 150
@@ -175,18 +175,18 @@ def test_what_is_opened_has_its_type(tmp_path: Path) -> None:
     found, errors, _ = api.run([str(program)])
     assert not errors
     types = [
-        line.split('"')[1].replace("zarrow._array.", "").replace("zarrow._group.", "")
+        line.split('"')[1].replace("zarrow.arrays._array.", "").replace("zarrow.groups._group.", "")
         for line in found.splitlines()
         if "note: Revealed" in line
     ]
     assert types == [
         "Group",
         "Array",
-        "zarrow.typed.Node | Any",
+        "zarrow.api.typed.Node | Any",
         "Group",
         "Array",
         "Array",
-        "zarrow.typed.Elements | Any",
+        "zarrow.api.typed.Elements | Any",
     ]
     wrong = [line for line in found.splitlines() if "program.py:" in line and ": error:" in line]
     assert wrong and all("program.py:9:" in line for line in wrong)

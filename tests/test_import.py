@@ -11,7 +11,7 @@ import zarrow
 
 NAMES = ("getitem", "setitem", "delitem", "contains", "iter", "eq", "ne", "lt", "le", "gt", "ge")
 SLOTS = {f"__{name}__" for name in NAMES}
-STUBS = Path(zarrow.__file__).parent.glob("_*.pyi")
+STUBS = Path(zarrow.__file__).parent.rglob("_*.pyi")
 
 
 def test_nothing_heavy_is_imported_and_no_thread_is_started():

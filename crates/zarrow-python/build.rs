@@ -1,6 +1,6 @@
 //! Generates the texts of `help()` from the stubs, so that docstrings are written once.
 //!
-//! 1. Each stub `python/zarrow/_*.pyi` is read line by line. A `class` or a `def` names the object of the next
+//! 1. Each stub `_*.pyi` of `python/zarrow` and its folders is read line by line. A `class` or a `def` names the object of the next
 //!    docstring.
 //! 2. The docstring is dedented, as by `inspect.cleandoc`.
 //! 3. Each docstring becomes an arm of the macro `help!`, included by `src/help.rs`: `help!("Array.read")` is the
@@ -13,14 +13,7 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let stubs = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../python/zarrow");
     let mut texts = BTreeMap::new();
-    for entry in fs::read_dir(&stubs)? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with('_') && name.ends_with(".pyi") {
-            println!("cargo::rerun-if-changed={}", path.display());
-            read_stub(&fs::read_to_string(&path)?, &mut texts);
-        }
-    }
+    read_folder(&stubs, &mut texts)?;
     // Step 3.
     let arms = joined(&texts, |name, text| format!("    ({name:?}) => {{ {text:?} }};\n"));
     let items = joined(&texts, |name, _| format!("    ({name:?}, help!({name:?})),\n"));
@@ -29,6 +22,21 @@ fn main() -> io::Result<()> {
         texts.len()
     );
     fs::write(Path::new(&env::var("OUT_DIR").unwrap_or_default()).join("help.rs"), source)
+}
+
+/// Adds the docstrings of the stubs in `folder` and in the folders below it.
+fn read_folder(folder: &Path, texts: &mut BTreeMap<String, String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            read_folder(&path, texts)?;
+        } else if name.starts_with('_') && name.ends_with(".pyi") {
+            println!("cargo::rerun-if-changed={}", path.display());
+            read_stub(&fs::read_to_string(&path)?, texts);
+        }
+    }
+    Ok(())
 }
 
 fn joined(texts: &BTreeMap<String, String>, line: impl Fn(&str, &str) -> String) -> String {

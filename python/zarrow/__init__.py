@@ -93,15 +93,18 @@ from zarrow._zarrow import (
     set_memory_cache,
     set_num_threads,
 )
-from zarrow.arithmetic import add_to_classes as _add_arithmetic
-from zarrow.array_selections import add_to_class as _add_selections
-from zarrow.asynchronous import add_to_class as _add_asynchronous
-from zarrow.asynchronous import open_async, read_many_async
-from zarrow.attributes import Attributes
-from zarrow.categorical import add_to_class as _add_categorical
-from zarrow.consumers import add_to_classes as _add_protocols
-from zarrow.creation import consolidate_metadata, create_array, create_group
-from zarrow.device_methods import add_to_class as _add_device_methods
+from zarrow.api.asynchronous import add_to_class as _add_asynchronous
+from zarrow.api.asynchronous import open_async, read_many_async
+from zarrow.api.creation import consolidate_metadata, create_array, create_group
+from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
+from zarrow.api.limits import DecodeLimits
+from zarrow.api.opening import load, open_array, open_group
+from zarrow.api.saving import save
+from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
+from zarrow.arrays.categorical import add_to_class as _add_categorical
+from zarrow.arrays.missing import set_missing
+from zarrow.arrays.selections import add_to_class as _add_selections
+from zarrow.device_tensor.methods import add_to_class as _add_device_methods
 from zarrow.errors import (
     CodecError,
     DataTypeError,
@@ -125,15 +128,12 @@ from zarrow.errors import (
     ZarrowError,
     ZarrowWarning,
 )
-from zarrow.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
-from zarrow.group_members import add_to_class as _add_members
-from zarrow.hints import add_to_classes as _add_hints
-from zarrow.limits import DecodeLimits
-from zarrow.missing import set_missing
-from zarrow.node_info import add_to_classes as _add_info
-from zarrow.opening import load, open_array, open_group
-from zarrow.python_store import PythonStore
-from zarrow.saving import save
+from zarrow.groups.attributes import Attributes
+from zarrow.groups.members import add_to_class as _add_members
+from zarrow.groups.node_info import add_to_classes as _add_info
+from zarrow.hints.unknown_names import add_to_classes as _add_hints
+from zarrow.interchange.consumers import add_to_classes as _add_protocols
+from zarrow.store_objects.python_store import PythonStore
 
 if _typing.TYPE_CHECKING:
     from zarrow import gpu as gpu
@@ -232,7 +232,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
             import importlib
 
             return importlib.import_module(f"zarrow.{name}")
-        from zarrow.hints import of_module
+        from zarrow.hints.unknown_names import of_module
 
         raise AttributeError(of_module(name), name=name)
 

@@ -6,23 +6,23 @@ from typing import Any, Literal, Self, Unpack, final, overload
 
 from typing_extensions import disjoint_base
 
-from zarrow._array import Array, _Index
-from zarrow._arrow_stream import ArrowStream
-from zarrow._categorical import Categorical
-from zarrow._cloud_store import CloudStore
-from zarrow._decoded_array import DecodedArray
-from zarrow._device_tensor import DeviceTensor
-from zarrow._group import Group
-from zarrow._indexer import Indexer
-from zarrow._masked_tensor import MaskedTensor
-from zarrow._masked_variable import MaskedVariable
-from zarrow._memory_store import MemoryStore
-from zarrow._tensor import Tensor
-from zarrow._tree import Tree
-from zarrow._variable import Variable
-from zarrow.array_options import ArrayOptions, LayoutOptions, Store
-from zarrow.limits import DecodeLimits
-from zarrow.typed import AnyElements, AnyNode
+from zarrow.api.array_options import ArrayOptions, LayoutOptions, Store
+from zarrow.api.limits import DecodeLimits
+from zarrow.api.typed import AnyElements, AnyNode
+from zarrow.arrays._array import Array, _Index
+from zarrow.arrays._categorical import Categorical
+from zarrow.arrays._decoded_array import DecodedArray
+from zarrow.arrays._indexer import Indexer
+from zarrow.arrays._masked_tensor import MaskedTensor
+from zarrow.arrays._masked_variable import MaskedVariable
+from zarrow.arrays._tensor import Tensor
+from zarrow.arrays._variable import Variable
+from zarrow.device_tensor._device_tensor import DeviceTensor
+from zarrow.groups._group import Group
+from zarrow.groups._tree import Tree
+from zarrow.interchange._arrow_stream import ArrowStream
+from zarrow.store_objects._cloud_store import CloudStore
+from zarrow.store_objects._memory_store import MemoryStore
 
 __all__ = [
     "Array",

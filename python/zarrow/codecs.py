@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from zarrow import _zarrow
-from zarrow.hints import close_name
+from zarrow.hints.unknown_names import close_name
 
 __all__ = ["register"]
 

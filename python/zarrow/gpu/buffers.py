@@ -27,9 +27,9 @@ from zarr.errors import ZarrUserWarning
 from zarr.registry import register_buffer, register_ndbuffer
 
 from zarrow._zarrow import DeviceTensor
-from zarrow.device_comparison import all_equal
-from zarrow.device_functions import concatenate, refuse_text
-from zarrow.device_methods import byte_swapped, is_on_device, on_device_of
+from zarrow.device_tensor.comparison import all_equal
+from zarrow.device_tensor.functions import concatenate, refuse_text
+from zarrow.device_tensor.methods import byte_swapped, is_on_device, on_device_of
 from zarrow.gpu.enabling import current_device
 
 # Modules of zarr-python whose codecs compute with NumPy, or with numcodecs.

@@ -25,8 +25,8 @@ __all__ = ["resolve"]
 
 def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] | None:
     """Tell what a store object is to the engine, and whether it must not be written to; None for no store."""
-    from zarrow.python_store import PythonStore
     from zarrow.store_objects.asker import Asker
+    from zarrow.store_objects.python_store import PythonStore
 
     if isinstance(store, Asker):
         return store, False

@@ -9,7 +9,7 @@ pub fn give_back_when_out_of_memory() {
     zarrow_cuda::set_reclaim(|| {
         gil::with(|py| {
             let reclaimed =
-                import(py, "zarrow.device_memory").and_then(|module| module.call_method0("reclaim"));
+                import(py, "zarrow.device_tensor.memory").and_then(|module| module.call_method0("reclaim"));
             if let Err(error) = reclaimed {
                 error.write_unraisable(py, None);
             }

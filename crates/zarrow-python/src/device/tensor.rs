@@ -1,6 +1,6 @@
 //! The class `zarrow.gpu.Tensor`: a strided tensor in device memory.
 //!
-//! This file has the primitives; methods that only combine them are written in Python, in `zarrow.device_methods`.
+//! This file has the primitives; methods that only combine them are written in Python, in `zarrow.device_tensor.methods`.
 //! Code that may wait for the device releases the GIL.
 
 use super::staged::Staged;
@@ -203,7 +203,7 @@ impl DeviceTensor {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, tensor) = (slf.py(), slf.get());
         let Some(steps) = basic::steps(index, tensor.extents())? else {
-            return import(py, "zarrow.device_indexing")?.call_method1("part", (slf, index));
+            return import(py, "zarrow.device_tensor.indexing")?.call_method1("part", (slf, index));
         };
         let part = match (tensor.on_host(), &**tensor.place) {
             (Some(host), Place::Staged(staged)) => {

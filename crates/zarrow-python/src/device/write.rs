@@ -34,7 +34,7 @@ pub fn write(
     let own = elements.data_type();
     let is_cast_safely = || -> PyResult<bool> {
         let (found, wanted) = (numpy::dtype(py, tensor.dtype())?, numpy::dtype(py, own)?);
-        let rules = importing::import(py, "zarrow.casting")?;
+        let rules = importing::import(py, "zarrow.arrays.casting")?;
         Ok(Values::can_be_cast(tensor.dtype(), own)
             && rules.call_method1("is_allowed", (found, wanted, "safe"))?.extract()?)
     };

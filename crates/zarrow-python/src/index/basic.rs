@@ -33,7 +33,7 @@ impl Part {
 
 /// Returns the part of a decoded array for an index that is not a single element or not basic.
 pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    import(array.py(), "zarrow.indexing")?.call_method1("part", (array, index))
+    import(array.py(), "zarrow.arrays.indexing")?.call_method1("part", (array, index))
 }
 
 /// Returns the indices for a stored array; `None` if one is not basic.

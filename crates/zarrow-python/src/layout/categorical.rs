@@ -44,10 +44,10 @@ impl Categorical {
         Ok((schema.into_c(), arrow::dictionary_memory(codes, values).raise(py)?.into_c()))
     }
 
-    /// Calls `function` of `zarrow.categorical` with codes and categories.
+    /// Calls `function` of `zarrow.arrays.categorical` with codes and categories.
     fn decoded<'py>(&self, py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
         let parts = (self.codes.bind(py), self.categories.bind(py));
-        import(py, "zarrow.categorical")?.call_method1(function, parts)
+        import(py, "zarrow.arrays.categorical")?.call_method1(function, parts)
     }
 }
 

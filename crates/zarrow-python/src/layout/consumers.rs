@@ -1,7 +1,7 @@
 //! Registration of the layouts in other libraries' tables of types.
 //!
 //! Such a library may be imported after zarrow. So each read and import checks whether new modules were imported,
-//! until the layouts are registered by `zarrow.consumers`.
+//! until the layouts are registered by `zarrow.interchange.consumers`.
 
 use crate::python::importing::import;
 use crate::python::made_once::{made_once, name};
@@ -31,7 +31,7 @@ pub fn introduce(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Calls `adder` of `zarrow.consumers` if `module` is imported, until the layouts are registered. Returns whether
+/// Calls `adder` of `zarrow.interchange.consumers` if `module` is imported, until the layouts are registered. Returns whether
 /// to wait for new modules before the next check: not while `module` is being imported.
 fn add_once(
     is_added: &AtomicBool,
@@ -42,7 +42,7 @@ fn add_once(
     if is_added.load(Ordering::Relaxed) || !modules.contains(module)? {
         return Ok(true);
     }
-    let added = import(module.py(), "zarrow.consumers")?.call_method0(adder)?.extract()?;
+    let added = import(module.py(), "zarrow.interchange.consumers")?.call_method0(adder)?.extract()?;
     is_added.store(added, Ordering::Relaxed);
     Ok(added)
 }

@@ -180,22 +180,22 @@ impl DecodedArray {
             CompareOp::Gt => "gt",
             CompareOp::Ge => "ge",
         };
-        import(slf.py(), "zarrow.comparison")?.call_method1("elementwise", (slf, other, name))
+        import(slf.py(), "zarrow.arrays.comparison")?.call_method1("elementwise", (slf, other, name))
     }
 
     #[doc = help!("DecodedArray.equals")]
     fn equals<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        import(slf.py(), "zarrow.comparison")?.call_method1("equals", (slf, other))
+        import(slf.py(), "zarrow.arrays.comparison")?.call_method1("equals", (slf, other))
     }
 
     #[doc = help!("DecodedArray.__reduce_ex__")]
     fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
-        import(slf.py(), "zarrow.pickling")?.call_method1("reduce", (slf, protocol))
+        import(slf.py(), "zarrow.interchange.pickling")?.call_method1("reduce", (slf, protocol))
     }
 
     #[doc = help!("DecodedArray.__copy__")]
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        import(slf.py(), "zarrow.pickling")?.call_method1("copied", (slf,))
+        import(slf.py(), "zarrow.interchange.pickling")?.call_method1("copied", (slf,))
     }
 
     #[doc = help!("DecodedArray.__deepcopy__")]

@@ -1,4 +1,4 @@
-//! Primitives of `zarrow.pickling`: decoded arrays from unpickled buffers, and the buffers to pickle.
+//! Primitives of `zarrow.interchange.pickling`: decoded arrays from unpickled buffers, and the buffers to pickle.
 
 use crate::import;
 use crate::layout::categorical::Categorical;

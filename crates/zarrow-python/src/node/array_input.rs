@@ -5,7 +5,7 @@
 //! 2. NumPy's scalars count as Python's, so that their values are checked; None and `numpy.ma.masked` are missing
 //!    elements.
 //! 3. Everything else is imported as by `asarray`; memory on a GPU is copied to the host first.
-//! 4. Elements of another type are cast if `casting` and `zarrow.casting` allow it. Integers and floats are cast
+//! 4. Elements of another type are cast if `casting` and `zarrow.arrays.casting` allow it. Integers and floats are cast
 //!    while each chunk is written, other types by NumPy beforehand, as a copy.
 //! 5. Missing elements need an optional stored type, or an attribute `_FillValue` of the array with the value to
 //!    store for them.
@@ -185,7 +185,7 @@ impl Memory {
             return Ok(ArrayInput { memory: Memory::Imported(imported), cast_to: None });
         }
         let (found, wanted) = (array.getattr("dtype")?, numpy::dtype(py, own)?);
-        let rules = importing::import(py, "zarrow.casting")?;
+        let rules = importing::import(py, "zarrow.arrays.casting")?;
         if own.is_variable()
             || !rules.call_method1("is_allowed", (&found, &wanted, casting))?.extract::<bool>()?
         {

@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zarrow::AttributeChange;
 
-/// Returns the live mapping of `node`, a `zarrow.attributes.Attributes`.
+/// Returns the live mapping of `node`, a `zarrow.groups.attributes.Attributes`.
 pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    import(node.py(), "zarrow.attributes")?.getattr("Attributes")?.call1((node,))
+    import(node.py(), "zarrow.groups.attributes")?.getattr("Attributes")?.call1((node,))
 }
 
-/// Parses a change from `zarrow.attributes`: "replace", "update" or "remove", and the attributes.
+/// Parses a change from `zarrow.groups.attributes`: "replace", "update" or "remove", and the attributes.
 pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeChange> {
     let attributes = json::attributes(attributes)?;
     match how {

@@ -1,4 +1,4 @@
-//! Creation of arrays and groups from descriptions normalized by `zarrow.creation`.
+//! Creation of arrays and groups from descriptions normalized by `zarrow.api.creation`.
 
 use crate::export::data_type;
 use crate::node::array::Array;
@@ -19,7 +19,7 @@ use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadat
 use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions, ZarrFormat};
 use zarrow_array::DataType;
 
-/// Create an array in a store or a group, from arguments normalized by `zarrow.creation`.
+/// Create an array in a store or a group, from arguments normalized by `zarrow.api.creation`.
 #[pyfunction]
 #[pyo3(signature = (target, path, dtype, fill_value, description, *, data, parts, overwrite, durability))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]

@@ -181,7 +181,7 @@ impl Group {
 
     #[doc = help!("Group.__setitem__")]
     fn __setitem__<'py>(slf: &Bound<'py, Self>, path: NodePath, array: &Bound<'py, PyAny>) -> PyResult<()> {
-        import(slf.py(), "zarrow.saving")?.call_method1("_store", (slf, &*path, array)).map(drop)
+        import(slf.py(), "zarrow.api.saving")?.call_method1("_store", (slf, &*path, array)).map(drop)
     }
 
     fn __delitem__(&self, py: Python<'_>, path: NodePath) -> PyResult<()> {

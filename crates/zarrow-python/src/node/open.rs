@@ -48,7 +48,7 @@ pub fn open<'py>(
         opening.set_item("durability", durability)?;
         let format = zarr_format.map(metadata::version);
         let arguments = (store, path, mode, format, opening, description);
-        return import(py, "zarrow.opening")?.call_method1("_open_or_create_array", arguments);
+        return import(py, "zarrow.api.opening")?.call_method1("_open_or_create_array", arguments);
     }
     let location = StoreLocation::of(store)?;
     let options = open_options(cache_bytes, limits, durability)?;

@@ -100,7 +100,7 @@ pub fn reduce<'py>(
         },
     };
     let arguments = (place, path, mode, options.cache_nbytes, limits, durability).into_pyobject(py)?;
-    Ok((import(py, "zarrow.pickling")?.getattr("load_node")?, arguments))
+    Ok((import(py, "zarrow.interchange.pickling")?.getattr("load_node")?, arguments))
 }
 
 /// Returns the `zarrow.DecodeLimits` of these limits; None for the defaults.
@@ -115,7 +115,7 @@ fn limits<'py>(py: Python<'py>, limits: &DecodeLimits) -> PyResult<Option<Bound<
         ("max_ndim", limits.metadata.max_ndim as u64),
         ("max_metadata_nbytes", limits.metadata.max_metadata_nbytes),
     ];
-    import(py, "zarrow.limits")?.getattr("DecodeLimits")?.call((), Some(&set.into_py_dict(py)?)).map(Some)
+    import(py, "zarrow.api.limits")?.getattr("DecodeLimits")?.call((), Some(&set.into_py_dict(py)?)).map(Some)
 }
 
 /// Returns the store inside read-only wrappers.

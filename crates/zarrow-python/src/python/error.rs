@@ -181,8 +181,10 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 /// Returns nothing if the lookup fails.
 fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
     let found = match (kind, &context.store, &context.path) {
-        (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => import(py, "zarrow.not_found")
-            .and_then(|module| gil::call(&module.getattr("explain")?, &(store,).into_pyobject(py)?)),
+        (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => {
+            import(py, "zarrow.hints.not_found")
+                .and_then(|module| gil::call(&module.getattr("explain")?, &(store,).into_pyobject(py)?))
+        }
         (ErrorKind::UnknownCodec(name), ..) => {
             import(py, "zarrow.codecs").and_then(|module| module.call_method1("_whereabouts", (name,)))
         }

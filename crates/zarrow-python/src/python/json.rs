@@ -52,7 +52,7 @@ pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
     let limits = MetadataLimits::default().max_metadata_nbytes(u64::MAX);
     let attributes =
         Attributes::parse(&writer.text, &limits).map_err(zarrow::Error::from).raise(dict.py())?;
-    import(dict.py(), "zarrow.attribute_values")?.call_method1("note_stored", (dict,))?;
+    import(dict.py(), "zarrow.groups.attribute_values")?.call_method1("note_stored", (dict,))?;
     Ok(attributes)
 }
 

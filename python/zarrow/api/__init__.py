@@ -1,0 +1,1 @@
+"""Functions of `zarrow.*`: open, create, save and copy nodes."""

@@ -1,0 +1,348 @@
+"""Opening, reading and writing that an event loop awaits.
+
+Every function here runs on the loop that awaits it, of `asyncio` or of `uvloop`. A program may have several.
+
+- The engine's own threads do a read, as parallel as any other, open a node, and write to a remote store.
+  While a remote store answers none is held.
+- Everything else runs in a thread of the loop's executor.
+- A task that is cancelled stops its work, and goes on when the work has ended: then nothing writes to `out`
+  any more, and none of its requests is in flight.
+
+>>> import asyncio, numpy as np, zarrow
+>>> async def rows():
+...     temperature = await zarrow.open_async("data.zarr", "temperature")
+...     first, last = await asyncio.gather(temperature.read_async(0), temperature.read_async(-1))
+...     return first.shape, last.shape
+>>> asyncio.run(rows())
+((6, 8), (6, 8))
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import (
+    Array,
+    _Cancellation,
+    _open_detached,
+    _read_detached,
+    _write_detached,
+    open,
+    read_many,
+)
+from zarrow.arrays.methods import add_method
+from zarrow.errors import NotFoundError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+
+    from zarrow.api.typed import AnyElements, AnyNode
+    from zarrow.arrays._array import _Index
+
+__all__ = ["open_async", "read_many_async"]
+
+
+def add_to_class() -> None:
+    """Give the class Array these methods."""
+    for function in (read_async, write_async, iter_chunks_async):
+        add_method(Array, function.__name__, function)
+
+
+async def read_async(
+    self: Array,
+    selection: _Index = ...,
+    *,
+    out: Any = None,
+    mask: Any = None,
+    device: Any = None,
+    stream: Any = None,
+    decompress: Any = None,
+    **options: Any,
+) -> AnyElements:
+    """Read a selection, as `read` does with the same arguments, and await it.
+
+    For `order` and `mmap` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
+    `array.oindex`, `array.vindex` and `array.blocks` in a thread too.
+
+    Parameters
+    ----------
+    selection
+        As for `read`.
+    out
+        Memory to fill, as for `read`. The engine writes to it until the `await` ends, even if the task is
+        cancelled.
+    mask
+        Which values mean that an element is missing, as for `read`.
+    device, stream, decompress
+        Read to a GPU, as for `read`. As there, the result may be used in `stream` when the `await` ends.
+        Without `stream`, that is the current stream of the task's thread, for an `out` of PyTorch or CuPy.
+
+    Returns
+    -------
+    Tensor, MaskedTensor, Variable, MaskedVariable or zarrow.gpu.Tensor
+        In new memory; or `out`, if it is given.
+
+    Raises
+    ------
+    asyncio.CancelledError
+        The task was cancelled, and so were its requests.
+    TypeError
+        There are other options.
+
+    And as `read`.
+
+    Examples
+    --------
+    >>> import asyncio, zarrow
+    >>> temperature = zarrow.open("data.zarr", "temperature")
+    >>> asyncio.run(temperature.read_async((slice(0, 24), ..., 5))).shape
+    (24, 6)
+    """
+    if options:
+        name = next(iter(options))
+        raise TypeError(
+            f"Array.read_async() takes no {name}=: "
+            f"type await asyncio.to_thread(array.read, selection, {name}=...)"
+        )
+    if any(option is not None for option in (device, stream, decompress)) or _is_on_device(out):
+        if stream is None:
+            stream = _current_stream(out)
+        return await _in_thread(
+            lambda: self.read(
+                selection, out=out, mask=mask, device=device, stream=stream, decompress=decompress
+            )
+        )
+    future, told = _future()
+    read = _read_detached(self, selection, out, mask, told)
+    decoded = await _awaited(future, read.cancel)
+    return decoded if out is None else out
+
+
+def _future() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None], object]]:
+    """Create a future, and a function that settles it from another thread."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def told(result: Any, error: BaseException | None) -> None:
+        # A closed loop raises, and has no task that awaits the future.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, future, result, error)
+
+    return future, told
+
+
+def _is_on_device(out: Any) -> bool:
+    """Whether `out` is memory of a GPU."""
+    if (device := getattr(out, "__dlpack_device__", None)) is not None:
+        # CUDA's own memory, and what CUDA shares with the CPU.
+        return device()[0] in (2, 13)
+    return hasattr(out, "__cuda_array_interface__")
+
+
+def _current_stream(out: Any) -> Any:
+    """Give the current stream of the library that `out` is of, in this thread: another thread has another."""
+    match type(out).__module__.partition(".")[0]:
+        case "torch" if _is_on_device(out):
+            from torch.cuda import current_stream
+
+            return current_stream(out.device)
+        case "cupy":
+            from cupy.cuda import get_current_stream
+
+            return get_current_stream()
+        case _:
+            return None
+
+
+async def write_async(self: Array, selection: _Index, value: Any, **options: Any) -> None:
+    """Write to a selection, as `write` does with the same arguments, and await it: from a GPU, too.
+
+    A task that is cancelled goes on when the write has ended: some chunks may be written then, each whole.
+
+    Raises
+    ------
+    asyncio.CancelledError
+        The task was cancelled.
+
+    And as `write`.
+
+    Examples
+    --------
+    >>> import asyncio, zarrow
+    >>> array = zarrow.zeros(4, dtype="int16")
+    >>> asyncio.run(array.write_async(slice(1, 3), 7))
+    >>> array[...].tolist()
+    [0, 7, 7, 0]
+    """
+    if not _is_on_device(value):
+        future, told = _future()
+        write = _write_detached(self, selection, value, told, **options)
+        if write is not None:
+            await _awaited(future, write.cancel)
+            return
+    await _in_thread(lambda: self.write(selection, value, **options))
+
+
+async def iter_chunks_async(
+    self: Array, *, prefetch: int = 4
+) -> AsyncGenerator[tuple[tuple[slice, ...], AnyElements], None]:
+    """Iterate over the shards, or over the chunks if there are none: the slices of each, and its elements.
+
+    Parameters
+    ----------
+    prefetch
+        How many are read ahead, at least 0. These reads are cancelled when the iteration ends; if it is left
+        early, `contextlib.aclosing` ends it at once.
+
+    Raises
+    ------
+    ValueError
+        `prefetch` is negative, or the array has chunks of unequal shapes.
+
+    And as `read`.
+
+    Examples
+    --------
+    >>> import asyncio, zarrow
+    >>> temperature = zarrow.open("data.zarr", "temperature")
+    >>> async def largest():
+    ...     return max([chunk.numpy().max() async for _, chunk in temperature.iter_chunks_async()])
+    >>> bool(asyncio.run(largest()) == temperature[...].numpy().max())
+    True
+    """
+    import asyncio
+
+    if prefetch < 0:
+        raise ValueError(f"prefetch is {prefetch}, expected at least 0")
+    under_way: deque[tuple[tuple[slice, ...], asyncio.Task[Any]]] = deque()
+    places = _places(self)
+    try:
+        for place in places:
+            under_way.append((place, asyncio.ensure_future(read_async(self, place))))
+            if len(under_way) > prefetch:
+                first, task = under_way.popleft()
+                yield first, await task
+        while under_way:
+            first, task = under_way.popleft()
+            yield first, await task
+    finally:
+        for _, task in under_way:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in under_way), return_exceptions=True)
+
+
+def _places(array: Array) -> Iterator[tuple[slice, ...]]:
+    """Give the slices of each shard or chunk, in C order."""
+    shape, chunks = array.shape, array.shards or array.chunks
+    if chunks is None:
+        raise ValueError("the array has chunks of unequal shapes: read selections of your own")
+    axes = [range(0, extent, chunk) for extent, chunk in zip(shape, chunks, strict=True)]
+    for starts in product(*axes):
+        bounds = zip(starts, chunks, shape, strict=True)
+        yield tuple(slice(start, min(start + chunk, extent)) for start, chunk, extent in bounds)
+
+
+async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
+    """Open an array or a group, as `open` does with the same arguments, and await it.
+
+    No thread waits while a remote store answers, so that hundreds of nodes can be opened at once. Creating
+    a node (`mode`, `shape`), and opening one in a folder or in an archive, runs in a thread of the loop's
+    executor.
+
+    Raises
+    ------
+    asyncio.CancelledError
+        The task was cancelled.
+
+    And as `open`.
+
+    Examples
+    --------
+    >>> import asyncio, zarrow
+    >>> asyncio.run(zarrow.open_async("data.zarr", "temperature")).shape
+    (48, 6, 8)
+    """
+    future, told = _future()
+    if (begun := _open_detached(store, path, told, **options)) is not None:
+        # If the node is missing, the thread looks for a hint.
+        with suppress(NotFoundError):
+            found: AnyNode = await _awaited(future, begun.cancel)
+            return found
+    opened: AnyNode = await _in_thread(lambda: open(store, path, **options))
+    return opened
+
+
+async def read_many_async(
+    items: Iterable[tuple[Array, Any]], *, out: Any = None, **options: Any
+) -> AnyElements:
+    """Read many selections as one batch, as `read_many` does with the same arguments, and await it.
+
+    Also to a GPU: by `device`, `stream` and `decompress`, or to an `out` there.
+
+    Raises
+    ------
+    asyncio.CancelledError
+        The task was cancelled.
+
+    And as `read_many`.
+
+    Examples
+    --------
+    >>> import asyncio, zarrow
+    >>> temperature = zarrow.open("data.zarr", "temperature")
+    >>> crops = [(temperature, slice(start, start + 4)) for start in (0, 8, 40)]
+    >>> asyncio.run(zarrow.read_many_async(crops)).shape
+    (3, 4, 6, 8)
+    """
+    items = list(items)
+    return await _in_thread(lambda: read_many(items, out=out, **options))
+
+
+def _settle(future: asyncio.Future[Any], decoded: Any, error: BaseException | None) -> None:
+    """Settle a future with the outcome of the work, unless it is cancelled."""
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(decoded)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Call a function in a thread of the loop's executor, and stop its work where the task is cancelled."""
+    import asyncio
+
+    cancellation = _Cancellation()
+    try:
+        future = asyncio.get_running_loop().run_in_executor(None, cancellation.run, function)
+    except BaseException:
+        # No thread could be started. The executor keeps the call, which does nothing later.
+        cancellation.cancel()
+        raise
+    return await _awaited(future, cancellation.cancel)
+
+
+async def _awaited(future: asyncio.Future[Any], cancel: Callable[[], None]) -> Any:
+    """Await work that `cancel` stops; where the task is cancelled, go on when the work has ended."""
+    import asyncio
+
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        cancel()
+        # The task may be cancelled again and again meanwhile.
+        while not future.done():
+            try:
+                await asyncio.wait([future])
+            except asyncio.CancelledError:
+                continue
+        if not future.cancelled():
+            # What came of it is of no use to anybody.
+            future.exception()
+        raise

@@ -1,0 +1,38 @@
+"""Copies of arrays and groups, within a store and from one to another.
+
+1. An array keeps its elements, data type, chunks, shards, codecs, fill value, axis names and attributes. Its
+   version of the format becomes that of the group it is copied to; `labels` says what moves then.
+2. It is read part by part, and takes the place of an array that is there in one step.
+3. A group keeps its attributes and members. All are listed before the first is written, so that a group can
+   be copied to a place in itself.
+"""
+
+from __future__ import annotations
+
+from zarrow._zarrow import Array, Group
+from zarrow.api.array_options import Store
+from zarrow.api.creation import _create, layout_of
+
+
+def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int) -> None:
+    """Copy an array to a path of a store or a group (steps 1 and 2).
+
+    Raises
+    ------
+    NodeExistsError
+        There is a group.
+    """
+    layout = layout_of(array, zarr_format)
+    _create(target, path, "none", {"zarr_format": zarr_format}, data=array, overwrite="array", **layout)
+
+
+def copy_group(group: Group, target: Group, path: str) -> None:
+    """Copy all that is below a group to a group at a path, which keeps what else it has (step 3)."""
+    below = group.members(max_depth=None)
+    copy = target.require_group(path) if path else target
+    copy.attrs.update(group.attrs)
+    for name, member in below:
+        if isinstance(member, Array):
+            copy_array(member, copy, name, copy.zarr_format)
+        else:
+            copy.require_group(name).attrs.update(member.attrs)

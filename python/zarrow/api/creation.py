@@ -1,0 +1,534 @@
+"""Creating arrays and groups, in stores and in groups.
+
+>>> import numpy as np
+>>> import zarrow
+>>> rain = zarrow.create_array("new.zarr", "rain", shape=(365, 100, 100), dtype="float32")
+>>> rain[0] = np.ones((100, 100), np.float32)
+>>> zarrow.open("new.zarr")["rain"][0, :2, :3].tolist()
+[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NoReturn
+
+from zarrow import _zarrow
+from zarrow._zarrow import (
+    Array,
+    Group,
+    _create_array,
+    _create_group,
+    _shape_as,
+    _with_options,
+    asarray,
+    open,
+)
+from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
+from zarrow.api.codec_choice import chosen_codecs
+from zarrow.arrays import categorical
+from zarrow.arrays import missing as _missing
+from zarrow.device_tensor.methods import is_on_device
+from zarrow.interchange import labels, lazy_arrays
+
+__all__ = ["consolidate_metadata", "create_array", "create_group"]
+
+
+@says_options
+def create_array(
+    store: Store,
+    path: str = "",
+    *,
+    name: str | None = None,
+    shape: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    data: Any = None,
+    chunks: Chunks = "auto",
+    shards: int | Sequence[int] | Literal["auto"] | None = None,
+    filters: Codecs = "auto",
+    compressors: Codecs = "auto",
+    compressor: Codec | None = "auto",
+    serializer: Codec | Literal["auto"] | None = "auto",
+    codecs: Iterable[Codec] | None = None,
+    fill_value: Any = None,
+    order: Literal["C", "F"] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: str | Mapping[str, Any] | None = None,
+    dimension_names: Sequence[str | None] | None = None,
+    missing: Literal["optional", "fill", "anndata"] | None = None,
+    overwrite: bool = False,
+    zarr_format: Literal[2, 3] = 3,
+    storage_options: Mapping[str, Any] | None = None,
+    durability: Literal["none", "file", "full"] = "none",
+) -> Array:
+    """Create an array in a store, and the groups above it that are not there.
+
+    All is checked before anything is written, and `data` are written to a hidden place before the array takes
+    its own: if this raises, or the process is killed, the store is as it was.
+
+    Parameters
+    ----------
+    store
+        A folder, as a path or a `file://` URL, which is made if it is not there; a URL in the cloud (see
+        `open`), a `CloudStore` or a `MemoryStore`; or a store object of another library.
+    path, name
+        Path in the store, such as `"model/rain"`; by default its root. `name` is an alias of `path`.
+    shape
+        The extent of each axis. An axis that will grow can be 0.
+    dtype
+        What an element is: anything that NumPy makes a dtype of, of either byte order; a name of Zarr's
+        (`"bfloat16"`); `str` or `"string"`, `bytes` or `"bytes"` for elements of any length;
+        `"optional[int32]"` for elements that may be missing; or what `Array.data_type` gives. By default
+        that of `data`.
+    data
+        Elements to begin with, anything that `asarray` takes. Shape and type follow from them. An array of a
+        store, also one of zarr-python or h5py, is read part by part, and its attributes, dimension names and
+        fill value are kept unless you give others.
+    chunks
+        The shape of what is encoded by itself; one int for all axes; -1 or None for all of an axis. By
+        default the longest axis is halved until a chunk has no more than 1 MiB; without compressors, chunks
+        are as many whole rows as have 4 MiB, which can be mapped (`Array.read(mmap=True)`) and of which any
+        part is read by itself. Inside of shards the chunks divide the shard. True is "auto"; False is one
+        chunk for all.
+    shards
+        The shape of what is stored in one file, a multiple of the chunks on each axis: many small chunks in
+        few files. "auto" takes as many chunks as have 64 MiB of elements. Only in version 3.
+    filters
+        Codecs from arrays to arrays, which come first. None by default.
+    compressors
+        Codecs from bytes to bytes. By default zstd of level 3 with the checksum of its frames, so that
+        corrupt chunks are seen. None or `()` stores raw elements, without a checksum, since only plain
+        elements can be mapped. A codec is a name (`"blosc"`), what metadata of version 3 (`{"name": "zstd",
+        "configuration": {"level": 9}}`) or of numcodecs (`{"id": "zstd", "level": 9}`) have, or an object of
+        either library. Omitted parameters take their defaults; Blosc's element size and shuffle follow from
+        the data type, as in zarr-python.
+    compressor
+        Alias of `compressors` for a single codec.
+    serializer
+        The codec that makes bytes of an array; it follows from the data type.
+    codecs
+        All codecs as version 3 lists them, instead of filters, serializer, compressors, shards and order.
+    fill_value
+        What an element is that was not written. By default zero, NaT of dates and durations, the empty
+        string, or missing.
+    order
+        How the elements of a chunk are stored: "C", the default, the last axis side by side, or "F", the
+        first; in version 3 that is a transpose codec.
+    zarr_format
+        The version of the format.
+    attributes
+        What to store beside the array.
+    chunk_key_encoding
+        How chunks are named: "default" (`c/0/1`), "v2" (`0.1`), or a dict of `"name"` and `"separator"`,
+        which is "." or "/".
+    dimension_names
+        A name for each axis, or None for it. In version 2 the names are the attribute `_ARRAY_DIMENSIONS`, as
+        xarray stores them: each axis needs one, and the fill value is undefined unless you give one, because
+        xarray would mask it.
+    missing
+        How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
+        type, which zarr-python cannot open: it is the default, with a warning. "fill"
+        stores a value in their place, `fill_value` or one that no element has, and names it in the attribute
+        `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
+        `set_missing` chooses for all.
+    overwrite
+        Whether an array or group that is there is erased, with everything below it, including other files.
+        The new one takes its place in one step; at the root of the store in few, between which there is
+        none. A folder that is neither an array nor a group and holds something is never erased.
+    storage_options
+        Credentials and the like for a URL in the cloud: see `CloudStore`.
+    durability
+        What has reached the disk when a write returns, the metadata's now and all that the Array writes
+        later: "none" leaves it to the operating system, "file" the bytes, "full" also the name. Whatever it
+        is, each chunk and each metadata document is old or new, whole, when the process is killed.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    NodeExistsError
+        There is an array or group, or something that looks like chunks; or, with `overwrite`, a folder that
+        is neither and holds something (a `FileExistsError`).
+    NodeTypeError
+        There is an array where a group is to be above it (a `TypeError`).
+    MetadataError, CodecError, LimitError
+        Shape, chunks, names, fill value or codecs do not hold together (a `ValueError`).
+    UnsupportedError
+        Valid, but not here: such as a group above of another version (a `NotImplementedError`).
+    InvalidKeyError
+        The path is malformed, would leave the store, or is reserved (a `ValueError`).
+    ReadOnlyError, StoreError
+        The store cannot be written (an `OSError`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import zarrow
+    >>> rain = zarrow.create_array("a.zarr", shape=(1000, 1000), dtype="f4", shards=(500, 500))
+    >>> rain.chunks, rain.shards
+    ((500, 500), (500, 500))
+    >>> raw = zarrow.create_array("b.zarr", data=np.ones((2000, 1000)), compressors=None)
+    >>> raw.chunks, raw.read(mmap=True).is_mapped
+    ((512, 1000), True)
+    >>> names = zarrow.create_array("c.zarr", data=["Oslo", "Rome"], dimension_names=["city"])
+    >>> names.dtype, names.dimension_names
+    (StringDType(), ('city',))
+    >>> heights = zarrow.create_array("d.zarr", data=[3, None, 5], missing="fill", fill_value=-1)
+    >>> heights[...].tolist(), heights.read(mask="cf").tolist()
+    ([3, -1, 5], [3, None, 5])
+    """
+    options = {option: given for option, given in locals().items() if option in OPTIONS}
+    if name is not None and path and path != name:
+        raise ValueError(f"path is {path!r} and name is {name!r}, which mean the same: give one of them")
+    store = _with_options(store, storage_options)
+    created: Array = _create(store, name or path or "", durability, {"zarr_format": zarr_format}, **options)
+    return created  # a Group with missing="anndata"
+
+
+@says_options
+def create_group(
+    store: Store,
+    path: str = "",
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    zarr_format: Literal[2, 3] = 3,
+    overwrite: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    durability: Literal["none", "file", "full"] = "none",
+) -> Group:
+    """Create a group in a store, and the groups above it that are not there.
+
+    Parameters are those of `create_array`. Arrays and groups that exist below a path that is not yet
+    a group stay, and are then members of it.
+
+    Raises
+    ------
+    NodeExistsError, NodeTypeError, UnsupportedError, InvalidKeyError, ReadOnlyError, StoreError
+        As `create_array`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> root = zarrow.create_group("new.zarr", attributes={"title": "rain"})
+    >>> model = root.create_group("model")
+    >>> model["x"] = [1.5, 2.5]
+    >>> print(root.tree())
+    /
+    └── model
+        └── x (2,) float64
+    """
+    given = dict(attributes or {})
+    store = _with_options(store, storage_options)
+    return _create_group(
+        store, path, given, zarr_format=zarr_format, overwrite=overwrite, durability=durability
+    )
+
+
+def consolidate_metadata(
+    store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
+) -> Group:
+    """Copy the metadata of everything below a group into the group's own, and open the group.
+
+    Opening the group then takes one request for all that is below it. zarrow keeps the copies up to date when
+    it creates, changes or erases a node below the group, as long as the store is opened at the group or above
+    it. Other programs may leave them stale; consolidate again to update them. In version 3 the copies are in
+    the group's `zarr.json`, as in zarr-python, in version 2 in `.zmetadata`.
+
+    Parameters
+    ----------
+    store, path, storage_options
+        As for `open`.
+
+    Returns
+    -------
+    Group
+
+    Raises
+    ------
+    NotFoundError, NodeTypeError, ReadOnlyError, StoreError
+        As `open`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> root = zarrow.consolidate_metadata("data.zarr")
+    >>> root["model/pressure"].shape
+    (2, 2)
+    """
+    group = open(store, path, storage_options=storage_options)
+    if not isinstance(group, Group):
+        _require_group(group)
+    group.consolidate_metadata()
+    return group
+
+
+def _require_group(node: Any) -> NoReturn:
+    from zarrow.errors import NodeTypeError
+
+    raise NodeTypeError(
+        "this is an array, expected a group", kind="wrong_node", store=node.store, path=node.path
+    )
+
+
+@says_options
+def create_array_in(
+    self: Group,
+    name: str,
+    *,
+    shape: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    data: Any = None,
+    chunks: Chunks = "auto",
+    shards: int | Sequence[int] | Literal["auto"] | None = None,
+    filters: Codecs = "auto",
+    compressors: Codecs = "auto",
+    compressor: Codec | None = "auto",
+    serializer: Codec | Literal["auto"] | None = "auto",
+    codecs: Iterable[Codec] | None = None,
+    fill_value: Any = None,
+    order: Literal["C", "F"] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: str | Mapping[str, Any] | None = None,
+    dimension_names: Sequence[str | None] | None = None,
+    missing: Literal["optional", "fill", "anndata"] | None = None,
+    overwrite: bool = False,
+) -> Array:
+    """`Group.create_array`."""
+    options = {option: given for option, given in locals().items() if option in OPTIONS}
+    created: Array = _create(self, name, "none", {"zarr_format": self.zarr_format}, **options)
+    return created  # a Group with missing="anndata"
+
+
+def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
+    """Give the options that create an array of the same type and layout in a version of the format."""
+    metadata = array.metadata
+    layout = {"dtype": array.data_type, "chunks": array.write_unit, "codecs": metadata["codecs"]}
+    if zarr_format == array.zarr_format:
+        layout["chunk_key_encoding"] = metadata["chunk_key_encoding"]
+    return layout
+
+
+def _create(
+    target: Store | Group,
+    path: str,
+    durability: str,
+    description: dict[str, Any],
+    *,
+    data: Any = None,
+    missing: Any = None,
+    **options: Any,
+) -> Any:
+    """Create an array; if `missing` asks for a group that stands for one, give the group."""
+    check_names(options)
+    if missing is not None:
+        _missing.checked(missing)
+    if data is None:
+        if missing not in (None, "optional"):
+            raise ValueError(
+                f"missing={missing!r} says how the missing elements of data are stored: give data, or a "
+                "dtype, fill_value and attributes _FillValue of your own"
+            )
+        return _create_described(target, path, durability, description, **options)
+    data = lazy_arrays.opened(data)
+    if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
+        return categorical.create(target, path, durability, description["zarr_format"], data, options)
+    options = labels.taken(data, description["zarr_format"], options)
+    if isinstance(data, Array):
+        description["has_fill_value"] = options.get("fill_value") is not None
+        if _is_read_whole(data, target, path, missing, options):
+            data = data[...]
+    if missing is None and lazy_arrays.is_read_in_parts(data):
+        shape = _same_shape(options.pop("shape", None), data.shape)
+        dtype = options.pop("dtype", None)
+        if dtype is None:
+            dtype = data.data_type if isinstance(data, Array) else data.dtype
+        source = lazy_arrays.parts_of(data)
+        return _create_described(
+            target, path, durability, description, parts=source, shape=shape, dtype=dtype, **options
+        )
+    dtype = options.pop("dtype", None)
+    data, shape, found = _described(data, options.pop("shape", None), None if missing else dtype)
+    is_masked = isinstance(data, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
+    form = _missing.form_of(missing, path) if is_masked and (missing or dtype is None) else "optional"
+    if form == "anndata" and data.dtype.kind != "f":
+        from zarrow.arrays.nullable import create
+
+        return create(target, path, durability, description["zarr_format"], data, dtype, options)
+    if form != "optional":
+        data, is_masked = _missing.filled(data, form, dtype, options), False
+    if dtype is None:
+        dtype, description["optional"] = found, is_masked
+    return _create_described(
+        target, path, durability, description, data=data, shape=shape, dtype=dtype, **options
+    )
+
+
+def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options: dict[str, Any]) -> bool:
+    """Tell whether an array is read at once: to find its missing elements, or before it is replaced."""
+    names_type = isinstance(source.data_type, Mapping) and source.data_type.get("name") == "zarrs.optional"
+    is_converted = missing is not None or (names_type and options.get("dtype") is None)
+    return is_converted or lazy_arrays.may_be_replaced(source, target, path, options.get("overwrite", False))
+
+
+def _create_described(
+    target: Store | Group,
+    path: str,
+    durability: str,
+    description: dict[str, Any],
+    *,
+    shape: Any = None,
+    dtype: Any = None,
+    data: Any = None,
+    parts: Any = None,
+    chunks: Any = "auto",
+    shards: Any = None,
+    filters: Any = None,
+    serializer: Any = "auto",
+    compressors: Any = "auto",
+    compressor: Any = "auto",
+    codecs: Any = None,
+    fill_value: Any = None,
+    order: Any = None,
+    attributes: Any = None,
+    chunk_key_encoding: Any = None,
+    dimension_names: Any = None,
+    overwrite: bool | Literal["array"] = False,
+) -> Array:
+    if not isinstance(path, str):
+        found = type(path).__name__
+        raise TypeError(
+            f"expected the path of an array as a str, got {found}: a shape goes by name, as shape=..."
+        )
+    order = order or "C"
+    if order not in ("C", "F"):
+        raise ValueError(f'order is {order!r}, expected "C" or "F"')
+    if not _is_auto(compressor):
+        if not _is_auto(compressors):
+            raise ValueError("compressor is an alias of compressors: give one of them")
+        compressors = compressor
+    if codecs is not None:
+        given = [
+            name
+            for name, is_given in {
+                "filters": not (filters is None or _is_auto(filters)),
+                "serializer": not (serializer is None or _is_auto(serializer)),
+                "compressors": not _is_auto(compressors),
+                "shards": shards is not None,
+                "order": order != "C",
+            }.items()
+            if is_given
+        ]
+        if given:
+            raise ValueError(f"codecs lists all codecs: leave out {', '.join(given)}")
+    if shape is None or dtype is None:
+        raise TypeError("expected shape=... and dtype=..., or data=...")
+    shape = extents(shape)
+    description |= {
+        "shape": shape,
+        "chunks": _chunks(chunks, shape),
+        "shards": _shards(shards, shape),
+        "filters": [] if _is_auto(filters) else chosen_codecs(filters),
+        "serializer": None if serializer is None or _is_auto(serializer) else chosen_codecs([serializer]),
+        "compressors": None if _is_auto(compressors) else chosen_codecs(compressors),
+        "codecs": None if codecs is None else chosen_codecs(codecs),
+        "order": order,
+        "attributes": dict(attributes or {}),
+        "chunk_key_encoding": _chunk_key_encoding(chunk_key_encoding),
+        "dimension_names": None if dimension_names is None else list(dimension_names),
+    }
+    if fill_value is None and dimension_names is not None and description["zarr_format"] == 2:
+        description["has_fill_value"] = False  # xarray masks elements of the fill value
+    return _create_array(
+        target,
+        path,
+        dtype,
+        fill_value,
+        description,
+        data=data,
+        parts=parts,
+        overwrite=overwrite,
+        durability=durability,
+    )
+
+
+def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
+    """Give the data as it will be written, its shape, and its type."""
+    np = _zarrow._import("numpy")
+
+    if is_on_device(data):
+        data = _zarrow.DeviceTensor._of(data).cpu()
+    if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
+        # What is an element of these, and what number it is, only the type says.
+        return data, _same_shape(shape, _shape_as(data, dtype)), dtype
+    if type(data) is not np.ndarray or data.dtype.kind in "OT":
+        data = asarray(data)
+    return data, _same_shape(shape, data.shape), "bytes" if data.dtype == object else data.dtype
+
+
+def _same_shape(shape: Any, found: tuple[int, ...]) -> tuple[int, ...]:
+    if shape is not None and tuple(extents(shape)) != found:
+        raise ValueError(f"shape is {shape}, and data have shape {found}: leave out shape")
+    return found
+
+
+def extents(shape: Any) -> list[int]:
+    """List the extents of a shape, which may be one int."""
+    try:
+        return _integers(shape)
+    except TypeError:
+        raise TypeError(
+            f"shape is {shape!r}, expected an int or a tuple of ints, such as (365, 100)"
+        ) from None
+
+
+def _integers(extents: Any) -> list[int]:
+    """List the integers of one or of several; text is neither."""
+    if isinstance(extents, str | bytes | Mapping):
+        raise TypeError
+    try:
+        return [operator.index(extents)]
+    except TypeError:
+        return [operator.index(extent) for extent in extents]
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _shards(shards: Any, shape: list[int]) -> list[int] | Literal["auto"] | None:
+    """Give the extent of a shard along each axis; True and False are as for chunks."""
+    if shards is True or _is_auto(shards):
+        return "auto"
+    return None if shards is None or shards is False else _chunks(shards, shape, "shards")
+
+
+def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | None:
+    """Give the extent of a chunk along each axis, None if it is to be found."""
+    if chunks is None or chunks is True or _is_auto(chunks):
+        return None
+    if chunks is False:
+        return [max(extent, 1) for extent in shape]
+    try:
+        is_several = not isinstance(chunks, str) and hasattr(chunks, "__iter__")
+        given = _integers([-1 if chunk is None else chunk for chunk in chunks] if is_several else chunks)
+    except TypeError:
+        raise TypeError(
+            f'{name} is {chunks!r}, expected an int, one int per axis, or "auto"; -1 is all of an axis'
+        ) from None
+    if not is_several:
+        given *= len(shape)
+    if len(given) != len(shape):
+        raise ValueError(f"{name} is {chunks!r}, expected one int per axis of the shape {tuple(shape)}")
+    return [max(extent, 1) if chunk == -1 else chunk for chunk, extent in zip(given, shape, strict=True)]
+
+
+def _chunk_key_encoding(encoding: Any) -> Any:
+    """Give the encoding as metadata of version 3 have it, from that or the shorter form of zarr-python."""
+    if not isinstance(encoding, Mapping) or "configuration" in encoding:
+        return encoding
+    rest = dict(encoding)
+    name = rest.pop("name", None)
+    return {"name": name, "configuration": rest}

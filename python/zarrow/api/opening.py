@@ -1,0 +1,216 @@
+"""Opening what is to be a group, or an array, and reading all of it at once.
+
+>>> import zarrow
+>>> zarrow.open_array("data.zarr", "temperature").shape
+(48, 6, 8)
+>>> zarrow.load("data.zarr", "station").tolist()
+['Oslo', 'Rome', 'Quito']
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
+from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
+from zarrow.api.creation import create_array
+from zarrow.errors import NodeTypeError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from zarrow import DecodedArray
+    from zarrow.api.limits import DecodeLimits
+
+__all__ = ["load", "open_array", "open_group"]
+
+
+@says_options
+def open_group(
+    store: Store,
+    path: str = "",
+    *,
+    mode: Literal["r", "r+", "a", "w", "w-", "x"] = "a",
+    zarr_format: Literal[2, 3] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    cache_bytes: int = 0,
+    limits: DecodeLimits | None = None,
+    durability: Literal["none", "file", "full"] = "none",
+) -> Group:
+    """Open a group; create it if nothing is there.
+
+    Parameters
+    ----------
+    store, path, zarr_format, storage_options, cache_bytes, limits, durability
+        As for `open`.
+    mode
+        As for `open`, except that "a" is the default, as in zarr-python. "r+" opens only an existing group.
+    attributes
+        Attributes that are stored: those of a new group, or changes of those that are there.
+
+    Raises
+    ------
+    NodeTypeError
+        There is an array (a `TypeError`).
+    NotFoundError, NodeExistsError, MetadataError, UnsupportedError, ReadOnlyError, StoreError
+        As `open`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> root = zarrow.open_group("new.zarr", attributes={"title": "rain"})
+    >>> zarrow.open_group("new.zarr", mode="r").attrs["title"]
+    'rain'
+    """
+    node = open(
+        store,
+        path,
+        mode=mode,
+        zarr_format=zarr_format,
+        storage_options=storage_options,
+        cache_bytes=cache_bytes,
+        limits=limits,
+        durability=durability,
+    )
+    if not isinstance(node, Group):
+        raise _wrong_node("an array, not a group: zarrow.open_array opens it", node)
+    if attributes:
+        node.attrs.update(attributes)
+    return node
+
+
+@says_options
+def open_array(
+    store: Store,
+    path: str = "",
+    *,
+    mode: Literal["r", "r+", "a", "w", "w-", "x"] = "a",
+    zarr_format: Literal[2, 3] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    cache_bytes: int = 0,
+    limits: DecodeLimits | None = None,
+    durability: Literal["none", "file", "full"] = "none",
+    **options: Unpack[ArrayOptions],
+) -> Array:
+    """Open an array; create it if nothing is there and its shape is given.
+
+    Parameters
+    ----------
+    store, path, zarr_format, storage_options, cache_bytes, limits, durability
+        As for `open`.
+    mode
+        "a", the default, opens an existing array, or creates it. "r" and "r+" open an existing array. "w"
+        creates the array and erases what is there. "w-" (or "x") creates it, and raises if something is
+        there.
+    options
+        What `create_array` takes, such as `shape` and `dtype` ("f8" by default), for an array that is
+        created. An existing array keeps what it has.
+
+    Raises
+    ------
+    NotFoundError
+        There is nothing, and no shape was given (a `FileNotFoundError`).
+    NodeTypeError
+        There is a group (a `TypeError`).
+    NodeExistsError, MetadataError, CodecError, UnsupportedError, ReadOnlyError, StoreError
+        As `open` and `create_array`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> log = zarrow.open_array("log.zarr", shape=(0, 2), dtype="f8")
+    >>> log.append([[1.0, 2.0]])
+    (1, 2)
+    >>> zarrow.open_array("log.zarr", shape=(0, 2), dtype="f8").shape
+    (1, 2)
+    """
+    opening: dict[str, Any] = {"cache_bytes": cache_bytes, "limits": limits, "durability": durability}
+    store = _with_options(store, storage_options)
+    return _open_or_create_array(store, path, mode, zarr_format, opening, options)
+
+
+@says_options
+def load(
+    store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
+) -> DecodedArray | dict[str, Any]:
+    """Read an array, or all arrays of a group, into memory.
+
+    The arrays of a group are read at once: from a store in the cloud in as many round trips as one array and
+    two more.
+
+    Parameters are those of `open`.
+
+    Returns
+    -------
+    Tensor, Variable, MaskedTensor or MaskedVariable
+        The elements of the array, in new memory.
+    dict
+        If it is a group: the elements of each array in it, by name, and such a dict for each group.
+
+    Raises
+    ------
+    NotFoundError, MetadataError, CodecError, OutOfMemoryError, StoreError
+        As `open` and `Array.read`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> zarrow.save("pair.zarr", x=[1, 2], y=[0.5])
+    >>> zarrow.load("pair.zarr")["x"].tolist()
+    [1, 2]
+    """
+    node, members = _open_members(_with_options(store, storage_options), path)
+    if members is not None:
+        return _load_members(members)
+    elements: DecodedArray = node[...]
+    return elements
+
+
+_ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")
+
+
+def _load_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Read all arrays among the members at once; those of groups come as dicts of their own."""
+    arrays = {name: member for name, member in members if isinstance(member, Array)}
+    found: dict[str, Any] = dict(zip(arrays, _read_each(list(arrays.values())), strict=True))
+    for name, below in members:
+        if isinstance(below, Group):
+            stands_for_array = below.attrs.get("encoding-type") in _ENCODED_ARRAYS
+            found[name] = below.read() if stands_for_array else _load_members(below.items())
+    return found
+
+
+def _open_or_create_array(
+    store: Any, path: str, mode: Any, zarr_format: Any, opening: dict[str, Any], options: Mapping[str, Any]
+) -> Array:
+    """`open` and `open_array` with what is said of a new array."""
+    check_names(options, [*OPTIONS, *opening, "mode", "storage_options", "zarr_format"], "of open")
+    if mode in ("r", "r+") and options:
+        said = ", ".join(options)
+        raise TypeError(f'mode {mode!r} opens what is there: leave out {said}, or give mode="a" or "w"')
+    if mode in ("r", "r+", "a"):
+        try:
+            node = open(store, path, mode="r+" if mode == "a" else mode, zarr_format=zarr_format, **opening)
+        except NotFoundError:
+            if mode != "a" or not ("shape" in options or "data" in options):
+                raise
+        else:
+            if not isinstance(node, Array):
+                raise _wrong_node("a group, not an array: zarrow.open_group opens it", node)
+            return node
+    elif mode not in ("w", "w-", "x"):
+        raise ValueError(f'mode is {mode!r}, expected "r", "r+", "a", "w" or "w-"')
+    given: dict[str, Any] = {"overwrite": mode == "w", **options}
+    if given.get("data") is None and given.get("dtype") is None:
+        given["dtype"] = "f8"  # as in zarr-python
+    durability = opening["durability"]
+    array = create_array(store, path, zarr_format=zarr_format or 3, durability=durability, **given)
+    if opening["cache_bytes"] or opening["limits"]:
+        array = open(store, path, mode="r+", **opening)
+    return array
+
+
+def _wrong_node(text: str, node: Array | Group) -> NodeTypeError:
+    return NodeTypeError(f"this is {text}", kind="wrong_node", store=node.store, path=node.path)

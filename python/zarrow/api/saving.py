@@ -1,0 +1,268 @@
+"""Storing arrays and tables in one call, with what is usual for them.
+
+>>> import zarrow
+>>> zarrow.save("new.zarr", height=[1.5, 2.5])
+>>> zarrow.open("new.zarr")["height"][...].tolist()
+[1.5, 2.5]
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from zarrow._zarrow import (
+    Array,
+    Categorical,
+    Group,
+    MaskedTensor,
+    MaskedVariable,
+    _with_options,
+    asarray,
+    open,
+)
+from zarrow.api import at_once
+from zarrow.api.array_options import Store
+from zarrow.api.copying import copy_array, copy_group
+from zarrow.api.creation import _create, _require_group
+from zarrow.arrays.missing import form_of
+from zarrow.device_tensor.methods import is_on_device
+from zarrow.errors import ZarrowWarning
+from zarrow.groups import tables
+from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.interchange import labels
+from zarrow.interchange.lazy_arrays import is_read_in_parts, opened
+
+__all__ = ["save"]
+
+
+_MAX_DEPTH = 32
+
+# What `create_array` and the `save` of other libraries take, which would be stored as arrays without a word.
+_OPTIONS_OF_OTHERS = frozenset(
+    (
+        "attributes",
+        "chunks",
+        "compressor",
+        "compressors",
+        "dtype",
+        "mode",
+        "overwrite",
+        "zarr_format",
+    )
+)
+
+
+def save(
+    store: Store,
+    array: Any = None,
+    /,
+    *,
+    path: str = "",
+    missing: Literal["optional", "fill", "anndata"] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    **arrays: Any,
+) -> None:
+    """Store an array, a table, or arrays by their names in a group, compressed as `create_array` does it.
+
+    An array of the same name is replaced as a whole. Groups, and all else in the store, stay. If any value is
+    not an array, nothing is written.
+
+    Parameters
+    ----------
+    store
+        A folder, as a path or a `file://` URL, which is made if it is not there; a URL in the cloud (`s3://`,
+        `gs://`, `az://`, `abfs://`), a `CloudStore` or a `MemoryStore`; a dict or another mapping of keys to
+        bytes; or a store of zarr-python, obstore, fsspec or icechunk.
+    array
+        An array to be the whole store: anything that `asarray` takes. A table of pandas, polars or pyarrow,
+        a stream of Arrow's, or a dict of arrays, is stored as a group with an array for each column, which
+        `Group.to_arrow` gives back. An `Array` or `Group` of a store is copied with all it has.
+    path
+        Path in the store; by default its root.
+    missing
+        How missing elements are stored, as in `create_array`.
+    storage_options
+        Credentials and the like for a URL in the cloud: see `CloudStore`.
+    arrays
+        Arrays, or tables, to be in the group that is the store.
+
+    Raises
+    ------
+    TypeError
+        There is no array, or both one array and named ones; the array is a text, such as the path of a
+        file; a column's name is not a str.
+    NodeExistsError
+        There is a group where an array is to be (a `FileExistsError`).
+    NodeTypeError
+        There is an array where a group is to be (a `TypeError`).
+    ExchangeError
+        An array, or a column, has no data type in Zarr; the message begins with its name (a `ValueError`).
+    ReadOnlyError, StoreError
+        The store cannot be written (an `OSError`).
+
+    Warns
+    -----
+    ZarrowWarning
+        A table takes the place of one that had other columns: their arrays stay in the group.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> zarrow.save("one.zarr", [1, 2, 3])
+    >>> zarrow.open("one.zarr")[1:].tolist()
+    [2, 3]
+    >>> zarrow.save("two.zarr", x=[1.0, 2.0], names=["a", "b"])
+    >>> zarrow.open("two.zarr").keys()
+    ['names', 'x']
+    >>> import polars
+    >>> zarrow.save("table.zarr", polars.DataFrame({"name": ["a", "b"], "height": [1.5, 2.5]}))
+    >>> polars.DataFrame(zarrow.open("table.zarr").to_arrow()).columns
+    ['name', 'height']
+    """
+    for name, value in (("path", path), ("missing", missing)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(
+                f'{name} is an option: an array of that name is stored as save(store, {{"{name}": ...}})'
+            )
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise TypeError(
+            "storage_options is an option: an array of that name is stored as "
+            'save(store, {"storage_options": ...})'
+        )
+    for name in _OPTIONS_OF_OTHERS.intersection(arrays):
+        if arrays[name] is None or isinstance(arrays[name], bool | int | str | dict):
+            raise TypeError(
+                f"save takes no {name}: zarrow.create_array(store, data=..., {name}=...) does; "
+                f'an array of that name is stored as save(store, {{"{name}": ...}})'
+            )
+    if (array is None) == (not arrays):
+        raise TypeError(
+            "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "
+            "the two"
+        )
+    _refuse_text(array)
+    array = opened(array)
+    store = _with_options(store, storage_options)
+    if isinstance(array, Array) and missing is None:
+        copy_array(array, store, path, 3)
+        return
+    columns = tables.columns(array)
+    if array is not None and columns is None and not isinstance(array, Group):
+        _create(store, path, "none", {"zarr_format": 3}, data=array, missing=missing, overwrite="array")
+        return
+    group = open(store, mode="a")
+    if not isinstance(group, Group):
+        _require_group(group)
+    _check_each({**(columns or {}), **arrays}, missing)
+    if isinstance(array, Group):
+        copy_group(array, group, path)
+        return
+    if path:
+        group = group.require_group(path)
+    if columns is not None:
+        _store_columns(group, columns, missing, labels.of_group(array))
+    _store_each(group, arrays, missing)
+
+
+def _store_each(group: Group, named: dict[str, Any], missing: str | None) -> None:
+    """Store arrays by their names; several small ones of a remote store at once."""
+
+    def store(name: str) -> None:
+        with tables.naming(name):
+            _store(group, name, named[name], missing)
+
+    small = [name for name, value in named.items() if group._is_remote() and at_once.is_small(value)]
+    if len(small) > 1:
+        at_once.run([partial(store, name) for name in small])
+    for name in named:
+        if name not in small or len(small) == 1:
+            store(name)
+
+
+def _refuse_text(value: Any) -> None:
+    """Refuse a text or a path as the whole store: the caller means the array that it names."""
+    if isinstance(value, str | bytes) or hasattr(value, "__fspath__"):
+        name = str(os.fsdecode(value))
+        raise TypeError(
+            f"save stores arrays, got the text {name!r}: type zarrow.save(store, zarrow.open({name!r})) to "
+            f"copy an array or a group of a store, zarrow.save(store, zarrow.load({name!r})) for its "
+            f"elements, zarrow.save(store, numpy.load({name!r})) for a file of NumPy, or "
+            f"zarrow.save(store, numpy.array({name!r})) to store the text itself"
+        )
+
+
+def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
+    """`Group.__setitem__`: replaces an array, and no group. What is in a store already is copied.
+
+    A table becomes a group of its columns.
+    """
+    value = opened(value)
+    if isinstance(value, Group):
+        copy_group(value, group, path)
+        return
+    if isinstance(value, Array) and missing is None:
+        copy_array(value, group, path, group.zarr_format)
+        return
+    columns = tables.columns(value)
+    if columns is not None:
+        _check_each(columns, missing)
+        _store_columns(group.require_group(path), columns, missing, labels.of_group(value))
+        return
+    version = {"zarr_format": group.zarr_format}
+    _create(group, path, "none", version, data=value, missing=missing, overwrite="array")
+
+
+def _check_each(named: dict[str, Any], missing: str | None) -> None:
+    """Refuse what is not an array before the first is stored, so that no half of a table replaces another.
+
+    If the caller did not say how to store missing elements, one warning names all arrays that have some.
+    """
+    masked = list(_masked(named))
+    if masked:
+        form_of(missing, ", ".join(masked))
+
+
+def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
+    """Give the names of those that have missing elements; raise if one is not an array."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one is inside itself")
+    for name, given in named.items():
+        with tables.naming(name):
+            array = opened(given)
+        columns = tables.columns(array)
+        if columns is not None:
+            yield from _masked(columns, depth + 1)
+        elif not isinstance(array, Group | Categorical) and not (
+            is_on_device(array) or is_read_in_parts(array)
+        ):
+            try:
+                with tables.naming(name):
+                    tables.refuse_null(array)
+                    taken = asarray(array)
+            except Exception as error:
+                error.add_note("nothing was stored")
+                raise
+            if isinstance(taken, MaskedTensor | MaskedVariable):
+                yield name
+
+
+def _store_columns(
+    group: Group, columns: dict[str, Any], missing: str | None, attributes: dict[str, Any]
+) -> None:
+    """Store a table, or a dict of arrays; warn of columns that only the table before had."""
+    left = [name for name in group.attrs.get("column-order") or () if name not in columns and name in group]
+    _store_each(group, columns, missing)
+    group.attrs.update({**attributes, "column-order": list(columns)})
+    if left:
+        path = f", {group.path!r}" if group.path else ""
+        warnings.warn(
+            f"the group at {group.name!r} keeps arrays of the table that was stored there before: "
+            f"{', '.join(map(repr, left))}; to replace the whole group, erase it first: type "
+            f"zarrow.create_group(store{path}, overwrite=True)",
+            ZarrowWarning,
+            stacklevel=frames_of_zarrow(),
+        )

@@ -1,0 +1,51 @@
+"""Types of what only the store knows: whether a node is an array or a group, and which layout elements have.
+
+1. `Node` has the names of both classes, and `Elements` those of all layouts, so that `root["x"][0].numpy()`
+   passes a type checker, a misspelt name does not, and an editor completes.
+2. They are given as `Node | Any`: then `isinstance` narrows to either class, and both branches are checked.
+3. No object is of these classes: at run time both names are `object`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from zarrow import Array, ArrowStream, Categorical, Group, MaskedTensor, MaskedVariable, Tensor, Variable
+    from zarrow.arrays._array import _Index
+    from zarrow.device_tensor._device_tensor import DeviceTensor
+
+    class Elements(Tensor, MaskedTensor, Variable, MaskedVariable, DeviceTensor, Categorical):  # type: ignore[misc]
+        """A decoded array of any layout, or a tensor of a GPU."""
+
+    class Node(Array, Group):  # type: ignore[misc]
+        """An Array or a Group."""
+
+        @overload
+        def __getitem__(self, path: str, /) -> Member | Any: ...
+        @overload
+        def __getitem__(self, index: _Index, /) -> AnyElements: ...
+        def __getitem__(self, index: Any, /) -> Any:
+            """Give a member of a group, or elements of an array."""
+
+        def __iter__(self) -> Iterator[Any]: ...
+        def append(self, values: Any, axis: int = 0) -> Any:
+            """Append elements or rows."""
+
+        def read(self, selection: Any = None, **options: Any) -> AnyElements:
+            """Read elements."""
+
+        def to_arrow(self, columns: Any = None, **options: Any) -> ArrowStream:
+            """Give rows as Arrow's stream."""
+            raise NotImplementedError
+
+    class Member(Node, Elements):  # type: ignore[misc]
+        """A member of a group, or a field of a structure."""
+
+else:
+    Elements = Node = object
+
+AnyElements: TypeAlias = Elements | Any
+AnyNode: TypeAlias = Node | Any

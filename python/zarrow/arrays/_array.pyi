@@ -1,0 +1,600 @@
+"""The class Array."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import EllipsisType
+from typing import Any, Literal, SupportsIndex, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import CapsuleType
+
+from zarrow.api import asynchronous
+from zarrow.api.typed import AnyElements
+from zarrow.arrays import selections as array_selections
+from zarrow.arrays._indexer import Indexer
+from zarrow.groups import node_info
+from zarrow.groups.attributes import Attributes
+from zarrow.groups.node_info import Info
+from zarrow.interchange._arrow_stream import ArrowStream
+
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
+_Index: TypeAlias = _Part | tuple[_Part, ...]
+
+@final
+class Array:
+    """An array in a store: its metadata is read, its chunks are read when they are asked for.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> temperature[0:24, ::2, -1].shape
+    (24, 3)
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis, outermost first."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements.
+
+        It is that of what reading gives (see `DecodedArray.dtype`): in the machine's byte order, and
+        without what makes a type optional, which `data_type` tells.
+
+        Raises
+        ------
+        ImportError
+            `ml_dtypes` is needed and not installed: `pip install 'zarrow[ml-dtypes]'`.
+        """
+    @property
+    def data_type(self) -> str | dict[str, Any]:
+        """The data type as Zarr version 3 names it, whichever version is stored.
+
+        A name, or a dict of name and configuration, such as
+        `{"name": "zarrs.optional", "configuration": {"name": "int16", "configuration": {}}}`. Padding and
+        arrays inside of a structure, for which Zarr has no words, are the `offset` and `shape` of a field.
+        """
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+    @property
+    def nbytes(self) -> int | None:
+        """The bytes of all elements when decoded; None if they have no fixed size."""
+    def nbytes_stored(self) -> int:
+        """Count the bytes that the store holds for the array, including metadata; looks at every chunk."""
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """The shape of what is decoded at once, inside shards if there are any.
+
+        None for a rectilinear grid.
+        """
+    @property
+    def cdata_shape(self) -> tuple[int, ...] | None:
+        """The number of chunks along each axis, those inside of shards; None for a rectilinear grid."""
+    @property
+    def nchunks(self) -> int | None:
+        """The number of chunks, those inside of shards; None for a rectilinear grid."""
+    @property
+    def nchunks_initialized(self) -> int:
+        """The number of chunks that are stored: lists them all. A shard counts as all chunks that fit it.
+
+        Raises
+        ------
+        NotFoundError, StaleHandleError
+            The array was erased or replaced since it was opened.
+        """
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """The shape of a shard; None if the array has none."""
+    @property
+    def filters(self) -> tuple[dict[str, Any], ...]:
+        """The codecs from arrays to arrays, those inside of shards, as metadata of version 3 name them.
+
+        `create_array(filters=...)` takes them.
+        """
+    @property
+    def serializer(self) -> dict[str, Any]:
+        """The codec that makes bytes of elements, also inside of shards, as version 3 names it."""
+    @property
+    def compressors(self) -> tuple[dict[str, Any], ...]:
+        """The codecs from bytes to bytes, those inside of shards, as metadata of version 3 name them.
+
+        `create_array(compressors=...)` takes them.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> zarrow.create_array("a.zarr", shape=4, dtype="i2", compressors="gzip").compressors
+        ({'name': 'gzip', 'configuration': {'level': 5}},)
+        """
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """How the elements of a chunk are stored: "F", where those of the first axis lie side by side.
+
+        Reading gives "C" whatever is stored.
+        """
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes: a mapping that stores what is changed. `array.attrs = {...}` replaces all."""
+    @attrs.setter
+    def attrs(self, attributes: Mapping[str, Any]) -> None: ...
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """Name of each axis, None for an unnamed one, or None; in version 2 `attrs["_ARRAY_DIMENSIONS"]`."""
+    @property
+    def fill_value(self) -> Any:
+        """Value of elements whose chunk is not stored: a NumPy scalar, str, bytes, or None if missing."""
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata as a `zarr.json` has them, in a new dict; `"zarr_format"` is the stored version."""
+    @property
+    def path(self) -> str:
+        """The path in the store, without a slash before it; "" is the root."""
+    @property
+    def name(self) -> str:
+        """The path in the store, with a slash before it."""
+    @property
+    def basename(self) -> str:
+        """The last part of the path; "" for the root."""
+    @property
+    def store(self) -> str:
+        """The store, as it calls itself."""
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written by this Array: it was opened with mode "r", or the store is so."""
+    @property
+    def zarr_format(self) -> int:
+        """The version of the Zarr format: 2 or 3."""
+    @property
+    def info(self) -> Info:
+        """What the array is, to print."""
+    info_complete = node_info.info_of_array
+    update_attributes = node_info.update_attributes_of_array
+    def _attributes(self) -> dict[str, Any]: ...
+    def _codec_stages(self) -> list[list[dict[str, Any]]]: ...
+    def _is_column_major(self) -> bool: ...
+    def _has_fill_value(self) -> bool: ...
+    def _is_read_only(self) -> bool: ...
+    def _stored_chunk_count(self) -> int: ...
+    def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[AnyElements]:
+        """Read the rows one by one, each when it is asked for: for many, read more of them at once."""
+    def __eq__(self, other: object, /) -> bool:
+        """Whether both are the array at one path of one store; the elements are not looked at.
+
+        A NumPy array on the other side reads the array, and compares element by element.
+        """
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle: by its store, path and options; loading opens it anew.
+
+        A folder goes by its absolute path. A `MemoryStore` goes with all of its values, so that what is
+        loaded has a store of its own.
+        """
+    def __copy__(self) -> Array:
+        """Give another handle of the same array."""
+    def __getitem__(self, index: _Index, /) -> AnyElements:
+        """Read a selection into new memory: `read(index)`, which explains selections."""
+    @property
+    def oindex(self) -> Indexer:
+        """The array by lists, masks and slices of single axes, all of whose combinations are taken.
+
+        An index has for each axis an integer, which drops it, a slice, a list of positions in any order and
+        repeated, or a mask of the axis's length, as `numpy.ix_` combines them: the result has an axis for
+        each that is not dropped.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.oindex[[40, 3, 40], :, [True] * 2 + [False] * 6].shape
+        (3, 6, 2)
+        >>> temperature.oindex[[0, 1], 0, [0, 7]] = -1  # writes four elements
+        >>> temperature[1, 0, 7].item()
+        -1.0
+        """
+    @property
+    def vindex(self) -> Indexer:
+        """The array by lists and masks that are taken together, position by position.
+
+        Lists are broadcast to one shape by NumPy's rules, and the result has its axes. A mask stands for the
+        lists of positions where it is true, so that a mask of the array's shape gives one axis. There may be
+        slices for some axes, of which each point takes all: then the points' axes stand where NumPy puts
+        them, in the place of the lists if these are neighbours, and else first.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.vindex[[0, 1, 47], [5, 5, 0], [0, 0, 7]].tolist()
+        [40.0, 88.0, 2263.0]
+        >>> temperature.vindex[temperature[...].numpy() > 2300].shape
+        (3,)
+        >>> temperature.vindex[:, [0, 1], [0, 1]].shape
+        (48, 2)
+        """
+    @property
+    def blocks(self) -> Indexer:
+        """The array by chunks: integers and slices (of step 1) count those of the grid.
+
+        The grid is that of the shards, if the array is sharded. An integer is one chunk and drops no axis.
+        `for part in array.blocks` goes along the first axis of the grid, so that a part has all chunks of the
+        other axes. `array.blocks[i, j]` is one chunk; `iter_chunks_async` goes through all.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.blocks[1].shape, temperature.blocks[-1, 0, 0][0, 0, 0].item()
+        ((24, 6, 8), 1152.0)
+        """
+    def read(
+        self,
+        selection: _Index | None = None,
+        *,
+        out: Any = None,
+        mmap: bool = False,
+        mask: Any = None,
+        order: Literal["C", "F", "A"] = "C",
+        device: Any = None,
+        stream: Any = None,
+        decompress: Literal["host", "device", "auto"] | None = None,
+    ) -> AnyElements:
+        """Read a selection; all of the array if none is given.
+
+        Without `out` and `mmap` it is what `array[selection]` is: new memory of its own, aligned to 64 bytes.
+        What is read of one chunk, or of one shard, is of one version, even if it is replaced meanwhile;
+        different chunks may be of different times.
+
+        Parameters
+        ----------
+        selection
+            An item for each axis: an integer, which drops the axis, a slice of any step, a list of positions
+            in any order, a mask, or `...`. Lists and masks are taken if they have one meaning: one of them
+            beside integers and slices, as in `oindex`; a list for each axis, which are points, as in
+            `vindex`; a mask of the array's own shape. Everything else goes by `oindex` and `vindex`.
+
+            Strings, anywhere among the items, name fields of structures. One gives the field as an array of
+            its own type; `"inner.x"` is field x of the structure in field inner. Several strings, or a list
+            of them, give structures of these fields alone, each at its place, with padding between them, as
+            in NumPy. `write`, `oindex`, `vindex` and `blocks` also take fields.
+        out
+            Memory to read into instead: a writable array of the selection's shape and of the array's type, or
+            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor (also a pinned one) or a
+            Tensor. Any strides will do, including negative ones, as long as no two elements overlap. Only its
+            elements are written, and no copy of the result is made. No other thread may read or write it
+            during the call, which does not hold the GIL.
+        mmap
+            Map the store's files instead of reading them, if they hold uncompressed elements in the
+            machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
+            whole rows. Nothing is copied, and a page is loaded when it is touched. If that is not possible,
+            if the kernel has no maps left, or if a field is asked for, the elements are read:
+            `Tensor.is_mapped` tells. It cannot be given together with `out`.
+
+            The map is private and copied on write: what is written to the tensor stays in this process, and
+            no file changes. What another process writes to a file in place shows through, as long as the page
+            was not written to here. Touching what another process has cut off ends this process by SIGBUS.
+        mask
+            Which values mean that an element is missing; the result has a masked layout, whose data keep
+            them. The mask is made while a chunk is decoded, and so is the bitmap that Arrow asks for.
+
+            - `"cf"`: those that the attributes `_FillValue` and `missing_value` name (CF conventions), as
+              numbers or lists, or as xarray writes them in version 3. In version 2 xarray has the fill value
+              for `_FillValue`: so it is here, if the attribute `_ARRAY_DIMENSIONS` says that xarray wrote
+              the array. A value that is not of the array's type has no effect. The attributes `scale_factor`
+              and `add_offset` are not applied.
+            - `"fill"`: the array's fill value, if the metadata say it.
+            - a value, or a list or NumPy array of values: of the array's or the field's type, exactly,
+              except that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
+
+            Elements that are missing by their type stay so. Not together with `out`; `mmap` has no effect.
+        order
+            How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
+            one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
+            `mmap` and `mask`.
+        device, stream, decompress
+            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
+            the result is used; `out` may be memory of a GPU too. Chunks are decompressed on the `"host"`, or
+            on the `"device"` by nvCOMP; `"auto"`: see `zarrow.gpu.explain`. Not with `mmap`, `mask`, `order`.
+
+        Returns
+        -------
+        Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
+            Or `out` itself, if it was given.
+
+        Raises
+        ------
+        IndexingError
+            A position lies outside its axis, a mask has another length, there is no such field, or the index
+            is of another kind (an `IndexError`).
+        CodecError
+            A chunk does not decode (a `ValueError`).
+        OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
+            There is not enough memory, the store or the GPU could not be used, or Ctrl-C stopped the read.
+            Some of the elements of `out` may have been written then, and nothing else.
+        ValueError
+            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
+            none of the three, or was given with one of these; `mask` is not a value of the type
+            (an `OverflowError` if an integer is too large for it).
+        TypeError
+            `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.
+        ExchangeError
+            `out` is read-only, or does not say that it is writable, as JAX's arrays are (a `BufferError`).
+        UnsupportedError
+            `out`, `order="F"` or a GPU was given, and the elements are strings, or may be missing; or a field
+            that is an array in each element was named by itself and not in a list (a `NotImplementedError`).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> days = np.empty((2, 6, 8), np.float32)
+        >>> temperature.read(np.s_[24:26], out=days) is days, days[1, 0, 0]
+        (True, np.float32(1200.0))
+        >>> tensor = temperature.read(0, mmap=True)  # these chunks are compressed, and so are read
+        >>> tensor.shape, tensor.is_mapped
+        ((6, 8), False)
+        >>> temperature.read(np.s_[0, 0, :4], mask=[1, 3]).tolist()
+        [0.0, None, 2.0, None]
+        >>> temperature[[7, 0, 7], 2:4].shape, temperature[[7, 0], [5, 5], [1, 2]].tolist()
+        ((3, 2, 8), [377.0, 42.0])
+        >>> places = zarrow.create_array("places.zarr", data=np.zeros(3, "i4, f8, u1"))
+        >>> places["f1", 1:] = [0.5, 2]
+        >>> places["f1"].tolist(), places[["f0", "f1"], -1].numpy()[()].item()
+        ([0.0, 0.5, 2.0], (0, 2.0))
+        """
+    def __setitem__(self, index: _Index, value: Any, /) -> None:
+        """Write values to a selection: `write` with its defaults."""
+    def write(
+        self,
+        selection: _Index,
+        value: Any,
+        *,
+        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
+        durability: Literal["none", "file", "full"] | None = None,
+        write_empty_chunks: bool = False,
+    ) -> None:
+        """Write values to a selection.
+
+        Chunks are encoded on all cores, straight from the values' memory: no copy of the values is made,
+        beyond one chunk a thread; integers and floats of another type are cast on the way into the chunk.
+        Each chunk is old or new, whole, for every reader, even if this process is killed. If the selection
+        covers a part of a chunk (or of a shard, if there are shards), the rest is read and kept:
+        writers of parts of one chunk wait for each other by a lock, in whichever threads and processes of
+        zarrow they are. A lock ends with the process that holds it. The same holds for a chunk that extends
+        past the edge of the array as this Array knows it: elements that were appended there meanwhile stay.
+        If such a chunk does not decode, a write of all that it has inside the array replaces it.
+
+        Parameters
+        ----------
+        selection
+            Integers, slices, `...`, lists, masks and a field, as for `__getitem__`. If a position is
+            repeated, the last of its values stays, as in NumPy. If a field is written, the others of each
+            element stay, so that its chunks count as covered in part.
+        value
+            What `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences, text;
+            repeated to the shape of the selection by NumPy's rules. Other types are cast as `casting` says; a
+            number of Python's, or a scalar of NumPy's, if the stored type has such a number (floats are
+            rounded). Text that the type would cut off is refused. Missing elements (masked, None) need an
+            optional type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the
+            memory during the call.
+        casting
+            Which casts are made, in NumPy's words. "same_kind", the default, casts floats to floats of any
+            size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
+            is reported as `numpy.errstate(over=...)` says, by default as a RuntimeWarning. "unsafe" casts
+            floats to integers as well, and keeps the low bits of those that do not fit.
+        durability
+            What has reached the disk when the call returns. "none", the default unless the array was opened
+            with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss
+            of power may lose what was written last. "file": the bytes of each chunk, so that it is old or
+            new, whole, after a loss of power. "full": also the names, so that it is new.
+        write_empty_chunks
+            Store chunks that are nothing but the fill value, bit by bit. By default they are not stored,
+            and erased where they were; in arrays of version 2 whose fill value is null they are always
+            stored, since other readers take what they like for a chunk that is missing there.
+
+        Raises
+        ------
+        IndexingError
+            The selection lies outside the array (an `IndexError`).
+        ShapeError
+            The values do not fit the selection (a `ValueError`).
+        DataTypeError
+            `casting` forbids the cast, or elements are missing (a `TypeError`).
+        OverflowError
+            An integer does not fit the stored type. Nothing is written.
+        FloatingPointError
+            A float would become infinite, and `numpy.errstate(over="raise")` is set. Nothing is written.
+        CodecError, UnsupportedError
+            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
+            several fields were named, which are written one by one, or one of elements that may be missing.
+        NotFoundError, StaleHandleError
+            Since it was opened here, the array was erased, replaced by one of other chunks, or made smaller
+            than the selection: nothing is written then. During the call, it is raised at the end.
+        ReadOnlyError, StoreError
+            The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
+            "write". Some chunks may be new then, and the others are old.
+        KeyboardInterrupt
+            Ctrl-C stops a long write between chunks.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> before = temperature[24:26]
+        >>> temperature[24:26] = np.zeros((6, 8), np.float32)
+        >>> temperature.write(np.s_[24:26], before, durability="full")
+        >>> temperature.write_unit
+        (24, 6, 8)
+        """
+    get_basic_selection = array_selections.get_basic_selection
+    set_basic_selection = array_selections.set_basic_selection
+    get_orthogonal_selection = array_selections.get_orthogonal_selection
+    set_orthogonal_selection = array_selections.set_orthogonal_selection
+    get_coordinate_selection = array_selections.get_coordinate_selection
+    set_coordinate_selection = array_selections.set_coordinate_selection
+    get_mask_selection = array_selections.get_mask_selection
+    set_mask_selection = array_selections.set_mask_selection
+    get_block_selection = array_selections.get_block_selection
+    set_block_selection = array_selections.set_block_selection
+    read_async = asynchronous.read_async
+    write_async = asynchronous.write_async
+    iter_chunks_async = asynchronous.iter_chunks_async
+    @property
+    def write_unit(self) -> tuple[int, ...] | None:
+        """The shape of the smallest region to write without regard to others: of a shard, or of a chunk.
+
+        Writers of different such regions never wait for each other; those of parts of one do. None for a
+        rectilinear grid.
+        """
+    def resize(self, shape: SupportsIndex | Sequence[SupportsIndex]) -> None:
+        """Make the array of another shape, of as many axes.
+
+        New elements have the fill value, also where others were before the array was made smaller: chunks
+        outside of the new shape are erased, and what is outside in those that it cuts is filled. Making an
+        array larger lists its chunks and reads those at an edge that moves; `append` does neither.
+
+        This Array has the new shape then. Another one of the same array, here or elsewhere, has it when
+        it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Writers
+        that resize or append at the same time do so one after the other.
+
+        A chunk that the new shape cuts and that does not decode stays as it is. If taking elements away
+        fails otherwise, this Array has the shape that the store has then.
+
+        Raises
+        ------
+        ShapeError, MetadataError
+            The shape has another number of axes, or is too large (a `ValueError`).
+        NotFoundError, StaleHandleError
+            As `write`.
+        ReadOnlyError, StoreError
+            The store cannot be written (an `OSError`). If making the array smaller fails, it may have the
+            new shape already, here as in the store.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.resize((50, 6, 8))
+        >>> temperature.shape
+        (50, 6, 8)
+        """
+    def append(self, value: Any, axis: int = 0) -> tuple[int, ...]:
+        """Make the array longer along an axis, by elements that are written there.
+
+        A reader that opens the array afterwards sees all of them or none, even if this process is killed.
+        Writers that resize or append at the same time do so one after the other, so that nothing is lost. If
+        the end of the array is within a chunk, that chunk is written again.
+
+        Parameters
+        ----------
+        value
+            What `write` takes, of as many axes as the array and of its shape except along `axis`.
+        axis
+            The axis along which to go on; negative ones count from the last.
+
+        Returns
+        -------
+        tuple of int
+            The new shape, which this Array has then; for others see `resize`.
+
+        Raises
+        ------
+        IndexingError
+            The value is of another shape, or the array has no such axis (an `IndexError`).
+        DataTypeError, CodecError, NotFoundError, StaleHandleError, ReadOnlyError, StoreError,
+        KeyboardInterrupt
+            As `write`. The array is as it was then.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> log = zarrow.create_array("log.zarr", shape=(0, 2), dtype="f8")
+        >>> log.append([[1.0, 2.0], [3.0, 4.0]])
+        (2, 2)
+        >>> log.append(np.zeros((1, 2)))
+        (3, 2)
+        """
+    def refresh(self) -> None:
+        """Read the metadata again, so that the array is as the store has it now."""
+    def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> AnyElements:
+        """Read one chunk by its place in the grid, cut to the array at its end.
+
+        The result is as that of `__getitem__`; if the array is sharded, the chunk is a shard.
+
+        Raises
+        ------
+        IndexingError
+            The grid has no such chunk (an `IndexError`).
+        """
+    def to_arrow(
+        self,
+        *,
+        rows: slice | None = None,
+        layout: Literal["tensor", "nested", "flat"] = "tensor",
+        bools: Literal["bytes", "bits"] = "bits",
+        strings: Literal["large", "small", "views"] = "large",
+        mask: Literal["cf", "fill"] | None = None,
+        batch_rows: int | None = None,
+    ) -> ArrowStream:
+        """Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
+
+        Nothing is read before a library asks for it, and then a batch of whole chunks at a time. The array
+        itself is such a stream, with the choices that are the defaults here.
+
+        Parameters
+        ----------
+        rows
+            A slice without a step; by default all rows.
+        layout, bools, strings
+            The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are
+            Arrow's own, of one bit, which every library filters by; `bools="bytes"` saves packing them.
+        mask
+            Which elements are null besides those that are missing already: "cf" or "fill", as for `read`.
+        batch_rows
+            Rows of a batch: see `ArrowStream.batch_rows`.
+
+        Raises
+        ------
+        ShapeError
+            The array has no axis (a `ValueError`).
+        ExchangeError
+            Arrow has no such type; raised when a library asks for the stream (a `BufferError`).
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> import zarrow
+        >>> station = zarrow.open("data.zarr")["station"]
+        >>> pyarrow.chunked_array(station).to_pylist()
+        ['Oslo', 'Rome', 'Quito']
+        >>> station.to_arrow(rows=slice(1, None), strings="views").arrow().type
+        DataType(string_view)
+        """
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the type of the rows along the first axis in a capsule."""
+    def __arrow_array__(self, type: Any = None) -> Any:
+        """Read the array, and give a pyarrow.Array of it."""
+    def __dlpack__(self, **options: Any) -> CapsuleType:
+        """Read the array, and hand it over by DLPack."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack: the device as (type, number); (1, 0) is the CPU."""
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+        """Arrow: a stream of the rows along the first axis in a capsule, read while it is consumed."""
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """NumPy's protocol: reads all of the array.
+
+        Raises
+        ------
+        ExchangeError
+            `copy` is False (a `ValueError`), or elements may be missing.
+        """

@@ -1,0 +1,102 @@
+"""The class Categorical."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, SupportsIndex, final, overload
+
+import numpy as np
+import numpy.typing as npt
+import polars as _polars
+import pyarrow as _pyarrow
+from typing_extensions import CapsuleType
+
+from zarrow.arrays._tensor import Tensor
+from zarrow.arrays._variable import Variable
+
+@final
+class Categorical:
+    """Values drawn from a small set of categories: the number of each value's category, and the categories.
+
+    `Group.read` gives it for a group that AnnData wrote as `categorical`, and `group[name] = categorical`
+    stores such a group. It compares, indexes and iterates as the Categorical of pandas does, which
+    `.arrow().to_pandas()` gives.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> kind = zarrow.open("cells.zarr")["kind"].read()
+    >>> kind.tolist(), kind.codes.tolist(), kind.categories.tolist(), kind.ordered
+    (['T', None, 'B', 'T'], [1, -1, 0, 1], ['B', 'T'], False)
+    >>> (kind == "T").tolist(), kind[0], kind[2:].tolist()
+    ([True, False, False, True], 'T', ['B', 'T'])
+    """
+
+    @property
+    def codes(self) -> Tensor:
+        """The number of each element's category, negative if it has none: a Tensor of integers."""
+    @property
+    def categories(self) -> Tensor | Variable:
+        """The categories: a Variable of strings, or a Tensor."""
+    @property
+    def ordered(self) -> bool:
+        """Whether the categories have an order."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of the one axis."""
+    @property
+    def ndim(self) -> int:
+        """The number of axes: 1."""
+    @property
+    def size(self) -> int:
+        """The number of values."""
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __contains__(self, value: Any) -> bool: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice | npt.ArrayLike) -> Categorical: ...
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        """Compare with a value, or one by one with as many; missing values are equal to nothing."""
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        """Compare with a value, or one by one with as many; missing values differ from everything."""
+    def __lt__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __le__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __gt__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __ge__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """NumPy's protocol: the values, with NaN, NaT or None where one is missing."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def tolist(self) -> list[Any]:
+        """Give the values as a list of Python objects, None where one is missing."""
+    def numpy(self) -> npt.NDArray[Any]:
+        """Make an array of the values.
+
+        If one is missing it is an array of objects with None for strings, else a numpy.ma.MaskedArray.
+
+        Raises
+        ------
+        IndexError
+            A code has no category.
+        """
+    to_numpy = numpy
+    def arrow(self) -> _pyarrow.DictionaryArray:
+        """Give a pyarrow.DictionaryArray of the same memory, null where an element has no category.
+
+        Raises
+        ------
+        ShapeError
+            A code has no category (a `ValueError`).
+        """
+    def polars(self) -> _polars.Series:
+        """Give a polars.Series of type Categorical."""
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the type in a capsule."""
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Arrow: type and memory in a capsule each; the requested type is not looked at."""

@@ -1,0 +1,115 @@
+"""The class Indexer."""
+
+from types import EllipsisType
+from typing import Any, Literal, SupportsIndex, TypeAlias, final
+
+import numpy.typing as npt
+
+from zarrow.api.typed import AnyElements
+from zarrow.arrays._array import Array
+
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
+_Index: TypeAlias = _Part | tuple[_Part, ...]
+
+@final
+class Indexer:
+    """An array, read and written by one kind of index: what `oindex`, `vindex` and `blocks` of an Array are.
+
+    An indexer in the place of an array in an item of `zarrow.read_many` says how the item's index is meant.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> by_axis, by_point = temperature.oindex, temperature.vindex
+    >>> by_axis[[40, 3], [5, 0], 0].shape, by_point[[40, 3], [5, 0], 0].shape
+    ((2, 2), (2,))
+    >>> zarrow.read_many([(by_point, ([0, 1], [2, 3])), (by_axis, (0, [4, 4]))]).shape
+    (2, 2, 8)
+    """
+
+    @property
+    def array(self) -> Array:
+        """The array that is indexed."""
+    def __getitem__(self, index: _Index, /) -> AnyElements:
+        """Read a selection: `read` with its defaults."""
+    def __setitem__(self, index: _Index, value: Any, /) -> None:
+        """Write values to a selection: `write` with its defaults."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle: by its array."""
+    def read(
+        self,
+        selection: _Index | None = None,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+        decompress: Literal["host", "device", "auto"] | None = None,
+    ) -> AnyElements:
+        """Read a selection; all of the array if none is given.
+
+        Every chunk is read and decoded once, however many positions need it, and of an uncompressed one only
+        the bytes around the positions are read if it is large.
+
+        Parameters
+        ----------
+        selection
+            What this indexer takes: see `Array.oindex`, `Array.vindex` and `Array.blocks`; and strings that
+            name fields of structures, as `Array.__getitem__` says.
+        out
+            Memory to read into instead: what `Array.read` says of its `out` holds here.
+        device, stream, decompress
+            A GPU to read to, the stream in which the result is used, and where chunks are decompressed: as in
+            `Array.read`. The `"device"` takes slices and integers, and no lists of positions.
+
+        Returns
+        -------
+        Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
+            In new memory; or `out` itself, if it was given.
+
+        Raises
+        ------
+        IndexingError
+            A position lies outside its axis, arrays do not fit one another or the axes, or the index is of
+            another kind (an `IndexError`).
+        Exception
+            As `Array.read`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> out = np.empty((3, 8), np.float32)
+        >>> temperature.oindex.read(([7, 0, 7], 5), out=out) is out, out[:, 0]
+        (True, array([376.,  40., 376.], dtype=float32))
+        """
+    def write(
+        self,
+        selection: _Index,
+        value: Any,
+        *,
+        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
+        durability: Literal["none", "file", "full"] | None = None,
+        write_empty_chunks: bool = False,
+    ) -> None:
+        """Write values to a selection.
+
+        If a position is repeated, the last of its values stays, as in NumPy. All else is as `Array.write`
+        says.
+
+        Raises
+        ------
+        IndexingError
+            As `read`.
+        Exception
+            As `Array.write`.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.vindex.write(([0, 1, 0], [0, 1, 0], [0, 1, 0]), [-1, -2, -3])
+        >>> temperature[0, 0, 0].item(), temperature[1, 1, 1].item()
+        (-3.0, -2.0)
+        """

@@ -1,0 +1,311 @@
+"""What decoded arrays do as values: operators, reductions and conversions, all of them NumPy's.
+
+1. Every layout has a form in NumPy, which its method `numpy` gives: a view of a Tensor, `numpy.ma` over the
+   memory of a MaskedTensor, a new array of strings.
+2. An operator or a method is that of this form. Its result is NumPy's too: an array or a scalar.
+3. An operator that works in place writes to the memory of a Tensor, and gives the Tensor. One element without
+   axes is a value, as in NumPy: the operator gives a new one, and the memory stays as it is.
+4. The classes get them when zarrow is imported; NumPy is not, before one of them is called.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow.arrays.methods import add_method, add_property
+
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "matmul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "lshift",
+    "rshift",
+    "and",
+    "or",
+    "xor",
+)
+UNARY = ("neg", "pos", "abs", "invert")
+METHODS = (
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "astype",
+    "choose",
+    "clip",
+    "compress",
+    "conj",
+    "conjugate",
+    "cumprod",
+    "cumsum",
+    "diagonal",
+    "dot",
+    "flatten",
+    "max",
+    "mean",
+    "min",
+    "nonzero",
+    "prod",
+    "ravel",
+    "repeat",
+    "round",
+    "searchsorted",
+    "squeeze",
+    "std",
+    "sum",
+    "swapaxes",
+    "take",
+    "tobytes",
+    "tofile",
+    "trace",
+    "var",
+)
+# Parameters of PyTorch, xarray and pandas, and what to type instead.
+_OTHER_OPTIONS = {
+    "dim": "axis=",
+    "keepdim": "keepdims=",
+    "skipna": "numpy.nanmean(x), or numpy.nansum(x) and so on, which leave out NaN",
+}
+# What writes to the memory of a Tensor: strings and masks cannot be written to.
+WRITING = ("fill", "partition", "put", "sort")
+# What a Tensor has of its own, and gives as a Tensor.
+RESHAPING = ("copy", "reshape", "transpose")
+OF_MASKED = ("compressed", "count")
+VIEWS = ("flat", "imag", "real")
+
+
+def numpy_form(value: Any) -> Any:
+    """Give the NumPy form of a decoded array, and anything else as it is (step 1)."""
+    return value.numpy() if isinstance(value, _zarrow.DecodedArray) else value  # type: ignore[attr-defined]
+
+
+def add_to_classes() -> None:
+    """Give the classes their operators and methods (step 4)."""
+    for name in BINARY:
+        apply = getattr(operator, f"__{name}__")
+        add_method(_zarrow.DecodedArray, f"__{name}__", _binary(apply))
+        add_method(_zarrow.DecodedArray, f"__r{name}__", _reflected(apply))
+        add_method(_zarrow.Tensor, f"__i{name}__", _in_place(getattr(operator, f"__i{name}__")))
+    add_method(_zarrow.DecodedArray, "__divmod__", _binary(divmod))
+    add_method(_zarrow.DecodedArray, "__rdivmod__", _reflected(divmod))
+    for name in UNARY:
+        add_method(_zarrow.DecodedArray, f"__{name}__", _unary(getattr(operator, f"__{name}__")))
+    for name in METHODS:
+        add_method(_zarrow.DecodedArray, name, _method(name))
+    for name, function in (
+        ("__iter__", _iterate),
+        ("__reversed__", _reversed),
+        ("__str__", _text),
+        ("__hash__", _hash),
+        ("__round__", _round),
+        ("cpu", _cpu),
+        ("item", _item),
+    ):
+        add_method(_zarrow.DecodedArray, name, function)
+    for name in ("trunc", "floor", "ceil"):
+        add_method(_zarrow.DecodedArray, f"__{name}__", _rounded(name))
+    for name in WRITING:
+        add_method(_zarrow.Tensor, name, _method(name))
+    for name in VIEWS:
+        add_property(_zarrow.DecodedArray, name, _view(name))
+    add_method(_zarrow.Tensor, "__index__", _unary(operator.index))
+    add_method(_zarrow.Tensor, "__complex__", _unary(complex))
+    add_method(_zarrow.Tensor, "__setitem__", _set_item)
+    # A Tensor has its own of each.
+    add_method(_zarrow.DecodedArray, "__bool__", _unary(bool))
+    add_method(_zarrow.DecodedArray, "__setitem__", _refuse_set_item)
+    add_method(_zarrow.DecodedArray, "__delitem__", _refuse_deletion)
+    for name in RESHAPING:
+        add_method(_zarrow.DecodedArray, name, _method(name))
+    add_property(_zarrow.DecodedArray, "T", _view("T"))
+    for name in OF_MASKED:
+        add_method(_zarrow.MaskedTensor, name, _method(name))
+    for layout in (_zarrow.MaskedTensor, _zarrow.MaskedVariable):
+        # NumPy's functions, and its operators with an array of NumPy on the left, keep the mask by this.
+        add_method(layout, "__array_ufunc__", _array_ufunc)
+        add_method(layout, "__float__", _unary(float))
+        add_method(layout, "__int__", _unary(int))
+        add_method(layout, "__format__", _format)
+
+
+def _binary(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any, /) -> Any:
+        if type(other).__module__.partition(".")[0] == "torch":
+            return NotImplemented  # PyTorch computes, with `.torch()` of this array
+        return apply(self.numpy(), numpy_form(other))
+
+    method.__doc__ = (
+        "As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."
+    )
+    return method
+
+
+def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any, /) -> Any:
+        return apply(numpy_form(other), self.numpy())
+
+    method.__doc__ = _binary(apply).__doc__
+    return method
+
+
+def _in_place(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any, /) -> Any:
+        if self.ndim == 0:
+            return apply(self.numpy()[()], numpy_form(other))
+        apply(self.numpy(), numpy_form(other))
+        return self
+
+    method.__doc__ = "As NumPy does it, in the memory of this tensor; without axes it gives a new value."
+    return method
+
+
+def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def method(self: Any, /) -> Any:
+        return apply(self.numpy())
+
+    method.__doc__ = "As NumPy does it."
+    return method
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        values = getattr(self.numpy(), name)
+        for other, ours in _OTHER_OPTIONS.items():
+            if other in options:
+                raise TypeError(f"{name}() has no parameter {other!r}: type {ours}")
+        return values(*map(numpy_form, arguments), **options)
+
+    method.__doc__ = (
+        f"As `numpy.ndarray.{name}`, or as that of `numpy.ma` if elements may be missing.\n\n"
+        "The result is NumPy's. It shares memory if NumPy's would."
+    )
+    return method
+
+
+def _view(name: str) -> Callable[[Any], Any]:
+    def values(self: Any) -> Any:
+        return getattr(self.numpy(), name)
+
+    return values
+
+
+def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
+    """Give what a function of NumPy gives for `numpy.ma`."""
+    inputs = tuple(map(numpy_form, inputs))
+    # That of `numpy.ma`, where there is one, leaves out what is missing, such as a zero to divide by.
+    of_masked = getattr(_zarrow._import("numpy").ma, ufunc.__name__, None)
+    if how == "__call__" and of_masked is not None and not options:
+        return of_masked(*inputs)
+    return getattr(ufunc, how)(*inputs, **options)
+
+
+def _format(self: Any, specification: str, /) -> str:
+    """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
+    return format(self.item(), specification) if specification else str(self)
+
+
+def _iterate(self: Any) -> Iterator[Any]:
+    """Give one item of the first axis after the other, as indexing with an integer does."""
+    if self.ndim == 0:
+        raise TypeError("a 0-d array has nothing to iterate over; .item() gives its element")
+    return (self[position] for position in range(len(self)))
+
+
+def _reversed(self: Any) -> Iterator[Any]:
+    """Give one item of the first axis after the other, from the last on."""
+    return (self[position] for position in range(len(self) - 1, -1, -1))
+
+
+def _cpu(self: Any) -> Any:
+    """Give the array itself: its memory is that of the CPU."""
+    return self
+
+
+def _hash(self: Any) -> int:
+    """Give the hash of the one element of an array without axes, as a scalar of NumPy has it.
+
+    Raises
+    ------
+    TypeError
+        The array has axes: it is no value that could be looked up.
+    """
+    if self.ndim:
+        raise TypeError(
+            f"unhashable type: {type(self).__name__!r} with axes; .tobytes() or .tolist() can be looked up"
+        )
+    return hash(self.item())
+
+
+def _round(self: Any, digits: int | None = None, /) -> Any:
+    """Round as `round` does: one element without axes to a Python number, others by NumPy."""
+    return round(self.item(), digits) if self.ndim == 0 else self.numpy().round(digits or 0)
+
+
+def _rounded(name: str) -> Callable[[Any], Any]:
+    def method(self: Any, /) -> Any:
+        import math
+
+        return getattr(math, name)(self.item())
+
+    method.__doc__ = f"As `math.{name}` of the one element."
+    return method
+
+
+def _refuse_set_item(self: Any, index: Any, value: Any, /) -> None:
+    """Refuse, with a TypeError that says what can be written to."""
+    kind = type(self).__name__
+    if kind == "MaskedTensor":
+        way = "its mask is shared and read-only; type .numpy().copy(), or .data[...] if none is missing"
+    else:
+        way = "text has no room to change; type .numpy(), which is a copy"
+    raise TypeError(f"{kind!r} object does not support item assignment: {way}")
+
+
+def _refuse_deletion(self: Any, index: Any, /) -> None:
+    """Refuse, with a ValueError that says what to type."""
+    raise ValueError("elements of an array cannot be deleted: type array[index] for those that you keep")
+
+
+def _text(self: Any) -> str:
+    """Give the values as text, as NumPy writes them; of one element without axes, the element's."""
+    return str(self.item()) if self.ndim == 0 else _zarrow._text(self)
+
+
+def _item(self: Any, *index: Any) -> Any:
+    """Give an element as a Python object, None if it is missing: the only one, or that at a position.
+
+    Raises
+    ------
+    ValueError
+        There is not exactly one element.
+    """
+    if index:
+        position = index[0] if len(index) == 1 else index
+        if not isinstance(position, tuple) and self.ndim != 1:
+            position = _zarrow._import("numpy").unravel_index(position, self.shape)
+        found = self[position]
+        return found.item() if isinstance(found, _zarrow.DecodedArray) else found
+    if self.size != 1:
+        raise ValueError(
+            f"item() expects one element, and there are {self.size}: .item(0) gives one, .tolist() all"
+        )
+    elements = self.tolist()
+    for _ in range(self.ndim):
+        elements = elements[0]
+    return elements
+
+
+def _set_item(self: Any, index: Any, value: Any, /) -> None:
+    """Write values to part of the memory, by any index of NumPy and with its casts."""
+    from zarrow.arrays.indexing import numpy_index
+
+    self.numpy()[numpy_index(index)] = numpy_form(value)

@@ -1,0 +1,175 @@
+"""Forms of missing elements: one that only zarrow and zarrs read, and two that other libraries read.
+
+1. "optional" is Zarr's optional type: nothing is lost, and zarr-python cannot open such an array.
+2. "fill" lets a value stand for what is missing. It is the fill value of the array and its attribute
+   `_FillValue` (of text `missing_value`), by which xarray, and `Array.read(mask="cf")` here, know it again.
+3. "anndata" is a group of two arrays, `values` and `mask`, as AnnData stores nullable columns; floats are an
+   array with NaN there. `Group.read` gives the masked array again.
+4. By default it is the optional type, and the first such array of a process warns.
+
+Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`; AnnData, "On-disk format", nullable
+arrays.
+"""
+
+from __future__ import annotations
+
+import binascii
+import struct
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
+
+from zarrow import _zarrow
+from zarrow.errors import ZarrowWarning
+from zarrow.hints.calling_line import frames_of_zarrow
+
+if TYPE_CHECKING:
+    from zarrow import MaskedTensor, MaskedVariable
+
+__all__ = ["set_missing"]
+
+FORMS = ("optional", "fill", "anndata")
+
+ANNDATA_ARRAY = {"encoding-type": "array", "encoding-version": "0.2.0"}
+
+_chosen: str | None = None
+_has_warned = False
+
+
+def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
+    """Set how new arrays store missing elements if `create_array` and `save` are not told.
+
+    Parameters
+    ----------
+    form
+        "optional", "fill" or "anndata", as `create_array` explains; None chooses the optional type again,
+        with a warning.
+
+    Raises
+    ------
+    ValueError
+        `form` is another one.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> zarrow.set_missing("fill")
+    >>> root = zarrow.create_group("new.zarr")
+    >>> root["height"] = [3.5, None]  # zarr-python reads it as [3.5, nan]
+    >>> root["height"].dtype, root["height"].attrs["_FillValue"]
+    (dtype('float64'), 'AAAAAAAA+H8=')
+    >>> root["height"].read(mask="cf").tolist()
+    [3.5, None]
+    >>> zarrow.set_missing(None)
+    """
+    global _chosen
+    _chosen = None if form is None else checked(form)
+
+
+def chosen() -> str | None:
+    """Give the form that `set_missing` chose."""
+    return _chosen
+
+
+def checked(form: str) -> str:
+    """Give the form, if it is one."""
+    if form not in FORMS:
+        raise ValueError(f"missing={form!r}: expected {', '.join(map(repr, FORMS))}")
+    return form
+
+
+def form_of(form: str | None, name: str) -> str:
+    """Give the form to store: the one asked for, the one that was set, or "optional" with a warning."""
+    global _has_warned
+    if form is not None:
+        return checked(form)
+    if _chosen is not None:
+        return _chosen
+    if not _has_warned:
+        _has_warned = True
+        warnings.warn(
+            f"zarr-python cannot open {name or 'this array'}, since elements are missing and Zarr's optional "
+            "type is new: create_array(..., missing='fill') or missing='anndata' stores what others read, "
+            "zarrow.set_missing('fill') chooses it for all, and missing='optional' keeps this one "
+            "without a warning",
+            ZarrowWarning,
+            stacklevel=frames_of_zarrow(),
+        )
+    return "optional"
+
+
+def fill_value_for(data: MaskedTensor | MaskedVariable, given: Any, dtype: Any = None) -> Any:
+    """Give a value of a type that stands for missing elements, and for nothing else (step 2).
+
+    Raises
+    ------
+    ValueError
+        There is none, or it is among the elements that are there.
+    """
+    np = _zarrow._import("numpy")
+
+    wanted = data.dtype if dtype is None else np.dtype(dtype)
+    kind = wanted.kind
+    if given is not None:
+        value = given
+    elif kind in "fcMm" or wanted.name.startswith(("bfloat", "float")):
+        value = np.array("nat" if kind in "Mm" else np.nan, wanted)[()]
+    elif kind in "iu":
+        limits = np.iinfo(wanted)
+        value = wanted.type(limits.min if kind == "i" else limits.max)
+    elif isinstance(data, _zarrow.MaskedVariable):
+        value = "" if kind == "T" else b""
+    else:
+        raise ValueError(
+            f"missing='fill' needs a value that no element has, and {data.dtype} has none to spare: give "
+            "fill_value=..., or type missing='anndata'"
+        )
+    there = data.data.numpy()[~data.mask.numpy()]
+    if np.any(there == value):
+        raise ValueError(
+            f"the fill value {value!r} is among the elements that are there, which would be missing then: "
+            "give another one, as fill_value=..., or type missing='anndata'"
+        )
+    return value
+
+
+def attributes_for(value: Any, dtype: Any) -> dict[str, Any]:
+    """Give the attribute by which others know the fill value; floats are in base64, as xarray writes them."""
+    np = _zarrow._import("numpy")
+
+    def coded(number: float) -> str:
+        return binascii.b2a_base64(struct.pack("<d", number), newline=False).decode()
+
+    if dtype.kind in "Mm":
+        return {}  # NaT says by itself that it is missing, and xarray knows no attribute for it
+    if dtype.kind == "c":
+        return {"_FillValue": [coded(float(value.real)), coded(float(value.imag))]}
+    if dtype.kind in "iu":
+        return {"_FillValue": int(value)}
+    if isinstance(value, bytes):
+        return {"_FillValue": binascii.b2a_base64(value, newline=False).decode()}
+    if isinstance(value, str):
+        return {"missing_value": value}  # xarray cannot open text that has a `_FillValue`
+    if isinstance(value, bool | np.bool_):
+        return {"_FillValue": bool(value)}
+    return {"_FillValue": coded(float(value))}
+
+
+def fill_value_named(attributes: dict[str, Any], dtype: Any) -> Any:
+    """Give the number that the attribute `_FillValue` names as `attributes_for` writes it, or None."""
+    value = attributes.get("_FillValue")
+    if dtype.kind == "f" and isinstance(value, str):
+        try:
+            value = struct.unpack("<d", binascii.a2b_base64(value))[0]
+        except (binascii.Error, struct.error):
+            return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and dtype.kind in ("f" if isinstance(value, float) else "iuf") else None
+
+
+def filled(data: Any, form: str, dtype: Any, options: dict[str, Any]) -> Any:
+    """Fill what is missing, and put the value and its attribute to the options (steps 2 and 3)."""
+    value = fill_value_for(data, options.get("fill_value"), dtype)
+    encoding = ANNDATA_ARRAY if form == "anndata" else {}
+    attributes = {**(options.get("attributes") or {}), **attributes_for(value, data.dtype), **encoding}
+    options.update(fill_value=value, attributes=attributes)
+    return data.filled(value)

@@ -1,0 +1,1 @@
+"""Methods of tensors on a GPU, as NumPy's arrays have them."""

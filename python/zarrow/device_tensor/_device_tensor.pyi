@@ -1,0 +1,390 @@
+"""The class zarrow.gpu.Tensor."""
+
+import sys
+from collections.abc import Callable, Sequence
+from types import EllipsisType
+from typing import Any, ClassVar, Literal, NoReturn, SupportsIndex, TypeAlias, final
+
+import cupy as _cupy
+import jax as _jax
+import numpy.typing as npt
+import torch as _torch
+from typing_extensions import CapsuleType
+
+from zarrow.arrays._array import Array
+from zarrow.arrays._tensor import Tensor
+from zarrow.device_tensor.methods import Flags
+
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike | DeviceTensor | None
+_Index: TypeAlias = _Part | tuple[_Part, ...]
+_Order: TypeAlias = Literal["K", "A", "C", "F"]
+
+@final
+class DeviceTensor:
+    """A strided array of fixed-size elements in the memory of a GPU: `zarrow.gpu.Tensor`.
+
+    It is what `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` give. PyTorch, CuPy, JAX
+    and whatever else speaks DLPack or `__cuda_array_interface__` take it without a copy. What is done with
+    it here (copies, casts, fills, `==` and `!=`, indexing by lists and masks) runs on the GPU, in one stream
+    of the device and in order; only what gives a value to the CPU waits. Arithmetic, `<` and reductions are
+    left to those libraries: here they raise a TypeError that says so.
+
+    The elements go to the CPU when you say so, by `.cpu()`: NumPy, `memoryview` and pickle are refused, with
+    an error that says so.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> array = zarrow.open("data.zarr")["temperature"]
+    >>> if zarrow.gpu.is_available():
+    ...     tensor = array.read(0, device="cuda:0")
+    ...     mean = tensor.torch().mean()
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis."""
+    @property
+    def dtype(self) -> Any:
+        """The numpy.dtype of the elements, or that of ml_dtypes for types that NumPy lacks."""
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements, were they side by side."""
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes from one element to the next, along each axis."""
+    @property
+    def device(self) -> str:
+        """The device, such as `"cuda:0"`."""
+    @property
+    def readonly(self) -> bool:
+        """Whether the memory may not be written to."""
+    @property
+    def flags(self) -> Flags:
+        """How the elements lie: `c_contiguous`, `f_contiguous`, `writeable` and `owndata`, as in NumPy.
+
+        NumPy's keys give the same: `flags["C_CONTIGUOUS"]`.
+        """
+    @property
+    def T(self) -> DeviceTensor:  # noqa: N802
+        """The same memory with its axes reversed."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: _Index, /) -> DeviceTensor:
+        """Give a part: a view for integers, slices, `...` and `None`.
+
+        Lists, masks and arrays of integers are taken as NumPy takes them, and copy, on the device.
+
+        Raises
+        ------
+        IndexingError
+            The index lies outside (an `IndexError`).
+        """
+    def __setitem__(self, index: _Index, value: Any, /) -> None:
+        """Write values to a part, by any index of NumPy: arrays of any device, NumPy arrays and scalars.
+
+        Raises
+        ------
+        ExchangeError
+            The memory is read-only (a `ValueError`).
+        ShapeError
+            The values cannot be broadcast (a `ValueError`).
+        """
+    def __delitem__(self, index: _Index, /) -> NoReturn:
+        """Refuse, with a ValueError that says what to type."""
+    def __eq__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
+        """Compare element by element, to a tensor of bool on the device.
+
+        Raises
+        ------
+        TypeError
+            The other one is None: type `tensor is None`.
+        UnsupportedError
+            One of them is text or made of Python objects: compare on the CPU, with `.cpu()`.
+        """
+    def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
+        """Compare element by element, to a tensor of bool on the device."""
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __copy__(self) -> DeviceTensor: ...
+    def __deepcopy__(self, memo: Any) -> DeviceTensor: ...
+    def reshape(self, *shape: Any, order: _Order | None = "C", copy: bool | None = None) -> DeviceTensor:
+        """Give another shape of as many elements: the same memory where strides can have it, else a copy.
+
+        Parameters
+        ----------
+        shape
+            The extents, of which one may be -1.
+        order
+            In which order elements are counted: `"C"`, the last axis fastest; `"F"`, the first one; `"A"`, as
+            they lie.
+        copy
+            True: always a copy. False: an error rather than a copy.
+
+        Raises
+        ------
+        ShapeError
+            The number of elements differs (a `ValueError`).
+        ExchangeError
+            Only a copy has that shape, and `copy=False` (a `ValueError`).
+        """
+    def transpose(self, *axes: Any) -> DeviceTensor:
+        """Give the same memory with its axes in another order: reversed, if none is given.
+
+        Raises
+        ------
+        ShapeError
+            The axes are not a permutation of those of the tensor (a `ValueError`).
+        """
+    def squeeze(self, axis: Any = None) -> DeviceTensor:
+        """Give the same memory without these axes of one element, or without all of them.
+
+        Raises
+        ------
+        ShapeError
+            One of the axes has another extent (a `ValueError`).
+        """
+    def ravel(self, order: _Order = "C") -> DeviceTensor:
+        """Give all elements on one axis: the same memory where they lie in that order, else a copy."""
+    def flatten(self, order: _Order = "C") -> DeviceTensor:
+        """Copy all elements to one axis."""
+    def view(self, dtype: Any, *shape: Any) -> DeviceTensor:
+        """Give the same memory as elements of another type, as NumPy's `view` does.
+
+        Raises
+        ------
+        TypeError
+            A shape was given, as to PyTorch's `view`: that is `reshape` here.
+        ShapeError
+            The last axis has no whole number of such elements, or they do not lie side by side (a
+            `ValueError`).
+        """
+    def astype(self, dtype: Any, order: _Order = "K", *, copy: bool = True) -> DeviceTensor:
+        """Convert the elements, as NumPy's `astype` does.
+
+        Complex numbers become real ones with NumPy's ComplexWarning. Floats that an integer type cannot hold,
+        and NaN, become on every GPU what NumPy on x86-64 makes of one such number. There is no warning, which
+        would have to wait for the GPU.
+
+        Parameters
+        ----------
+        dtype
+            The type: of NumPy, of ml_dtypes, or a name of Zarr's, such as `"bfloat16"`.
+        order
+            `"C"` or `"F"`, how the result lies in memory; `"A"` and `"K"`: `"F"` for what lies so, else
+            `"C"`.
+        copy
+            False: the tensor itself, if it is of the type and lies so already.
+
+        Raises
+        ------
+        UnsupportedError
+            One of the types is none that the GPU computes with: convert on the CPU, with `.cpu()`.
+        """
+    def copy(self, order: _Order = "C") -> DeviceTensor:
+        """Copy the elements to new memory of the device."""
+    def fill(self, value: Any) -> None:
+        """Set each element to a value.
+
+        Raises
+        ------
+        ExchangeError
+            The memory is read-only (a `ValueError`).
+        """
+    def all(self) -> bool:
+        """Tell whether no element is zero. Waits for the device."""
+    def any(self) -> bool:
+        """Tell whether an element is not zero. Waits for the device."""
+    def item(self) -> Any:
+        """Give the one element as a Python object. Waits for the device.
+
+        Raises
+        ------
+        ValueError
+            There is not exactly one element.
+        """
+    def tobytes(self, order: _Order = "C") -> bytes:
+        """Copy the elements to the CPU, as bytes."""
+    def cpu(self) -> Tensor:
+        """Copy the elements to the CPU. Waits for the device.
+
+        Raises
+        ------
+        DeviceError
+            The copy failed, or work on the device that came before it.
+        """
+    def numpy(self) -> NoReturn:
+        """Refuse, since it would be a copy: `.cpu().numpy()` is an array of NumPy's.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+    def torch(self) -> _torch.Tensor:
+        """Give a torch.Tensor of the same memory.
+
+        Raises
+        ------
+        ExchangeError
+            The memory is read-only, or PyTorch has no such type (a `BufferError`).
+        ImportError
+            PyTorch is not installed: `pip install torch`.
+        """
+    def cupy(self) -> _cupy.ndarray:
+        """Give a cupy.ndarray of the same memory.
+
+        Raises
+        ------
+        ImportError
+            CuPy is not installed: `pip install cupy-cuda13x`, or `cupy-cuda12x`.
+        """
+    def jax(self) -> _jax.Array:
+        """Give a jax.Array of the same memory, which JAX takes to be immutable.
+
+        Raises
+        ------
+        ExchangeError
+            There are gaps between the elements, or JAX would narrow them to 32 bits (a `BufferError`).
+        DeviceError
+            JAX has no GPU to use: `pip install 'jax[cuda13]'`, or `jax[cuda12]`.
+        ImportError
+            JAX is not installed.
+        """
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        """Refuse, since it would be a copy.
+
+        Raises
+        ------
+        TypeError
+            Always: it names `.cpu()`.
+        """
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Compare for NumPy's arrays by `==` and `!=`, and refuse NumPy's other functions of elements.
+
+        Raises
+        ------
+        TypeError
+            It is another function: it names `.cpu()`.
+        """
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """Answer those functions of NumPy that run on the device, such as `numpy.concatenate`.
+
+        Raises
+        ------
+        TypeError
+            It is another function: it names `.cpu()`.
+        """
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """DLPack: a capsule of the same memory, versioned if the consumer takes that.
+
+        Parameters
+        ----------
+        stream
+            The stream in which the consumer uses the memory: None and 1, the legacy default stream; 2, the
+            default stream of the thread; -1, no order is asked for; another number, the handle of a stream.
+        max_version
+            The newest version that the consumer takes: from (1, 0) on a versioned capsule, else a legacy one.
+        dl_device
+            None or the tensor's own device; (1, 0), the CPU: a copy there.
+        copy
+            True: a copy, marked as one. False: never a copy.
+
+        Raises
+        ------
+        ValueError
+            The stream is 0, which could mean either default stream.
+        ExchangeError
+            Another device, a type that DLPack lacks, the CPU with `copy=False`, or read-only memory in a
+            legacy capsule, which cannot say so (a `BufferError`).
+        """
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack: the device as (type, number); (2, 0) is the first CUDA device."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The CUDA array interface, version 3.
+
+        The call waits for all work that zarrow gave to the GPU, and `stream` is None: nothing is left to wait
+        for. Keep the tensor as long as the memory is used.
+
+        Raises
+        ------
+        AttributeError
+            It has no code for the type, as for bfloat16: use DLPack.
+        """
+    def __arrow_c_device_array__(
+        self, requested_schema: Any = None, **options: Any
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Arrow: type and memory on the device, in a capsule each, with an event to wait for.
+
+        Raises
+        ------
+        ExchangeError
+            The elements do not lie side by side, there is no axis, or Arrow has no such type (a
+            `BufferError`).
+        """
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        """Refuse: memory of a GPU is not pickled.
+
+        Raises
+        ------
+        TypeError
+            Always: it names `.cpu()`.
+        """
+    if sys.version_info >= (3, 12):
+        # What is not on the host has no buffer: these say what to type.
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    @staticmethod
+    def _count() -> int: ...
+    @staticmethod
+    def _explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]: ...
+    @staticmethod
+    def _synchronize(device: Any = None) -> None: ...
+    @staticmethod
+    def _release_memory() -> None: ...
+    @staticmethod
+    def _empty(
+        shape: Sequence[int], dtype: Any, device: Any = None, column_major: bool = False
+    ) -> DeviceTensor: ...
+    @staticmethod
+    def _of(x: Any, device: Any = None) -> DeviceTensor: ...
+    @staticmethod
+    def _is_on_device(x: Any) -> bool: ...
+    @staticmethod
+    def _staged(x: Any, device: Any = None) -> DeviceTensor: ...
+    def _on_host(self) -> Tensor | None: ...
+    def _on_device(self) -> DeviceTensor: ...
+    def _reshape(self, shape: Sequence[int]) -> DeviceTensor: ...
+    def _transpose(self, axes: Sequence[int]) -> DeviceTensor: ...
+    def _broadcast_to(self, shape: Sequence[int]) -> DeviceTensor: ...
+    def _reinterpret(self, dtype: Any) -> DeviceTensor: ...
+    def _astype(self, dtype: Any) -> DeviceTensor: ...
+    def _copy(self, column_major: bool) -> DeviceTensor: ...
+    def _assign(self, source: DeviceTensor) -> None: ...
+    def _fill(self, value: bytes | Sequence[int]) -> None: ...
+    def _take(self, positions: Any) -> DeviceTensor: ...
+    def _put(self, positions: Any, rows: DeviceTensor) -> None: ...
+    def _equal(self, other: DeviceTensor) -> DeviceTensor: ...
+    def _all_equal(self, other: DeviceTensor, equal_nan: bool) -> bool: ...
+    def _all(self) -> bool: ...
+    def _any(self) -> bool: ...

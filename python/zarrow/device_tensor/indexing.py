@@ -1,0 +1,217 @@
+"""Parts of tensors of a GPU by lists, masks and arrays of integers, as NumPy takes them.
+
+1. The index is made whole: `...` is spelt out, a mask is the positions where it is true, and integers beside
+   arrays are arrays without axes.
+2. Slices and new axes are a view. The axes that arrays stand for are moved to the front, and made one.
+3. Rows along it are taken, or put, on the device; only the positions come from the CPU.
+4. The axes of the arrays' shape stand where the first of the arrays stood, if they stand side by side, else
+   in front.
+
+Source: NumPy, "Advanced indexing".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from zarrow import _zarrow
+from zarrow.device_tensor.methods import on_device_of
+from zarrow.errors import ExchangeError, IndexingError
+
+
+def part(tensor: Any, index: Any) -> Any:
+    """Take a part."""
+    rows = _rows(tensor, index, is_read=True)
+    return _in_place(rows, rows.along._take(rows.positions)._reshape([*rows.shape, *rows.along.shape[1:]]))
+
+
+def assign(tensor: Any, index: Any, value: Any) -> None:
+    """Write a value to a part."""
+    tensor = tensor._on_device()
+    if _is_basic(index):
+        place = tensor[index]
+        if place.size:
+            place._assign(_without_leading_ones(on_device_of(tensor, value), place.ndim))
+        return
+    if tensor.readonly:
+        raise ExchangeError("the memory is read-only", kind="read_only")
+    rows = _rows(tensor, index, is_read=False)
+    values = on_device_of(tensor, value)
+    extents = rows.along.shape[1:] if rows.apart is None else rows.along.shape[len(rows.apart.arrays) :]
+    shape = [*rows.shape, *extents]
+    values = _without_leading_ones(values, len(shape))
+    values = values._broadcast_to(_moved(shape, rows))
+    first = list(range(rows.front, rows.front + len(rows.shape)))
+    rest = [axis for axis in range(values.ndim) if axis not in first]
+    values = values._transpose([*first, *rest]).reshape([len(rows.positions), *extents])
+    if rows.apart is None:
+        rows.along._put(rows.positions, values)
+    elif values.size:
+        # The values may be elements of the same memory.
+        _put_apart(rows.apart, values._copy(False))
+
+
+def _without_leading_ones(values: Any, count: int) -> Any:
+    """Leave out axes of one element in front of so many axes, as NumPy does in assignments."""
+    extra = values.ndim - count
+    if extra > 0 and all(extent == 1 for extent in values.shape[:extra]):
+        return values._reshape(list(values.shape[extra:]))
+    return values
+
+
+def _put_apart(apart: _Apart, values: Any) -> None:
+    """Write rows where the axes of the arrays do not merge: for each place on the first of them, by the last.
+
+    Nothing else is written: other threads may write to the elements beside.
+    """
+    np = _zarrow._import("numpy")
+    *outer, last = (np.ravel(array) for array in apart.arrays)
+    places = np.ravel_multi_index(outer, apart.view.shape[: len(outer)])
+    order = np.argsort(places, kind="stable")
+    for chosen in np.split(order, np.flatnonzero(np.diff(places[order])) + 1):
+        along = apart.view[tuple(int(array[chosen[0]]) for array in outer)]
+        along._put(np.ascontiguousarray(last[chosen], np.int64), values._take(chosen))
+
+
+class _Apart(NamedTuple):
+    """Axes that arrays stand for, in front of a view, which strides do not let be one axis."""
+
+    view: Any
+    # The positions along each of them, from 0.
+    arrays: list[Any]
+
+
+class _Rows(NamedTuple):
+    """Rows along the first axis of `along`."""
+
+    along: Any
+    positions: Any
+    # Of the arrays of the index, and on which axis of the result they begin.
+    shape: tuple[int, ...]
+    front: int
+    # Where the axes do not merge: `along` is a copy then to read from, and the view itself to write to.
+    apart: _Apart | None
+
+
+def _is_basic(index: Any) -> bool:
+    items = index if isinstance(index, tuple) else (index,)
+    return all(
+        item is None
+        or item is ...
+        or isinstance(item, slice)
+        or (hasattr(item, "__index__") and not isinstance(item, bool) and not getattr(item, "shape", ()))
+        for item in items
+    )
+
+
+def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
+    np = _zarrow._import("numpy")
+    items, is_split = _whole(np, tensor, index)
+    # Step 2: a view that has all axes, those of arrays whole.
+    view = tensor[tuple(slice(None) if isinstance(item, np.ndarray) else item for item in items)]
+    listed = [axis for axis, item in enumerate(items) if isinstance(item, np.ndarray)]
+    try:
+        arrays = np.broadcast_arrays(*(items[axis] for axis in listed))
+    except ValueError as error:
+        raise IndexingError(str(error), kind="index") from None
+    extents = [view.shape[axis] for axis in listed]
+    for array, extent in zip(arrays, extents, strict=True):
+        outside = array[(array < -extent) | (array >= extent)]
+        if outside.size:
+            raise IndexingError(f"index {outside[0]} is outside an axis of {extent}", kind="index")
+    shape = arrays[0].shape
+    wrapped = [
+        np.where(array < 0, array + extent, array) for array, extent in zip(arrays, extents, strict=True)
+    ]
+    positions = np.ravel_multi_index(wrapped, extents) if math.prod(extents) else np.zeros(shape, np.int64)
+    rest = [axis for axis in range(view.ndim) if axis not in listed]
+    turned = view._transpose([*listed, *rest])
+    lengths = [math.prod(extents), *(view.shape[axis] for axis in rest)]
+    apart = None
+    try:
+        along = turned._reshape(lengths)
+    except ExchangeError:
+        apart = _Apart(turned, wrapped)
+        along = turned._copy(False)._reshape(lengths) if is_read else turned
+    is_run = not is_split and listed == list(range(listed[0], listed[0] + len(listed)))
+    return _Rows(
+        along,
+        np.ascontiguousarray(positions.reshape(-1), np.int64),
+        shape,
+        listed[0] if is_run else 0,
+        apart,
+    )
+
+
+def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
+    """Step 1. Also tells whether `...`, of no axis maybe, stands between arrays."""
+    _refuse_fields(index)
+    items: list[Any] = []
+    masks: list[tuple[int, tuple[int, ...]]] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        if item is None or item is ... or isinstance(item, slice):
+            items.append(item)
+            continue
+        array = np.asarray(item.cpu() if hasattr(item, "cpu") else item)
+        if array.size == 0 and array.dtype.kind == "f":  # an empty list
+            array = array.astype(np.int64)
+        if array.dtype.kind == "b":
+            if array.ndim == 0:
+                raise IndexingError("a mask needs an axis: True and False are no indices", kind="index")
+            masks.append((len(items), array.shape))
+            items.extend(np.nonzero(array))
+        elif array.dtype.kind in "iu":
+            items.append(array.astype(np.int64))
+        else:
+            raise IndexingError(
+                f"cannot index by {type(item).__name__}: expected integers, slices, None, lists or masks",
+                kind="index",
+            )
+    given = sum(item is not None and item is not ... for item in items)
+    missing = tensor.ndim - given
+    if missing < 0:
+        raise IndexingError(f"{given} indices for {tensor.ndim} axes", kind="index")
+    places = [number for number, item in enumerate(items) if item is ...]
+    if len(places) > 1:
+        raise IndexingError("an index has one `...` at most", kind="index")
+    at_end = places[0] if places else len(items)
+    before, after = items[:at_end], items[at_end + 1 :]
+    is_split = all(any(isinstance(item, np.ndarray) for item in side) for side in (before, after))
+    whole = [*before, *[slice(None)] * missing, *after]
+    for place, shape in masks:
+        ahead = whole[: place if place <= at_end else place - 1 + missing]
+        _check_mask(tensor, shape, sum(item is not None for item in ahead))
+    return whole, is_split
+
+
+def _refuse_fields(index: Any) -> None:
+    """Refuse names, by which NumPy takes fields of structures."""
+    names = index if isinstance(index, list | tuple) else (index,)
+    name = next((item for item in names if isinstance(item, str)), None)
+    if name is not None:
+        raise IndexingError(
+            f"fields of structures are taken where they are stored: type array.read({name!r}, device=...), "
+            f"or .cpu()[{name!r}] for a copy on the CPU",
+            kind="index",
+        )
+
+
+def _check_mask(tensor: Any, shape: tuple[int, ...], axis: int) -> None:
+    """Refuse a mask of another shape than its axes have, of which `axis` is the first."""
+    expected = tensor.shape[axis : axis + len(shape)]
+    if expected != shape:
+        raise IndexingError(f"a mask of shape {shape}, expected {expected}", kind="index")
+
+
+def _moved(shape: list[int], rows: _Rows) -> list[int]:
+    """Give the shape of the result, of which `shape` has the axes of the arrays in front."""
+    count = len(rows.shape)
+    first, rest = shape[:count], shape[count:]
+    return [*rest[: rows.front], *first, *rest[rows.front :]]
+
+
+def _in_place(rows: _Rows, taken: Any) -> Any:
+    """Step 4."""
+    axes = list(range(taken.ndim))
+    return taken._transpose(_moved(axes, rows)) if rows.front else taken

@@ -1,0 +1,1 @@
+"""Methods of groups: members, attributes and tables."""

@@ -1,0 +1,119 @@
+"""Attributes of arrays and groups: a mapping that writes what is changed.
+
+>>> import zarrow
+>>> temperature = zarrow.open("data.zarr")["temperature"]
+>>> temperature.attrs["units"] = "K"
+>>> temperature.attrs
+{'units': 'K'}
+>>> zarrow.open("data.zarr")["temperature"].attrs.pop("units")
+'K'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, Protocol
+
+from zarrow.groups.attribute_values import tracked
+
+__all__ = ["Attributes"]
+
+
+class _Node(Protocol):
+    def _attributes(self) -> dict[str, Any]: ...
+    def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
+
+
+class Attributes(MutableMapping[str, Any]):
+    """What the user stored beside an array or a group, by name: `attrs` of both.
+
+    Reading gives what the Array or Group object knows: what was stored when it was opened, and what it stored
+    itself since. Every change is stored when it is made: the attributes that are changed, and no others, so
+    that two who change different ones do not undo each other. A list or dict that is stored as a value is a
+    copy: to change it, take the value, change it and store it again. A change that is not stored warns.
+
+    Values are what Python's `json` writes and reads: None, bool, int of any size, float, str, lists and dicts
+    of these with text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists they are.
+    NaN and infinities are stored as Python and zarr-python do, as `NaN` and `Infinity`, which strict readers
+    of JSON refuse: for those store the text "NaN".
+
+    Raises
+    ------
+    ReadOnlyError
+        The store can only be read (a `PermissionError`).
+    TypeError, ValueError
+        `json` cannot say the value. Nothing was changed then.
+    NotFoundError
+        The array or group was erased meanwhile (a `FileNotFoundError`).
+
+    Warns
+    -----
+    ZarrowWarning
+        A list or dict of a value was changed, and not stored again.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> attributes = zarrow.open("data.zarr").attrs
+    >>> attributes.update(title="rain", years=[2001, 2002])
+    >>> dict(attributes)
+    {'title': 'rain', 'years': [2001, 2002]}
+    >>> attributes == {"title": "rain", "years": [2001, 2002]}
+    True
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: _Node) -> None:
+        self._node = node
+
+    def __getitem__(self, key: str) -> Any:
+        return tracked(key, self._node._attributes()[key])
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._node._change_attributes("update", {key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._node._change_attributes("remove", {key: None})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._node._attributes())
+
+    def __len__(self) -> int:
+        return len(self._node._attributes())
+
+    def __repr__(self) -> str:
+        """Show the attributes as a dict does."""
+        return repr(self.asdict())
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Remove an attribute and give its value; if there is none, give the default."""
+        found = self._node._attributes()
+        if key not in found and default:
+            return default[0]
+        del self[key]
+        return found[key]
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Give an attribute; if there is none, store the default first."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def asdict(self) -> dict[str, Any]:
+        """Give the attributes as a new dict."""
+        return self._node._attributes()
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Store these attributes in the place of all."""
+        self._node._change_attributes("replace", dict(attributes))
+
+    def update(self, *attributes: Any, **named: Any) -> None:
+        """Store these attributes, all in one step; the others stay."""
+        self._node._change_attributes("update", dict(*attributes, **named))
+
+    def clear(self) -> None:
+        """Remove all attributes in one step."""
+        self._node._change_attributes("replace", {})

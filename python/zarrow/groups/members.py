@@ -1,0 +1,227 @@
+"""What a Group says about its members, and how it makes them: the methods that are written in Python.
+
+The stub `_group.pyi` documents each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import Array, Group, _import
+from zarrow.api import creation, filled_arrays
+from zarrow.api.array_options import says_options
+from zarrow.arrays.methods import add_method
+from zarrow.errors import NodeExistsError, NodeTypeError
+from zarrow.groups import rows
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from zarrow.api.array_options import LayoutOptions
+
+
+def add_to_class() -> None:
+    """Give the class Group these methods."""
+    for function in (
+        array_keys,
+        array_values,
+        create_dataset,
+        empty,
+        full,
+        get_array,
+        get_group,
+        group_keys,
+        group_values,
+        members,
+        nmembers,
+        ones,
+        require_array,
+        require_dataset,
+        require_groups,
+        zeros,
+    ):
+        add_method(Group, function.__name__, function)
+    add_method(Group, "create_group", says_options(Group.create_group))
+    add_method(Group, "__enter__", _enter)
+    add_method(Group, "__exit__", _exit)
+    add_method(Group, "append", rows.append)
+    add_method(Group, "create_array", creation.create_array_in)
+
+
+def _enter(self: Group) -> Group:
+    return self
+
+
+def _exit(self: Group, *_: object) -> None:
+    pass
+
+
+def members(self: Group, max_depth: int | None = 0) -> tuple[tuple[str, Array | Group], ...]:
+    return tuple(_members(self, "", max_depth))
+
+
+def _members(group: Group, prefix: str, max_depth: int | None) -> list[tuple[str, Array | Group]]:
+    found: list[tuple[str, Array | Group]] = []
+    for name, member in group.items():
+        found.append((prefix + name, member))
+        if isinstance(member, Group) and (max_depth is None or max_depth > 0):
+            below = None if max_depth is None else max_depth - 1
+            found += _members(member, f"{prefix}{name}/", below)
+    return found
+
+
+def nmembers(self: Group, max_depth: int | None = 0) -> int:
+    return len(members(self, max_depth))
+
+
+def get_array(self: Group, path: str) -> Array:
+    found = self[path]
+    if not isinstance(found, Array):
+        text = f"{path!r} is a group, expected an array: type group[{path!r}]"
+        raise NodeTypeError(text, kind="wrong_node", store=self.store)
+    return found
+
+
+def get_group(self: Group, path: str) -> Group:
+    found = self[path]
+    if not isinstance(found, Group):
+        text = f"{path!r} is an array, expected a group: type group[{path!r}]"
+        raise NodeTypeError(text, kind="wrong_node", store=self.store)
+    return found
+
+
+def array_keys(self: Group) -> list[str]:
+    return [name for name, _ in self.arrays()]
+
+
+def array_values(self: Group) -> list[Array]:
+    return [array for _, array in self.arrays()]
+
+
+def group_keys(self: Group) -> list[str]:
+    return [name for name, _ in self.groups()]
+
+
+def group_values(self: Group) -> list[Group]:
+    return [group for _, group in self.groups()]
+
+
+def require_groups(self: Group, *names: str) -> tuple[Group, ...]:
+    return tuple(self.require_group(name) for name in names)
+
+
+def require_array(
+    self: Group,
+    name: str,
+    *,
+    shape: int | Sequence[int],
+    dtype: Any = None,
+    exact: bool = False,
+    fill_value: Any = None,
+    **options: Unpack[LayoutOptions],
+) -> Array:
+    dtype = "f8" if dtype is None else dtype
+    if name not in self:
+        with contextlib.suppress(NodeExistsError):  # another has created it since
+            return creation.create_array_in(
+                self, name, shape=shape, dtype=dtype, fill_value=fill_value, **options
+            )
+    found = get_array(self, name)
+    if found.shape != tuple(creation.extents(shape)):
+        raise TypeError(
+            f"{name!r} has shape {found.shape}, expected {shape}: open it as group[{name!r}], or erase it"
+        )
+    if not _fits(found, dtype, exact):
+        raise TypeError(
+            f"{name!r} has dtype {found.dtype}, expected {dtype}: open it as group[{name!r}], or erase it"
+        )
+    return found
+
+
+def _fits(array: Array, dtype: Any, exact: bool) -> bool:
+    """Tell whether the array has the type, or one that NumPy casts to it without loss."""
+    np = _import("numpy")
+    try:
+        asked = np.dtypes.StringDType() if dtype in (str, "string") else np.dtype(dtype)
+    except TypeError:  # a name of Zarr's, of which NumPy knows nothing
+        return bool(array.data_type == dtype)
+    return bool(array.dtype == asked if exact else np.can_cast(array.dtype, asked))
+
+
+def create_dataset(
+    self: Group, name: str, shape: Any = None, dtype: Any = None, data: Any = None, **options: Any
+) -> Array:
+    if data is None and dtype is None:
+        dtype = "f8"
+    options = _with_separator(self, options)
+    return creation.create_array_in(self, name, shape=shape, dtype=dtype, data=data, **options)
+
+
+def require_dataset(
+    self: Group,
+    name: str,
+    shape: int | Sequence[int],
+    dtype: Any = None,
+    *,
+    exact: bool = False,
+    **options: Any,
+) -> Array:
+    options = _with_separator(self, options)
+    return require_array(self, name, shape=shape, dtype=dtype, exact=exact, **options)
+
+
+def _with_separator(group: Group, options: dict[str, Any]) -> dict[str, Any]:
+    """Give `dimension_separator`, of zarr-python 2, its name of today."""
+    rest = dict(options)
+    separator = rest.pop("dimension_separator", None)
+    if separator is None:
+        return rest
+    name = "v2" if group.zarr_format == 2 else "default"
+    return {"chunk_key_encoding": {"name": name, "separator": separator}, **rest}
+
+
+def empty(
+    self: Group,
+    name: str,
+    shape: int | Sequence[int],
+    *,
+    dtype: Any = "f8",
+    **options: Unpack[LayoutOptions],
+) -> Array:
+    return full(self, name, shape, None, dtype=dtype, **options)
+
+
+def zeros(
+    self: Group,
+    name: str,
+    shape: int | Sequence[int],
+    *,
+    dtype: Any = "f8",
+    **options: Unpack[LayoutOptions],
+) -> Array:
+    return full(self, name, shape, filled_arrays.zero_of(dtype), dtype=dtype, **options)
+
+
+def ones(
+    self: Group,
+    name: str,
+    shape: int | Sequence[int],
+    *,
+    dtype: Any = "f8",
+    **options: Unpack[LayoutOptions],
+) -> Array:
+    return full(self, name, shape, 1, dtype=dtype, **options)
+
+
+def full(
+    self: Group,
+    name: str,
+    shape: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: Any = "f8",
+    **options: Unpack[LayoutOptions],
+) -> Array:
+    return creation.create_array_in(self, name, shape=shape, dtype=dtype, fill_value=fill_value, **options)

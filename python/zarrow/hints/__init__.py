@@ -1,0 +1,1 @@
+"""Hints: what to type in place of a name that zarrow does not have."""

@@ -1,0 +1,334 @@
+"""What to type, for names and operators that objects of zarrow do not have.
+
+1. `zarrow.hints.familiar_names` says it for names of other libraries that have a counterpart here.
+2. Decoded arrays have the methods of NumPy that compute. What else NumPy's arrays have is found by asking
+   NumPy, and what PyTorch, pandas, polars, pyarrow and xarray have in
+   `zarrow.hints.names_of_others`. The message says how to go there, if the layout and the
+   number of axes permit it.
+3. An `Array` is in the store. What computes says that it has to be read first. A `Group` says which of its
+   members has the name, or that its arrays have it.
+4. A name that is close to one that is there was meant, perhaps.
+5. Names that begin with an underscore are asked for by protocols: they are not looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow.arrays.arithmetic import BINARY, METHODS, UNARY
+from zarrow.arrays.methods import add_method
+from zarrow.errors import ZarrowError
+from zarrow.groups.attributes import Attributes
+
+
+def add_to_classes() -> None:
+    """Give the classes their messages."""
+    for owner, hint in (
+        (_zarrow.DecodedArray, _of_decoded),
+        (_zarrow.Array, _of_array),
+        (_zarrow.Group, _of_group),
+        (_zarrow.ArrowStream, _of_stream),
+        (_zarrow.Categorical, _of_categorical),
+        (Attributes, _of_attributes),
+    ):
+        add_method(owner, "__getattr__", _no_attribute(hint))
+    for name in BINARY:
+        setattr(_zarrow._Unread, f"__{name}__", _refused_operator(name))
+        setattr(_zarrow._Unread, f"__r{name}__", _refused_operator(name))
+    for name in UNARY:
+        setattr(_zarrow._Unread, f"__{name}__", _refused_operator(name))
+    for name in ("float", "int"):
+        setattr(_zarrow._Unread, f"__{name}__", _refused_number(name))
+
+
+def close_name(name: str, names: Iterable[str]) -> str:
+    """Ask whether a name was misspelt; "" if none is that close (step 4)."""
+    plain = _plain(name)
+    most = 1 if len(plain) < 8 else 2
+    close = [
+        (distance, other)
+        for other in names
+        if min(len(plain), len(other)) > 2
+        and not other.startswith("_")
+        and (distance := _misspellings(plain, _plain(other))) <= most
+    ]
+    return f"did you mean {min(close)[1]}?" if close else ""
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _misspellings(name: str, other: str) -> int:
+    """Count letters that are missing, added, swapped or wrong; a wrong one of a short name counts twice."""
+    wrong = 1 if len(name) > 4 else 2
+    rows = [list(range(len(other) + 1))]
+    for at, letter in enumerate(name):
+        row = [at + 1]
+        for place, theirs in enumerate(other):
+            kept = rows[at][place] + (0 if letter == theirs else wrong)
+            row.append(min(kept, rows[at][place + 1] + 1, row[place] + 1))
+            if at and place and letter == other[place - 1] and theirs == name[at - 1]:
+                row[-1] = min(row[-1], rows[at - 1][place - 1] + 1)
+        rows.append(row)
+    return rows[-1][-1]
+
+
+def of_module(name: str) -> str:
+    """Tell that the module has no such name, and what has its place."""
+    from zarrow.hints.familiar_names import MODULE
+
+    names = _zarrow._import("zarrow").__dir__()
+    blocking = name.removesuffix("_async")
+    if name in MODULE:
+        hint = _to_type(MODULE[name])
+    elif name != blocking and blocking in names:
+        hint = f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
+    else:
+        hint = close_name(name, names)
+    return f"module 'zarrow' has no attribute {name!r}" + (f": {hint}" if hint else "")
+
+
+def of_option(name: str, known: Iterable[str], whose: str) -> str:
+    """Tell that there is no such option, and what has its place."""
+    from zarrow.hints.familiar_names import OPTIONS
+
+    hint = _to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
+    return f"unknown option {name!r} {whose}" + (f": {hint}" if hint else "")
+
+
+def _to_type(text: str) -> str:
+    return text.removeprefix("nothing: ") if text.startswith("nothing: ") else f"type {text}"
+
+
+def _no_attribute(hint: Any) -> Any:
+    def method(self: Any, name: str, /) -> Any:
+        text = "" if name.startswith("_") else hint(self, name) or close_name(name, dir(type(self)))
+        plain = f"{type(self).__name__!r} object has no attribute {name!r}"
+        # Python would look for close names itself, and repeat ours, where it is given the object.
+        raise AttributeError(f"{plain}: {text}" if text else plain, name=name)
+
+    method.__doc__ = "Raise an AttributeError that says what to type."
+    return method
+
+
+def _of_decoded(array: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import DECODED
+
+    if name in ("torch", "jax"):
+        return f"{name} has no arrays of text; .numpy() and .arrow() give theirs"
+    if name in DECODED:
+        return _to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
+    way = _way_through_others(array, name)
+    return f"type {way}" if way else ""
+
+
+def _for_layout(array: Any, text: str) -> str:
+    """Give the part of a text that holds for the layout, and for the number of axes."""
+    plain, _, of_masked = text.partition("; of a masked layout ")
+    if of_masked:
+        text = "x" + of_masked if of_masked.startswith(".") else of_masked
+        text = text if isinstance(array, _zarrow.MaskedTensor | _zarrow.MaskedVariable) else plain
+    way = ".arrow().to_pandas()"
+    if array.ndim == 1 or way not in text:
+        return text
+    if array.ndim == 2:
+        return text.replace("{tensor}" + way, "pandas.DataFrame({tensor}.numpy())").replace(".to_frame()", "")
+    rest = [part for part in text.split(", or ") if way not in part]
+    return ", or ".join(rest) or "xarray.DataArray({tensor}.numpy())"
+
+
+def of_device_tensor(name: str) -> str:
+    """Tell what to type for a name that a tensor of a GPU does not have."""
+    from zarrow.hints.familiar_names import DECODED, DEVICE
+
+    np = _zarrow._import("numpy")
+    torch = sys.modules.get("torch")
+    if name in DEVICE:
+        return _to_type(DEVICE[name])
+    if name in METHODS or hasattr(np.ndarray, name):
+        return f"type x.torch().{name}, which shares the memory (or .cupy(), .jax()), or x.cpu().{name}"
+    if name in DECODED or hasattr(getattr(torch, "Tensor", None), name):
+        return f"type x.torch().{name}, which shares the memory"
+    if close := close_name(name, dir(_zarrow.DeviceTensor)):
+        return close
+    return ".torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
+
+
+def _of_array(array: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import ARRAY, DECODED
+
+    if name in ARRAY:
+        return _to_type(ARRAY[name].replace("{array}", "array"))
+    if hasattr(_zarrow.Tensor, name) or name in METHODS:
+        return f"read the array first, as array[...].{name}"
+    if name in array.attrs:
+        return f'type array.attrs["{name}"]'
+    if name in DECODED:
+        text = _for_layout(array, DECODED[name]).replace("{tensor}", "array[...]")
+        return _to_type(text) if text.startswith("nothing: ") else f"read the array first: type {text}"
+    if name.endswith("_async") and hasattr(array, name.removesuffix("_async")):
+        return f"type await asyncio.to_thread(array.{name.removesuffix('_async')}, ...)"
+    if close_name(name, dir(type(array))):
+        return ""
+    way = _way_through_others(array, name)
+    way = way.replace("(x", "(array[...]") if "(x" in way else way.replace("x.", "array[...].", 1)
+    return way and f"read the array first: type {way}"
+
+
+def _of_group(group: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import ARRAY, DECODED, GROUP
+
+    if name in GROUP:
+        return _to_type(GROUP[name].replace("{group}", "group"))
+    is_of_array = hasattr(_zarrow.Array, name)
+    if name.endswith("_async") and not is_of_array and hasattr(group, name.removesuffix("_async")):
+        return f"type await asyncio.to_thread(group.{name.removesuffix('_async')}, ...)"
+    if close_name(name, dir(type(group))):
+        return ""
+    with contextlib.suppress(ZarrowError):  # the store may be gone
+        if name in group:
+            return f'type group["{name}"]'
+        if name in group.attrs:
+            return f'type group.attrs["{name}"]'
+    if is_of_array:
+        return f'a group has none, its arrays have: type group["name"].{name}'
+    if way := _way_to_a_table(name, "group.to_arrow()"):
+        return f"type {way}"
+    if hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
+        return f'a group is not one array: type group["name"][...], and look for {name} there'
+    return ""
+
+
+def _of_stream(stream: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import STREAM
+
+    if name in STREAM:
+        return _to_type(STREAM[name].replace("{rows}", "rows"))
+    way = _way_to_a_table(name, "rows")
+    return way and f"type {way}"
+
+
+def _of_categorical(categorical: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import CATEGORICAL
+
+    if name in CATEGORICAL:
+        return _to_type(CATEGORICAL[name])
+    np, pandas = _zarrow._import("numpy"), sys.modules.get("pandas")
+    if hasattr(np.ndarray, name):
+        return f"type x.numpy().{name}"
+    for kind, way in (("Categorical", ".cat"), ("Series", "")):
+        if hasattr(getattr(pandas, kind, None), name):
+            return f"type pandas.Series(x.arrow().to_pandas()){way}.{name}"
+    return ""
+
+
+def _of_attributes(attributes: Any, name: str) -> str:
+    if name in attributes:
+        return f'type attrs["{name}"]'
+    return close_name(name, dir(type(attributes))) or f'type attrs["{name}"] = value to store one'
+
+
+def _way_through_others(array: Any, name: str) -> str:
+    """Say how to reach a name of NumPy, or of a library that is imported (step 2)."""
+    from zarrow.hints import names_of_others as others
+
+    np = _zarrow._import("numpy")
+    is_text = array.dtype == np.dtypes.StringDType() or array.dtype == object
+    is_masked = isinstance(array, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
+    if hasattr(np.ndarray, name) or (is_masked and hasattr(np.ma.MaskedArray, name)):
+        return f"x.numpy().{name}"
+    if is_text and hasattr(np.strings, name):
+        return f"numpy.strings.{name}(x.numpy(){_rest(getattr(np.strings, name))})"
+    if _takes_an_array(getattr(np, name, None)):
+        return f"numpy.{name}(x{_rest(getattr(np, name))})"
+    values = "x.filled(value)" if is_masked else "x"
+    ways = []
+    if not is_text:
+        ways.append(("torch", others.TORCH_TENSOR, f"{values}.torch()"))
+    if array.ndim == 1:
+        ways.append(("pandas", others.PANDAS_SERIES, "x.arrow().to_pandas()"))
+        ways.append(("polars", others.POLARS_SERIES, "x.polars()"))
+    if array.ndim == 2:
+        ways.append(("pandas", others.PANDAS_FRAME, "pandas.DataFrame(x.numpy())"))
+    ways.append(("xarray", others.XARRAY_ARRAY, "xarray.DataArray(x.numpy())"))
+    return _first_way(name, ways)
+
+
+def _way_to_a_table(name: str, rows: str) -> str:
+    """Say how to reach a method of a table of another library."""
+    from zarrow.hints import names_of_others as others
+
+    return _first_way(
+        name,
+        [
+            ("pandas", others.PANDAS_FRAME, f"{rows}.arrow().to_pandas()"),
+            ("polars", others.POLARS_FRAME, f"{rows}.polars()"),
+            ("pyarrow", others.ARROW_TABLE, f"{rows}.arrow()"),
+        ],
+    )
+
+
+def _first_way(name: str, ways: list[tuple[str, frozenset[str], str]]) -> str:
+    """Choose a library that has the name, one that is imported before others."""
+    found = [(module not in sys.modules, way) for module, names, way in ways if name in names]
+    return f"{min(found, key=operator.itemgetter(0))[1]}.{name}" if found else ""
+
+
+# First parameters of functions that make arrays of something else, or look at no array.
+_NO_ARRAY = frozenset(
+    ("shape", "file", "fname", "filename", "object", "start", "N", "n", "dtype", "M", "buffer")
+)
+
+
+def _takes_an_array(function: Any) -> bool:
+    """Tell whether a function of NumPy computes with an array."""
+    if isinstance(function, type) or not callable(function):
+        return False
+    first = next(iter(_parameters(function)), None)
+    return first is not None and first.name not in _NO_ARRAY and first.kind is not first.VAR_POSITIONAL
+
+
+def _rest(function: Any) -> str:
+    """Give ", ..." if a function needs more arguments than the array."""
+    needed = [given for given in _parameters(function) if given.default is given.empty and given.kind < 2]
+    return ", ..." if len(needed) > 1 else ""
+
+
+def _parameters(function: Any) -> list[Any]:
+    import inspect
+
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return [inspect.Parameter(f"x{at}", kind) for at in range(getattr(function, "nin", 0))]
+
+
+def _refused_operator(name: str) -> Any:
+    symbol = getattr(operator, f"__{name}__").__name__
+
+    def method(self: Any, *_: Any) -> Any:
+        raise TypeError(
+            f"an Array is in the store and does not compute ({symbol}): read it first, as array[...]"
+        )
+
+    method.__name__ = f"__{name}__"
+    method.__doc__ = "Refuse, with a TypeError that says to read the array first."
+    return method
+
+
+def _refused_number(name: str) -> Any:
+    def method(self: Any) -> Any:
+        raise TypeError(
+            f"an Array is in the store and is not a number: read it first, as {name}(array[index])"
+        )
+
+    method.__name__ = f"__{name}__"
+    method.__doc__ = "Refuse, with a TypeError that says to read the array first."
+    return method

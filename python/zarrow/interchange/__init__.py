@@ -1,0 +1,1 @@
+"""Memory and names of other libraries: protocols, pickles, labels, lazy arrays."""

@@ -1,0 +1,141 @@
+"""What arrays have beside their values, on the way into one array of a store.
+
+1. The names of the axes of an xarray become `dimension_names`.
+2. Its attributes become those of the array; attributes that are given come before them.
+3. Its coordinates, and the index of a pandas Series, have no place in one array. A warning says what stores
+   them too.
+4. Version 2 stores dimension names as the attribute `_ARRAY_DIMENSIONS`, one for every dimension. A copy to
+   version 3 moves them to `dimension_names`, a copy to version 2 back. Version 2 cannot store names of some
+   dimensions only: a warning says so.
+5. xarray takes the fill value of version 2, and in version 3 the attribute `_FillValue`, for missing
+   elements. A copy of an array with dimension names moves the one to the other. An array of version 2 with
+   dimension names has no fill value unless the caller gives one.
+
+Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow._zarrow import Array
+from zarrow.arrays import missing
+from zarrow.errors import ZarrowWarning
+from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.interchange import hdf5
+
+
+def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of a new array, with what can be kept of the labels of its data."""
+    family = type(data).__module__.partition(".")[0]
+    if isinstance(data, Array):
+        return _kept(options, names_for(data, zarr_format), carried(data, zarr_format), data.dtype)
+    if family == "zarr" and hasattr(data, "metadata"):
+        names = getattr(data.metadata, "dimension_names", None)
+        own = {"attributes": dict(data.attrs), "fill_value": data.fill_value}
+        return _kept(options, names, own, data.dtype)
+    if family == "h5py" and hasattr(data, "dims"):
+        return _kept(options, hdf5.names(data), hdf5.carried(data, zarr_format), data.dtype)
+    if family == "xarray" and hasattr(data, "dims"):
+        options = {**options, "attributes": {**data.attrs, **(options.get("attributes") or {})}}
+        if options.get("dimension_names") is None:
+            options["dimension_names"] = [str(name) for name in data.dims]
+        _warn_of_coordinates(data)
+    elif family == "pandas" and hasattr(data, "reset_index") and not hasattr(data, "columns"):
+        _warn_of_index(data)
+    return options
+
+
+def of_group(data: Any) -> dict[str, Any]:
+    """Give the attributes of a group of HDF5; of other mappings and tables none."""
+    is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "attrs")
+    return hdf5.attributes(data) if is_hdf5 else {}
+
+
+def _kept(options: dict[str, Any], names: Any, own: dict[str, Any], dtype: Any) -> dict[str, Any]:
+    """Give the options with names, attributes and fill value of an array where they say nothing else."""
+    kept = {**options, "attributes": {**own["attributes"], **(options.get("attributes") or {})}}
+    if options.get("dimension_names") is None:
+        kept["dimension_names"] = names
+    if options.get("fill_value") is None and _holds(options.get("dtype"), own.get("fill_value"), dtype):
+        kept["fill_value"] = own.get("fill_value")
+    return kept
+
+
+def _holds(dtype: Any, value: Any, own: Any) -> bool:
+    """Tell whether a fill value of one type is one of another; of a type that NumPy lacks, it should be."""
+    np = _zarrow._import("numpy")
+    if value is None or dtype is None:
+        return True
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        return True
+    if wanted == own or own.kind not in "biufc" or wanted.kind not in "biufc":
+        return bool(wanted == own)
+    with np.errstate(all="ignore"):
+        cast = np.asarray(value).astype(wanted)
+    return bool(cast == value or (cast != cast and value != value))
+
+
+def names_for(array: Array, zarr_format: int) -> tuple[str | None, ...] | None:
+    """Give the dimension names that a version of the format can store (step 4)."""
+    names = array.dimension_names if zarr_format == 3 else _names_of(array)
+    if zarr_format == 2 and names is not None and None in names:
+        if any(names):
+            _warn(
+                f"the dimension names {names} of {array.name!r} are not stored: version 2 needs one for "
+                "every dimension; copy the array to a group of version 3 to keep them"
+            )
+        return None
+    return names
+
+
+def _names_of(array: Array) -> tuple[str | None, ...] | None:
+    """Give the dimension names; for no dimensions, version 3 omits the empty list that version 2 needs."""
+    return () if not array.shape and array.zarr_format == 3 else array.dimension_names
+
+
+def carried(array: Array, zarr_format: int) -> dict[str, Any]:
+    """Give attributes and fill value of an array for a copy in a version of the format (steps 4 and 5).
+
+    A fill value that version 2 leaves open is left out.
+    """
+    attributes, names = array.attrs.asdict(), _names_of(array)
+    has_fill_value = array._has_fill_value()
+    fill = {"fill_value": array.fill_value} if has_fill_value else {}
+    if array.zarr_format == zarr_format or names is None or None in names:
+        return {**fill, "attributes": attributes}
+    attributes.pop("_ARRAY_DIMENSIONS", None)
+    if zarr_format == 3:
+        if has_fill_value and "_FillValue" not in attributes and array.dtype.kind in "iufc":
+            attributes |= missing.attributes_for(array.fill_value, array.dtype)
+        return {**fill, "attributes": attributes}
+    named = missing.fill_value_named(attributes, array.dtype)
+    return {**({} if named is None else {"fill_value": named}), "attributes": attributes}
+
+
+def _warn_of_coordinates(data: Any) -> None:
+    # The variable of a coordinate has itself for one.
+    names = [str(name) for name in getattr(data, "coords", ()) if name != data.name]
+    if names:
+        _warn(
+            f"coordinates of a DataArray are not stored in an array ({', '.join(names)}): "
+            "data.to_dataset(name='x').to_zarr(path) stores them as well; data.drop_vars(data.coords) leaves "
+            "them out without this warning"
+        )
+
+
+def _warn_of_index(series: Any) -> None:
+    index = series.index
+    if type(index).__name__ != "RangeIndex" or index.name is not None:
+        _warn(
+            "the index of this Series is not stored: zarrow.save(store, series.to_frame('value')) stores it "
+            "as a column beside the values; series.reset_index(drop=True) leaves it out without this warning"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ZarrowWarning, stacklevel=frames_of_zarrow())
