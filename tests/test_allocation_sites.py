@@ -57,7 +57,7 @@ def sources() -> dict[str, str]:
     return found
 
 
-def test_memory_that_grows_is_taken_where_there_is_some() -> None:
+def test_growing_memory_is_allocated_fallibly() -> None:
     found = {}
     for name, text in sources().items():
         lines = [line.strip() for line in text.splitlines()]

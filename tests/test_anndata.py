@@ -118,7 +118,7 @@ def test_values_without_a_category(tmp_path):
         pa.table(opened.to_arrow(["outside"]))
 
 
-def test_what_does_not_go_together_is_refused(tmp_path):
+def test_contradictory_groups_are_refused(tmp_path):
     group = zarr.create_group(tmp_path)
     anndata_store.nullable(group, "longer", np.arange(3), [True, False])
     anndata_store.nullable(group, "gone", np.arange(3), [True, False, False])
@@ -237,7 +237,7 @@ def test_categoricals_are_stored_as_anndata_stores_them(tmp_path, cells, version
     assert root["text"][...].tolist() == ["b", "a"]
 
 
-def test_groups_that_are_no_array_say_what_reads_them(tmp_path):
+def test_other_encodings_name_a_reader(tmp_path):
     group = zarr.create_group(tmp_path)
     matrix = scipy.sparse.random(5, 4, 0.4, "csr", random_state=0)
     for kind in ("csr", "csc"):

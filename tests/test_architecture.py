@@ -122,7 +122,7 @@ def test_every_retry_is_bounded_by_one_type() -> None:
     assert unbounded == OTHER_LOOPS, "ask store::retry::Retry before each further attempt"
 
 
-def test_every_rust_file_says_what_it_is_for() -> None:
+def test_every_rust_file_has_a_header() -> None:
     silent = [
         path
         for path in files(ROOT / "crates", ".rs")

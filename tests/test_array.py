@@ -38,7 +38,7 @@ def array(request, tmp_path_factory):
     return zarrow.open(store)["model/grid"]
 
 
-def test_what_it_says_about_itself(array):
+def test_properties(array):
     assert isinstance(array, zarrow.Array)
     assert (array.shape, array.ndim, array.size, len(array), array.dtype) == ((7, 9), 2, 63, 7, np.int32)
     assert (array.chunks, array.shards, array.nbytes) == ((3, 4), None, 252)

@@ -43,7 +43,7 @@ def stored(folder: Path, values: np.ndarray[Any, Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", ARROW_NUMBERS)
-def test_numbers_are_what_pyarrow_makes_of_them_and_shared(tmp_path, name):
+def test_numbers_equal_pyarrows_and_are_shared(tmp_path, name):
     values = handwritten.numbers(name, (4, 6))
     tensor = handwritten.tensor(tmp_path, values)
     flat = tensor.arrow(layout="flat")
@@ -88,7 +88,7 @@ def test_a_complex_number_is_a_list_of_two(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", OPAQUE)
-def test_what_arrow_has_no_type_for_is_opaque(tmp_path, name):
+def test_types_that_arrow_lacks_are_opaque(tmp_path, name):
     values = handwritten.numbers(name, (6,))
     tensor = handwritten.tensor(tmp_path, values)
     array = tensor.arrow()

@@ -255,7 +255,7 @@ def test_any_rows_in_any_batches_are_the_same_table(group, columns, start, stop,
     assert table.equals(wanted) and table.num_rows == len(range(ROWS)[rows])
 
 
-def test_what_is_no_table_is_refused(group, folder):
+def test_arrays_that_are_not_a_table_are_refused(group, folder):
     with pytest.raises(zarrow.ShapeError, match='"number" has 1000 rows, "other/short" has 3') as raised:
         group.to_arrow(["number", "other/short"])
     assert raised.value.kind == "shape" and isinstance(raised.value, ValueError)

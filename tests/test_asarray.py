@@ -136,7 +136,7 @@ def test_every_other_type(dtype):
         assert tensor.numpy().ctypes.data == array.ctypes.data
 
 
-def test_one_address_whoever_lends(tmp_path):
+def test_one_address_for_every_producer(tmp_path):
     column = arrays.array("d", [1, 2, 3])
     integers = (ctypes.c_long * 4)(1, 2, 3, 4)
     text = bytearray(b"abc")
@@ -327,7 +327,7 @@ def test_nothing_leaks():
     assert sys.getrefcount(array) == before
 
 
-def test_many_threads_take_and_let_go():
+def test_many_threads_import_and_release():
     source = np.arange(1000)
     producer = Producer(source)
     errors: list[BaseException] = []
@@ -364,7 +364,7 @@ def test_a_deleter_in_python_leaves_the_exception_that_is_under_way():
     assert producer.deleted == 8
 
 
-def test_a_tensor_may_be_let_go_by_any_thread():
+def test_a_tensor_may_be_released_by_any_thread():
     array = np.arange(3)
     watch = weakref.ref(array)
     held = [zarrow.from_numpy(array)]

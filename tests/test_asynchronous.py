@@ -240,7 +240,7 @@ def test_ten_thousand_cancelled_reads_leave_nothing(array: zarrow.Array, values:
     np.testing.assert_array_equal(asyncio.run(array.read_async()).numpy(), values)
 
 
-def test_a_loop_that_is_closed_meanwhile(array: zarrow.Array) -> None:
+def test_a_loop_closed_during_a_read(array: zarrow.Array) -> None:
     loop = asyncio.new_event_loop()
     task = loop.create_task(array.read_async())
     loop.run_until_complete(asyncio.sleep(0))

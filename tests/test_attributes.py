@@ -37,7 +37,7 @@ def store(request, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["", "model", "model/grid"])
-def test_zarr_python_reads_what_was_changed(store, path):
+def test_zarr_python_reads_changed_attributes(store, path):
     attributes = zarrow.open(store, path).attrs
     before = dict(attributes)
     attributes["text"] = "né"
@@ -59,7 +59,7 @@ def test_zarr_python_reads_what_was_changed(store, path):
     assert zarrow.open(store)["model/grid"].shape == (2, 2)
 
 
-def test_what_others_stored_stays(store):
+def test_attributes_of_other_writers_are_kept(store):
     """An extension, a bare NaN, an integer beyond 64 bits, the order of keys: byte for byte."""
     name = "zarr.json" if (store / "zarr.json").exists() else ".zattrs"
     path = store / "model" / "grid" / name
@@ -76,7 +76,7 @@ def test_what_others_stored_stays(store):
     zarr.open_array(store / "model" / "grid", mode="r")
 
 
-def test_a_handle_knows_what_it_stored_and_what_was_there_then(store):
+def test_a_handle_knows_its_changes_and_the_document_it_changed(store):
     first, second = zarrow.open(store, "model/grid"), zarrow.open(store, "model/grid")
     first.attrs["x"] = 1
     assert "x" in first.attrs and "x" not in second.attrs
@@ -97,7 +97,7 @@ def test_a_handle_knows_what_it_stored_and_what_was_there_then(store):
     ],
     ids=["bytes", "key", "set", "digits"],
 )
-def test_what_json_cannot_say_is_refused(tmp_path, value, error):
+def test_values_outside_json_are_refused(tmp_path, value, error):
     zarr.open_group(tmp_path, mode="w", attributes={"a": 1})
     before = (tmp_path / "zarr.json").read_bytes()
     attributes = zarrow.open(tmp_path).attrs
@@ -116,7 +116,7 @@ def test_lists_that_hold_themselves_are_refused(tmp_path):
         zarrow.open(tmp_path).attrs["x"] = circle
 
 
-def test_what_numpy_has_is_stored_as_numbers(tmp_path):
+def test_numpy_values_are_stored_as_numbers(tmp_path):
     zarr.open_group(tmp_path, mode="w")
     attributes = zarrow.open(tmp_path).attrs
     attributes["n"] = np.int16(3)
@@ -213,7 +213,7 @@ def test_attributes_of_python_round_trip(tmp_path, zarr_format, consolidated):
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_what_python_has_is_stored_as_it_stores_it(tmp_path, zarr_format):
+def test_python_values_are_stored_like_pythons_json(tmp_path, zarr_format):
     root = zarrow.create_group(tmp_path, attributes=OF_PYTHON, zarr_format=zarr_format)
     array = root.create_array("x", shape=(2,), dtype="i4", attributes={"a": 1})
     array.attrs.update(OF_PYTHON)
@@ -278,7 +278,7 @@ def test_attributes_are_what_a_dict_is(attributes, data):
 @pytest.mark.parametrize(
     "text", ['{"a": nan}', '{"a": Infinite}', '{"a": +1}', '{"a": "\\ud8"}', '{"a": 01e999}']
 )
-def test_what_python_does_not_read_is_refused(tmp_path, text):
+def test_documents_that_python_refuses_are_refused(tmp_path, text):
     (tmp_path / ".zgroup").write_text('{"zarr_format": 2}')
     (tmp_path / ".zattrs").write_text(text)
     with pytest.raises(ValueError):

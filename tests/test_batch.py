@@ -205,7 +205,7 @@ def test_the_first_error_stops_all(array, tmp_path):
     assert zarrow.read_many(items[:2]).tolist() == [[1] * 4, VALUES[0, 0, :4].tolist()]
 
 
-def test_what_is_refused(array, tmp_path):
+def test_invalid_batches_are_refused(array, tmp_path):
     zarr.create_array(tmp_path, shape=SHAPE, chunks=SHAPE, dtype="i2")
     other = zarrow.open(tmp_path)
     row = np.zeros((2, 50, 40), np.uint16)

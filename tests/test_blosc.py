@@ -43,7 +43,7 @@ def store_of(nbytes: int, configuration: dict[str, object], **values: bytes) -> 
 
 
 @pytest.mark.parametrize(("cname", "shuffle"), [*itertools.product(CNAMES, SHUFFLES)])
-def test_what_either_writes_the_other_reads(cname: str, shuffle: str) -> None:
+def test_each_library_reads_the_others_frames(cname: str, shuffle: str) -> None:
     cases = random.Random(f"{cname} {shuffle}")
     sizes = []
     for item_size in (1, 2, 3, 4, 8, 12, 16, 17, 40, 255):

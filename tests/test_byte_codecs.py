@@ -102,7 +102,7 @@ def open_by_others(folder: Path, id: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=named)
-def test_what_is_written_is_read_by_others(codec: dict[str, Any], tmp_path: Path) -> None:
+def test_other_libraries_read_written_chunks(codec: dict[str, Any], tmp_path: Path) -> None:
     zarrow.create_array(tmp_path / "2", data=VALUES, chunks=(20, 30), compressors=codec, zarr_format=2)
     assert np.array_equal(zarrow.open(tmp_path / "2")[...], VALUES)
     assert np.array_equal(read_by_zarr_python(tmp_path / "2"), VALUES)
@@ -226,7 +226,7 @@ RAW = VALUES[:20].tobytes()
         ("lzma", numcodecs.LZMA().encode(RAW[:1000]) + numcodecs.LZMA().encode(RAW[1000:]) + bytes(8)),
     ],
 )
-def test_what_lies_behind_a_chunk_is_not_of_it(id: str, chunk: bytes, tmp_path: Path) -> None:
+def test_trailing_bytes_are_ignored(id: str, chunk: bytes, tmp_path: Path) -> None:
     array = stored(tmp_path, chunk, {"id": id})
     assert array[...].numpy().tobytes() == RAW
     assert array[100:107].numpy().tobytes() == RAW[400:428]
@@ -270,7 +270,7 @@ def test_numbers_that_netcdf_writes_as_text(tmp_path: Path) -> None:
     assert array[299:301].numpy().tolist() == [1, VALUES.ravel()[300]]
 
 
-def test_what_is_left_over_of_a_shuffle_stays_in_its_place(tmp_path: Path) -> None:
+def test_the_rest_of_a_shuffle_stays_in_place(tmp_path: Path) -> None:
     """HDF5 does so, and numcodecs never writes it."""
     for size in (7, 16, 1000, 4096):
         whole = len(RAW) // size * size
@@ -444,7 +444,7 @@ def xz_with_dictionary(bits: int) -> bytes:
     return bytes(chunk)
 
 
-def test_a_dictionary_is_no_larger_than_what_is_decoded(tmp_path: Path) -> None:
+def test_a_dictionary_is_limited_by_the_decoded_size(tmp_path: Path) -> None:
     # Preset 9 claims 64 MiB for any chunk; 4 GiB is absurd for 2,400 bytes.
     assert stored(tmp_path, xz_with_dictionary(28), {"id": "lzma"})[...].numpy().tobytes() == RAW
     with pytest.raises(zarrow.CodecError, match="more memory"):
@@ -494,7 +494,7 @@ def test_a_bomb_of_lzma_is_an_error(format: int, tmp_path: Path) -> None:
     ],
     ids=named,
 )
-def test_settings_that_nobody_can_read_are_refused(codec: dict[str, Any], tmp_path: Path) -> None:
+def test_settings_without_a_reader_are_refused(codec: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(zarrow.ZarrowError, match=codec["id"]):
         stored(tmp_path, RAW, codec)[...]
 

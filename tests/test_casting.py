@@ -144,7 +144,7 @@ def test_overflow_to_infinity_follows_errstate(tmp_path: Path) -> None:
     assert calls == ["overflow"]
 
 
-def test_infinity_itself_is_no_overflow() -> None:
+def test_infinity_itself_does_not_overflow() -> None:
     array = empty("f2", (3,))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -202,7 +202,7 @@ INTERRUPTED = """
 
 
 @pytest.mark.parametrize("how", ["append", "replace"])
-def test_ctrl_c_leaves_what_was_there(tmp_path: Path, how: str) -> None:
+def test_ctrl_c_keeps_the_old_array(tmp_path: Path, how: str) -> None:
     root = zarrow.open(tmp_path, mode="a")
     root.create_array("x", shape=(3, 1 << 12), chunks=(2, 1 << 12), dtype="u1", fill_value=7)
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(tmp_path), how]

@@ -127,7 +127,7 @@ def test_a_terminal_without_unicode_gets_ascii(store):
 
 
 @pytest.mark.parametrize("arguments", [("tree",), ("info",), ("tree", "--json")])
-def test_closed_output_is_no_traceback(store, arguments):
+def test_closed_output_prints_no_traceback(store, arguments):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as closed:

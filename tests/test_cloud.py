@@ -184,7 +184,7 @@ def test_environment_profiles_and_words_of_others(
     assert zarrow.open(f"s3a://{bucket}/t", "names")[0] == "Oslo"
 
 
-def test_what_is_missing_and_what_cannot_be_reached(bucket: str, options: dict[str, Any]) -> None:
+def test_missing_nodes_and_unreachable_servers(bucket: str, options: dict[str, Any]) -> None:
     with pytest.raises(NotFoundError) as raised:
         zarrow.open(f"s3://{bucket}/nothing", storage_options=options)
     assert "folder" not in str(raised.value)
@@ -381,7 +381,7 @@ def test_an_archive_is_read_where_it_lies(
     assert zarrow.open(f"s3://{bucket}/folder.zip", storage_options=options).keys() == local.keys()
 
 
-def test_a_group_whose_members_cannot_be_listed_has_a_repr(serve: Any, tree: Path) -> None:
+def test_a_group_that_cannot_be_listed_has_a_repr(serve: Any, tree: Path) -> None:
     address = serve(partial(Quiet, directory=str(tree.parent)))
     root = zarrow.open(f"http://{address}/tree.zarr")
     assert "members unknown" in repr(root)
@@ -505,7 +505,7 @@ class Odd(Quiet):
             self.wfile.write(body)
 
 
-def test_answers_that_make_no_sense_are_told_in_plain_words(serve: Any, tmp_path: Path) -> None:
+def test_nonsensical_answers_are_named(serve: Any, tmp_path: Path) -> None:
     zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10, dtype="i4"), chunks=(10,), compressors=[])
     address = serve(partial(Odd, directory=str(tmp_path)))
     for odd, text in [
@@ -524,7 +524,7 @@ def test_answers_that_make_no_sense_are_told_in_plain_words(serve: Any, tmp_path
         assert "Generic" not in str(raised.value) and "object_store" not in str(raised.value)
 
 
-def test_a_chunk_that_was_truncated_is_told_as_in_a_folder(serve: Any, tmp_path: Path) -> None:
+def test_a_truncated_chunk_raises_the_same_error_as_in_a_folder(serve: Any, tmp_path: Path) -> None:
     zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10, dtype="i4"), chunks=(10,), compressors=[])
     address = serve(partial(Quiet, directory=str(tmp_path)))
     for nbytes in (0, 30, 50):
@@ -556,7 +556,7 @@ def test_all_arrays_of_a_group_are_loaded_at_once(
     assert remote["deep"]["y"].tolist() == [1, 2] and remote["old"] == {}
 
 
-def test_a_creator_that_another_replaced_is_told(bucket: str, options: dict[str, Any]) -> None:
+def test_a_replaced_creator_gets_an_error(bucket: str, options: dict[str, Any]) -> None:
     url = f"s3://{bucket}/x.zarr"
     arguments: dict[str, Any] = {"chunks": 10, "compressors": [{"name": "tests.replacing"}]}
     encoded: list[int] = []

@@ -92,7 +92,7 @@ DATA = np.arange(24.0).reshape(4, 6)
     ],
     ids=str,
 )
-def test_what_is_encoded_is_read(codecs, zarr_format):
+def test_encoded_arrays_are_read_back(codecs, zarr_format):
     if codecs.get("zarr_format", zarr_format) != zarr_format:
         pytest.skip("of the other version")
     store = zarrow.MemoryStore()
@@ -155,7 +155,7 @@ def reopened(array, decode, encode=bytes):
         (lambda data: 1 / 0, "codec_failed"),
     ],
 )
-def test_what_does_not_decode_is_a_codec_error(array, decode, kind):
+def test_chunks_that_do_not_decode_are_codec_errors(array, decode, kind):
     with pytest.raises(zarrow.CodecError, match="failing") as raised:
         reopened(array, decode)[:]
     error = raised.value
@@ -163,7 +163,7 @@ def test_what_does_not_decode_is_a_codec_error(array, decode, kind):
     assert pickle.loads(pickle.dumps(error)).codec == "failing"
 
 
-def test_what_a_codec_raises_is_the_cause(array):
+def test_exceptions_of_codecs_are_the_cause(array):
     def decode(data):
         raise KeyError("no such table")
 
@@ -177,7 +177,7 @@ def test_what_a_codec_raises_is_the_cause(array):
 
 
 @pytest.mark.parametrize("raised", [MemoryError, SystemExit, KeyboardInterrupt])
-def test_what_is_no_fault_of_the_codec_is_raised_as_it_is(array, raised):
+def test_exceptions_unrelated_to_the_codec_propagate(array, raised):
     def decode(data):
         raise raised
 
@@ -201,7 +201,7 @@ def test_the_codecs_of_zarrow_are_not_replaced(name):
 
 
 @pytest.mark.parametrize("wrong", [5, object, bytes])
-def test_what_is_no_codec_is_not_registered(wrong):
+def test_invalid_codecs_are_not_registered(wrong):
     with pytest.raises(TypeError, match="codec_id"):
         zarrow.codecs.register(wrong)
     with pytest.raises(TypeError, match="decode"):
@@ -327,7 +327,7 @@ INTERRUPTED = """
 """
 
 
-def test_ctrl_c_stops_a_read_whose_codec_is_slow():
+def test_ctrl_c_stops_a_read_with_a_slow_codec():
     """A thousand chunks of 0.2 s each would take more than a minute without the interrupt."""
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -339,7 +339,7 @@ def test_interruptions_reach_the_main_thread_alone():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_could_not_be_read_again_is_not_written(tmp_path):
+def test_chunks_too_large_to_read_are_not_written(tmp_path):
     """A codec with more output than a read accepts is refused at the write."""
     for kind in ("bytes_to_bytes", "array_to_bytes"):
         zarrow.codecs.register(

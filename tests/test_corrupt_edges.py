@@ -104,7 +104,7 @@ def test_other_layouts_are_replaced_too(dtype: str, shards: tuple[int, int] | No
     assert array[...].tolist() == values.tolist()
 
 
-def test_what_another_has_appended_is_kept_where_it_can_be_decoded(tmp_path: Path) -> None:
+def test_decodable_chunks_of_another_append_are_kept(tmp_path: Path) -> None:
     """One inner chunk has wrong bytes; the others beyond the edge are copied."""
     options = {"shards": (8,), "chunks": (2,), "dtype": "i4", "compressors": ["crc32c"], "fill_value": 0}
     array, other = zarrow.create_array(tmp_path, shape=(3,), **options), zarrow.open(tmp_path)

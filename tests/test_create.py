@@ -355,7 +355,7 @@ REFUSED: list[tuple[type[Exception], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("error", "options"), REFUSED, ids=repr)
-def test_what_is_refused_leaves_nothing(
+def test_a_refused_creation_leaves_nothing(
     error: type[Exception], options: dict[str, Any], tmp_path: Path
 ) -> None:
     with pytest.raises(error) as raised:
@@ -365,7 +365,7 @@ def test_what_is_refused_leaves_nothing(
     assert not (tmp_path / "new").exists()
 
 
-def test_what_is_there_stays_unless_overwritten(tmp_path: Path) -> None:
+def test_existing_nodes_stay_unless_overwritten(tmp_path: Path) -> None:
     zarrow.create_array(tmp_path, "a/b", data=[1, 2])
     for path in ("a/b", "a", ""):
         with pytest.raises(FileExistsError) as raised:
@@ -437,7 +437,7 @@ def test_metadata_are_json_that_people_can_read(tmp_path: Path) -> None:
         (str, ["a", "b"], ["a", "b"]),
     ],
 )
-def test_python_objects_become_what_the_type_says(dtype, data, expected):
+def test_python_objects_are_converted_to_the_type(dtype, data, expected):
     array = zarrow.create_array(zarrow.MemoryStore(), data=data, dtype=dtype)
     assert array[...].tolist() == expected
     array[...] = data
@@ -445,7 +445,7 @@ def test_python_objects_become_what_the_type_says(dtype, data, expected):
 
 
 @pytest.mark.parametrize(("dtype", "data"), [("i4", [1.5]), ("U3", ["long"]), ("i4", ["1"]), ("i4", [None])])
-def test_python_objects_that_the_type_has_not_are_refused(dtype, data):
+def test_python_objects_outside_the_type_are_refused(dtype, data):
     store = zarrow.MemoryStore()
     with pytest.raises(TypeError):
         zarrow.create_array(store, data=data, dtype=dtype)
@@ -473,7 +473,7 @@ def test_python_objects_that_the_type_has_not_are_refused(dtype, data):
     ],
     ids=str,
 )
-def test_messages_name_the_option_and_what_was_given(options: dict[str, Any], message: str) -> None:
+def test_messages_name_the_option_and_its_value(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError), match=re.escape(message)):
         zarrow.create_array(zarrow.MemoryStore(), **{"shape": 3, "dtype": "i4", **options})
 

@@ -20,7 +20,7 @@ def said() -> Rows:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_page_says_what_was_proven(case: DataTypeCase, said: Rows) -> None:
+def test_the_page_matches_every_cell(case: DataTypeCase, said: Rows) -> None:
     columns = [column for column in COLUMNS if column != TORCH]
     proven = prove(case, columns)
     assert proven == {column: said[case.name][column] for column in columns}, "make data-types"
@@ -28,7 +28,7 @@ def test_the_page_says_what_was_proven(case: DataTypeCase, said: Rows) -> None:
 
 @pytest.mark.torch
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_page_says_what_pytorch_does(case: DataTypeCase, said: Rows) -> None:
+def test_the_page_matches_pytorchs_column(case: DataTypeCase, said: Rows) -> None:
     assert prove(case, [TORCH])[TORCH] == said[case.name][TORCH], "make data-types"
 
 

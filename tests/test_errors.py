@@ -108,7 +108,7 @@ def test_a_chunk_of_another_size(tmp_path):
     assert isinstance(error, zarrow.CodecError) and (error.kind, error.chunk) == ("wrong_size", (0,))
 
 
-def test_strings_that_are_none(tmp_path):
+def test_invalid_strings(tmp_path):
     zarr.create_array(tmp_path, name="grid", shape=(1,), chunks=(1,), dtype=str, compressors=None)[:] = "a"
     (tmp_path / "grid/c/0").write_bytes(struct.pack("<II", 1, 2) + b"\xff\xfe")
     error = raised_by(tmp_path, "read")
@@ -159,7 +159,7 @@ OTHER_USER = """
 """
 
 
-def test_what_a_user_may_not_read_is_a_permission_error(tmp_path):
+def test_unreadable_files_are_permission_errors(tmp_path):
     zarr.create_array(tmp_path, shape=(4,), dtype="i4")
     (tmp_path / "zarr.json").chmod(0)
     command = [sys.executable, "-c", textwrap.dedent(OTHER_USER), str(tmp_path)]

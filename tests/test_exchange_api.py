@@ -174,7 +174,7 @@ def test_a_description_points_into_the_object(tensor):
     assert describe(scalar).ndim == 0 and not describe(scalar).shape and not describe(scalar).strides
 
 
-def test_what_is_no_tensor_is_refused(tmp_path, tensor):
+def test_other_objects_are_refused(tmp_path, tensor):
     times = zarrow.from_numpy(np.zeros(3, "M8[s]"))
     offsets = handwritten.variable(tmp_path / "text", ["a", "b"]).offsets
     for refused, error in ((np.zeros(3), TypeError), (None, TypeError), (times, BufferError)):
@@ -193,7 +193,7 @@ def test_what_is_no_tensor_is_refused(tmp_path, tensor):
             call()
 
 
-def test_what_is_lent_outlives_the_object(tensor):
+def test_exported_memory_outlives_the_object(tensor):
     address = tensor.numpy().ctypes.data
     lent = lend(tensor)
     assert list(lent.contents.version) == [1, 3] and lent.contents.flags == 0
@@ -204,7 +204,7 @@ def test_what_is_lent_outlives_the_object(tensor):
     assert again.tolist() == np.arange(24.0).reshape(4, 6).tolist() and not again.readonly
 
 
-def test_what_is_taken_is_let_go_once():
+def test_imported_tensors_are_released_once():
     lent = Lent(np.arange(6.0).reshape(2, 3)[:, ::-1])
     taken = take(lent.managed)
     assert taken.tolist() == lent.array.tolist() and taken.strides == (24, -8) and lent.deleted == 0
@@ -221,7 +221,7 @@ def test_what_is_taken_is_let_go_once():
 
 
 @pytest.mark.parametrize("wrong", [{"code": 3}, {"major": 2}, {"code": 99}])
-def test_what_cannot_be_taken_is_let_go_too(wrong):
+def test_refused_tensors_are_released_too(wrong):
     lent = Lent(np.zeros(3), **wrong)
     with pytest.raises((BufferError, ValueError, TypeError)):
         TABLE.take(lent.managed, ctypes.py_object())

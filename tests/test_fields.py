@@ -237,7 +237,7 @@ def test_a_name_with_a_dot_is_a_name_first(tmp_path: Path) -> None:
     assert array["a"].numpy()["b"].tolist() == [1]
 
 
-def test_what_is_no_field_is_named(tmp_path: Path) -> None:
+def test_unknown_fields_are_named(tmp_path: Path) -> None:
     dtype = np.dtype([("x", "i4"), ("y", "f4"), ("m", "f4", (2,))])
     values = np.zeros(3, dtype)
     values["m"] = 5

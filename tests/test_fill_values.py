@@ -107,7 +107,7 @@ def told(element: Any) -> str:
 
 @pytest.mark.parametrize("library", READERS)
 @pytest.mark.parametrize(("version", "data_type", "fill_value", "row"), ROWS, ids=lambda part: str(part)[:24])
-def test_the_page_says_what_is_read(version, data_type, fill_value, row, library, tmp_path):
+def test_the_page_matches_each_library(version, data_type, fill_value, row, library, tmp_path):
     (tmp_path / ("zarr.json" if version == 3 else ".zarray")).write_text(
         json.dumps(document(version, data_type, fill_value))
     )

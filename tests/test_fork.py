@@ -164,7 +164,7 @@ def test_forks_while_a_thread_does_everything_for_the_first_time(store):
         assert run(program, store) == ["0"]
 
 
-def test_a_fork_waits_while_another_thread_imports_what_zarrow_needs(store, tmp_path):
+def test_a_fork_waits_while_another_thread_imports_a_dependency(store, tmp_path):
     """Python locks a module during its import; in a child the lock would never be released."""
     # Replaces NumPy, so that the import lasts until the fork has begun.
     (tmp_path / "numpy.py").write_text("import __main__; __main__.slow_import()")

@@ -254,7 +254,7 @@ def test_ours_come_back(tmp_path):
     assert zarrow.from_arrow(masked.arrow()).tolist() == ["a", None, "b"]
 
 
-def test_what_has_no_layout_is_refused():
+def test_types_without_a_layout_are_refused():
     for array in [
         pa.array([[1], [2, 3]]),
         pa.array([{"a": 1}]),

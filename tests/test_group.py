@@ -60,7 +60,7 @@ def test_paths_go_through_groups(root):
     assert root.store == grid.store and root.store.endswith("a data.zarr")
 
 
-def test_what_is_not_there(root):
+def test_missing_members(root):
     for path in ("model", "model/deep/grid", "station"):
         assert path in root
     for path in ("nothing", "model/nothing", "station/below"):
@@ -98,7 +98,7 @@ def test_open_takes_paths_and_urls(store, monkeypatch):
     assert zarrow.open(store.name).zarr_format in (2, 3)
 
 
-def test_open_says_what_it_cannot(store, tmp_path):
+def test_open_names_the_problem(store, tmp_path):
     for place, path in [(tmp_path / "nothing", ""), (tmp_path, ""), (store, "nothing")]:
         with pytest.raises(FileNotFoundError) as raised:
             zarrow.open(place, path)

@@ -225,7 +225,7 @@ def test_a_store_in_memory() -> None:
     assert array[...].tolist() == [1, 2, 3] and array.store == "memory"
 
 
-def test_nothing_is_left_beside_what_is_stored(tmp_path: Path) -> None:
+def test_writes_leave_no_temporary_files(tmp_path: Path) -> None:
     root = zarrow.create_group(tmp_path)
     root["a"] = np.arange(100)
     root["a"].append(np.arange(5))

@@ -112,7 +112,7 @@ def test_every_public_name_has_help() -> None:
     assert bare == []
 
 
-def test_help_shows_what_a_user_asks_for() -> None:
+def test_help_shows_signatures_and_sections() -> None:
     read = pydoc.render_doc(zarrow.Array.read)
     assert "selection=None, *, out=None" in " ".join(read.split())
     for heading in ("Parameters", "Returns", "Raises", "Examples"):
@@ -124,7 +124,7 @@ def test_help_shows_what_a_user_asks_for() -> None:
     assert "Examples" in pydoc.render_doc(zarrow.open)
 
 
-def test_help_of_an_array_begins_with_what_it_does() -> None:
+def test_help_of_an_array_begins_with_its_own_methods() -> None:
     text = pydoc.render_doc(zarrow.Array, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
     own, inherited = text.split("Methods inherited from _Unread:")
     assert "Refuse" not in own and "__add__" in inherited
@@ -157,7 +157,7 @@ def test_all_that_create_arrays_have_the_same_options() -> None:
     }
 
 
-def test_what_is_opened_has_its_type(tmp_path: Path) -> None:
+def test_opened_nodes_have_their_types(tmp_path: Path) -> None:
     from mypy import api
 
     program = tmp_path / "program.py"

@@ -111,7 +111,7 @@ def test_bits_that_flip_and_chunks_that_are_cut(name: str, tmp_path: Path) -> No
     assert not [result for result in results if result["what"] == "cut" and "value" in result]
 
 
-def test_metadata_in_which_bits_flip(tmp_path: Path) -> None:
+def test_metadata_with_flipped_bits(tmp_path: Path) -> None:
     """Flipped metadata are valid input too; chunks may no longer match them."""
     store = write(tmp_path / "store", SHARDS, {"c/0": shard()})
     _, *results = flip(store, "a", "a/zarr.json", COUNT, seed=2)

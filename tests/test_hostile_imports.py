@@ -59,7 +59,7 @@ def test_a_device_is_named():
     assert zarrow.from_dlpack(Producer(np.arange(4.0), device_type=PINNED)).tolist() == [0, 1, 2, 3]
 
 
-def test_what_is_no_capsule():
+def test_invalid_capsules():
     class Wrong:
         def __init__(self, answer):
             self.answer = answer

@@ -24,7 +24,7 @@ NOT_JSON = [
 NOT_JSON += [b'{"zarr_format":' + b"9" * 100_000 + b"}", b'"' + b"x" * 100_000]
 
 
-def test_metadata_that_are_no_json(tmp_path: Path) -> None:
+def test_metadata_that_are_not_json(tmp_path: Path) -> None:
     stores = [write(tmp_path / str(number), text) for number, text in enumerate(NOT_JSON)]
     for store, outcome in zip(stores, attempts(stores, "a"), strict=True):
         check(outcome, store, "MetadataError", "metadata")

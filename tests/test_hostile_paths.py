@@ -12,7 +12,7 @@ from hostile.process import attempt
 from hostile.stores import codec, document, write
 
 
-def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
+def test_a_folder_without_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     for store in (tmp_path, tmp_path / "missing", tmp_path / "file"):
         outcome = attempt(store)

@@ -40,7 +40,7 @@ def test_everything_public_is_named():
     assert all(hasattr(zarrow, name) for name in zarrow.__all__)
 
 
-def test_the_stubs_say_what_the_module_says():
+def test_stubs_match_the_module():
     """The first sentence of every docstring is the same in an editor and in `help`."""
     seen = 0
     for node in (node for stub in STUBS for node in ast.parse(stub.read_text()).body):

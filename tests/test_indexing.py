@@ -204,7 +204,7 @@ def test_elements_that_may_be_missing(tmp_path, kind):
     assert array.oindex[[1, 4]].mask.numpy().all()
 
 
-def test_what_zarr_python_answers(tmp_path):
+def test_results_of_zarr_python(tmp_path):
     other = zarr.create_array(tmp_path / "a", shape=(6, 7, 8), chunks=(2, 3, 5), dtype="i4")
     other[...] = np.arange(336).reshape(6, 7, 8)
     array = zarrow.open(tmp_path / "a")
@@ -249,7 +249,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("index", REFUSED, ids=repr)
-def test_what_is_no_index_is_refused(tmp_path, index):
+def test_invalid_indices_are_refused(tmp_path, index):
     zarr.create_array(tmp_path / "a", shape=(6, 7, 8), chunks=(2, 3, 5), dtype="i4")
     array = zarrow.open(tmp_path / "a")
     with pytest.raises(errors.IndexingError):
@@ -274,7 +274,7 @@ def test_each_kind_refuses_the_others(tmp_path):
             indexer[index]
 
 
-def test_an_indexer_says_what_it_is(tmp_path):
+def test_properties_of_an_indexer(tmp_path):
     zarr.create_array(tmp_path / "a", shape=(6, 7), chunks=(2, 3), dtype="i4")
     array = zarrow.open(tmp_path / "a")
     assert array.vindex.array is array and repr(array.blocks).startswith("<blocks of /")

@@ -158,7 +158,7 @@ def test_fault_8_every_type_and_every_protocol():
     assert address(shared.to_numpy()) == address(shared.array)
 
 
-def test_fault_9_an_array_of_no_axes_is_no_line():
+def test_fault_9_an_array_without_axes_is_refused():
     with pytest.raises(zarrow.ExchangeError, match="axis"):
         io.numpy_to_arrow_zero_copy(np.array(3.0))
     assert io.from_dlpack(io.to_dlpack(np.array(3.0))).shape == ()
@@ -175,7 +175,7 @@ def unshareable() -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", unshareable())
-def test_dlpack_copies_what_it_cannot_say(name):
+def test_dlpack_copies_arrays_that_it_cannot_describe(name):
     array = unshareable()[name]
     assert io.from_dlpack(io.to_dlpack(array)).tolist() == [0, 1, 2, 3]
     with pytest.raises(zarrow.ExchangeError):
@@ -218,7 +218,7 @@ def test_dlpack_of_any_producer():
         np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1),
     ],
 )
-def test_arrow_copies_what_is_not_contiguous(array):
+def test_arrow_copies_noncontiguous_arrays(array):
     taken = io.numpy_to_arrow_zero_copy(array)
     assert io.arrow_to_numpy_zero_copy(taken).tolist() == array.tolist()
     with pytest.raises(zarrow.ExchangeError):
@@ -258,7 +258,7 @@ def test_arrow_of_other_types():
     ],
     ids=str,
 )
-def test_numpy_copies_what_arrow_has_in_another_form(array, expected):
+def test_numpy_copies_arrow_types_with_another_layout(array, expected):
     def plain(value):
         if isinstance(value, np.ndarray | list):
             return [plain(item) for item in value]
@@ -328,7 +328,7 @@ def test_zero_copy_arrays():
             io.ZeroCopyArray(wrong)
 
 
-def test_the_source_lives_as_long_as_what_was_made_of_it():
+def test_the_source_outlives_its_views():
     makers = [
         lambda array: io.from_dlpack(io.to_dlpack(array)),
         lambda array: io.numpy_to_arrow_zero_copy(array),

@@ -33,7 +33,7 @@ def test_wide_types_are_taken_as_those_of_numpy(dtype):
 
 
 @pytest.mark.parametrize("values", [np.array(["a", "b"]), np.array(["2026-01-01"], "M8[D]")])
-def test_what_jax_has_no_type_for_stays_in_a_tree(values):
+def test_types_that_jax_lacks_stay_leaves_of_a_tree(values):
     (leaf,) = jax.tree.leaves({"x": zarrow.asarray(values)})
     np.testing.assert_array_equal(leaf, values)
 

@@ -127,7 +127,7 @@ def test_parts_of_one_chunk_are_kept_apart_without_locks(tmp_path):
     run(program, tmp_path)
 
 
-def test_a_killed_writer_of_this_machine_blocks_nobody_without_locks(tmp_path):
+def test_a_killed_writer_of_this_machine_blocks_no_writer_without_locks(tmp_path):
     program = """
         seccomp.refuse({"flock": errno.ENOLCK, "fstatfs": errno.ENOSYS})
         a = create()

@@ -238,7 +238,7 @@ def test_strings_and_bytes(tmp_path):
         opened.read(mask=3)
 
 
-def test_what_is_missing_already_stays_missing(tmp_path):
+def test_missing_elements_stay_missing(tmp_path):
     values, missing = np.array([1, 2, 3, 0], "i2"), np.array([False, True, False, True])
     handwritten.masked_tensor(tmp_path, values, missing)
     masked = zarrow.open(tmp_path).read(mask=[3])
@@ -248,7 +248,7 @@ def test_what_is_missing_already_stays_missing(tmp_path):
     assert zarrow.open(tmp_path / "words").read(mask="b").tolist() == ["a", None, None]
 
 
-def test_what_is_no_value_is_refused(tmp_path):
+def test_invalid_mask_values_are_refused(tmp_path):
     array = stored(tmp_path, np.arange(4, dtype="u1"))
     for mask, error in (
         (300, OverflowError),

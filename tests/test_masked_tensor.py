@@ -30,7 +30,7 @@ def address(array: object) -> int:
     return np.asarray(array).ctypes.data
 
 
-def test_what_it_says_about_itself(masked):
+def test_properties(masked):
     assert isinstance(masked, zarrow.MaskedTensor) and isinstance(masked, zarrow.DecodedArray)
     assert not isinstance(masked, zarrow.Tensor | zarrow.MaskedVariable)
     assert (masked.shape, masked.ndim, masked.size, len(masked)) == ((2, 3), 2, 6, 2)

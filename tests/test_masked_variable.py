@@ -24,7 +24,7 @@ def blobs(tmp_path):
     return handwritten.masked_variable(tmp_path / "blobs", BLOBS)
 
 
-def test_what_it_says_about_itself(words, blobs):
+def test_properties(words, blobs):
     assert isinstance(words, zarrow.MaskedVariable) and isinstance(words, zarrow.DecodedArray)
     assert not isinstance(words, zarrow.Variable | zarrow.MaskedTensor)
     assert (words.shape, words.ndim, words.size, len(words), words.device) == ((5,), 1, 5, 5, "cpu")

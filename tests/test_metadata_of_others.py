@@ -153,7 +153,7 @@ def test_numbers_as_text_are_fill_values(dtype: str, text: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("dtype", "text"), [("<i4", "1.5"), ("|u1", "256"), ("|u1", "-1"), ("<f4", "x"), ("<i4", "")]
 )
-def test_other_text_is_no_fill_value(dtype: str, text: str, tmp_path: Path) -> None:
+def test_other_text_is_not_a_fill_value(dtype: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(zarrow.MetadataError, match="fill_value"):
         zarrow.open(v2(tmp_path / "a", dtype, [2], fill=text))
 

@@ -174,7 +174,7 @@ def test_one_process_warns_once() -> None:
     assert done.stderr.count("ZarrowWarning") == 1
 
 
-def test_what_was_asked_for_does_not_warn() -> None:
+def test_explicit_choices_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         zarrow.create_array(zarrow.MemoryStore(), data=[1, None], missing="optional")

@@ -250,7 +250,7 @@ def test_a_file_of_another_size_is_an_error(tmp_path, length):
     check(array, np.s_[: 4 * 128], VALUES)
 
 
-def test_a_shard_that_lies_about_its_chunks_is_an_error(tmp_path):
+def test_a_shard_with_a_false_index_is_an_error(tmp_path):
     serializer = ShardingCodec(chunk_shape=ROW, index_codecs=[BytesCodec()])
     array = write(tmp_path, chunks=(256, 1024), shape=(256, 1024), values=VALUES[:256], serializer=serializer)
     shard = tmp_path / "c/0/0"
@@ -269,7 +269,7 @@ def test_a_shard_that_lies_about_its_chunks_is_an_error(tmp_path):
             array.read(mmap=True)
 
 
-def test_what_is_no_file_is_an_error(tmp_path):
+def test_a_pipe_in_place_of_a_chunk_is_an_error(tmp_path):
     array = write(tmp_path)
     chunk = tmp_path / "c/1/0"
     chunk.unlink()

@@ -58,7 +58,7 @@ def test_elements_are_the_same(missing: bool, seed: int) -> None:
     assert_as_by_objects(array)
 
 
-def test_what_stands_for_missing_elements() -> None:
+def test_missing_values_of_numpy_strings() -> None:
     named = np.array(["a", "b"], np.dtypes.StringDType(na_object="nothing"))
     named[1] = "nothing"
     assert zarrow.asarray(named).tolist() == ["a", "nothing"]

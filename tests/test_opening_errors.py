@@ -64,7 +64,7 @@ def icechunk(path):
         ("data.zarr/pressure/c", None, r"belongs to the node at '.*/data\.zarr/pressure'"),
     ],
 )
-def test_what_is_at_a_place_without_a_node(folder, name, make, told):
+def test_paths_without_a_node_name_their_contents(folder, name, make, told):
     if make is not None:
         make(folder / name)
     with pytest.raises(zarrow.NotFoundError, match=told) as raised:
@@ -92,7 +92,7 @@ def test_names_that_come_close(folder, path, told, consolidated):
             opened()
 
 
-def test_consolidated_metadata_that_hide_a_node_are_told(folder):
+def test_outdated_consolidated_metadata_are_named(folder):
     zarrow.consolidate_metadata("data.zarr")
     shutil.copytree("data.zarr/pressure", "data.zarr/copied")
     with pytest.raises(KeyError, match=r"not in the consolidated metadata.*consolidate_metadata\(\) renews"):
@@ -194,12 +194,12 @@ def test_a_path_that_reads_like_a_mode(folder):
         ),
     ],
 )
-def test_wrong_arguments_say_what_is_right(folder, call, error, told):
+def test_wrong_arguments_name_the_right_ones(folder, call, error, told):
     with pytest.raises(error, match=told):
         call()
 
 
-def test_what_is_no_name_is_in_no_group(folder):
+def test_groups_contain_only_names(folder):
     root = zarrow.open("data.zarr")
     assert 5 not in root and None not in root and "model" in root and root.get("temprature") is None
 
@@ -236,7 +236,7 @@ def test_a_number_of_threads_that_is_none_is_warned_of():
         assert (f'ZARROW_NUM_THREADS is "{value}" and is ignored' in finished.stderr) == warned
 
 
-def test_options_that_are_none_are_no_arrays(tmp_path):
+def test_unknown_options_are_not_arrays(tmp_path):
     with pytest.raises(TypeError, match="save takes no zarr_format"):
         zarrow.save(tmp_path / "a.zarr", a=[1], zarr_format=2)
     with pytest.raises(TypeError, match="save takes no overwrite"):
@@ -249,7 +249,7 @@ def test_options_that_are_none_are_no_arrays(tmp_path):
         zarrow.create_array(tmp_path / "b.zarr", shape=3, dtype="i4", missing="fill")
 
 
-def test_what_is_nested_is_loaded_again(tmp_path):
+def test_nested_groups_are_loaded(tmp_path):
     zarrow.save(tmp_path, {"a": {"b": [1, 2]}, "c": 3.5})
     loaded = zarrow.load(tmp_path)
     assert isinstance(loaded, dict)
@@ -268,7 +268,7 @@ def test_a_table_with_a_column_that_is_none_replaces_nothing(tmp_path):
         zarrow.save(tmp_path / "circle", circle)
 
 
-def test_a_form_of_missing_elements_that_there_is_not(tmp_path):
+def test_an_unknown_form_of_missing_elements(tmp_path):
     with pytest.raises(ValueError, match="expected 'optional', 'fill', 'anndata'"):
         zarrow.create_array(tmp_path, data=[1, 2], missing="nonsense")
 
@@ -278,7 +278,7 @@ def test_a_store_in_memory_names_the_key_that_is_in_the_way() -> None:
         zarrow.MemoryStore({"a": b"", "a/b": b""})
 
 
-def test_what_is_neither_a_folder_nor_a_file(folder):
+def test_devices_and_broken_links(folder):
     os.mkfifo("pipe")
     (folder / "link").symlink_to("nowhere")
     for place, told in [

@@ -80,7 +80,7 @@ def test_fields_and_large_results(tmp_path: Path) -> None:
     assert turned.flags.f_contiguous and (turned == large).all()
 
 
-def test_what_has_no_such_order(tmp_path: Path) -> None:
+def test_arrays_without_this_order(tmp_path: Path) -> None:
     names = zarrow.create_array(tmp_path / "names", data=np.array([["a"], ["b"]], "T"))
     with pytest.raises(zarrow.UnsupportedError, match="one fixed size"):
         names.read(order="F")

@@ -178,7 +178,7 @@ def read_only(shape=(4, 6)):
         (lambda: "text", TypeError),
     ],
 )
-def test_what_cannot_be_written_is_refused(small, make, error):
+def test_unwritable_memory_is_refused(small, make, error):
     out = make()
     before = np.array(out).copy()
     with pytest.raises(error):
@@ -284,7 +284,7 @@ def test_complex_numbers_of_every_kind(name):
     assert out.dtype == expected.dtype
 
 
-def test_what_is_wrong_with_out_names_it(tmp_path: Path) -> None:
+def test_errors_describe_out(tmp_path: Path) -> None:
     array = zarrow.create_array(tmp_path, data=np.zeros((2, 3), "f4"))
     for out, message in (
         ("x", "out is <class 'str'>, expected an array whose memory can be written"),

@@ -25,7 +25,7 @@ def test_links_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (folder / link).exists()] == []
 
 
-def test_contributing_names_files_that_are_there() -> None:
+def test_contributing_names_existing_files() -> None:
     """Check full paths, and file names without a path, which must exist in a crate."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     names = re.findall(r"`((?:crates|docs|tests)/[\w/.-]+)`", text)
@@ -35,7 +35,7 @@ def test_contributing_names_files_that_are_there() -> None:
         assert name in names or list(ROOT.glob(f"crates/*/src/**/{name}")), name
 
 
-def test_contributing_names_what_the_source_has() -> None:
+def test_contributing_names_existing_items() -> None:
     sources = {
         "crates/zarrow/src/codec": ["struct Definition", "Output::Exact", "enum ArrayToBytes", "enum Filter"],
         "crates/zarrow/src/store": ["fn submit", "fn version_of", "fn draft", "fn check_key", "fn lock"],

@@ -141,7 +141,7 @@ def test_nested_masks_keep_their_levels(tensor):
         ]
 
 
-def test_what_does_not_hold_together_is_refused(tensor):
+def test_inconsistent_state_is_refused(tensor):
     variable, masked = zarrow._zarrow._variable, zarrow._zarrow._masked
     offsets = np.array([0, 2, 1], np.int64)
     for arguments in (

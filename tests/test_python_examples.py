@@ -24,7 +24,7 @@ def run(source: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
-def test_it_prints_what_it_printed_before_it_moved(program: Path, tmp_path: Path) -> None:
+def test_it_prints_the_same_as_the_original(program: Path, tmp_path: Path) -> None:
     source = program.read_text(encoding="utf-8")
     before, changes = re.subn(r"(?m)^( *)\S.*?  # was: (.*)$", r"\1\2", source)
     assert 1 <= changes <= 4 and "zarrow" not in before

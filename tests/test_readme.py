@@ -37,7 +37,7 @@ def run(python: Path, program: str, folder: Path) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_the_first_program_runs_from_what_is_installed(bare_python: Path, tmp_path: Path) -> None:
+def test_the_first_program_runs_from_the_installation(bare_python: Path, tmp_path: Path) -> None:
     program = README.split("```python\n")[1].split("```")[0]
     lines = program.splitlines()
     [shown] = re.findall(r"print\(.*\)  # (.*)", program)

@@ -73,7 +73,7 @@ def test_appending(folder: Path) -> None:
     assert array.shape == other.shape
 
 
-def test_a_write_at_the_edge_keeps_what_another_appended(folder: Path) -> None:
+def test_a_write_at_the_edge_keeps_another_handles_append(folder: Path) -> None:
     """A stale handle does not know the new shape, and covers all of the chunk that it knows."""
     array, other = zarrow.open(folder), zarrow.open(folder)
     other.append(np.full((2, 5), 7, "i4"))
@@ -103,7 +103,7 @@ def test_appending_anything(tmp_path: Path) -> None:
     assert [value is None for value in masked[...].tolist()] == [True] * 5
 
 
-def test_what_is_refused_changes_nothing(folder: Path) -> None:
+def test_a_refused_resize_changes_nothing(folder: Path) -> None:
     array = zarrow.open(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     for shape in (-1, (-1, 5), (2**64, 5), (7,), (7, 5, 1), (2**62, 5), (2**64 - 1, 5), ()):
@@ -129,7 +129,7 @@ def test_what_is_refused_changes_nothing(folder: Path) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_a_large_and_sparse_array_is_cut_by_what_is_stored(tmp_path: Path) -> None:
+def test_resizing_a_sparse_array_visits_only_stored_chunks(tmp_path: Path) -> None:
     array = zarrow.create_array(tmp_path, shape=(2**40,), dtype="i1", chunks=2)
     array[2**39] = 1
     array[5] = 2

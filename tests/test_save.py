@@ -91,7 +91,7 @@ def test_a_path_in_the_place_of_an_array_is_refused(store: Any, text: Any) -> No
     assert zarrow.open(store)[...].tolist() == "x.npy"
 
 
-def test_what_cannot_be_saved_leaves_the_old(tmp_path: Path) -> None:
+def test_a_failed_save_keeps_the_old_array(tmp_path: Path) -> None:
     zarrow.save(tmp_path, x=[1])
     for value in (object(), [object()], {"a": 1}):
         with pytest.raises((TypeError, NotImplementedError, ValueError)):
@@ -133,7 +133,7 @@ def test_one_warning_names_all_columns_with_missing_elements(tmp_path: Path) -> 
     assert said.count("zarr-python cannot open x") == 1 and " y, since elements are missing" in said
 
 
-def test_a_group_in_the_way_says_what_replaces_it(tmp_path: Path) -> None:
+def test_an_existing_group_names_the_way_to_replace_it(tmp_path: Path) -> None:
     zarrow.save(tmp_path, table={"x": [1]})
     root = zarrow.open(tmp_path)
     for replace in (

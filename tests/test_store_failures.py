@@ -109,7 +109,7 @@ def test_values_may_be_any_buffer() -> None:
         np.testing.assert_array_equal(np.asarray(zarrow.open(other)[...]), VALUES)
 
 
-def test_a_store_that_is_closed_meanwhile(tmp_path: Path) -> None:
+def test_a_store_that_was_closed(tmp_path: Path) -> None:
     import dbm.dumb
 
     with dbm.dumb.open(str(tmp_path / "file"), "n") as database:
@@ -172,7 +172,7 @@ def test_a_store_that_hangs_is_stopped_by_ctrl_c_and_the_process_ends() -> None:
     assert finished.returncode == 0, finished.stderr
 
 
-def test_a_read_that_is_cancelled_cancels_what_the_store_does() -> None:
+def test_a_cancelled_read_cancels_the_stores_coroutine() -> None:
     begun, cancelled = threading.Event(), threading.Event()
 
     class Waits(zarr.storage.MemoryStore):

@@ -96,7 +96,7 @@ def test_parts_attributes_and_erasing(store: Any, kind: str) -> None:
     assert replaced[...].tolist() == zarrow.open(store, "b")[...].tolist() == [0, 1, 2]
 
 
-def test_what_zarr_python_writes_is_read_and_the_other_way_round(tmp_path: Path) -> None:
+def test_zarr_python_and_zarrow_read_each_others_arrays(tmp_path: Path) -> None:
     makers: list[Callable[[], Any]] = [
         zarr.storage.MemoryStore,
         OwnStore,
@@ -127,7 +127,7 @@ def test_known_stores_are_read_by_the_engine_itself(tmp_path: Path) -> None:
     assert resolve(object()) is None and resolve(7) is None and resolve([b"a"]) is None
 
 
-def test_what_is_read_only_stays_so(tmp_path: Path) -> None:
+def test_read_only_stores_stay_read_only(tmp_path: Path) -> None:
     folder = tmp_path / "data.zarr"
     fill(folder)
     for store in (
@@ -252,7 +252,7 @@ def test_the_same_object_is_the_same_store() -> None:
     assert zarrow.open(values) != zarrow.open(dict(values))
 
 
-def test_a_store_goes_when_nobody_has_it() -> None:
+def test_an_unused_store_is_freed() -> None:
     import weakref
 
     store = OwnMapping()
@@ -274,7 +274,7 @@ def test_a_store_goes_when_nobody_has_it() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "zarrow-store"]
 
 
-def test_what_is_no_store_is_told() -> None:
+def test_objects_that_are_not_stores_are_refused() -> None:
     with pytest.raises(TypeError, match="mapping of keys to bytes"):
         zarrow.open(object())
     with pytest.raises(TypeError, match="int is neither a store nor a mapping"):

@@ -221,7 +221,7 @@ def test_version_3(order: str | None, sharded: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.filterwarnings("ignore")
-def test_what_zarr_python_writes(version: Literal[2, 3], tmp_path: Path) -> None:
+def test_arrays_of_zarr_python(version: Literal[2, 3], tmp_path: Path) -> None:
     dtype = np.dtype([("id", "<i4"), ("value", "<f8"), ("name", "S5")])
     values = np.zeros((7, 5), dtype)
     values["id"], values["value"], values["name"] = np.arange(35).reshape(7, 5), 0.5, b"abc"

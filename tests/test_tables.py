@@ -37,7 +37,7 @@ def test_tables_come_back_in_their_order(make: Any, tmp_path: Path) -> None:
     assert pa.table(stream).column_names == list(COLUMNS)
 
 
-def test_the_index_of_pandas_is_a_column_where_it_says_something(tmp_path: Path) -> None:
+def test_a_meaningful_pandas_index_is_a_column(tmp_path: Path) -> None:
     table = pd.DataFrame({"x": [1, 2]}, index=["r", "s"])
     zarrow.save(tmp_path / "a", table)
     assert pa.table(zarrow.open(tmp_path / "a").to_arrow()).to_pydict() == {"index": ["r", "s"], "x": [1, 2]}
@@ -104,7 +104,7 @@ def test_tables_of_one_type_are_arrays_of_two_axes(table: Any) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_array_says_what_to_type(value: Any, message: str) -> None:
+def test_invalid_input_says_what_to_type(value: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         zarrow.asarray(value)
 
@@ -230,7 +230,7 @@ def test_a_table_over_one_with_other_columns_warns(tmp_path: Path) -> None:
     assert zarrow.open(tmp_path).keys() == ["d"]
 
 
-def test_an_xarray_keeps_its_attributes_and_says_what_it_loses(tmp_path: Path) -> None:
+def test_an_xarray_keeps_its_attributes_and_names_lost_coordinates(tmp_path: Path) -> None:
     data = xr.DataArray(
         [1.5, 2.5], dims="t", coords={"t": [3, 4], "place": 5}, attrs={"units": "K"}, name="d"
     )

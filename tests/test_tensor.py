@@ -45,7 +45,7 @@ def address(array: Any) -> int:
     return array.__array_interface__["data"][0]
 
 
-def test_what_it_says_about_itself(tensor):
+def test_properties(tensor):
     assert isinstance(tensor, zarrow.Tensor) and isinstance(tensor, zarrow.DecodedArray)
     assert not isinstance(tensor, zarrow.Variable | zarrow.MaskedTensor | zarrow.MaskedVariable)
     assert (tensor.shape, tensor.strides, tensor.ndim, tensor.size) == ((4, 6), (24, 4), 2, 24)
@@ -102,7 +102,7 @@ def test_types_without_a_code_go_by_array(tmp_path, name):
         ("V4", "raw_bytes", {"length_bytes": 4}),
     ],
 )
-def test_types_that_are_no_numbers(tmp_path, dtype, name, configuration):
+def test_types_other_than_numbers(tmp_path, dtype, name, configuration):
     values = np.arange(4).astype("S4").view("V4") if dtype == "V4" else np.arange(4).astype(dtype)
     fills = {"U3": "", "S4": "", "V4": "AAAAAA=="}
     folder = handwritten.write(
@@ -161,7 +161,7 @@ def test_jax_shares_every_type(tmp_path, x64, name):
     assert array.unsafe_buffer_pointer() == tensor.numpy().ctypes.data
 
 
-def test_jax_refuses_what_it_would_copy(tensor, wide):
+def test_jax_refuses_views_that_it_would_copy(tensor, wide):
     assert tensor.T.jax().shape == (6, 4)
     for view in (tensor[1:, 1:], tensor[:, ::2], tensor[0, 1:]):
         with pytest.raises(BufferError, match=r"\.copy\(\)"):

@@ -47,7 +47,7 @@ def test_every_type_is_shared(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT))
-def test_what_pytorch_does_not_know_is_let_go(tmp_path, name):
+def test_types_that_pytorch_refuses_are_released(tmp_path, name):
     before = memory_in_use()
     for _ in range(100):
         tensor = handwritten.tensor(tmp_path, np.zeros(1 << 20, numbers(name).dtype))
@@ -188,7 +188,7 @@ def test_batches_into_a_tensor(array):
         (lambda: torch.zeros((64, 48), dtype=torch.int32, device="meta"), BufferError),
     ],
 )
-def test_what_cannot_be_written_is_refused(array, make, error):
+def test_unwritable_memory_is_refused(array, make, error):
     with pytest.raises(error):
         array.read(out=make())
 
@@ -273,7 +273,7 @@ def test_a_data_loader_with_forked_workers(array, dataset):
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes")
 @pytest.mark.filterwarnings("ignore:.*use of fork\\(\\) may lead to deadlocks:DeprecationWarning")
-def test_a_data_loader_whose_forked_workers_read_from_s3():
+def test_forked_workers_of_a_data_loader_read_from_s3():
     boto3 = pytest.importorskip("boto3")
     from moto.server import ThreadedMotoServer
 

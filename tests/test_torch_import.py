@@ -59,7 +59,7 @@ def test_any_view(data):
 
 
 @pytest.mark.parametrize("take", TAKES)
-def test_what_is_not_what_its_memory_is(take):
+def test_lazy_conjugates_and_negatives_are_refused(take):
     """The table of C functions ignores lazy conjugation and negation; `__dlpack__` ignores negation."""
     complex_ = torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     lazy = complex_.conj()
@@ -74,7 +74,7 @@ def test_what_is_not_what_its_memory_is(take):
             io.torch_to_numpy_zero_copy(tensor, copy=False)
 
 
-def test_a_function_of_another_object_is_no_method():
+def test_a_method_of_another_object_is_ignored():
     class Strange(torch.Tensor):
         # A method of a list: called with a tensor, it would treat the tensor as a list.
         is_neg = [].copy
@@ -83,7 +83,7 @@ def test_a_function_of_another_object_is_no_method():
 
 
 @pytest.mark.parametrize("take", TAKES)
-def test_what_pytorch_does_not_lend(take):
+def test_tensors_that_pytorch_does_not_export(take):
     for tensor in (
         torch.ones(3, requires_grad=True),
         torch.nn.Parameter(torch.ones(3)),
@@ -156,7 +156,7 @@ def records():
         records,
     ],
 )
-def test_what_pytorch_has_not_is_copied(make):
+def test_layouts_that_pytorch_lacks_are_copied(make):
     array = make()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -168,7 +168,7 @@ def test_what_pytorch_has_not_is_copied(make):
         io.numpy_to_torch_zero_copy(array, copy=False)
 
 
-def test_what_pytorch_has_no_type_for():
+def test_types_that_pytorch_lacks_are_refused():
     for array in (np.zeros(3, "M8[s]"), np.array(["a"]), np.ma.zeros(3), np.zeros(3, "V3")):
         with pytest.raises((zarrow.ExchangeError, TypeError)):
             io.numpy_to_torch_zero_copy(array)

@@ -191,7 +191,7 @@ def test_basic_parts_of_masked_tensors_share_their_values():
 
 
 @pytest.mark.parametrize("index", [5, (0, 0, 0), [0, 9], (0, [7])], ids=repr)
-def test_what_lies_outside_is_an_indexing_error(index):
+def test_indices_out_of_range_are_indexing_errors(index):
     for layout in (tensor()[0], masked()[0], strings()[0], strings(missing=True)[0]):
         with pytest.raises(zarrow.IndexingError) as caught:
             layout[index]

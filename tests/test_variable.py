@@ -27,7 +27,7 @@ def address(tensor: zarrow.Tensor) -> int:
     return tensor.__array_interface__["data"][0]
 
 
-def test_what_it_says_about_itself(words, blobs):
+def test_properties(words, blobs):
     nbytes = sum(len(word.encode()) for word in WORDS)
     assert isinstance(words, zarrow.Variable) and isinstance(words, zarrow.DecodedArray)
     assert not isinstance(words, zarrow.Tensor | zarrow.MaskedVariable)
@@ -104,5 +104,5 @@ def test_0d_and_empty(tmp_path):
     assert empty.offsets.tolist() == [0] and empty.data.shape == (0,)
 
 
-def test_there_is_no_dlpack_of_strings(words):
+def test_strings_have_no_dlpack(words):
     assert not hasattr(words, "__dlpack__") and not hasattr(words, "torch")

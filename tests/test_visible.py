@@ -56,7 +56,7 @@ def test_shown_names_are_safe(group):
     assert array.name == f"/{HOSTILE}" and array.dimension_names[0] == HOSTILE
 
 
-def test_what_is_wrong_is_told_safely(group, tmp_path):
+def test_errors_are_shown_safely(group, tmp_path):
     with pytest.raises(zarrow.NotFoundError) as raised:
         group[f"{HOSTILE}/none"]
     assert is_safe(str(raised.value)) and "\n" not in str(raised.value)

@@ -160,7 +160,7 @@ CHANGED = [
 
 
 @pytest.mark.parametrize(("dtype", "value"), CHANGED, ids=str)
-def test_what_would_be_cut_off_is_refused(tmp_path, dtype, value):
+def test_values_that_would_be_truncated_are_refused(tmp_path, dtype, value):
     """NumPy would silently store another value."""
     array = zarrow.create_array(tmp_path, shape=2, dtype=dtype)
     before = array[:].tolist()
@@ -257,7 +257,7 @@ def test_an_integer_that_a_small_type_does_not_have(tmp_path, value):
     assert array[:].tolist() == [0, 0]
 
 
-def test_values_that_stay_what_they_are(tmp_path):
+def test_values_that_are_kept(tmp_path):
     fitting = [
         ("U3", ["abc", ""]),
         ("S3", [b"abc", b""]),
@@ -295,7 +295,7 @@ CUT = [
 
 @pytest.mark.parametrize("stored", ["i8", "f8", "?", "U4", "M8[s]", "m8[s]"])
 @pytest.mark.parametrize("value", [np.datetime64("2020-01-01"), np.timedelta64(3, "s")])
-def test_times_are_no_numbers_or_text(tmp_path, stored, value):
+def test_times_do_not_mix_with_numbers_or_text(tmp_path, stored, value):
     array = zarrow.create_array(tmp_path, shape=2, dtype=stored)
     before = array[:].numpy().copy()
     for given in (value, [value], np.array(value)):
@@ -309,14 +309,14 @@ def test_times_are_no_numbers_or_text(tmp_path, stored, value):
 
 
 @pytest.mark.parametrize(("stored", "value"), CUT)
-def test_what_would_be_cut_or_read_as_another_kind_is_refused(tmp_path, stored, value):
+def test_values_of_another_kind_are_refused(tmp_path, stored, value):
     array = zarrow.create_array(tmp_path, shape=2, dtype=stored)
     with pytest.raises(TypeError):
         array[:] = value
     assert array[:].numpy().tobytes().strip(b"\0") == b""
 
 
-def test_what_fits_is_written(tmp_path):
+def test_fitting_values_are_written(tmp_path):
     for dtype, value, expected in [
         ("U3", "żół", "żół"),
         ("U3", b"ab", "ab"),
@@ -331,7 +331,7 @@ def test_what_fits_is_written(tmp_path):
         assert array[:].tolist() == [expected, expected], dtype
 
 
-def test_what_is_no_array_is_refused(numbers):
+def test_objects_that_are_not_arrays_are_refused(numbers):
     array, expected = numbers
     for value in [object(), {}, None, "text", b"bytes", [1, [2, 3]], 1j]:
         with pytest.raises((TypeError, ValueError)):
@@ -476,7 +476,7 @@ def test_inner_chunks_of_the_fill_value_are_left_out(tmp_path):
     assert zarr.open_array(tmp_path)[:].tolist() == [9] * 16
 
 
-def test_a_cache_sees_what_was_written(tmp_path):
+def test_a_cache_sees_writes(tmp_path):
     zarr.create_array(tmp_path, shape=(8,), chunks=(2,), shards=(4,), dtype="u2")[:] = 1
     cached, other = (zarrow.open(tmp_path, cache_bytes=1 << 20) for _ in range(2))
     for number in range(2, 40):
@@ -501,7 +501,7 @@ def test_write_unit(tmp_path):
     assert zarrow.open(tmp_path / "b").write_unit == (4, 9)
 
 
-def test_what_is_written_over_may_not_be_broken(tmp_path):
+def test_writing_part_of_a_broken_chunk_is_refused(tmp_path):
     """Part of an undecodable chunk cannot be written; the whole chunk can."""
     zarr.create_array(tmp_path, shape=(8,), chunks=(4,), dtype="u1")[:] = 1
     (tmp_path / "c/1").write_bytes(b"no frame of zstd")

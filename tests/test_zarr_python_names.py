@@ -48,7 +48,7 @@ def test_properties_of_arrays_are_those_of_zarr_python(store: Path, mode: Any) -
     assert repr(ours["a"].info) == repr(ours["a"])
 
 
-def test_nchunks_initialized_counts_what_is_stored(tmp_path: Path) -> None:
+def test_nchunks_initialized_counts_stored_chunks(tmp_path: Path) -> None:
     for version, encoding in ((2, None), (2, {"name": "v2", "separator": "/"}), (3, None), (3, "v2")):
         array = zarrow.create_array(
             tmp_path / "n.zarr",
@@ -209,7 +209,7 @@ def test_names_of_zarr_python_2_are_taken(tmp_path: Path) -> None:
             assert zarr.open_group(tmp_path / f"{version}.zarr", mode="r")["a"][3, 3] == 1
 
 
-def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+def test_missing_arguments_are_named(tmp_path: Path) -> None:
     assert zarrow.open_array(tmp_path / "a.zarr", mode="w", shape=4).dtype == "f8"
     assert zarrow.zeros(2, dtype=None).dtype == "f8"
     with pytest.raises(TypeError, match=r"expected shape=\.\.\. and dtype=\.\.\., or data="):
@@ -452,7 +452,7 @@ READERS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("row", READERS)
-def test_others_read_what_the_page_says(tmp_path: Path, row: str) -> None:
+def test_other_libraries_read_the_types_on_the_page(tmp_path: Path, row: str) -> None:
     import tensorstore
 
     assert f"| {row} |" in PAGE

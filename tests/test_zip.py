@@ -98,7 +98,7 @@ def test_a_folder_in_an_archive(archive):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_what_zarr_python_writes(tmp_path):
+def test_archives_of_zarr_python(tmp_path):
     path = tmp_path / "data.zarr.zip"
     with ZipStore(path, mode="w") as store:
         root = zarr.create_group(store)
@@ -169,7 +169,7 @@ def test_an_archive_that_changes_is_an_error(archive):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_the_directory_is_what_zipfile_says(tmp_path):
+def test_the_directory_matches_zipfile(tmp_path):
     """Random archives: names, order, duplicates, methods, extra fields, comments, and leading bytes."""
     chance = random.Random(5)
     letters = ["a", "b", "é", "雨", "a.b", "a-b", "Z", "_"]
@@ -280,7 +280,7 @@ def test_a_bomb_is_an_error(tmp_path):
     assert raised.value.kind == "wrong_size"
 
 
-def test_flips_and_cuts_give_what_was_stored_or_an_error(archive, tmp_path):
+def test_damaged_archives_give_the_stored_elements_or_an_error(archive, tmp_path):
     whole = archive(method=zipfile.ZIP_DEFLATED).read_bytes()
     path = tmp_path / "damaged.zip"
     chance = random.Random(3)

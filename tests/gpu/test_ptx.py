@@ -44,7 +44,7 @@ def test_ptx_is_that_of_the_kernels(compile_module: ModuleType, compiler: Any) -
     assert ptx == (CRATE / "ptx" / "zarrow.ptx").read_bytes(), "run `make ptx`"
 
 
-def test_ptx_is_what_drivers_since_cuda_12_take() -> None:
+def test_ptx_is_accepted_by_drivers_since_cuda_12() -> None:
     text = (CRATE / "ptx" / "zarrow.ptx").read_text("utf-8")
     assert re.findall(r"^\.(?:version|target) (.*)$", text, re.MULTILINE) == ["8.0", "sm_70"]
     assert sorted(re.findall(r"\.visible \.entry (\w+)\(", text)) == KERNELS

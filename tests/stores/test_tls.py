@@ -147,7 +147,7 @@ def test_s3_over_tls(
     np.testing.assert_array_equal(read(url, **options), expected)
 
 
-def test_a_redirect_to_another_host_tells_nothing_of_who_asks(
+def test_a_redirect_to_another_host_carries_no_credentials(
     serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     target = serve("target")

@@ -148,7 +148,7 @@ def test_more_keys_than_a_page_are_listed_and_deleted(writable: Service) -> None
     assert zarrow.open(url, storage_options=options).keys() == ["kept"]
 
 
-def test_a_server_that_heeds_no_conditions_is_found_out(tmp_path: Path) -> None:
+def test_a_server_that_ignores_conditions_is_detected(tmp_path: Path) -> None:
     """Before writing part of a chunk: whole chunks are written, and the probe leaves nothing."""
     service = CarelessGoogle(tmp_path)
     try:
@@ -164,7 +164,7 @@ def test_a_server_that_heeds_no_conditions_is_found_out(tmp_path: Path) -> None:
         service.stop()
 
 
-def test_what_emulators_of_google_are_told_by(
+def test_emulators_of_google_are_detected(
     running: Callable[[str], Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = running("google")

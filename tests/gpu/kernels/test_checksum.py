@@ -140,7 +140,7 @@ def test_frames_anywhere_by_any_launch(
     right_and_wrong(shared, content, ranges, launch)
 
 
-def test_what_a_decompressor_said_stays(shared: Driver) -> None:
+def test_errors_of_the_decompressor_are_kept(shared: Driver) -> None:
     content = random_bytes(100, 7)
     right = [(0, 100, kind, checksum(content)) for kind, checksum in enumerate(CHECKSUMS)]
     assert statuses(shared, content, right, before=12) == [12] * 3

@@ -132,9 +132,7 @@ def test_one_piece_is_copied_as_numpy_copies_it(
 @pytest.mark.parametrize("element", [1, 2, 3, 4, 8, 16, 24])
 @pytest.mark.parametrize("shuffle", [BYTES, BITS])
 @pytest.mark.parametrize("count", [256, 1001, 4007])
-def test_what_c_blosc_shuffled_is_in_order_again(
-    shared: Driver, element: int, shuffle: int, count: int
-) -> None:
+def test_shuffles_of_c_blosc_are_undone(shared: Driver, element: int, shuffle: int, count: int) -> None:
     """Compares with c-blosc's blocks, with all tails that they have."""
     # Few distinct values, so that the frame is compressed.
     content = random_bytes(count * element, count) & 0x01
@@ -147,7 +145,7 @@ def test_what_c_blosc_shuffled_is_in_order_again(
 
 
 @pytest.mark.parametrize("element", [2, 3, 4, 8, 16, 24])
-def test_what_the_filter_of_numcodecs_shuffled_is_in_order_again(shared: Driver, element: int) -> None:
+def test_shuffles_of_numcodecs_are_undone(shared: Driver, element: int) -> None:
     """It is a single block of whole elements."""
     content = random_bytes(61 * element, element)
     stored = np.frombuffer(numcodecs.Shuffle(element).encode(content), np.uint8)

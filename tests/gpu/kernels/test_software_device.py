@@ -203,7 +203,7 @@ def test_pinned_memory_is_read_when_the_stream_comes_to_it(driver: Driver) -> No
     assert set(driver.download(other, 8)) == {1}
 
 
-def test_a_copy_to_pageable_memory_returns_when_it_is_there(driver: Driver) -> None:
+def test_a_copy_to_pageable_memory_returns_when_it_is_done(driver: Driver) -> None:
     address, target = driver.allocate(8), np.zeros(8, np.uint8)
     go = threading.Event()
     function = HostFunction(lambda _: go.wait() and None)
@@ -417,7 +417,7 @@ print(free.value, total.value)
     assert run_python(program, ZARROW_SOFTWARE_DEVICE_MEMORY="1000").split() == ["2", "400", "1000"]
 
 
-def test_a_pool_keeps_what_its_threshold_says(driver: Driver) -> None:
+def test_a_pool_keeps_memory_up_to_its_threshold(driver: Driver) -> None:
     properties = (ctypes.c_uint32 * 22)(1, 0, 1, 1)
     pool = driver.made("cuMemPoolCreate", properties)
     address, number = ctypes.c_uint64(), ctypes.c_uint64(4096)

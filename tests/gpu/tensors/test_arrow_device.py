@@ -82,7 +82,7 @@ def test_requested_schema_and_options_of_later_versions(values: Any) -> None:
         tensor.__arrow_c_device_array__(None, future=1)
 
 
-def test_what_arrow_lacks(values: Any) -> None:
+def test_tensors_without_an_arrow_form_are_refused(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     for refused in (tensor.T, tensor[:, ::2], tensor.astype("c8"), tensor[0, 0]):
         with pytest.raises(BufferError):
@@ -177,7 +177,7 @@ def test_the_event_of_the_producer_is_waited_for(values: Any) -> None:
         (b"f", {"device_id": -1}, "no device"),
     ],
 )
-def test_what_is_no_tensor_is_refused_and_released(kind: bytes, lies: Any, message: str, values: Any) -> None:
+def test_invalid_arrays_are_refused_and_released(kind: bytes, lies: Any, message: str, values: Any) -> None:
     lent = Lent(zarrow.gpu.asarray(values[0]), kind=kind, **lies)
     with pytest.raises((BufferError, DeviceError, ValueError), match=message):
         zarrow.gpu.asarray(lent)

@@ -107,7 +107,7 @@ def test_bytes_that_may_change_are_copied() -> None:
     assert buffer.to_bytes() == b"abc"
 
 
-def test_what_a_call_copies(border: Border) -> None:
+def test_each_call_copies_the_expected_bytes(border: Border) -> None:
     mine = Buffer(on_device())
     sent = border.to_device
     assert mine.as_array_like() is mine.as_array_like() and border.to_host == 0
@@ -167,7 +167,7 @@ def test_elements_are_worked_on_by_kernels(border: Border) -> None:
 
 
 @pytest.mark.parametrize("wrong", [BYTES.reshape(2, 5), BYTES.astype("i1"), np.zeros((), "u1")])
-def test_what_is_no_line_of_bytes(wrong: Any) -> None:
+def test_only_lines_of_bytes_become_buffers(wrong: Any) -> None:
     for array in (wrong, on_device(wrong), OfTorch(on_device(wrong)), OfNobody(on_device(wrong))):
         with pytest.raises(ValueError, match="a Buffer is made of"):
             Buffer(array)
@@ -240,7 +240,7 @@ def test_arrays_are_made() -> None:
         NDBuffer.from_ndarray_like(np.array([object()]))
 
 
-def test_arrays_do_what_numpys_do() -> None:
+def test_arrays_behave_like_numpys() -> None:
     array = np.arange(24, dtype="f4").reshape(2, 3, 4, 1)
     for buffer in (
         NDBuffer(on_device(array)),

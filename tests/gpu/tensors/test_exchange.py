@@ -67,7 +67,7 @@ def test_memory_of_another_library_is_shared(values: Any, lender: Any) -> None:
     assert np.array_equal(tensor[1:].cpu().numpy(), values[4:, ::-2])
 
 
-def test_the_producer_is_told_our_stream(values: Any) -> None:
+def test_the_producer_gets_our_stream(values: Any) -> None:
     lent = zarrow.gpu.asarray(values)
     lender = Lender(lent)
     zarrow.gpu.asarray(lender)
@@ -75,7 +75,7 @@ def test_the_producer_is_told_our_stream(values: Any) -> None:
     assert lender.asked[0]["stream"] > 2 and lender.asked[0]["max_version"] == (1, 3)
 
 
-def test_memory_lives_as_long_as_what_was_made_of_it(values: Any, border: Border) -> None:
+def test_memory_outlives_its_views(values: Any, border: Border) -> None:
     before = border.live_bytes
     for lender in (Lender, Described):
         tensor = zarrow.gpu.asarray(lender(zarrow.gpu.asarray(values)))
@@ -87,7 +87,7 @@ def test_memory_lives_as_long_as_what_was_made_of_it(values: Any, border: Border
     assert border.live_bytes == before
 
 
-def test_pytorch_lends_memory_of_another_device_than_its_current_one(
+def test_pytorch_exports_memory_outside_its_current_device(
     values: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if zarrow.gpu.device_count() < 2:
@@ -98,7 +98,7 @@ def test_pytorch_lends_memory_of_another_device_than_its_current_one(
     assert (tensor.device, address(tensor)) == ("cuda:1", address(lent)) and OfTorch.current_device == 0
 
 
-def test_what_pytorch_refuses_to_lend_is_told(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytorchs_refusal_is_reported(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", TorchModule())  # type: ignore[arg-type]
     lender = OfTorch(zarrow.gpu.asarray(values))
     lender.requires_grad = True
@@ -169,7 +169,7 @@ def test_memory_that_a_stream_of_a_consumer_uses_waits_for_the_device(
 @pytest.mark.parametrize(
     ("stream", "error"), [(0, ValueError), (-2, ValueError), (2**80, ValueError), ("1", TypeError)]
 )
-def test_numbers_that_are_no_stream(values: Any, stream: Any, error: type[Exception]) -> None:
+def test_invalid_streams_are_refused(values: Any, stream: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="stream"):
         zarrow.gpu.asarray(values).__dlpack__(stream=stream)
 

@@ -118,7 +118,7 @@ def test_every_bit_of_a_checksum_counts(tmp_path: Path, version: int, name: str,
     assert outcome(array, device="cuda:0", decompress="device") == values().tolist()
 
 
-def test_what_other_writers_of_gzip_and_zlib_make(tmp_path: Path) -> None:
+def test_gzip_and_zlib_of_other_writers(tmp_path: Path) -> None:
     """Names in headers, several members, each level, small windows, padding: the same as on the host."""
     block = np.zeros(CHUNKS, np.int32)
     block[...] = values()[16:32, 20:40]

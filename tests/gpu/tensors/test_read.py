@@ -281,7 +281,7 @@ def test_fields_of_structures(tmp_path: Path, compressors: Any) -> None:
         array.read("b", out=out)
 
 
-def test_what_has_no_layout_on_a_device(tmp_path: Path) -> None:
+def test_types_without_a_device_layout_are_refused(tmp_path: Path) -> None:
     root = zarrow.open(tmp_path / "g.zarr", mode="w")
     root.create_array("text", data=np.array(["a", "b"], dtype=object), dtype=str)
     root.create_array("missing", shape=3, dtype="optional[int32]")

@@ -28,7 +28,7 @@ def same(tensor: Any, array: Any) -> bool:
     )
 
 
-def test_what_it_says_of_itself(values: Any) -> None:
+def test_properties(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     assert type(tensor) is zarrow.gpu.Tensor
     assert (type(tensor).__module__, type(tensor).__qualname__) == ("zarrow.gpu", "Tensor")
@@ -239,7 +239,7 @@ def test_casts_of_complex_values_to_real_ones_warn_as_numpy(values: Any) -> None
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "i8", "u8"])
-def test_floats_that_no_integer_is_become_what_numpy_makes_of_them(dtype: str) -> None:
+def test_floats_out_of_range_become_the_integers_of_numpy(dtype: str) -> None:
     source = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 300.7, -300.7, 2.0**31, -(2.0**63), 2.0**63])
     with np.errstate(invalid="ignore"):
         expected = np.array([single.astype(dtype) for single in source])
@@ -394,7 +394,7 @@ def test_integers_are_compared_exactly() -> None:
     assert not (wide == 2**63).any()
 
 
-def test_functions_refuse_what_they_do_not_do(values: Any) -> None:
+def test_functions_refuse_unsupported_options(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     for options in ({"axis": 0}, {"keepdims": True}, {"where": values > 0}):
         for function in (np.all, np.any):
@@ -486,7 +486,9 @@ def test_flags_by_the_keys_of_numpy(values: Any) -> None:
     ],
     ids=["text", "None", "objects", "masked", "nulls"],
 )
-def test_what_has_no_layout_on_a_device(give: Callable[[], Any], error: Any, expected: str) -> None:
+def test_types_without_a_device_layout_are_refused(
+    give: Callable[[], Any], error: Any, expected: str
+) -> None:
     with pytest.raises(error, match=expected):
         zarrow.gpu.asarray(give())
 
@@ -514,6 +516,6 @@ def test_the_way_to_a_gpu(tmp_path: Path) -> None:
     assert group["pairs"].read("a", device="cuda").cpu().tolist() == [1]
 
 
-def test_what_is_on_the_cpu_is_there_already() -> None:
+def test_cpu_returns_cpu_arrays_themselves() -> None:
     for array in (zarrow.asarray(np.arange(4)), zarrow.asarray(["a", "b"]), zarrow.asarray([1, None])):
         assert array.cpu() is array

@@ -194,7 +194,7 @@ def test_chunks_of_the_fill_value_are_not_stored(tmp_path: Path) -> None:
     assert array.nchunks_initialized == 2
 
 
-def test_negative_zero_is_no_fill_value(tmp_path: Path) -> None:
+def test_negative_zero_is_not_the_fill_value(tmp_path: Path) -> None:
     array = created(tmp_path / "a.zarr", fill_value=0.0)
     with zarrow.gpu.enable():
         array[:16, :16] = np.full((16, 16), -0.0, "f4")
@@ -306,7 +306,7 @@ def test_chunks_of_one_column() -> None:
     assert np.array_equal(zarr.open_array(store)[:], expected)
 
 
-def test_elements_that_lie_apart_are_written_in_the_other_byte_order(tmp_path: Path) -> None:
+def test_strided_elements_are_written_big_endian(tmp_path: Path) -> None:
     import zarr.codecs
 
     big = zarr.codecs.BytesCodec(endian="big")
