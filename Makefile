@@ -42,7 +42,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
+.PHONY: help tools wheel demo bench check test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -119,6 +119,21 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	RUSTDOCFLAGS='--deny warnings' cargo doc $(CARGO_FLAGS) --no-deps --exclude zarrow-python --quiet
 	$(call step,packages)
 	cargo package $(PACKAGE_FLAGS) --no-verify --quiet
+
+# The short loop: what most changes break, without the wheel.
+check: $(VENV)/ready ## formatting, lints, types and unit tests: under 3 minutes once everything is built
+	$(call step,formatting)
+	$(BIN)/ruff format --check --quiet
+	cargo fmt --all --check
+	$(call step,lints)
+	$(BIN)/ruff check --quiet
+	cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- --deny warnings
+	$(call step,types)
+	$(BIN)/mypy python benches
+	$(call step,architecture)
+	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
+	$(call step,unit tests)
+	$(CARGO_TEST) $(CARGO_FLAGS) --lib --quiet
 
 test: lint ## everything that must hold before a change lands
 	$(call step,Rust tests)
