@@ -168,7 +168,7 @@ fn borrowed_tensors_end_once_on_any_thread() {
 }
 
 #[test]
-fn lent_tensors_end_once_on_another_thread() {
+fn exported_tensors_end_once_on_another_thread() {
     let (ends, count) = Ends::new();
     let owned = lend::<DLManagedTensorVersioned, _>(ends);
     std::thread::spawn(move || drop(owned)).join().unwrap();

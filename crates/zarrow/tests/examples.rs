@@ -10,7 +10,7 @@ mod read_ndarray;
 mod write_ndarray;
 
 #[test]
-fn what_one_example_writes_the_others_read() {
+fn examples_read_each_others_arrays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weather.zarr");
     write_ndarray::run(&path).unwrap();

@@ -139,7 +139,7 @@ fn idle_threads_hold_nothing_that_cannot_be_freed() {
 }
 
 #[test]
-fn what_idle_threads_keep_is_bounded() {
+fn memory_of_idle_threads_is_bounded() {
     let _one = one();
     let limit = zarrow_array::recycled_limit();
     let zstd = CodecMetadata::new("zstd", Default::default());

@@ -222,7 +222,7 @@ fn batches_of_parts() {
 
 /// A read of plain chunks fetches the mask up to the part, and the part's present elements, and no more.
 #[test]
-fn only_what_is_wanted_is_read() {
+fn only_the_selected_bytes_are_read() {
     let some = |at: u32| at % 7 == 3;
     let case = case("plain", SHAPE, None, &json!([bytes("little")]), &json!([{ "name": "bytes" }]), some);
     let size = SHAPE[0] * SHAPE[1];

@@ -164,7 +164,7 @@ fn neighbours_come_with_one_request() {
 
 /// After an error no more requests are sent.
 #[test]
-fn an_error_stops_what_is_outstanding() {
+fn an_error_stops_outstanding_requests() {
     let manner = Manner { broken: Some("c/0/0".into()), ..Default::default() };
     let served = served([2, 2], &codecs(None, true), 3, manner);
     let selection = Selection::all(&SHAPE);
@@ -178,7 +178,7 @@ fn an_error_stops_what_is_outstanding() {
 
 /// An interrupted caller returns when the pending answers have arrived, while all threads wait for the store.
 #[test]
-fn an_interrupt_stops_what_is_outstanding() {
+fn an_interrupt_stops_outstanding_requests() {
     let manner = Manner { delay: Duration::from_millis(60), ..Default::default() };
     let served = served([2, 2], &codecs(None, true), 2, manner);
     let asked = AtomicBool::new(false);

@@ -373,7 +373,7 @@ fn untouched_inner_chunks_are_not_decoded() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn invalid_writes_are_refused() {
     let mut metadata = json!({
         "zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16", "fill_value": 0,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
@@ -472,7 +472,7 @@ impl StoreWriter for Lockless {
 
 /// Chunks that the selection covers up to the array's edge need no lock; a part of one does.
 #[test]
-fn whole_arrays_are_written_where_there_are_no_locks() {
+fn whole_arrays_are_written_without_locks() {
     let metadata = json!({
         "zarr_format": 3, "node_type": "array", "shape": [5], "data_type": "uint8", "fill_value": 0,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}},

@@ -289,7 +289,7 @@ fn returned_changes_are_stored_once_if_a_request_is_dropped() {
 }
 
 #[test]
-fn without_marks_what_returned_is_stored_once_or_reported_as_uncertain() {
+fn without_marks_returned_changes_are_stored_once_or_uncertain() {
     let operations = [
         Operation::Append,
         Operation::WriteStored,

@@ -161,7 +161,7 @@ fn a_value_is_never_of_two_versions() {
 
 /// A server that ignores `If-Match` and sends another version.
 #[test]
-fn an_answer_of_another_version_than_was_asked_for_is_not_taken() {
+fn an_answer_of_another_version_is_refused() {
     let server = Server::start(well());
     server.answer_with(Some(
         Answer::new(206).with("etag", "\"new\"").with("content-range", "bytes 0-1/2").of("ab"),
@@ -199,7 +199,7 @@ fn many_requests_at_once_are_held_to_the_budget_of_the_host() {
 
 /// Some answers stall for much longer than the others: only these are requested a second time.
 #[test]
-fn answers_that_stall_are_asked_for_again_before_anybody_gives_up() {
+fn stalled_answers_are_requested_again() {
     let number = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(Box::new(move |_, _| {
         let number = number.fetch_add(1, Ordering::SeqCst);

@@ -58,7 +58,7 @@ fn a_malformed_listing_is_not_an_empty_one() {
 
 /// A page without an ETag in place of a value: a range of it must not be treated as data.
 #[test]
-fn a_web_page_is_no_value() {
+fn a_web_page_is_not_a_value() {
     use zarrow::store::remote::{Request, Span, fetch};
     let server = Server::start(well());
     let page = Answer::new(200).with("content-type", "text/html; charset=utf-8").of("<html>Log in</html>");
@@ -90,7 +90,7 @@ fn keys_that_a_server_does_not_delete_are_errors() {
 }
 
 #[test]
-fn a_web_server_has_no_lists_and_says_what_to_do() {
+fn listing_a_web_server_is_an_error_with_a_remedy() {
     let server = Server::start(well());
     let error = adapter(&server, "data", false).list("").unwrap_err();
     assert_eq!(error.kind().code(), "unsupported");
@@ -173,7 +173,7 @@ fn an_endless_list_stops_with_its_caller() {
 }
 
 #[test]
-fn a_page_that_breaks_off_is_asked_for_again() {
+fn a_broken_page_is_requested_again() {
     let server = Server::start(Box::new(|_, count| (count == 1).then_some(Fault::Cut)));
     server.objects(|objects| objects.put("bucket/root/zarr.json", vec![1; 9]));
     assert_eq!(list(&store(&server, "bucket/root", true), "", true).unwrap().values.len(), 1);

@@ -1,4 +1,4 @@
-//! Arrays and groups that are created and written over S3, by one and by many at once.
+//! Arrays and groups that one or many clients create and write over S3.
 
 use crate::arrays::{adapter, store};
 use crate::message::Message;
@@ -94,12 +94,12 @@ fn a_tree_is_created_written_changed_and_erased() {
     }
 }
 
-/// Writers of parts of the same chunks and shards, none of which lie in whole ones.
+/// Writers of parts of the same chunks and shards; no part is a whole one.
 #[test]
 fn misaligned_writers_lose_nothing() {
     const WRITERS: usize = 4;
     const ROUNDS: usize = 6;
-    // A few answers are late, so that writers meet.
+    // A few answers are slow, so that writers overlap.
     let server = Server::start(Box::new(|_: &Message, count| (count % 3 == 0).then_some(Fault::Late)));
     let store = s3(&server);
     for shards in [false, true] {
@@ -190,7 +190,7 @@ fn who_appends_at_once_gets_places_of_their_own() {
 }
 
 #[test]
-fn of_many_who_create_one_node_one_succeeds_and_attributes_of_all_are_kept() {
+fn one_of_many_creators_of_a_node_succeeds_and_all_attributes_are_kept() {
     let server = Server::start(well());
     let store = s3(&server);
     let created: usize = std::thread::scope(|scope| {
@@ -238,7 +238,7 @@ fn a_store_without_conditions_refuses_parts_and_takes_whole_chunks() {
     assert_eq!(elements(&array), [3, 3, 3, 3, 0, 0, 0, 0]);
 }
 
-/// Creates an array of 12 elements, in chunks of 2, that all are `value`.
+/// Creates an array of 12 elements, in chunks of 2, all equal to `value`.
 fn created(store: &Arc<dyn Store>, path: &str, value: i32, existing: Existing) -> zarrow::Result<Array> {
     let metadata = ArrayBuilder::new([12], Number::Int32).chunk_shape([2]).build()?;
     let (options, write) = (OpenOptions::default(), WriteOptions::default());
@@ -247,13 +247,13 @@ fn created(store: &Arc<dyn Store>, path: &str, value: i32, existing: Existing) -
     create_array_with(Arc::clone(store), path, metadata, &values, existing, &options, &write)
 }
 
-/// The keys below the tree.
+/// Returns the keys below the tree.
 fn keys(server: &Server) -> Vec<String> {
     let own = |key: &String| key.strip_prefix("bucket/tree/").map(str::to_owned);
     server.objects(|objects| objects.all.keys().filter_map(own).collect())
 }
 
-/// Creates the group that the nodes of a test are in.
+/// Creates the group of a test's nodes.
 fn create_root(store: &Arc<dyn Store>) {
     let options = OpenOptions::default();
     create_group(Arc::clone(store), "", ZarrFormat::V3, attributes("one"), Existing::Refuse, &options)
@@ -302,9 +302,9 @@ fn an_array_that_cannot_be_written_leaves_nothing() {
     created(&store, "x", 6, Existing::Refuse).unwrap();
 }
 
-/// What a writer leaves that is killed amid the chunks: no node, and nothing that another creator stumbles over.
+/// A writer killed between its chunks leaves no node, and nothing that obstructs another creator.
 #[test]
-fn an_array_whose_creation_was_interrupted_is_none() {
+fn an_interrupted_creation_leaves_no_array() {
     let server = Server::start(well());
     let store = s3(&server);
     create_root(&store);
@@ -336,7 +336,7 @@ fn an_array_whose_creation_was_interrupted_is_none() {
 }
 
 #[test]
-fn of_many_who_create_an_array_with_elements_one_succeeds_with_its_own() {
+fn one_of_many_creators_of_an_array_succeeds_with_its_elements() {
     let server = Server::start(Box::new(|_: &Message, count| (count % 3 == 0).then_some(Fault::Late)));
     let store = s3(&server);
     for round in 0..4 {

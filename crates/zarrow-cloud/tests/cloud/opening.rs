@@ -83,7 +83,7 @@ impl Bucket {
 }
 
 #[test]
-fn what_is_known_is_opened_by_its_own_documents() {
+fn known_nodes_are_opened_by_their_documents() {
     let (three, two) = (v3_array(8), v2_array(8));
     let bucket = Bucket::new(
         "known",

@@ -7,7 +7,7 @@ use zarrow::store::remote::{Fetched, Request, Span, fetch};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
 #[test]
-fn a_server_that_always_asks_for_a_pause_is_asked_so_often_and_no_more() {
+fn endless_requests_for_pauses_end_the_retries() {
     let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Pause(503))));
     server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
     let mut policy = policy();
@@ -44,7 +44,7 @@ fn a_pause_that_is_too_long_is_an_error_that_says_so() {
 }
 
 #[test]
-fn what_is_the_callers_fault_is_asked_once() {
+fn errors_of_the_caller_are_not_retried() {
     for status in [400, 401, 403] {
         let server = Server::start(well());
         server.answer_with(Some(Answer::error(status, "AccessDenied", "No.")));
@@ -70,7 +70,7 @@ fn forbidden_values_are_never_missing() {
 }
 
 #[test]
-fn a_bucket_that_is_not_there_is_no_missing_chunk() {
+fn a_missing_bucket_is_not_a_missing_chunk() {
     let server = Server::start(well());
     server.answer_with(Some(Answer::error(404, "NoSuchBucket", "The bucket does not exist.")));
     let store = store(&server, "bucket", true);

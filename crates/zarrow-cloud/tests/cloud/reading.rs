@@ -21,7 +21,7 @@ fn body(store: &dyn RemoteStore, request: Request) -> Body {
 }
 
 #[test]
-fn every_span_brings_its_bytes_and_what_is_known_of_the_value() {
+fn every_span_returns_its_bytes_and_the_head() {
     let server = Server::start(well());
     let e_tag = server.objects(|objects| objects.put("bucket/data/a", (0..100).collect()));
     server.objects(|objects| objects.put("bucket/data/empty", Vec::new()));
@@ -155,7 +155,7 @@ fn a_request_that_is_cancelled_or_not_wanted_stops() {
 
 /// A server on a closed port, and a host name that does not exist.
 #[test]
-fn what_cannot_be_reached_is_a_typed_error() {
+fn unreachable_servers_are_typed_errors() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for url in [format!("http://{closed}/data"), "http://no-such-host.invalid/data".to_owned()] {
         let store = CloudStore::new(&url, StorageOptions::default()).unwrap().with_policy(policy());
@@ -205,7 +205,7 @@ fn an_answer_of_416_to_a_request_without_a_range_is_an_error_of_the_server() {
 }
 
 #[test]
-fn a_server_whose_first_byte_is_always_late_is_waited_for() {
+fn a_late_first_byte_is_awaited() {
     let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Slow)));
     server.objects(|objects| objects.put("bucket/tree/x", vec![7; 9]));
     assert_eq!(adapter(&server, "bucket/tree", true).get("x", 9).unwrap(), Some(vec![7; 9]));

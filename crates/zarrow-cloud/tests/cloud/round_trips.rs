@@ -101,7 +101,7 @@ fn changes_by_others_in_between_are_kept() {
 
 /// The group is consolidated while the elements of a new array are written.
 #[test]
-fn an_array_is_added_to_a_group_that_was_consolidated_meanwhile() {
+fn an_array_is_added_to_a_concurrently_consolidated_group() {
     let server = Server::start(well());
     let store = s3(&server);
     let root = group(&store, "");

@@ -20,7 +20,7 @@ fn numbers(server: &Server, path: &str, chunks: [u64; 2]) -> Array {
 
 /// Writes every layout by every selection while requests fail, and compares with a local write.
 #[test]
-fn remote_writes_store_what_local_ones_do() {
+fn remote_writes_equal_local_ones() {
     for (seed, (name, source)) in (1..).zip(layouts()) {
         let server = Server::start(well());
         let copy = MemoryStore::default();
@@ -70,7 +70,7 @@ fn many_chunks_are_in_flight_whatever_the_number_of_threads() {
 
 /// Two handles write parts of the same chunks.
 #[test]
-fn parts_of_one_chunk_by_many_writers_are_all_there() {
+fn parts_of_one_chunk_by_many_writers_are_all_kept() {
     let server = Server::start(well());
     let array = numbers(&server, "bucket/array", [30, 48]);
     std::thread::scope(|scope| {

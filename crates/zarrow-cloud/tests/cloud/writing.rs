@@ -41,7 +41,7 @@ fn values_are_put_under_conditions() {
 }
 
 #[test]
-fn a_large_value_goes_in_parts_and_is_seen_whole() {
+fn a_large_value_is_uploaded_in_parts_and_appears_whole() {
     let server = Server::start(well());
     let store = store(&server, "bucket", true);
     let body: Vec<u8> = (0..40_u32 << 20).map(|at| (at >> 12) as u8).collect();

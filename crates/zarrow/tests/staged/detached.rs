@@ -17,7 +17,7 @@ fn detached(array: &Array, selection: &Selection) -> zarrow::Result<DecodedArray
 
 /// Detached reads have the same results, from local and remote stores.
 #[test]
-fn detached_is_what_direct_is() {
+fn detached_reads_equal_direct_ones() {
     for (number, kind) in kinds().into_iter().enumerate() {
         let values = written(&kind, 0);
         let direct = local(&values);

@@ -158,7 +158,7 @@ fn read(array: &Array, selection: &Selection, fails: usize) -> (Result<()>, Asse
 }
 
 #[test]
-fn what_is_handed_over_is_what_a_read_gives() {
+fn passed_on_chunks_equal_a_read() {
     let mut seed = 0;
     let mut count = 0;
     for kind in kinds() {
@@ -211,7 +211,7 @@ fn bodies_land_where_the_sink_says() {
 
 /// All bytes of a chunk are of one version, or the sink is notified.
 #[test]
-fn a_value_that_is_replaced_is_not_handed_over_twice() {
+fn a_replaced_value_is_not_passed_on_twice() {
     let (mut told, mut whole) = (0, 0);
     for name in ["zstd", "sharded", "sharded raw", "index first"] {
         let kind = kinds().into_iter().find(|kind| kind.name == name).unwrap();

@@ -76,7 +76,7 @@ fn single(values: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Versions> {
 
 /// Every kind of chunk, by every selection, with answers in any order.
 #[test]
-fn staged_is_what_direct_is() {
+fn staged_reads_equal_direct_ones() {
     let mut seed = 1;
     for kind in kinds() {
         let values = written(&kind, 0);
@@ -124,7 +124,7 @@ fn inner_chunks_that_share_bytes() {
 
 /// Frames after a not-found answer do not overwrite the fill value; contradictory sizes are errors.
 #[test]
-fn a_chunk_that_goes_straight_to_the_result_may_be_missing_or_of_another_size() {
+fn a_chunk_placed_in_the_result_may_be_missing_or_of_another_size() {
     let kind = kinds().into_iter().find(|kind| kind.name == "rows").unwrap();
     let all = Selection::all(&SHAPE);
     for seed in 0..108 {
@@ -181,7 +181,7 @@ fn a_batch_fetches_each_chunk_once() {
 
 /// A second read of a shard skips the index; if the index's version is outdated, the read restarts.
 #[test]
-fn an_index_is_kept_and_asked_for_again_when_the_shard_was_replaced() {
+fn an_index_is_cached_until_the_shard_is_replaced() {
     let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
     let (old, new) = (written(&kind, 0), written(&kind, 1));
     let versions =
@@ -318,7 +318,7 @@ fn a_read_is_cancelled_at_any_event() {
 
 /// As many requests at once as the policy allows, and never more.
 #[test]
-fn no_more_requests_than_the_policy_says() {
+fn requests_respect_the_policy() {
     let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
     let values = written(&kind, 0);
     for requests in [1, 3, 64] {
@@ -368,7 +368,7 @@ fn a_group_is_opened_in_few_round_trips() {
 
 /// Missing chunks are filled, in memory with old contents.
 #[test]
-fn what_is_missing_is_filled() {
+fn missing_chunks_are_filled() {
     for kind in kinds().into_iter().filter(|kind| kind.data_type == "uint32") {
         let mut values = written(&kind, 0);
         values.retain(|key, _| key == "zarr.json");
@@ -469,7 +469,7 @@ fn zipped(values: &BTreeMap<String, Vec<u8>>, extra: usize, manner: Manner) -> A
 
 /// Members of a remote archive, stored and deflated, with headers of the expected length and longer ones.
 #[test]
-fn a_remote_archive_is_what_its_members_are() {
+fn a_remote_archive_equals_its_members() {
     let mut seed = 400;
     for kind in kinds() {
         let values = written(&kind, 0);

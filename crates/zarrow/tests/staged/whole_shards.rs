@@ -68,7 +68,7 @@ fn ranges_of(requests: &[Request], values: &BTreeMap<String, Vec<u8>>) -> BTreeM
 
 /// A read of the whole array takes one request per shard, also at its edge; a crop takes an index and chunks.
 #[test]
-fn a_shard_of_which_most_is_wanted_is_one_request() {
+fn most_of_a_shard_is_one_request() {
     for name in
         ["sharded rows", "sharded raw", "sharded", "index first", "sharded, transposed", "sharded strings"]
     {
@@ -102,7 +102,7 @@ fn a_shard_of_which_most_is_wanted_is_one_request() {
 
 /// A read of a few elements in every uncompressed inner chunk fetches only these.
 #[test]
-fn a_line_through_raw_inner_chunks_is_no_whole_shard() {
+fn a_line_through_raw_inner_chunks_does_not_fetch_the_shard() {
     let codecs = arrays::sharded([8, 6], &json!([arrays::bytes()]), "end");
     let values = written(&Kind { name: "raw", data_type: "uint32", chunks: [64, 48], codecs }, 0);
     let policy = FetchPolicy { gap_nbytes: 0, ..FetchPolicy::default() };
