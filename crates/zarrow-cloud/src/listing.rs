@@ -26,6 +26,30 @@ pub async fn list(
     recursive: bool,
     attempts: &Arc<Attempts>,
 ) -> Result<Listing> {
+    Ok(pages(connection, prefix, recursive, false, attempts).await?.0)
+}
+
+/// Lists all of `prefix` by one page; `None` where that does not hold it.
+///
+/// # Errors
+/// As [`list`].
+pub async fn list_page(
+    connection: &Connection,
+    prefix: &str,
+    attempts: &Arc<Attempts>,
+) -> Result<Option<Listing>> {
+    let (listing, is_whole) = pages(connection, prefix, true, true, attempts).await?;
+    Ok(is_whole.then_some(listing))
+}
+
+/// Lists page by page, or one page, and tells whether that was all.
+async fn pages(
+    connection: &Connection,
+    prefix: &str,
+    recursive: bool,
+    is_one: bool,
+    attempts: &Arc<Attempts>,
+) -> Result<(Listing, bool)> {
     let Some(Lister(lister)) = &connection.client.lister else { return Err(no_listing()) };
     let folder = connection.path(prefix)?;
     let below = if folder.is_root() { String::new() } else { format!("{folder}/") };
@@ -61,8 +85,9 @@ pub async fn list(
             listing.prefixes.extend(prefixes.filter_map(|path| key(path.as_ref())));
         }
         match page.page_token {
+            Some(_) if is_one => return Ok((listing, false)),
             Some(next) => page_token = Some(next),
-            None => return Ok(listing),
+            None => return Ok((listing, true)),
         }
     }
 }

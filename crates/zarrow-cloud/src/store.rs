@@ -269,6 +269,19 @@ impl RemoteStore for CloudStore {
         })
     }
 
+    fn list_page(&self, prefix: &str, done: OnDone<Option<Listing>>) -> RequestHandle {
+        // A web server has no lists: the caller's next request tells.
+        if matches!(self.shared.location.service, Service::Http { .. }) {
+            done(Ok(None));
+            return RequestHandle::ended();
+        }
+        let prefix = prefix.to_owned();
+        self.run(Answer(Some(done)), move |connection, attempts| {
+            let prefix = prefix.clone();
+            async move { listing::list_page(&connection, &prefix, &attempts).await }
+        })
+    }
+
     fn writer(&self) -> Option<&dyn RemoteWriter> {
         (!matches!(self.shared.location.service, Service::Http { .. })).then_some(self)
     }

@@ -13,13 +13,13 @@ use crate::hierarchy::{
     AttributeChange, Existing, Source, create_array, create_array_from, create_array_with, create_group,
     erase, revision,
 };
+use crate::listed::is_member;
 use crate::metadata::{
     ArrayMetadata, Attributes, GroupMetadata, NodeMetadata, ZARR_JSON, ZMETADATA, ZarrFormat,
 };
-use crate::node_documents::read_each;
-use crate::open::{Node, node, node_with_document, open_node};
+use crate::open::{Node, existing, find_node, node, open_node};
 use crate::options::{OpenOptions, WriteOptions};
-use crate::store::{Listed, Store, Version, check_key, join, normalize_path};
+use crate::store::{Store, Version, check_key, join, normalize_path};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -297,7 +297,7 @@ impl Group {
         Ok(join(&self.path, &below))
     }
 
-    fn place(&self, error: Error) -> Error {
+    pub(crate) fn place(&self, error: Error) -> Error {
         error.in_array(self.store.name(), &self.path)
     }
 
@@ -306,16 +306,32 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::NotFound`], [`ErrorKind::BadKey`], and what its metadata gives.
     pub fn get(&self, path: &str) -> Result<Node> {
+        self.opened(path, open_node)
+    }
+
+    /// As [`get`](Group::get), where there may well be no node: `None` then, by one round trip to a remote store.
+    ///
+    /// # Errors
+    /// As [`get`](Group::get), but for [`ErrorKind::NotFound`].
+    pub fn find(&self, path: &str) -> Result<Option<Node>> {
+        existing(self.opened(path, find_node))
+    }
+
+    fn opened(
+        &self,
+        path: &str,
+        open: fn(&Arc<dyn Store>, &str, &OpenOptions) -> Result<Node>,
+    ) -> Result<Node> {
         let below = normalize_path(path).map_err(|error| error.in_array(self.store.name(), &self.path))?;
         if below.is_empty() {
             return Ok(Node::Group(self.clone()));
         }
         if let Some(changed) = self.changed()? {
-            return changed.get(&below);
+            return changed.opened(&below, open);
         }
         let path = join(&self.path, &below);
         match &self.metadata.consolidated {
-            None => open_node(&self.store, &path, &self.options),
+            None => open(&self.store, &path, &self.options),
             Some(consolidated) => {
                 let missing = || Error::from(ErrorKind::NotFound).in_array(self.store.name(), &path);
                 let metadata = consolidated.get(&below).ok_or_else(missing)?;
@@ -393,37 +409,16 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::Io`] where the store cannot be listed.
     pub fn children(&self) -> Result<Members> {
-        self.children_of(Box::new(|| self.store.list(&self.path)))
-    }
-
-    /// As [`children`](Group::children), by the names in a listing of the group, where it is needed.
-    pub(crate) fn children_of(&self, listed: Listed<'_>) -> Result<Members> {
         if let Some(changed) = self.changed()? {
-            return changed.children_of(listed);
+            return changed.children();
         }
         let names = match &self.metadata.consolidated {
             Some(consolidated) => consolidated.children("").map_err(|error| self.place(error.into()))?,
-            None => listed().map_err(|error| self.place(error))?,
+            None if self.store.remote().is_some() => return self.listed()?.into_members(),
+            None => self.store.list(&self.path).map_err(|error| self.place(error))?,
         };
-        let mut names: Vec<String> =
-            names.into_iter().filter(|name| !name.starts_with(".z") && name != "zarr.json").collect();
+        let names = names.into_iter().filter(|name| is_member(name));
         let mut found = Vec::new();
-        if self.metadata.consolidated.is_none() && self.store.remote().is_some() {
-            let paths: Vec<String> = names.iter().map(|name| join(&self.path, name)).collect();
-            let each = read_each(&*self.store, &paths, self.zarr_format(), &self.options.limits.metadata);
-            for ((name, path), metadata) in names.drain(..).zip(paths).zip(each) {
-                match metadata {
-                    Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
-                    metadata => {
-                        let place = |error: Error| error.in_array(self.store.name(), &path);
-                        let node = metadata.map_err(place).and_then(|metadata| {
-                            node_with_document(&self.store, path.clone(), metadata, &self.options)
-                        });
-                        found.try_push((name, node)).map_err(|error| self.place(error.into()))?;
-                    }
-                }
-            }
-        }
         for name in names {
             match self.get(&name) {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}

@@ -99,6 +99,16 @@ pub(crate) fn expect(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
     }
 }
 
+/// Whether all keys below `path` were more than one answer to a list holds.
+pub(crate) fn is_large(store: &dyn Store, path: &str) -> bool {
+    look_up(all_below(&join(store.name(), path))).is_some()
+}
+
+/// Remembers that all keys below `path` are more than one answer to a list holds.
+pub(crate) fn remember_large(store: &dyn Store, path: &str) {
+    record(all_below(&join(store.name(), path)), Likely::Any);
+}
+
 /// The location one level up; `None` for a bucket or a host.
 fn parent(location: &str) -> Option<&str> {
     let (above, _) = location.rsplit_once('/')?;
@@ -111,6 +121,10 @@ fn own(location: &str) -> u64 {
 
 fn below(location: &str) -> u64 {
     place("below", location)
+}
+
+fn all_below(location: &str) -> u64 {
+    place("all below", location)
 }
 
 fn place(kind: &str, location: &str) -> u64 {

@@ -27,6 +27,7 @@ mod exec;
 mod group;
 mod hierarchy;
 mod known_documents;
+mod listed;
 mod memory;
 mod missing;
 mod node_documents;
@@ -56,10 +57,11 @@ pub use hierarchy::{
     ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_array,
     create_array_from, create_array_with, create_group, new_path,
 };
+pub use listed::Listed;
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use missing::MissingValues;
-pub use open::{Node, expect_format, open, open_members, open_with};
+pub use open::{Node, expect_format, find, open, open_members, open_with};
 pub use open_detached::open_detached;
 pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};

@@ -1,13 +1,14 @@
 //! The documents of a node: their requests, and the metadata in them.
 //!
 //! 1. A local store reads one document after the other, as far as needed.
-//! 2. A remote store requests the node's likely documents together (`known_documents`). If these give no node, it requests
-//!    all documents together.
+//! 2. A remote store requests the node's likely documents together (`known_documents`), or those that a list has shown. If
+//!    these do not settle the node, it requests the others together.
 //! 3. `zarr.json` takes precedence: once it has arrived, the other answers are not awaited.
+//! 4. Where there may well be no node, the first round also has the documents that tell so.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::hierarchy::unfinished::{is_unfinished, not_found};
-use crate::known_documents::{self, Likely};
+use crate::known_documents::{self, DOCUMENTS, Likely};
 use crate::metadata::{
     MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat, parse_v2_array,
     parse_v2_group, parse_v3,
@@ -15,13 +16,30 @@ use crate::metadata::{
 use crate::store::remote::{AheadStore, documents, wait};
 use crate::store::{Got, Store, join};
 
+/// The documents that make a node.
+pub(crate) const OF_NODES: [&str; 3] = [ZARR_JSON, ZARRAY, ZGROUP];
+
 /// Reads the metadata of the node at `path`.
 pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
+    search(store, limits, path, || Search::new(store, path, limits))
+}
+
+/// As [`read_metadata`], where there may well be no node (step 4).
+pub(crate) fn find_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
+    search(store, limits, path, || Search::new(store, path, limits).with_nodes())
+}
+
+fn search(
+    store: &dyn Store,
+    limits: &MetadataLimits,
+    path: &str,
+    begin: impl FnOnce() -> Search,
+) -> Result<NodeMetadata> {
     // Documents fetched ahead are in memory.
     let Some(remote) = store.remote().filter(|_| !AheadStore::is(store)) else {
         return metadata(limits, &mut |name, limit| store.get(&join(path, name), limit));
     };
-    let mut search = Search::new(store, path, limits);
+    let mut search = begin();
     loop {
         let keys = search.keys();
         let found = wait(|done| documents(remote, &keys, done), &|| Ok(()))?;
@@ -35,47 +53,71 @@ pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimi
 pub(crate) struct Search {
     path: String,
     limits: MetadataLimits,
-    likely: Likely,
+    /// The documents to request now.
+    asked: Vec<&'static str>,
+    /// Whether a list has shown that the node has no other documents.
+    is_listed: bool,
+    found: Vec<(&'static str, Got)>,
 }
 
 impl Search {
     pub(crate) fn new(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Search {
-        let likely = known_documents::likely(store, path);
-        Search { path: path.to_owned(), limits: *limits, likely }
+        Search::of(path, limits, known_documents::likely(store, path).documents().to_vec())
+    }
+
+    /// The search for a node with these documents, as a list has shown.
+    fn listed(path: &str, limits: &MetadataLimits, shown: Vec<&'static str>) -> Search {
+        Search { is_listed: true, ..Search::of(path, limits, shown) }
+    }
+
+    fn of(path: &str, limits: &MetadataLimits, asked: Vec<&'static str>) -> Search {
+        Search { path: path.to_owned(), limits: *limits, asked, is_listed: false, found: Vec::new() }
+    }
+
+    /// Also asks for all documents that make a node.
+    fn with_nodes(mut self) -> Search {
+        let more = OF_NODES.into_iter().filter(|name| !self.asked.contains(name));
+        self.asked.extend(more.collect::<Vec<_>>());
+        self
     }
 
     /// The keys of the documents to request now, each with the bytes that it may have.
     pub(crate) fn keys(&self) -> Vec<(String, u64)> {
-        keys(&self.path, self.likely.documents(), &self.limits)
+        self.asked.iter().map(|name| (join(&self.path, name), limit_of(name, &self.limits))).collect()
     }
 
     /// Returns the metadata by the documents of [`keys`](Search::keys); `None` where others have to be requested.
     pub(crate) fn answered(&mut self, store: &dyn Store, found: Vec<Got>) -> Option<Result<NodeMetadata>> {
-        let asked = self.likely.documents();
-        let has_node =
-            |(name, got): (&&str, &Got)| matches!(*name, ZARR_JSON | ZARRAY) && !matches!(got, Ok(None));
-        if self.likely != Likely::Any && !asked.iter().zip(&found).any(has_node) {
-            self.likely = Likely::Any;
+        self.found.extend(std::mem::take(&mut self.asked).into_iter().zip(found));
+        let missing: Vec<&'static str> =
+            DOCUMENTS.into_iter().filter(|name| self.found.iter().all(|(found, _)| found != name)).collect();
+        if !missing.is_empty() && !self.is_settled(&missing) {
+            self.asked = missing;
+            self.is_listed = false;
             return None;
         }
-        let metadata = metadata_of_found(asked, found, &self.limits);
+        let found = &mut self.found;
+        let metadata = metadata(&self.limits, &mut |name, _| {
+            let found = found.iter_mut().find(|(found, _)| *found == name);
+            found.map_or(Ok(None), |(_, got)| std::mem::replace(got, Ok(None)))
+        });
         if let Ok(metadata) = &metadata {
             known_documents::remember(store, &self.path, metadata);
         }
         Some(metadata)
     }
-}
 
-fn keys(path: &str, names: &[&str], limits: &MetadataLimits) -> Vec<(String, u64)> {
-    names.iter().map(|name| (join(path, name), limit_of(name, limits))).collect()
-}
-
-/// Returns the metadata in the fetched documents `names` of a node.
-fn metadata_of_found(names: &[&str], mut found: Vec<Got>, limits: &MetadataLimits) -> Result<NodeMetadata> {
-    metadata(limits, &mut |name, _| {
-        let at = names.iter().position(|asked| *asked == name);
-        at.and_then(|at| found.get_mut(at)).map_or(Ok(None), |got| std::mem::replace(got, Ok(None)))
-    })
+    /// Whether the answers tell the node, or that there is none, without the documents `missing`.
+    fn is_settled(&self, missing: &[&str]) -> bool {
+        let came = |name: &&str| self.found.iter().any(|(own, got)| own == name && !matches!(got, Ok(None)));
+        let is_known = |name: &&str| self.is_listed || !missing.contains(name);
+        match OF_NODES.iter().find(|name| came(name)) {
+            Some(&ZARR_JSON) => true,
+            Some(&ZARRAY) => [ZARR_JSON, ZATTRS].iter().all(is_known),
+            Some(_) => DOCUMENTS.iter().all(is_known),
+            None => !OF_NODES.iter().any(|name| missing.contains(name)),
+        }
+    }
 }
 
 /// How many bytes a document may have.
@@ -89,21 +131,31 @@ fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
 /// Reads the metadata of the nodes at `paths`, directly below a group of this version, with one round of requests.
 ///
 /// Below a group of version 3 that is one for each node. A path without `zarr.json` is likely no node, and rarely one of
-/// version 2.
+/// version 2. Below a group of version 2 most nodes are arrays.
 pub(crate) fn read_each(
     store: &dyn Store,
     paths: &[String],
     zarr_format: ZarrFormat,
     limits: &MetadataLimits,
 ) -> Vec<Result<NodeMetadata>> {
-    let first = match (zarr_format, paths.first()) {
-        (ZarrFormat::V3, _) => Likely::V3,
-        (ZarrFormat::V2, Some(path)) => known_documents::likely(store, path),
-        (ZarrFormat::V2, None) => Likely::Any,
+    let first = match zarr_format {
+        ZarrFormat::V3 => Likely::V3,
+        ZarrFormat::V2 => Likely::V2Array,
     };
-    let mut searches: Vec<Search> =
-        paths.iter().map(|path| Search { path: path.clone(), limits: *limits, likely: first }).collect();
-    let mut metadata: Vec<Option<Result<NodeMetadata>>> = paths.iter().map(|_| None).collect();
+    searched(store, paths.iter().map(|path| Search::of(path, limits, first.documents().to_vec())).collect())
+}
+
+/// As [`read_each`], of nodes with the documents that a list has shown.
+pub(crate) fn read_listed<'a>(
+    store: &dyn Store,
+    nodes: impl Iterator<Item = (&'a str, Vec<&'static str>)>,
+    limits: &MetadataLimits,
+) -> Vec<Result<NodeMetadata>> {
+    searched(store, nodes.map(|(path, shown)| Search::listed(path, limits, shown)).collect())
+}
+
+fn searched(store: &dyn Store, mut searches: Vec<Search>) -> Vec<Result<NodeMetadata>> {
+    let mut metadata: Vec<Option<Result<NodeMetadata>>> = searches.iter().map(|_| None).collect();
     // A second round for the nodes without the likely documents.
     for _ in 0..2 {
         let mut open: Vec<_> =
@@ -111,7 +163,7 @@ pub(crate) fn read_each(
         let keys: Vec<(String, u64)> = open.iter().flat_map(|(search, _)| search.keys()).collect();
         let mut found = store.get_each(&keys).into_iter();
         for (search, metadata) in &mut open {
-            let own = found.by_ref().take(search.likely.documents().len()).collect();
+            let own = found.by_ref().take(search.asked.len()).collect();
             **metadata = search.answered(store, own);
         }
     }

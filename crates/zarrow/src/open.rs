@@ -6,8 +6,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::{Group, Members};
 use crate::hierarchy::{Existing, create_group, revision};
 use crate::known_documents;
+use crate::listed::{Listed, Listing};
 use crate::metadata::{Attributes, NodeMetadata, ZarrFormat};
-use crate::node_documents::read_metadata;
+use crate::node_documents::{find_metadata, read_metadata};
 use crate::options::OpenOptions;
 use crate::store::{FilesystemStore, Store, normalize_path};
 use std::path::Path;
@@ -150,6 +151,31 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
         .map_err(|error| explained(error, &*store, &path, &options.limits.metadata, None))
 }
 
+/// As [`open_with`], where there may well be no node: `None` then, by one round trip to a remote store.
+///
+/// # Errors
+/// As [`open`], but for [`ErrorKind::NotFound`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use zarrow::{OpenOptions, store::MemoryStore};
+/// let store = Arc::new(MemoryStore::default());
+/// assert!(zarrow::find(store, "rain", &OpenOptions::default())?.is_none());
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn find(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Option<Node>> {
+    let path = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
+    existing(find_node(&store, &path, options))
+}
+
+/// `None` for a node that does not exist.
+pub(crate) fn existing(opened: Result<Node>) -> Result<Option<Node>> {
+    match opened {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 /// As [`open_with`], with the names and nodes directly below a group, as [`Group::children`] gives them: its documents and
 /// its listing are asked for at once, where a request takes long. Below an array there are none.
 ///
@@ -168,10 +194,13 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
 /// ```
 pub fn open_members(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<(Node, Members)> {
     let place = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
-    let listed = store.list_ahead(&place);
+    let listing = Listing::begin(&*store, &place, true);
     let node = open_with(Arc::clone(&store), path, options)?;
     let members = match &node {
-        Node::Group(group) => group.children_of(listed)?,
+        Node::Group(group) if group.is_consolidated() || store.remote().is_none() => group.children()?,
+        Node::Group(group) => {
+            listing.finish(group).and_then(Listed::into_members).map_err(|error| group.place(error))?
+        }
         Node::Array(_) => Vec::new(),
     };
     Ok((node, members))
@@ -187,6 +216,13 @@ pub fn expect_format(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
 
 pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let metadata = read_metadata(&**store, path, &options.limits.metadata)
+        .map_err(|error| error.in_array(store.name(), path))?;
+    node_with_document(store, path.to_owned(), metadata, options)
+}
+
+/// As [`open_node`], where there may well be no node.
+pub(crate) fn find_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
+    let metadata = find_metadata(&**store, path, &options.limits.metadata)
         .map_err(|error| error.in_array(store.name(), path))?;
     node_with_document(store, path.to_owned(), metadata, options)
 }

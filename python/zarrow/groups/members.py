@@ -93,7 +93,7 @@ def get_group(self: Group, path: str) -> Group:
 
 
 def array_keys(self: Group) -> list[str]:
-    return [name for name, _ in self.arrays()]
+    return self._keys_of(True)
 
 
 def array_values(self: Group) -> list[Array]:
@@ -101,7 +101,7 @@ def array_values(self: Group) -> list[Array]:
 
 
 def group_keys(self: Group) -> list[str]:
-    return [name for name, _ in self.groups()]
+    return self._keys_of(False)
 
 
 def group_values(self: Group) -> list[Group]:
@@ -123,12 +123,13 @@ def require_array(
     **options: Unpack[LayoutOptions],
 ) -> Array:
     dtype = "f8" if dtype is None else dtype
-    if name not in self:
+    member = self.get(name)
+    if member is None:
         with contextlib.suppress(NodeExistsError):  # another has created it since
             return creation.create_array_in(
                 self, name, shape=shape, dtype=dtype, fill_value=fill_value, **options
             )
-    found = get_array(self, name)
+    found = member if isinstance(member, Array) else get_array(self, name)
     if found.shape != tuple(creation.extents(shape)):
         raise TypeError(
             f"{name!r} has shape {found.shape}, expected {shape}: open it as group[{name!r}], or erase it"

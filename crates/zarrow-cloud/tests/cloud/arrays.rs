@@ -39,6 +39,14 @@ pub fn store(server: &Server, path: &str, by_s3: bool) -> CloudStore {
     store.unwrap().with_policy(policy())
 }
 
+/// As [`adapter`] by S3, for a test that counts requests: a busy machine makes none of them late.
+pub fn counted(server: &Server, path: &str) -> Arc<RemoteAdapter> {
+    let mut policy = policy();
+    policy.hedging = false;
+    policy.silence = std::time::Duration::from_secs(60);
+    Arc::new(RemoteAdapter::new(Arc::new(store(server, path, true).with_policy(policy))))
+}
+
 pub fn adapter(server: &Server, path: &str, by_s3: bool) -> Arc<RemoteAdapter> {
     Arc::new(RemoteAdapter::new(Arc::new(store(server, path, by_s3))))
 }

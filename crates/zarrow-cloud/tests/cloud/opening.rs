@@ -1,13 +1,13 @@
 //! Opening nodes: which documents are requested, how many at once, and that a guess never changes the result.
 
-use crate::arrays::adapter;
+use crate::arrays::counted;
 use crate::message::Message;
 use crate::server::{Fault, Server, well};
 use std::collections::BTreeSet;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use zarrow::store::Store;
-use zarrow::{Array, Node, OpenOptions, ZarrFormat, open, open_detached};
+use zarrow::{Array, Group, Node, OpenOptions, ZarrFormat, open, open_detached};
 
 const V3_GROUP: &str = r#"{"zarr_format": 3, "node_type": "group"}"#;
 const V2_GROUP: &str = r#"{"zarr_format": 2}"#;
@@ -38,7 +38,7 @@ struct Bucket {
 impl Bucket {
     fn new(name: &str, documents: &[(&str, &str)]) -> Bucket {
         let (server, path) = (Server::start(well()), format!("{name}/tree"));
-        let store = adapter(&server, &path, true);
+        let store = counted(&server, &path);
         let bucket = Bucket { server, path, store };
         bucket.put(documents);
         bucket
@@ -57,7 +57,7 @@ impl Bucket {
 
     /// Returns the store at a path below.
     fn below(&self, path: &str) -> Arc<dyn Store> {
-        adapter(&self.server, &format!("{}/{path}", self.path), true)
+        counted(&self.server, &format!("{}/{path}", self.path))
     }
 
     fn opened(&self, path: &str) -> zarrow::Result<Node> {
@@ -68,17 +68,28 @@ impl Bucket {
         self.opened(path).unwrap().into_array().unwrap()
     }
 
-    /// Checks how many requests an open sends. It may return before the last one has arrived.
+    /// Opens the group at the root, of which nothing is known.
+    fn root(&self) -> Group {
+        self.sends(5, || self.opened("")).unwrap().into_group().unwrap()
+    }
+
+    /// Checks how many requests an open sends.
     fn opens_by(&self, store: &Arc<dyn Store>, path: &str, expected: usize) {
+        self.sends(expected, || open(Arc::clone(store), path).unwrap());
+    }
+
+    /// Checks how many requests `work` sends. It may return before the last one has arrived.
+    fn sends<T>(&self, expected: usize, work: impl FnOnce() -> T) -> T {
         let begun = self.server.requests();
-        open(Arc::clone(store), path).unwrap();
+        let done = work();
         let sent = || self.server.requests() - begun;
         let mut waits = 0..500;
         while sent() < expected && waits.next().is_some() {
             std::thread::sleep(Duration::from_millis(10));
         }
         std::thread::sleep(Duration::from_millis(10));
-        assert_eq!(sent(), expected, "{path}");
+        assert_eq!(sent(), expected);
+        done
     }
 }
 
@@ -100,7 +111,7 @@ fn known_nodes_are_opened_by_their_documents() {
         bucket.opens_by(&bucket.store, path, requests);
     }
     // The first one is treated as version 3, like the nodes beside its group.
-    for (path, requests) in [("two/a", 6), ("two/a", 3), ("two/b", 3)] {
+    for (path, requests) in [("two/a", 5), ("two/a", 3), ("two/b", 3)] {
         bucket.opens_by(&bucket.store, path, requests);
     }
     // Another handle of the same store.
@@ -168,7 +179,6 @@ fn many_nodes_are_opened_at_once_without_threads() {
     found.sort_unstable();
     assert!(found.into_iter().eq(0..NODES));
     assert!(bucket.server.most_at_once() > 16, "{} at once", bucket.server.most_at_once());
-    // Slow requests may be sent twice.
     let log = bucket.server.take_log();
     let asked: BTreeSet<String> = log.iter().map(Message::path).collect();
     assert_eq!(asked.len(), NODES + 4, "only the first requests all documents");
@@ -204,4 +214,83 @@ fn a_cancelled_open_ends_at_once() {
     work.cancel();
     let error = result.recv_timeout(Duration::from_millis(400)).unwrap().unwrap_err();
     assert_eq!(error.kind().code(), "interrupted");
+}
+
+fn names(members: &[(String, zarrow::Result<Node>)]) -> Vec<&str> {
+    members.iter().map(|(name, node)| node.as_ref().map(|_| name.as_str()).unwrap()).collect()
+}
+
+#[test]
+fn a_list_shows_the_members_of_a_group_and_their_documents() {
+    let (three, two) = (v3_array(8), v2_array(8));
+    let bucket = Bucket::new(
+        "listed",
+        &[
+            ("zarr.json", V3_GROUP),
+            ("a/zarr.json", &three),
+            ("a/c/0", "1234"),
+            ("b/zarr.json", V3_GROUP),
+            ("b/x/zarr.json", &three),
+            ("c/.zarray", &two),
+            ("d/.zarray", &two),
+            ("d/.zattrs", r#"{"unit": "m"}"#),
+            ("e/.zgroup", V2_GROUP),
+            ("no/node", "text"),
+            ("notes", "text"),
+        ],
+    );
+    let group = bucket.root();
+    let listed = bucket.sends(1, || group.listed().unwrap());
+    assert_eq!(listed.names(), ["a", "b", "c", "d", "e"]);
+    let opened = bucket.sends(1 + 1 + 1 + 2 + 1, || listed.open(0..5));
+    assert!(opened.iter().all(Option::is_some));
+    let members = bucket.sends(1 + 6, || group.children().unwrap());
+    assert_eq!(names(&members), ["a", "b", "c", "d", "e"]);
+    let unit = |node: &Node| match node {
+        Node::Array(array) => array.metadata().attributes.get("unit").is_some(),
+        Node::Group(_) => false,
+    };
+    assert!(
+        members.iter().map(|(_, node)| unit(node.as_ref().unwrap())).eq([false, false, false, true, false])
+    );
+    // A node that changed its version since the list is opened as it is.
+    bucket.remove("a/zarr.json");
+    bucket.put(&[("a/.zarray", &two), ("a/.zattrs", "{}")]);
+    assert!(bucket.sends(1 + 4, || listed.open(0..1)).iter().all(Option::is_some));
+}
+
+#[test]
+fn a_large_group_is_listed_by_its_names() {
+    let three = v3_array(8);
+    let chunks: Vec<String> = (0..100).map(|number| format!("a/c/{number}")).collect();
+    let mut documents: Vec<(&str, &str)> = chunks.iter().map(|key| (key.as_str(), "1234")).collect();
+    documents.extend([
+        ("zarr.json", V3_GROUP),
+        ("a/zarr.json", &three),
+        ("b/zarr.json", &three),
+        ("no/x", ""),
+    ]);
+    let bucket = Bucket::new("large", &documents);
+    let group = bucket.root();
+    // One page of all keys, the names, and documents; `no` is no node.
+    assert_eq!(bucket.sends(1 + 1 + 3 + 4, || group.listed().unwrap()).names(), ["a", "b"]);
+    let listed = bucket.sends(1 + 3 + 4, || group.listed().unwrap());
+    assert!(bucket.sends(0, || listed.open(0..2)).iter().all(Option::is_some));
+}
+
+#[test]
+fn whether_a_node_exists_takes_one_round_trip() {
+    let (three, two) = (v3_array(8), v2_array(8));
+    let bucket =
+        Bucket::new("exists", &[("zarr.json", V3_GROUP), ("a/zarr.json", &three), ("b/.zarray", &two)]);
+    let group = bucket.root();
+    bucket.opens_by(&bucket.store, "a", 1);
+    let found = |path: &str| group.find(path).unwrap().is_some();
+    assert!(!bucket.sends(3, || found("no")));
+    assert!(bucket.sends(3, || found("a")));
+    // The documents that only an array of version 2 has are requested once it is known to be one.
+    assert!(bucket.sends(3 + 2, || found("b")));
+    assert!(bucket.sends(1 + 4, || group.get("no").is_err()));
+    bucket.server.behave(Box::new(|_: &Message, _| Some(Fault::Status(403))));
+    assert_eq!(group.find("no").unwrap_err().kind().code(), "permission");
 }

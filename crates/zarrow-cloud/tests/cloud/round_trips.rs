@@ -1,6 +1,6 @@
 //! Counts the requests of each change of a node, and runs changes concurrently without loss.
 
-use crate::arrays::adapter;
+use crate::arrays::counted;
 use crate::message::Message;
 use crate::server::{Fault, Server, well};
 use serde_json::json;
@@ -12,7 +12,7 @@ use zarrow::{
 };
 
 fn s3(server: &Server) -> Arc<dyn Store> {
-    adapter(server, "bucket/tree", true)
+    counted(server, "bucket/tree")
 }
 
 fn puts(log: &[Message]) -> usize {
@@ -46,7 +46,7 @@ fn changes_of_a_node_send_few_requests() {
     let server = Server::start(well());
     let store = s3(&server);
     // The first conditional put to a server probes its support of conditions.
-    group(&(adapter(&server, "bucket/first", true) as Arc<dyn Store>), "");
+    group(&(counted(&server, "bucket/first") as Arc<dyn Store>), "");
     let (all, put, _) = requests(&server, || group(&store, ""));
     assert_eq!((all, put), (2, 1), "a listing of the path, and the document");
     let (all, put, mut own) = requests(&server, || array(&store, "x", Existing::Refuse));

@@ -7,7 +7,7 @@ use crate::layout::categorical::Categorical;
 use crate::layout::decoded_array::wrap;
 use crate::node::create::existing;
 use crate::node::current::Current;
-use crate::node::group_iterator::{GroupIterator, Visited};
+use crate::node::group_iterator::{GroupLoops, Visited};
 use crate::node::node_path::NodePath;
 use crate::node::open::node;
 use crate::node::origin::{self, Origin, Reduced};
@@ -22,14 +22,14 @@ use crate::python::{json, summary};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyDict, PyEllipsis, PyList, PySlice};
+use pyo3::types::{PyDict, PyEllipsis, PyIterator, PyList, PySlice};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, Members, Node, visible};
+use zarrow::{ErrorKind, Listed, Members, Node, visible};
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -73,10 +73,15 @@ fn members_of<'py, T: IntoPyObject<'py>>(
         match child.raise(py) {
             Ok(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
             Ok(_) => {}
-            Err(error) => warning(py, &format!("{name:?} is left out: {}", error.value(py)))?,
+            Err(error) => leave_out(py, &name, &error)?,
         }
     }
     Ok(members)
+}
+
+/// Warns of a member that cannot be opened.
+fn leave_out(py: Python<'_>, name: &str, error: &PyErr) -> PyResult<()> {
+    warning(py, &format!("{name:?} is left out: {}", error.value(py)))
 }
 
 impl Group {
@@ -128,22 +133,45 @@ impl Group {
     }
 
     fn member<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(visited) = self.visited.take(path) {
+        if let Some(visited) = self.visited.take(py, path)? {
             return node(py, visited);
         }
         let group = self.latest(py)?;
         node(py, waiting(py, || group.get_named(path))?)
     }
 
-    fn has(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        let group = self.latest(py)?;
-        match waiting(py, || Ok(group.get(path)))? {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongNode { .. }) => {
-                Ok(false)
+    /// The member at `path`, where there may well be none.
+    fn find<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = match self.visited.take(py, path)? {
+            Some(visited) => Some(visited),
+            None => {
+                let group = self.latest(py)?;
+                waiting(py, || group.find(path))?
             }
-            Err(error) => Err(error).raise(py),
+        };
+        found.map(|found| node(py, found)).transpose()
+    }
+
+    /// The names of the members. In a loop over those of a group in a remote store, a member takes no second request.
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let group = self.latest(py)?;
+        let listed = waiting(py, || group.listed())?;
+        self.names_in(py, &group, listed)
+    }
+
+    fn names_in<'py>(
+        &self,
+        py: Python<'py>,
+        group: &zarrow::Group,
+        listed: Listed,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let names = PyList::new(py, listed.names())?;
+        if group.is_consolidated() || group.store().remote().is_none() {
+            return Ok(names);
         }
+        let loops = GroupLoops::new(listed, self.visited.clone());
+        let names = import(py, "zarrow.member_names")?.call_method1("MemberNames", (names, loops))?;
+        Ok(names.cast_into::<PyList>()?)
     }
 
     fn rendered(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<String> {
@@ -215,18 +243,19 @@ impl Group {
         #[pyo3(from_py_with = flag)] overwrite: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, path) = (slf.py(), &*name);
-        if overwrite || !slf.get().has(py, path)? {
+        let mut found = if overwrite { None } else { slf.get().find(py, path)? };
+        if found.is_none() {
             match slf
                 .get()
                 .change(py, |group, _| group.create_group(path, Attributes::default(), existing(overwrite)))
             {
                 Ok(group) => return Ok(Bound::new(py, Group::new(group))?.into_any()),
-                // It was created concurrently.
-                Err(_) if !overwrite && slf.get().has(py, path)? => {}
-                Err(error) => return Err(error),
+                Err(error) if overwrite => return Err(error),
+                // Another has created it since.
+                Err(error) => found = Some(slf.get().find(py, path)?.ok_or(error)?),
             }
         }
-        let found = slf.get().member(py, path)?;
+        let Some(found) = found else { return slf.get().member(py, path) };
         match found.is_instance_of::<Group>() {
             true => Ok(found),
             false => {
@@ -253,7 +282,7 @@ impl Group {
         path: NodePath,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.has(py, &path)? { self.member(py, &path).map(Some) } else { Ok(default) }
+        Ok(self.find(py, &path)?.or(default))
     }
 
     /// Return the names that a notebook completes between brackets.
@@ -287,28 +316,38 @@ impl Group {
     }
 
     fn __contains__(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // As in a dict, a key of another type is simply missing.
-        path.extract::<NodePath>().map_or(Ok(false), |path| self.has(py, &path))
+        // As in a dict, a key of another type is simply not in the group.
+        let Ok(path) = path.extract::<NodePath>() else { return Ok(false) };
+        let group = self.latest(py)?;
+        waiting(py, || Ok(group.find(&path)?.is_some()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.keys(py)?.len())
+        let group = self.latest(py)?;
+        waiting(py, || Ok(group.listed()?.names().len()))
     }
 
-    fn __iter__(&self, py: Python<'_>) -> PyResult<GroupIterator> {
-        let group = self.latest(py)?;
-        let children = waiting(py, || group.children())?;
-        Ok(GroupIterator::new(children, self.visited.clone()))
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.names(py)?.as_any().try_iter()
     }
 
     #[doc = help!("Group.keys")]
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.names(py)
+    }
+
+    /// The names of the arrays, or of the groups.
+    fn _keys_of<'py>(&self, py: Python<'py>, of_arrays: bool) -> PyResult<Bound<'py, PyList>> {
         let group = self.latest(py)?;
-        let names = PyList::empty(py);
-        for (name, _) in waiting(py, || group.children())? {
-            names.append(name)?;
+        let mut members = Vec::new();
+        for (name, child) in waiting(py, || group.children())? {
+            match child.raise(py) {
+                Ok(node) if matches!(node, Node::Array(_)) == of_arrays => members.push((name, node)),
+                Ok(_) => {}
+                Err(error) => leave_out(py, &name, &error)?,
+            }
         }
-        Ok(names)
+        self.names_in(py, &group, Listed::new((*group).clone(), members))
     }
 
     #[doc = help!("Group.values")]

@@ -68,11 +68,10 @@ pub fn open<'py>(
             "r+" => open(location.open()?),
             "a" => {
                 let store = location.create(path)?;
-                match open(Arc::clone(&store)) {
-                    Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {
-                        create(store, Existing::Refuse)
-                    }
-                    opened => opened,
+                expect_format(&*store, path, zarr_format);
+                match zarrow::find(Arc::clone(&store), path, &options)? {
+                    None => create(store, Existing::Refuse),
+                    Some(found) => Ok(found),
                 }
             }
             "w" => create(location.create(path)?, Existing::Erase),

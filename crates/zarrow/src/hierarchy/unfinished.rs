@@ -38,6 +38,19 @@ pub(crate) fn is_unfinished(metadata: &NodeMetadata) -> bool {
     group.attributes.len() == 1 && number.len() == 16 && number.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
+/// Whether an unfinished document has this length.
+pub(crate) fn has_length(nbytes: u64) -> bool {
+    let document = documents(0);
+    document.is_ok_and(|documents| documents.iter().any(|(_, bytes)| bytes.len() as u64 == nbytes))
+}
+
+fn documents(number: u64) -> Result<Box<[Document]>> {
+    let told = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{number:016x}")))]);
+    let metadata =
+        GroupMetadata { zarr_format: ZarrFormat::V3, attributes: Attributes::from(told), consolidated: None };
+    Ok(metadata.documents()?.into())
+}
+
 /// The error of who looks for a node there (step 4).
 pub(crate) fn not_found() -> Error {
     Error::from(ErrorKind::NotFound).with_hint(
@@ -63,13 +76,7 @@ impl<'a> Unfinished<'a> {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     pub(super) fn new(store: &'a dyn Store, path: &'a str) -> Result<Unfinished<'a>> {
-        let told = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{:016x}", random_number())))]);
-        let metadata = GroupMetadata {
-            zarr_format: ZarrFormat::V3,
-            attributes: Attributes::from(told),
-            consolidated: None,
-        };
-        Ok(Unfinished { store, path, documents: metadata.documents()?.into() })
+        Ok(Unfinished { store, path, documents: documents(random_number())? })
     }
 
     /// What is put first (step 1).

@@ -1,6 +1,7 @@
 //! Whole values that are requested at once.
 
 use crate::error::Result;
+use crate::metadata::ZARR_JSON;
 use crate::store::remote::adapter::{document_request, whole};
 use crate::store::remote::{Collector, Fetched, OnDone, RemoteStore, RequestHandle};
 use crate::store::{Got, check_key};
@@ -8,8 +9,8 @@ use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
 /// Requests the values under `keys`, each with its limit, and calls `done` with them in their order: when all have come, or
-/// as soon as the first of them is known to exist. Then the others may be `None`, and their requests end by themselves:
-/// cancelling them would close their connections.
+/// as soon as the first of them is known to exist and is a `zarr.json`, which comes before all others. Then the others may be
+/// `None`, and their requests end by themselves: cancelling them would close their connections.
 pub(crate) fn documents(
     store: &dyn RemoteStore,
     keys: &[(String, u64)],
@@ -20,7 +21,8 @@ pub(crate) fn documents(
         return RequestHandle::ended();
     }
     let found = keys.iter().map(|_| Ok(None)).collect();
-    let state = State { found, left: keys.len(), done: Some(done), handles: Vec::new() };
+    let has_first = keys.first().is_some_and(|(key, _)| key.rsplit('/').next() == Some(ZARR_JSON));
+    let state = State { found, left: keys.len(), has_first, done: Some(done), handles: Vec::new() };
     let pending = Arc::new(Pending(Mutex::new(state)));
     for (place, (key, limit)) in keys.iter().enumerate() {
         let (own, limit) = (Arc::clone(&pending), *limit);
@@ -40,6 +42,8 @@ struct State {
     found: Vec<Got>,
     /// Pending answers.
     left: usize,
+    /// Whether the first value decides, if it exists.
+    has_first: bool,
     /// `None` when it was called.
     done: Option<OnDone<Vec<Got>>>,
     handles: Vec<RequestHandle>,
@@ -48,7 +52,7 @@ struct State {
 impl Pending {
     fn came(&self, place: usize, got: Got) {
         let mut state = self.0.lock();
-        let decides = place == 0 && !matches!(got, Ok(None));
+        let decides = state.has_first && place == 0 && !matches!(got, Ok(None));
         state.left -= 1;
         let replaced = state.found.get_mut(place).map(|found| std::mem::replace(found, got));
         let is_enough = decides || state.left == 0;

@@ -30,6 +30,7 @@ pub use interrupt::interrupted_by;
 pub(crate) use interrupt::pass_here;
 pub use listing::{ListedValue, Listing};
 pub use receiver::{Head, Outcome, Receiver};
+pub(crate) use waiter::Waiting;
 pub use waiter::wait;
 pub use write_mark::{Applied, WriteMark, random_number, uncertain};
 
@@ -258,6 +259,13 @@ pub trait RemoteStore: Any + Send + Sync + fmt::Debug {
 
     /// Asks for the names directly below `prefix` (a path without a slash at its end), or for all values below it.
     fn list(&self, prefix: &str, recursive: bool, done: OnDone<Listing>) -> RequestHandle;
+
+    /// Asks for all values below `prefix`, if one answer holds them; `None` if it takes several, or the store cannot tell.
+    fn list_page(&self, prefix: &str, done: OnDone<Option<Listing>>) -> RequestHandle {
+        let _ = prefix;
+        done(Ok(None));
+        RequestHandle::ended()
+    }
 
     /// What changes the store; `None` where it can only be read.
     fn writer(&self) -> Option<&dyn RemoteWriter> {

@@ -1,0 +1,213 @@
+//! The nodes directly below a group: their names by a list, their documents on demand.
+//!
+//! 1. A list of all keys below a group of a remote store shows the documents of its members, if one answer holds it. Then the
+//!    names take no further request, and of each member only the documents in the list are requested.
+//! 2. Below a larger group a list has the names alone, and the documents of each are requested to tell whether it is a node.
+//!    The process remembers this, and begins with that list the next time.
+//! 3. A document as long as an unfinished one is read, since it may be no node.
+//! 4. Local stores read all documents; a consolidated group has them.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::group::{Group, Members};
+use crate::hierarchy::unfinished;
+use crate::known_documents::{self, DOCUMENTS};
+use crate::metadata::{NodeMetadata, ZARR_JSON};
+use crate::node_documents::{OF_NODES, read_each, read_listed};
+use crate::open::{Node, node_with_document};
+use crate::store::remote::{self, Waiting};
+use crate::store::{Listed as Names, Store, join};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The nodes directly below a group, sorted by name; see [`Group::listed`].
+#[derive(Debug)]
+pub struct Listed {
+    group: Group,
+    names: Vec<String>,
+    members: Known,
+}
+
+/// What is known of the members.
+#[derive(Debug)]
+enum Known {
+    /// Their nodes.
+    Nodes(Vec<Result<Node>>),
+    /// Their documents, as the bits of [`DOCUMENTS`].
+    Documents(Vec<u8>),
+    /// Nothing but the names.
+    Names,
+}
+
+impl Listed {
+    /// These members of `group`.
+    #[must_use]
+    pub fn new(group: Group, members: Vec<(String, Node)>) -> Listed {
+        let (names, nodes) = members.into_iter().map(|(name, node)| (name, Ok(node))).unzip();
+        Listed { group, names, members: Known::Nodes(nodes) }
+    }
+
+    /// The names of the nodes.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The same names, with nothing known of their documents.
+    #[must_use]
+    pub fn without_documents(&self) -> Listed {
+        Listed { group: self.group.clone(), names: self.names.clone(), members: Known::Names }
+    }
+
+    /// Opens the nodes in a range of the names, with one round of requests; `None` for those that cannot be opened.
+    #[must_use]
+    pub fn open(&self, range: Range<usize>) -> Vec<Option<Node>> {
+        match &self.members {
+            Known::Nodes(nodes) => {
+                nodes.get(range).unwrap_or_default().iter().map(|node| node.as_ref().ok().cloned()).collect()
+            }
+            _ => self.requested(range).into_iter().map(Result::ok).collect(),
+        }
+    }
+
+    /// All nodes, where one that cannot be opened is an error in its place.
+    pub(crate) fn into_members(self) -> Result<Members> {
+        let nodes = match self.members {
+            Known::Nodes(nodes) => nodes,
+            _ => self.requested(0..self.names.len()),
+        };
+        let is_node =
+            |node: &Result<Node>| !matches!(node, Err(error) if matches!(error.kind(), ErrorKind::NotFound));
+        Ok(self.names.into_iter().zip(nodes).filter(|(_, node)| is_node(node)).collect())
+    }
+
+    /// Requests the documents of nodes, and opens them.
+    fn requested(&self, range: Range<usize>) -> Vec<Result<Node>> {
+        let (group, start) = (&self.group, range.start);
+        let paths: Vec<String> =
+            self.names.get(range).unwrap_or_default().iter().map(|name| join(group.path(), name)).collect();
+        let limits = &group.options().limits.metadata;
+        let metadata = match &self.members {
+            Known::Documents(documents) => {
+                let shown = documents.iter().skip(start).map(|bits| shown(*bits));
+                read_listed(&**group.store(), paths.iter().map(String::as_str).zip(shown), limits)
+            }
+            _ => read_each(&**group.store(), &paths, group.zarr_format(), limits),
+        };
+        let open = |(path, metadata): (String, Result<NodeMetadata>)| {
+            let place = |error: Error| error.in_array(group.store().name(), &path);
+            node_with_document(group.store(), path.clone(), metadata.map_err(place)?, group.options())
+        };
+        paths.into_iter().zip(metadata).map(open).collect()
+    }
+
+    /// Drops the names that are no nodes, by their documents.
+    fn with_nodes(self) -> Result<Listed> {
+        let group = self.group.clone();
+        let (names, nodes) = self.into_members()?.into_iter().unzip();
+        Ok(Listed { group, names, members: Known::Nodes(nodes) })
+    }
+
+    /// Drops the names of unfinished arrays, by the sizes of their documents (step 3).
+    fn without_unfinished(mut self, nbytes: &[u64]) -> Listed {
+        let Known::Documents(documents) = &mut self.members else { return self };
+        let like_unfinished = |at: &usize| nbytes.get(*at).copied().is_some_and(unfinished::has_length);
+        let places: Vec<usize> = (0..self.names.len()).filter(like_unfinished).collect();
+        if places.is_empty() {
+            return self;
+        }
+        let names = places.iter().map(|at| self.names[*at].clone()).collect::<Vec<_>>();
+        let members = Known::Documents(vec![1; places.len()]);
+        let read = Listed { group: self.group.clone(), names, members }.requested(0..places.len());
+        let mut is_kept = vec![true; self.names.len()];
+        for (at, node) in places.into_iter().zip(read) {
+            is_kept[at] = !matches!(node, Err(error) if matches!(error.kind(), ErrorKind::NotFound));
+        }
+        let (mut of_names, mut of_documents) = (is_kept.iter(), is_kept.iter());
+        self.names.retain(|_| of_names.next() == Some(&true));
+        documents.retain(|_| of_documents.next() == Some(&true));
+        self
+    }
+}
+
+/// A list that has begun, for a group that may not be open yet.
+pub(crate) struct Listing<'a> {
+    store: &'a dyn Store,
+    path: &'a str,
+    page: Option<Waiting<Option<remote::Listing>>>,
+    names: Option<Names<'a>>,
+}
+
+impl<'a> Listing<'a> {
+    /// Begins to list; `is_hurried` sends both kinds of list at once, to save a round trip below a large group.
+    pub fn begin(store: &'a dyn Store, path: &'a str, is_hurried: bool) -> Listing<'a> {
+        let remote = store.remote().filter(|_| !known_documents::is_large(store, path));
+        let page = remote.map(|remote| Waiting::begin(|done| remote.list_page(path, done)));
+        let names = (page.is_none() || is_hurried).then(|| store.list_ahead(path));
+        Listing { store, path, page, names }
+    }
+
+    /// Waits for the nodes below `group`.
+    pub fn finish(self, group: &Group) -> Result<Listed> {
+        if let Some(page) = self.page {
+            if let Some(listing) = page.wait(&|| Ok(()))? {
+                return Ok(shown_by(group, &listing));
+            }
+            known_documents::remember_large(self.store, self.path);
+        }
+        let names = self.names.map_or_else(|| self.store.list(self.path), |names| names())?;
+        let names = names.into_iter().filter(|name| is_member(name)).collect();
+        Listed { group: group.clone(), names, members: Known::Names }.with_nodes()
+    }
+}
+
+impl Group {
+    /// Lists the nodes directly below. In a remote store that takes one request, if one answer holds all keys below the group;
+    /// their documents are requested when they are [opened](Listed::open).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the store cannot be listed.
+    pub fn listed(&self) -> Result<Listed> {
+        if let Some(changed) = self.changed()? {
+            return changed.listed();
+        }
+        if !self.is_consolidated() && self.store().remote().is_some() {
+            let listing = Listing::begin(&**self.store(), self.path(), false);
+            return listing.finish(self).map_err(|error| self.place(error));
+        }
+        let (names, nodes) = self.children()?.into_iter().unzip();
+        Ok(Listed { group: self.clone(), names, members: Known::Nodes(nodes) })
+    }
+}
+
+/// The members of a group, by all keys below it.
+fn shown_by(group: &Group, listing: &remote::Listing) -> Listed {
+    let mut members: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
+    for value in &listing.values {
+        let below = match group.path() {
+            "" => Some(value.key.as_str()),
+            path => value.key.strip_prefix(path).and_then(|rest| rest.strip_prefix('/')),
+        };
+        let Some((name, document)) = below.and_then(|below| below.split_once('/')) else { continue };
+        let Some(place) = DOCUMENTS.iter().position(|own| *own == document) else { continue };
+        let (bits, nbytes) = members.entry(name).or_default();
+        *bits |= 1 << place;
+        if document == ZARR_JSON {
+            *nbytes = value.nbytes;
+        }
+    }
+    members
+        .retain(|name, (bits, _)| is_member(name) && shown(*bits).iter().any(|name| OF_NODES.contains(name)));
+    let (documents, nbytes): (Vec<u8>, Vec<u64>) = members.values().copied().unzip();
+    let names = members.into_keys().map(str::to_owned).collect();
+    Listed { group: group.clone(), names, members: Known::Documents(documents) }.without_unfinished(&nbytes)
+}
+
+/// The documents of a member that are needed, by their bits.
+fn shown(bits: u8) -> Vec<&'static str> {
+    let names = || (0..).zip(DOCUMENTS).filter(|(place, _)| bits & 1 << place != 0).map(|(_, name)| name);
+    if names().next() == Some(ZARR_JSON) { vec![ZARR_JSON] } else { names().collect() }
+}
+
+pub(crate) fn is_member(name: &str) -> bool {
+    !name.starts_with(".z") && name != ZARR_JSON
+}
