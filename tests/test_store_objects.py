@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import gc
+import json
 import pickle
 import signal
 import threading
@@ -310,6 +312,22 @@ def test_a_loop_over_a_group_reads_each_document_once() -> None:
             break
     inner.counter.clear()
     assert seen == ["a", "b"] and group["b"].shape == (3,) and inner.counter["get"] == 1
+    # The names are a list; loops over it read each document once as well.
+    inner.counter.clear()
+    names = group.keys()
+    assert names == ["a", "b", "c"] and isinstance(names, list) and inner.counter["get"] == 3
+    for _ in range(2):
+        assert [group[name].shape for name in names] == [(3,)] * 3
+    assert inner.counter["get"] == 6
+    assert type(pickle.loads(pickle.dumps(names))) is type(copy.copy(names)) is list
+    names.reverse()
+    assert [group[name].path for name in names] == ["c", "b", "a"]
+    inner.counter.clear()
+    assert [group[name].shape for name in group.array_keys()] == [(3,)] * 3 and inner.counter["get"] == 3
+    assert [group[name].shape for name in group.group_keys()] == []
+    # Three documents tell that there is no member.
+    inner.counter.clear()
+    assert group.get("no", 5) == 5 and "no" not in group and inner.counter["get"] == 6
     # The loop sees changes by this process.
     for name in group:
         zarrow.open(store, name).append(np.arange(2))
@@ -319,6 +337,40 @@ def test_a_loop_over_a_group_reads_each_document_once() -> None:
         with pytest.raises(NotFoundError):
             group[name]
     assert list(group) == []
+
+
+def test_references_in_parquet_are_read_by_the_mapper_of_fsspec(tmp_path: Path) -> None:
+    """As kerchunk writes them: documents in one file, chunks in rows of others, nulls for missing ones."""
+    import pandas as pd
+    from fsspec.implementations.reference import LazyReferenceMapper, ReferenceFileSystem
+
+    values = np.arange(20, dtype="<i4").reshape(10, 2)
+    target = tmp_path / "target"
+    target.write_bytes(b"head" + values[:2].tobytes() + values[2:4].tobytes())
+    whole = tmp_path / "whole"
+    whole.write_bytes(values[4:6].tobytes())
+    array = {"zarr_format": 2, "shape": [10, 2], "chunks": [2, 2], "dtype": "<i4", "order": "C"}
+    array |= {"compressor": None, "filters": None, "fill_value": -1}
+    documents = {".zgroup": {"zarr_format": 2}, "x/.zarray": array, "x/.zattrs": {"units": "m"}}
+    root = tmp_path / "references"
+    (root / "x").mkdir(parents=True)
+    (root / ".zmetadata").write_text(json.dumps({"metadata": documents, "record_size": 4}))
+    first = [(str(target), 4, 16, None), (str(target), 20, 16, None), (str(whole), 0, 0, None)]
+    for number, rows in enumerate([[*first, (None, 0, 0, values[6:8].tobytes())], [(None, 0, 0, None)] * 4]):
+        columns = pd.DataFrame(rows, columns=["path", "offset", "size", "raw"], dtype=object)
+        columns.to_parquet(root / "x" / f"refs.{number}.parq", engine="pyarrow")
+    fs = ReferenceFileSystem({}, remote_protocol="file")
+    fs.references = LazyReferenceMapper(str(root), engine="pyarrow")
+    mapper = fsspec.FSMap("", fs)
+    expected = np.concatenate([values[:8], np.full((2, 2), -1)])
+    group = zarrow.open(mapper)
+    assert group.keys() == ["x"] and dict(group["x"].attrs) == {"units": "m"}
+    np.testing.assert_array_equal(np.asarray(group["x"][...]), expected)
+    np.testing.assert_array_equal(np.asarray(zarrow.open(mapper, "x")[3:, 1]), expected[3:, 1])
+    np.testing.assert_array_equal(np.asarray(zarrow.load(mapper)["x"]), expected)
+    assert "y" not in group and "x/y" not in group
+    with pytest.raises(ReadOnlyError):
+        group["x"][0] = 1
 
 
 def test_many_nodes_of_an_object_are_opened_at_once() -> None:

@@ -25,6 +25,11 @@ def asker(store: Any, source: Any, sole_writer: bool) -> MappingAsker | None:
     if type(store) is dict:
         return DictAsker(store, source, True)
     if type(store).__module__ == "fsspec.mapping" and type(store).__name__ == "FSMap":
+        references: Any = getattr(store, "fs", None)
+        if type(getattr(references, "references", None)).__name__ == "LazyReferenceMapper":
+            from zarrow.store_objects.parquet_references import ParquetReferenceAsker
+
+            return ParquetReferenceAsker(store, source)
         return FsspecAsker(store, source, sole_writer)
     if isinstance(store, Mapping):
         return MappingAsker(store, source, sole_writer)
