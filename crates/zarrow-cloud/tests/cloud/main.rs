@@ -13,6 +13,7 @@
 mod arrays;
 mod campaign;
 mod causes;
+mod failed_changes;
 mod faults;
 mod fork;
 mod listing;

@@ -32,6 +32,7 @@ use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::Selection;
 use crate::store::remote::AheadStore;
 use crate::store::{Detached, Stage, Store, Version, join, normalize_path};
+use crate::warnings::warn;
 use std::sync::Arc;
 
 /// What becomes of a node that is where one is to be created.
@@ -244,6 +245,7 @@ impl<'a> New<'a> {
         let interrupted = contents.map_or_else(WriteOptions::default, |(_, write)| *write).interrupted();
         let mut stage = None;
         let mut is_staged = false;
+        let mut made = Vec::new();
         if contents.is_some() {
             // Refused before the elements are encoded.
             self.missing_groups()?;
@@ -276,7 +278,7 @@ impl<'a> New<'a> {
                 (stage, is_staged) = (self.staged(None)?, true);
                 continue;
             }
-            let mut made = Vec::new();
+            made.clear();
             let mut publish = || {
                 self.set_groups(&missing, &mut made)?;
                 let stage = stage.take();
@@ -301,7 +303,9 @@ impl<'a> New<'a> {
         }
         match (self.array, contents) {
             (Some(array), Some(contents)) if !is_whole => match &unfinished {
-                Some(unfinished) => self.finish(unfinished, array, contents),
+                Some(unfinished) => {
+                    self.finish(unfinished, array, contents).inspect_err(|_| self.take_back(&made))
+                }
                 None => self.fill(array, contents),
             },
             _ => Ok(()),
@@ -347,9 +351,13 @@ impl<'a> New<'a> {
     }
 
     /// Erases the groups in `made`, after their node could not be created. They stay in stores without locks, since
-    /// another writer may use them already.
+    /// another writer may use them already: that is a warning.
     fn take_back(&self, made: &[String]) {
         let Ok(writer) = writer(self.store) else { return };
+        if writer.is_optimistic() && !made.is_empty() {
+            let groups: Vec<String> = made.iter().map(|group| format!("/{group}")).collect();
+            warn(format!("groups were created and stay, but not the node below them: {groups:?}"));
+        }
         if !writer.is_optimistic() {
             for key in made.iter().rev().flat_map(|group| [ZARR_JSON, ZGROUP].map(|name| join(group, name))) {
                 // The error that led here is the one to report.

@@ -13,6 +13,8 @@
 //!    before. If appending fails, what it has written is cleared as far as possible.
 //! 6. A store whose locks keep nobody out has no lock for step 1: appending sets the shape first there, on the condition
 //!    that the document is still the one that was read, and then fills its own place. Others may see it empty meanwhile.
+//!    If that fails, the array keeps its new shape: another writer may have appended behind it, and a chunk may still arrive
+//!    there. The error says which elements may be missing.
 
 use super::ahead;
 use super::attributes::StoredNode;
@@ -33,6 +35,14 @@ use zarrow_array::DecodedArray;
 
 /// What the lock of step 1 is named, below the array's path; it is no value.
 const SHAPE: &str = "shape";
+
+/// The hint after an append that took its place and could not fill it.
+fn half_appended(axis: usize, start: u64, end: u64) -> String {
+    format!(
+        "the array has grown, and elements {start} to {end} along axis {axis} may be missing: write them there, or resize the \
+         array to {start} before you append them again"
+    )
+}
 
 /// What another did where the shape is no longer the one that was read.
 const WAS_RESIZED: &str = "was resized";
@@ -96,7 +106,8 @@ impl Array {
     ///
     /// # Errors
     /// [`ErrorKind::Index`] for values of another shape, and no such axis; and as [`resize`](Array::resize) and
-    /// [`write`](Array::write). The array has its old shape then.
+    /// [`write`](Array::write). The array has its old shape then; in an object store it may have grown, and the error's hint
+    /// says so.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -228,9 +239,10 @@ impl Array {
         let store = Arc::clone(self.store());
         let is_optimistic = writer(&*store)?.is_optimistic();
         let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
+        // A place that was taken is not taken again: the inner result ends the attempts.
         until_no_conflict(&pass, || {
             self.with_documents(|array| array.append_once(values, axis, options, is_optimistic))
-        })
+        })?
     }
 
     fn append_once(
@@ -239,7 +251,7 @@ impl Array {
         axis: usize,
         options: &WriteOptions<'_>,
         is_optimistic: bool,
-    ) -> Result<u64> {
+    ) -> Result<Result<u64>> {
         self.stored()?;
         let store = Arc::clone(self.store());
         let path = self.path().to_owned();
@@ -264,7 +276,7 @@ impl Array {
         let after = place.with_shape(&shape)?;
         if *added == 0 {
             *self = before;
-            return Ok(start);
+            return Ok(Ok(start));
         }
         let selection = selection(&shape, axis, start, end)?;
         if is_optimistic {
@@ -273,9 +285,16 @@ impl Array {
                 ErrorKind::Stale(_) => ErrorKind::Conflict.into(),
                 _ => error,
             })?;
-            after.write_elements(&selection, values, None, options)?;
-            *self = appended;
-            return Ok(start);
+            let written = after.write_elements(&selection, values, None, options);
+            let is_gone = written
+                .as_ref()
+                .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Stale(_)));
+            if !is_gone {
+                *self = appended;
+            }
+            return Ok(written.map(|()| start).map_err(|error| {
+                if is_gone { error } else { error.with_hint(half_appended(axis, start, end)) }
+            }));
         }
         let written = after.write_elements(&selection, values, None, options);
         let is_written = written.is_ok();
@@ -285,7 +304,7 @@ impl Array {
                 Ok(stored) if stored.shape() == before.shape() => {
                     let error = before.reason(&place, Some(version), error);
                     let _ = place.clear_beyond(&shape, &options.without_cancel());
-                    return Err(error);
+                    return Ok(Err(error));
                 }
                 // Only a step after the new shape failed. An error would make the caller append again.
                 Ok(stored) if is_written && stored.shape() == shape => {
@@ -294,17 +313,17 @@ impl Array {
                 }
                 _ => {
                     let error = before.reason(&place, Some(version), error);
-                    return Err(if is_written {
+                    return Ok(Err(if is_written {
                         error.with_hint(
                             "the elements may be appended: compare the shape before you append again",
                         )
                     } else {
                         error
-                    });
+                    }));
                 }
             },
         }
-        Ok(start)
+        Ok(Ok(start))
     }
 
     /// Step 2: the array as it is stored, if it is the one that this handle means.

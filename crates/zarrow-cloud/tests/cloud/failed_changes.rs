@@ -1,0 +1,64 @@
+//! What stays of a change that fails after its first step, and what it says.
+
+use crate::arrays::adapter;
+use crate::message::Message;
+use crate::server::{Fault, Manner, Server, well};
+use std::sync::Arc;
+use zarrow::store::Store;
+use zarrow::{
+    Array, ArrayBuilder, Existing, Number, OpenOptions, Values, WriteOptions, create_array,
+    create_array_with, open, with_warnings,
+};
+
+/// A manner in which chunks are refused.
+fn without_chunks() -> Manner {
+    Box::new(|message: &Message, _| {
+        (message.method == "PUT" && message.path().contains("/c/")).then_some(Fault::Status(403))
+    })
+}
+
+fn opened(server: &Server) -> Array {
+    let store: Arc<dyn Store> = adapter(server, "bucket/tree", true);
+    open(store, "x").unwrap().into_array().unwrap()
+}
+
+#[test]
+fn a_failed_append_says_which_elements_are_missing() {
+    let server = Server::start(well());
+    let store: Arc<dyn Store> = adapter(&server, "bucket/tree", true);
+    let metadata = ArrayBuilder::new([4], Number::Int32).chunk_shape([4]).build().unwrap();
+    let mut array = create_array(store, "x", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    array.write(.., &[1_i32; 4]).unwrap();
+    server.behave(without_chunks());
+    let error = array.append(&[2_i32; 4], 0).unwrap_err();
+    server.behave(well());
+    assert_eq!(error.kind().code(), "permission");
+    assert!(error.to_string().contains("elements 4 to 8 along axis 0 may be missing"), "{error}");
+    assert_eq!((array.shape(), opened(&server).shape()), (&[8][..], &[8][..]));
+    // Another appends behind the place, which is then filled as the error says.
+    assert_eq!(opened(&server).append(&[3_i32; 4], 0).unwrap(), 8);
+    array.write(4..8, &[2_i32; 4]).unwrap();
+    let elements = opened(&server).read(..).unwrap().into_tensor().unwrap();
+    assert_eq!(elements.as_slice::<i32>().unwrap(), [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+fn groups_that_stay_after_a_failed_creation_are_a_warning() {
+    let server = Server::start(well());
+    let store: Arc<dyn Store> = adapter(&server, "bucket/tree", true);
+    let create = |value: i32| {
+        let metadata = ArrayBuilder::new([4], Number::Int32).build().unwrap();
+        let (options, write) = (OpenOptions::default(), WriteOptions::default());
+        let values = Values::scalar(&value);
+        create_array_with(Arc::clone(&store), "a/b/x", metadata, &values, Existing::Refuse, &options, &write)
+    };
+    server.behave(without_chunks());
+    let (failed, warnings) = with_warnings(|| create(1));
+    server.behave(well());
+    assert_eq!(failed.unwrap_err().kind().code(), "permission");
+    assert!(warnings.len() == 1 && warnings[0].contains(r#"["/", "/a", "/a/b"]"#), "{warnings:?}");
+    // They are in no way of a second creation.
+    let (created, warnings) = with_warnings(|| create(2));
+    assert_eq!(created.unwrap().shape(), [4]);
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
