@@ -1,6 +1,6 @@
 //! Staged writes of chunks over S3: many requests at once, nothing lost, and nothing after a write was stopped.
 
-use crate::arrays::{SHAPE, adapter, keys, layouts, open_array, read, selections, upload};
+use crate::arrays::{SHAPE, adapter, counted, keys, layouts, open_array, read, selections, upload};
 use crate::message::Message;
 use crate::server::{Fault, Server, seeded, well};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use zarrow_array::DecodedArray;
 
 fn numbers(server: &Server, path: &str, chunks: [u64; 2]) -> Array {
     let metadata = ArrayBuilder::new(SHAPE, Number::Int32).chunk_shape(chunks).build().unwrap();
-    let store = adapter(server, path, true);
+    let store = counted(server, path);
     create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap()
 }
 
