@@ -49,6 +49,14 @@ def writable(request: pytest.FixtureRequest, running: Callable[[str], Service]) 
     return running(request.param)
 
 
+@pytest.fixture(
+    params=[name for name, service in SERVICES.items() if service.can_write and service.has_conditions]
+)
+def conditional(request: pytest.FixtureRequest, running: Callable[[str], Service]) -> Service:
+    """Each service with conditional puts, so that stored values can be changed."""
+    return running(request.param)
+
+
 @pytest.fixture(params=["moto", "s3s-fs"])
 def s3(request: pytest.FixtureRequest, running: Callable[[str], Service]) -> Service:
     """Every S3 server."""
