@@ -224,6 +224,16 @@ impl Error {
         self
     }
 
+    /// Puts a hint before the one that the error may have.
+    #[must_use]
+    pub(crate) fn with_first_hint(mut self, hint: String) -> Error {
+        self.0.2 = Some(match self.0.2.take() {
+            Some(second) => format!("{hint}; {second}"),
+            None => hint,
+        });
+        self
+    }
+
     /// Whether the fault is in the bytes that are stored, so that nobody can decode them.
     pub(crate) fn is_of_stored_bytes(&self) -> bool {
         use zarrow_array::Error::NotUtf8;

@@ -39,12 +39,22 @@ pub fn store(server: &Server, path: &str, by_s3: bool) -> CloudStore {
     store.unwrap().with_policy(policy())
 }
 
-/// As [`adapter`] by S3, for a test that counts requests: a busy machine makes none of them late.
-pub fn counted(server: &Server, path: &str) -> Arc<RemoteAdapter> {
+/// As [`policy`], for a test that counts requests: no request is late on a busy machine.
+pub fn patient() -> TransportPolicy {
     let mut policy = policy();
     policy.hedging = false;
     policy.silence = std::time::Duration::from_secs(60);
-    Arc::new(RemoteAdapter::new(Arc::new(store(server, path, true).with_policy(policy))))
+    policy
+}
+
+/// As [`store`] by S3, for a test that counts requests.
+pub fn patient_store(server: &Server, path: &str) -> CloudStore {
+    store(server, path, true).with_policy(patient())
+}
+
+/// As [`adapter`] by S3, for a test that counts requests.
+pub fn counted(server: &Server, path: &str) -> Arc<RemoteAdapter> {
+    Arc::new(RemoteAdapter::new(Arc::new(patient_store(server, path))))
 }
 
 pub fn adapter(server: &Server, path: &str, by_s3: bool) -> Arc<RemoteAdapter> {

@@ -1,6 +1,6 @@
 //! Listing the keys below a prefix.
 
-use crate::arrays::{adapter, policy, store};
+use crate::arrays::{adapter, patient, store};
 use crate::message::{Answer, Message};
 use crate::server::{Fault, Server, once, well};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -135,8 +135,8 @@ fn endless_lists_are_errors() {
         let server = Server::start(well());
         let count = AtomicUsize::new(0);
         server.answer_by(move |message| respond(message, count.fetch_add(1, Ordering::SeqCst)));
-        let mut policy = policy();
-        (policy.listed_names, policy.hedging, policy.silence) = (5000, false, Duration::from_secs(60));
+        let mut policy = patient();
+        policy.listed_names = 5000;
         let store = store(&server, "bucket/root", true).with_policy(policy);
         for recursive in [false, true] {
             let before = server.requests();

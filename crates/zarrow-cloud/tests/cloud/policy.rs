@@ -1,6 +1,6 @@
 //! Pauses that a server asks for, and redirects.
 
-use crate::arrays::{policy, store};
+use crate::arrays::{patient, patient_store, store};
 use crate::message::{Answer, Message};
 use crate::server::{Fault, Server, well};
 use zarrow::store::remote::{Fetched, Request, Span, fetch};
@@ -10,19 +10,17 @@ use zarrow_cloud::{CloudStore, StorageOptions};
 fn endless_requests_for_pauses_end_the_retries() {
     let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Pause(503))));
     server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
-    let mut policy = policy();
-    policy.hedging = false;
-    let store = store(&server, "bucket", true).with_policy(policy);
+    let store = patient_store(&server, "bucket");
     let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("503 SlowDown: Later."), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("fewer requests")));
-    assert_eq!(server.requests() as u32, 1 + policy.throttled_retries);
+    assert_eq!(server.requests() as u32, 1 + patient().throttled_retries);
 }
 
 #[test]
 fn a_pause_that_is_too_long_is_an_error_that_says_so() {
     let server = Server::start(well());
-    let store = store(&server, "bucket", true);
+    let store = patient_store(&server, "bucket");
     let pause = |text: &str| {
         let answer = Answer::error(503, "SlowDown", "Later.").with("date", "Wed, 21 Oct 2026 07:00:00 GMT");
         server.answer_with(Some(answer.with("retry-after", text)));
@@ -48,7 +46,7 @@ fn errors_of_the_caller_are_not_retried() {
     for status in [400, 401, 403] {
         let server = Server::start(well());
         server.answer_with(Some(Answer::error(status, "AccessDenied", "No.")));
-        let store = store(&server, "bucket", true);
+        let store = patient_store(&server, "bucket");
         let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
         let expected = if status == 400 { "io" } else { "permission" };
         assert_eq!(error.kind().code(), expected, "{error}");

@@ -285,16 +285,14 @@ impl Array {
                 ErrorKind::Stale(_) => ErrorKind::Conflict.into(),
                 _ => error,
             })?;
-            let written = after.write_elements(&selection, values, None, options);
-            let is_gone = written
-                .as_ref()
-                .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Stale(_)));
-            if !is_gone {
-                *self = appended;
-            }
-            return Ok(written.map(|()| start).map_err(|error| {
-                if is_gone { error } else { error.with_hint(half_appended(axis, start, end)) }
-            }));
+            return Ok(match after.write_elements(&selection, values, None, options) {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Stale(_)) => Err(error),
+                written => {
+                    *self = appended;
+                    let hint = || half_appended(axis, start, end);
+                    written.map(|()| start).map_err(|error| error.with_first_hint(hint()))
+                }
+            });
         }
         let written = after.write_elements(&selection, values, None, options);
         let is_written = written.is_ok();
