@@ -18,7 +18,7 @@ class MemberNames(list[str]):
         self._loops = loops
 
     def __iter__(self) -> Iterator[str]:
-        """Begin a loop, in which the group knows the member of the name."""
+        """Begin a loop; the group knows the visited member."""
         return self._loops(super().__iter__())
 
     def __reduce_ex__(self, protocol: Any) -> tuple[type[list[str]], tuple[list[str]]]:

@@ -35,7 +35,7 @@ class Service:
     name: str
     scheme: str
     can_write = True
-    # Whether a conditional put is one step, so that zarrow may change a stored value.
+    # Whether a conditional put is one step, so that stored values can be changed.
     has_conditions = True
 
     def __init__(self, folder: Path) -> None:

@@ -224,7 +224,7 @@ impl Error {
         self
     }
 
-    /// Puts a hint before the one that the error may have.
+    /// Puts a hint before the error's own hint, if any.
     #[must_use]
     pub(crate) fn with_first_hint(mut self, hint: String) -> Error {
         self.0.2 = Some(match self.0.2.take() {

@@ -309,7 +309,7 @@ impl Group {
         self.opened(path, open_node)
     }
 
-    /// As [`get`](Group::get), where there may well be no node: `None` then, by one round trip to a remote store.
+    /// As [`get`](Group::get), for a node that may be missing: `None` then, after one round trip to a remote store.
     ///
     /// # Errors
     /// As [`get`](Group::get), but for [`ErrorKind::NotFound`].

@@ -19,7 +19,7 @@ use crate::store::{Listed as Names, Store, join};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The nodes directly below a group, sorted by name; see [`Group::listed`].
+/// Nodes directly below a group, sorted by name; see [`Group::listed`].
 #[derive(Debug)]
 pub struct Listed {
     group: Group,
@@ -27,7 +27,7 @@ pub struct Listed {
     members: Known,
 }
 
-/// What is known of the members.
+/// Knowledge about the members.
 #[derive(Debug)]
 enum Known {
     /// Their nodes.
@@ -58,7 +58,7 @@ impl Listed {
         Listed { group: self.group.clone(), names: self.names.clone(), members: Known::Names }
     }
 
-    /// Opens the nodes in a range of the names, with one round of requests; `None` for those that cannot be opened.
+    /// Opens a range of the nodes with one round of requests; `None` for a node that cannot be opened.
     #[must_use]
     pub fn open(&self, range: Range<usize>) -> Vec<Option<Node>> {
         match &self.members {

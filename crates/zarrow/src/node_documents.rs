@@ -1,10 +1,10 @@
 //! The documents of a node: their requests, and the metadata in them.
 //!
 //! 1. A local store reads one document after the other, as far as needed.
-//! 2. A remote store requests the node's likely documents together (`known_documents`), or those that a list has shown. If
-//!    these do not settle the node, it requests the others together.
+//! 2. A remote store requests the node's likely documents together (`known_documents`), or its listed documents. If these do
+//!    not settle the node, it requests the others together.
 //! 3. `zarr.json` takes precedence: once it has arrived, the other answers are not awaited.
-//! 4. Where there may well be no node, the first round also has the documents that tell so.
+//! 4. If the node may be missing, the first round also requests the documents that show this.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::hierarchy::unfinished::{is_unfinished, not_found};
@@ -24,7 +24,7 @@ pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimi
     search(store, limits, path, || Search::new(store, path, limits))
 }
 
-/// As [`read_metadata`], where there may well be no node (step 4).
+/// As [`read_metadata`], for a node that may be missing (step 4).
 pub(crate) fn find_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
     search(store, limits, path, || Search::new(store, path, limits).with_nodes())
 }
@@ -107,7 +107,7 @@ impl Search {
         Some(metadata)
     }
 
-    /// Whether the answers tell the node, or that there is none, without the documents `missing`.
+    /// Whether the answers settle the node, or its absence, without the documents `missing`.
     fn is_settled(&self, missing: &[&str]) -> bool {
         let came = |name: &&str| self.found.iter().any(|(own, got)| own == name && !matches!(got, Ok(None)));
         let is_known = |name: &&str| self.is_listed || !missing.contains(name);

@@ -151,7 +151,7 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
         .map_err(|error| explained(error, &*store, &path, &options.limits.metadata, None))
 }
 
-/// As [`open_with`], where there may well be no node: `None` then, by one round trip to a remote store.
+/// As [`open_with`], for a node that may be missing: `None` then, after one round trip to a remote store.
 ///
 /// # Errors
 /// As [`open`], but for [`ErrorKind::NotFound`].
@@ -220,7 +220,7 @@ pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOption
     node_with_document(store, path.to_owned(), metadata, options)
 }
 
-/// As [`open_node`], where there may well be no node.
+/// As [`open_node`], for a node that may be missing.
 pub(crate) fn find_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let metadata = find_metadata(&**store, path, &options.limits.metadata)
         .map_err(|error| error.in_array(store.name(), path))?;

@@ -3,7 +3,7 @@
 1. fsspec takes every name below an array for a chunk, unless it begins with `.z`: `x/zarr.json` raises.
 2. pandas 3 has NaN where a file has no path or no bytes, and fsspec takes it for either: a chunk without a
    reference raises, and so do all chunks of a file with a column of bytes.
-3. So where fsspec raises one of these errors, the columns are read here.
+3. After one of these errors, this module reads the columns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ParquetReferenceAsker(FsspecAsker):
         self.is_writable = False
 
     def get(self, request: _StoreRequest) -> None:
-        """Answer with a value, or with a part of it."""
+        """Answer with a value, or with a range."""
         try:
             super().get(request)
         except _ERRORS:
@@ -59,7 +59,7 @@ class ParquetReferenceAsker(FsspecAsker):
             request.found(b"", request.range[0], int(size))
 
     def list(self, request: _StoreRequest) -> None:
-        """Answer with what lies below a prefix."""
+        """Answer with the keys below a prefix."""
         try:
             super().list(request)
         except _ERRORS as error:
@@ -84,7 +84,7 @@ class ParquetReferenceAsker(FsspecAsker):
         return self.fs.fss[protocol]
 
     def _reference(self, path: str) -> tuple[Any, ...] | None:
-        """Give the columns of a chunk's row, None for what has no reference."""
+        """Give the columns of a chunk's row, None without a reference."""
         field, _, name = path.rpartition("/")
         if not _CHUNK.fullmatch(name):
             return None

@@ -140,7 +140,7 @@ impl Group {
         node(py, waiting(py, || group.get_named(path))?)
     }
 
-    /// The member at `path`, where there may well be none.
+    /// Returns the member at `path`, which may be missing.
     fn find<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let found = match self.visited.take(py, path)? {
             Some(visited) => Some(visited),
@@ -152,7 +152,7 @@ impl Group {
         found.map(|found| node(py, found)).transpose()
     }
 
-    /// The names of the members. In a loop over those of a group in a remote store, a member takes no second request.
+    /// Returns the members' names. In a loop over the names of a remote group, a member takes no second request.
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let group = self.latest(py)?;
         let listed = waiting(py, || group.listed())?;
@@ -336,7 +336,7 @@ impl Group {
         self.names(py)
     }
 
-    /// The names of the arrays, or of the groups.
+    /// Returns the names of the arrays, or of the groups.
     fn _keys_of<'py>(&self, py: Python<'py>, of_arrays: bool) -> PyResult<Bound<'py, PyList>> {
         let group = self.latest(py)?;
         let mut members = Vec::new();

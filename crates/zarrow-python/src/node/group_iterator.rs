@@ -14,15 +14,15 @@ use std::sync::Arc;
 use zarrow::{Listed, Node};
 use zarrow_array::fork::Mutex;
 
-/// Members that one lookup reads, as many as a host may answer at once.
+/// Number of members that one lookup reads: a host gets as many requests at once.
 const AHEAD: usize = 256;
 
-/// The member that a loop visits now, until it is taken.
+/// The member that a loop currently visits, until it is taken.
 #[derive(Clone, Default)]
 pub struct Visited(Arc<Mutex<Option<(String, Arc<Loop>)>>>);
 
 impl Visited {
-    /// Returns the member of this name, if a loop visits it now.
+    /// Returns the member of this name, if a loop currently visits it.
     pub fn take(&self, py: Python<'_>, name: &str) -> PyResult<Option<Node>> {
         let mut visited = self.0.lock();
         let taken = visited.take_if(|(visited, _)| visited == name);
@@ -39,7 +39,7 @@ impl Visited {
     }
 }
 
-/// What one loop has read.
+/// Members of one loop.
 struct Loop {
     listed: Listed,
     read: Mutex<ReadAhead>,
@@ -77,7 +77,7 @@ impl Loop {
     }
 }
 
-/// What a loop over a list of names needs.
+/// Starts loops over a list of names.
 #[pyclass(frozen, name = "_GroupLoops", module = "zarrow")]
 pub struct GroupLoops {
     listed: Mutex<Option<Listed>>,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
 /// Requests the values under `keys`, each with its limit, and calls `done` with them in their order: when all have come, or
-/// as soon as the first of them is known to exist and is a `zarr.json`, which comes before all others. Then the others may be
-/// `None`, and their requests end by themselves: cancelling them would close their connections.
+/// as soon as the first one exists and is a `zarr.json`, which has precedence. Then the others may be `None`, and their
+/// requests end by themselves: cancelling them would close their connections.
 pub(crate) fn documents(
     store: &dyn RemoteStore,
     keys: &[(String, u64)],
