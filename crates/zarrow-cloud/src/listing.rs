@@ -29,7 +29,7 @@ pub async fn list(
     Ok(pages(connection, prefix, recursive, false, attempts).await?.0)
 }
 
-/// Lists all of `prefix` by one page; `None` where that does not hold it.
+/// Lists all keys below `prefix` by one page; `None` if they take more pages.
 ///
 /// # Errors
 /// As [`list`].

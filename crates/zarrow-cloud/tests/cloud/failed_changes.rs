@@ -1,4 +1,4 @@
-//! What stays of a change that fails after its first step, and what it says.
+//! Changes that fail after their first step: the state that remains, and the report.
 
 use crate::arrays::adapter;
 use crate::message::Message;
@@ -10,7 +10,7 @@ use zarrow::{
     create_array_with, open, with_warnings,
 };
 
-/// A manner in which chunks are refused.
+/// Refuses chunks.
 fn without_chunks() -> Manner {
     Box::new(|message: &Message, _| {
         (message.method == "PUT" && message.path().contains("/c/")).then_some(Fault::Status(403))

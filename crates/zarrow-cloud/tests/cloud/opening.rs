@@ -68,7 +68,7 @@ impl Bucket {
         self.opened(path).unwrap().into_array().unwrap()
     }
 
-    /// Opens the group at the root, of which nothing is known.
+    /// Opens the unknown group at the root.
     fn root(&self) -> Group {
         self.sends(5, || self.opened("")).unwrap().into_group().unwrap()
     }
@@ -253,7 +253,7 @@ fn a_list_shows_the_members_of_a_group_and_their_documents() {
     assert!(
         members.iter().map(|(_, node)| unit(node.as_ref().unwrap())).eq([false, false, false, true, false])
     );
-    // A node that changed its version since the list is opened as it is.
+    // The version of a node may have changed since the list.
     bucket.remove("a/zarr.json");
     bucket.put(&[("a/.zarray", &two), ("a/.zattrs", "{}")]);
     assert!(bucket.sends(1 + 4, || listed.open(0..1)).iter().all(Option::is_some));
@@ -272,10 +272,19 @@ fn a_large_group_is_listed_by_its_names() {
     ]);
     let bucket = Bucket::new("large", &documents);
     let group = bucket.root();
-    // One page of all keys, the names, and documents; `no` is no node.
+    // One page of all keys, the names, and documents, also of the folder `no`.
     assert_eq!(bucket.sends(1 + 1 + 3 + 4, || group.listed().unwrap()).names(), ["a", "b"]);
     let listed = bucket.sends(1 + 3 + 4, || group.listed().unwrap());
     assert!(bucket.sends(0, || listed.open(0..2)).iter().all(Option::is_some));
+    // A bucket may allow lists of names alone.
+    let other = Bucket::new("allowed", &[("zarr.json", V3_GROUP), ("a/zarr.json", &three)]);
+    let group = other.root();
+    other.server.behave(Box::new(|message: &Message, _| {
+        let is_recursive = message.query("list-type").is_some()
+            && message.query("delimiter").is_none_or(|text| text.is_empty());
+        is_recursive.then_some(Fault::Status(403))
+    }));
+    assert_eq!(group.listed().unwrap().names(), ["a"]);
 }
 
 #[test]
