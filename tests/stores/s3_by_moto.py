@@ -1,4 +1,4 @@
-"""moto as a process with sequential requests: `python -m stores.s3_by_moto PORT`.
+"""moto with sequential requests, in a thread or as a process: `python -m stores.s3_by_moto PORT`.
 
 moto checks the condition of a put and stores the value in two steps, and its threads could interleave. S3
 does both atomically.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -32,6 +33,17 @@ class Quiet(WSGIRequestHandler):
 
     def log(self, *_: Any) -> None:
         """Log nothing."""
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """Serve in a thread, and give the URL."""
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
 
 
 if __name__ == "__main__":
