@@ -170,7 +170,7 @@ impl Group {
             return Ok(names);
         }
         let loops = GroupLoops::new(listed, self.visited.clone());
-        let names = import(py, "zarrow.member_names")?.call_method1("MemberNames", (names, loops))?;
+        let names = import(py, "zarrow.groups.member_names")?.call_method1("MemberNames", (names, loops))?;
         Ok(names.cast_into::<PyList>()?)
     }
 
