@@ -512,8 +512,7 @@ class Array:
             The value is of another shape, or the array has no such axis (an `IndexError`).
         DataTypeError, CodecError, NotFoundError, StaleHandleError, ReadOnlyError, StoreError,
         KeyboardInterrupt
-            As `write`. The array is as it was then. In an object store it may be longer: the error says which
-            elements may be missing.
+            As `write`. The array is as it was then; in an object store it may be longer, as the error says.
 
         Examples
         --------
