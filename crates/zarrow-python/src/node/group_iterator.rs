@@ -19,7 +19,10 @@ const AHEAD: usize = 256;
 
 /// The member that a loop currently visits, until it is taken.
 #[derive(Clone, Default)]
-pub struct Visited(Arc<Mutex<Option<(String, Arc<Loop>)>>>);
+pub struct Visited(Arc<Mutex<Option<Visit>>>);
+
+/// A name, and the loop that visits it.
+type Visit = (String, Arc<Loop>);
 
 impl Visited {
     /// Returns the member of this name, if a loop currently visits it.
@@ -33,7 +36,7 @@ impl Visited {
         }
     }
 
-    fn set(&self, member: Option<(String, Arc<Loop>)>) {
+    fn set(&self, member: Option<Visit>) {
         let before = std::mem::replace(&mut *self.0.lock(), member);
         drop(before);
     }
