@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"),
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"),
     *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
 ]
 
@@ -23,6 +23,20 @@ def test_links_lead_somewhere(page: str) -> None:
     folder = (ROOT / page).parent
     links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text())
     assert [link for link in links if not (folder / link).exists()] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text())
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_to_headings_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text())
+    targets = [(path.parent / target if target else path, anchor) for target, anchor in links]
+    assert [anchor for target, anchor in targets if anchor not in anchors(target)] == []
 
 
 def test_contributing_names_existing_files() -> None:
