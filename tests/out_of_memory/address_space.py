@@ -19,7 +19,7 @@ import zarrow
 COUNT = 1 << 20
 NUMBERS = np.arange(COUNT, dtype="i8") * 7919 % 65_521
 BLOSC = {"cname": "zstd", "clevel": 5, "shuffle": "shuffle", "typesize": 8, "blocksize": 0}
-# : The steps of the room.
+#: The steps of the room.
 STEP = 256 << 10
 
 

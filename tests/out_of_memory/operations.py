@@ -20,11 +20,11 @@ import pyarrow as pa
 
 import zarrow
 
-# : Smaller allocations do not grow with data.
+#: Smaller allocations do not grow with data.
 LEAST = 1 << 16
-# : Allocations for Blosc's blocks and tables may be smaller.
+#: Allocations for Blosc's blocks and tables may be smaller.
 LEAST_OF_BLOSC = 1 << 12
-# : More than one operation can fail; without this limit a fault would look like a slow test.
+#: More than one operation can fail; without this limit a fault would look like a slow test.
 MOST = 500
 
 COUNT = 20_000

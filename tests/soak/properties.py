@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = 2000
-# : Seconds. It takes minutes, and more if the tests must be built, whatever the given time.
+#: Seconds. It takes minutes, and more if the tests must be built, whatever the given time.
 LONGEST = 3600
 COMMAND = ["cargo", "test", "--release", "--workspace", "--locked", "--lib", "--tests"]
 
