@@ -4,9 +4,9 @@
 // Results are those of NumPy's astype. Where C leaves them undefined, they are those of x86-64:
 // - A float out of range of the integer type: for types of up to 32 bits (except `u32`) it is converted to `i32`
 //   and truncated, for others to `i64`; if it is out of range there too, the result is the lowest `i32` or `i64`.
-//   For `u64`, 2^63 is subtracted from larger values before the conversion and added afterwards. For `u32` below
-//   -2^31 or above 2^32, NumPy's own result depends on the position of the element in the array; this is the result
-//   for a single element.
+//   For `u64`, values of 2^63 and more are converted after subtracting 2^63, which is added afterwards. For `u32`
+//   below -2^31 or above 2^32, NumPy's own result depends on the position of the element in the array; this is the
+//   result for a single element.
 // - `bf16` is made from `f32`, as in ml_dtypes: `f64` and large integers are rounded twice.
 #pragma once
 

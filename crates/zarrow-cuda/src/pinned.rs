@@ -25,7 +25,7 @@ const MOST_TIMES: usize = 4;
 /// Minimum pinned memory that a device keeps; more if all threads fill larger slots.
 const KEPT_NBYTES: usize = 256 << 20;
 
-/// Slots of this size are not counted per thread.
+/// Above this size, a slot counts with this size towards the kept memory: not every thread has such a slot.
 const LARGE_NBYTES: usize = 32 << 20;
 
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts. It is not write-combined, since decoders read back their

@@ -2,7 +2,7 @@
 //!
 //! 1. A NumPy array of a fixed-size type is used in place, with any byte order and any strides; non-native-endian
 //!    structures are copied.
-//! 2. NumPy's scalars count as Python's, so that their values are checked; None and `numpy.ma.masked` are missing
+//! 2. NumPy's scalars count as Python's: the value decides, not the type. None and `numpy.ma.masked` are missing
 //!    elements.
 //! 3. Everything else is imported as by `asarray`; memory on a GPU is copied to the host first.
 //! 4. Elements of another type are cast if `casting` and `zarrow.arrays.casting` allow it. Integers and floats are cast
