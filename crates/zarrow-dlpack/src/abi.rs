@@ -13,6 +13,9 @@ pub const IS_COPIED: u64 = 1 << 1;
 /// `DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED`: sub-byte elements are padded to whole bytes, not packed.
 pub const IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
 
+/// Maximum number of axes, as in NumPy. The ABI sets no limit.
+pub const MAX_NDIM: usize = 64;
+
 /// `DLTensor`: a strided array in borrowed memory.
 #[repr(C)]
 #[derive(Debug)]

@@ -8,10 +8,7 @@
 
 use std::ops::Range;
 
-use crate::{DLDataType, Error};
-
-/// Maximum number of axes, as in NumPy.
-pub const MAX_NDIM: usize = 64;
+use crate::{DLDataType, Error, MAX_NDIM};
 
 /// Result of [`Layout::check`].
 #[derive(Debug)]

@@ -52,13 +52,12 @@ pub use abi::{
     DLManagedTensor, DLManagedTensorDeleter, DLManagedTensorVersioned, DLPackCurrentWorkStream,
     DLPackDLTensorFromPyObjectNoSync, DLPackExchangeAPI, DLPackExchangeAPIHeader,
     DLPackManagedTensorAllocator, DLPackManagedTensorFromPyObjectNoSync, DLPackManagedTensorToPyObjectNoSync,
-    DLPackSetError, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
+    DLPackSetError, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, MAX_NDIM, READ_ONLY,
 };
 pub use device::{DLDevice, DLDeviceType};
 pub use dtype::{DLDataType, DLDataTypeCode, Dtype, DtypeError};
 pub use error::Error;
 pub use foreign::{Foreign, from_dlpack};
-pub use layout::MAX_NDIM;
 pub use managed::Managed;
 pub use owned::{Description, Owned, to_dlpack};
 pub use version::DLPackVersion;

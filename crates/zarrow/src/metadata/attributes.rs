@@ -85,6 +85,21 @@ impl Attributes {
     }
 }
 
+impl Document<'_> {
+    /// Takes the attributes, which are an object and empty where they are absent.
+    pub(super) fn attributes(&mut self) -> Result<Attributes, MetadataError> {
+        const KEY: &str = "attributes";
+        let values = self.object(KEY)?;
+        let text = if values.is_empty() { None } else { self.text_of(KEY) };
+        Attributes::of(text.unwrap_or_default(), values)
+    }
+
+    /// The whole document as attributes.
+    pub(super) fn into_attributes(self) -> Result<Attributes, MetadataError> {
+        Attributes::of(self.text(), self.into_map())
+    }
+}
+
 impl Deref for Attributes {
     type Target = Map<String, Value>;
 

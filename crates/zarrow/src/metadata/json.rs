@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use zarrow_array::allocation::Grow;
 
+use super::MetadataError;
 use super::check::metadata_nbytes;
 use super::lenient;
 use super::members::member;
 use super::outline::Outline;
 use super::value_tree::ValueTree;
-use super::{Attributes, MetadataError};
 
 /// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
 #[derive(Debug, Clone)]
@@ -69,17 +69,9 @@ impl<'a> Document<'a> {
         member(self.text, key.as_bytes())
     }
 
-    /// Takes the attributes, which are an object and empty where they are absent.
-    pub(super) fn attributes(&mut self) -> Result<Attributes, MetadataError> {
-        const KEY: &str = "attributes";
-        let values = self.object(KEY)?;
-        let text = if values.is_empty() { None } else { self.text_of(KEY) };
-        Attributes::of(text.unwrap_or_default(), values)
-    }
-
-    /// The whole document as attributes.
-    pub(super) fn into_attributes(self) -> Result<Attributes, MetadataError> {
-        Attributes::of(self.text, self.members)
+    /// The text of the whole document.
+    pub(super) fn text(&self) -> &'a [u8] {
+        self.text
     }
 
     pub(super) fn into_map(self) -> Map<String, Value> {

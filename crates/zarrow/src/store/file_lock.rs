@@ -17,7 +17,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
-use crate::store::key::RESERVED;
+use crate::store::key_fault::RESERVED;
 use crate::store::leftover::{is_still, try_flock};
 use crate::store::owner::{Owner, unique};
 use crate::store::retry::{Retry, retry_on_intr};

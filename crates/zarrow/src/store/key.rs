@@ -1,9 +1,7 @@
 //! Keys of a store: relative, slash-separated, and never outside the root.
 
+use super::key_fault::RESERVED;
 use crate::error::{ErrorKind, Result};
-
-/// How the names of locks and unfinished values begin, which lie beside values and are not values themselves.
-pub(super) const RESERVED: &str = ".zarrow-";
 
 /// Checks that `key` names something inside a store.
 ///
@@ -32,25 +30,6 @@ pub fn check_key(key: &str) -> Result<()> {
     };
     let all = key.as_bytes().split(|byte| *byte == b'/').all(sound);
     if all { Ok(()) } else { Err(ErrorKind::BadKey(key.to_owned()).into()) }
-}
-
-/// What is wrong with a key that is refused, for its error.
-pub(crate) fn key_fault(key: &str) -> &'static str {
-    if key.contains(['\0', '\\']) {
-        return "a NUL or a backslash in it";
-    }
-    let fault = key.split('/').find_map(|part| match part {
-        "" => Some("a name between its slashes is empty"),
-        "." | ".." => Some("\".\" and \"..\" would leave their place in the store"),
-        part if part.starts_with(RESERVED) => {
-            Some("names that begin with \".zarrow-\" are reserved for writers")
-        }
-        part if part.bytes().all(|byte| byte == b'.') => Some("names of dots alone are reserved"),
-        part if part.starts_with("__") => Some("names that begin with \"__\" are reserved by Zarr"),
-        part if part.len() > 255 => Some("a name has more than 255 bytes"),
-        _ => None,
-    });
-    fault.unwrap_or("the names of metadata documents are reserved")
 }
 
 /// The path of a node without the slashes that users put around it; `""` is the root.

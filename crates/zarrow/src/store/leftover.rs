@@ -15,7 +15,7 @@
 use crate::store::capabilities::is_local;
 use crate::store::file_lock::{LOCK, MODE};
 use crate::store::filesystem_writer::write;
-use crate::store::key::RESERVED;
+use crate::store::key_fault::RESERVED;
 use crate::store::owner::{Owner, unique};
 use crate::store::removal::remove;
 use crate::store::step::step;

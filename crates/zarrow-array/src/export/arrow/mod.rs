@@ -9,6 +9,7 @@
 mod dictionary;
 mod field;
 mod form;
+mod node;
 mod tensor;
 mod utf32;
 mod validity;

@@ -1,7 +1,8 @@
 //! Decoding a frame, or some of its blocks.
 
 use super::bitshuffle::{bitunshuffle, slab_nbytes};
-use super::frame::{Frame, HEADER};
+use super::frame::Frame;
+use super::layout::HEADER;
 use super::settings::Filter;
 use super::shuffle::unshuffle;
 use crate::codec::failure::Failure;

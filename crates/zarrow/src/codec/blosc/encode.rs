@@ -5,8 +5,8 @@
 //!    nothing that was read before is in the frame.
 
 use super::bitshuffle::{bitshuffle, slab_nbytes};
-use super::frame::{BIT_SHUFFLED, COPIED, FORMAT_VERSION, HEADER, NOT_SPLIT, SHUFFLED, VERSION};
-use super::layout::{LARGEST, Layout, SMALLEST};
+use super::frame::{BIT_SHUFFLED, COPIED, FORMAT_VERSION, NOT_SPLIT, SHUFFLED, VERSION};
+use super::layout::{HEADER, LARGEST, Layout, SMALLEST};
 use super::settings::{Filter, Settings};
 use super::shuffle::shuffle;
 use crate::codec::failure::{Refusal, Written};

@@ -7,12 +7,10 @@
 //! header.
 
 use super::compressor::Format;
-use super::layout::{LARGEST, LARGEST_BLOCK, can_split};
+use super::layout::{HEADER, LARGEST, LARGEST_BLOCK, can_split};
 use super::settings::Filter;
 use crate::codec::failure::Failure;
 
-/// Bytes of a header.
-pub const HEADER: usize = 16;
 /// The version of the format.
 pub const VERSION: u8 = 2;
 /// The version of each compressor's own format.

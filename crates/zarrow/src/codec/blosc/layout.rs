@@ -2,12 +2,12 @@
 //! so that a frame is as small as c-blosc's.
 
 use super::compressor::Compressor;
-use super::settings::Settings;
+use super::settings::{LARGEST_ITEM, Settings};
 
-/// The largest element that a header can speak of.
-pub const LARGEST_ITEM: usize = 255;
+/// Bytes of a header.
+pub const HEADER: usize = 16;
 /// The most bytes that a frame can hold, which with its header are fewer than 2 GiB.
-pub const LARGEST: usize = i32::MAX as usize - super::frame::HEADER;
+pub const LARGEST: usize = i32::MAX as usize - HEADER;
 /// The largest block that c-blosc makes or takes.
 pub const LARGEST_BLOCK: usize = (i32::MAX as usize - LARGEST_ITEM * size_of::<i32>()) / 3;
 /// Frames of fewer bytes are not compressed, nor are planes of fewer compressed by themselves.

@@ -1,10 +1,12 @@
 //! What a Blosc codec was set to.
 
 use super::compressor::Compressor;
-use super::layout::LARGEST_ITEM;
 use crate::codec::bytes_to_bytes::setting;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
+
+/// Size of the largest element that a frame's header can state, in bytes.
+pub const LARGEST_ITEM: usize = 255;
 
 /// What is done with a block before it is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,15 +6,14 @@
 //! 3. A deflated member that is read as a whole is inflated straight into the memory that it is read to, whose size the
 //!    caller has checked. Where parts are read it is inflated once, and kept as long as the member is open.
 
+use super::archive::{Archive, changed, memory};
 use super::entry::{Entry, Method};
 use super::inflate::{check, inflate, inflated};
-use super::zip_store::Archive;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::store::{FileRange, Value};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use zarrow_array::allocation;
 use zarrow_array::fork::ProcessMutex;
 
 /// An open member.
@@ -64,16 +63,6 @@ impl<'a> Member<'a> {
             result => result,
         }
     }
-}
-
-/// Memory for so many bytes, to be read to.
-pub fn memory(nbytes: u64) -> Result<Vec<MaybeUninit<u8>>> {
-    Ok(allocation::filled(MaybeUninit::uninit(), usize::try_from(nbytes).unwrap_or(usize::MAX))?)
-}
-
-/// The error of an archive that is no longer the one that was opened.
-pub fn changed() -> crate::Error {
-    ErrorKind::Stale("is in a zip archive that has changed").into()
 }
 
 impl Value for Member<'_> {

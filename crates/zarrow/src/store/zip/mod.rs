@@ -4,11 +4,13 @@
 //! are found by it. Sources: PKWARE's APPNOTE 6.3.10; Python's `zipfile`, for which of two members of one name counts (the
 //! last one), and for bytes before the archive, by which all offsets are shifted.
 
+mod archive;
 mod directory;
 mod end_record;
 mod entry;
 mod inflate;
 mod member;
+mod remote_archive;
 mod remote_member;
 mod remote_zip;
 mod zip_store;

@@ -8,11 +8,11 @@
 //!    stored member that is wanted as a whole is compared with its checksum.
 //! 4. A deflated member is collected, inflated as a whole, checked, and handed on in frames.
 
+use super::archive::changed;
 use super::corrupt;
 use super::entry::{Entry, Method};
 use super::inflate::{compare, crc32, inflated};
-use super::member::changed;
-use super::remote_zip::RemoteArchive;
+use super::remote_archive::RemoteArchive;
 use crate::error::{Error, Result};
 use crate::store::remote::{Head, Outcome, Receiver, Request, RequestClass, RequestHandle, Span};
 use std::ops::{ControlFlow, Range};

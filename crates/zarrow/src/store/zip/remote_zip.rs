@@ -5,16 +5,13 @@
 //! 2. A member is a range of the archive, in one request where that is possible (`remote_member.rs`).
 //! 3. All requests are for the version that the directory is of. Sizes, lists, and whether there is a member, take none.
 
-use super::corrupt;
-use super::directory::Directory;
-use super::end_record::{EndRecord, TAIL_NBYTES};
 use super::entry::Entry;
-use super::member::changed;
+use super::remote_archive::RemoteArchive;
 use super::remote_member::fetch_member;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::store::remote::{
-    Body, FetchPolicy, Fetched, Head, ListedValue, Listing, ObjectVersion, OnDone, Outcome, Receiver,
-    RemoteStore, Request, RequestClass, RequestHandle, Span, fetch,
+    FetchPolicy, Head, ListedValue, Listing, OnDone, Outcome, Receiver, RemoteStore, Request, RequestHandle,
+    Span,
 };
 use crate::store::{join, normalize_path};
 use std::ops::{ControlFlow, Range};
@@ -31,26 +28,13 @@ pub struct RemoteZip {
     prefix: String,
 }
 
-/// An open archive.
-#[derive(Debug)]
-pub struct RemoteArchive {
-    /// Where it is.
-    pub store: Arc<dyn RemoteStore>,
-    /// Its key there.
-    pub key: String,
-    /// What is in it.
-    pub directory: Directory,
-    /// The version that the directory is of, where the store tells versions apart.
-    pub version: Option<ObjectVersion>,
-}
-
 impl RemoteZip {
     /// The store in the archive under `key` of `store`: one request, or two.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where there is no such value, what the store gives, [`ErrorKind::Corrupt`] for what is no
-    /// archive, [`ErrorKind::BadKey`] for members with names that leave the archive, [`ErrorKind::Unsupported`] for an
-    /// archive in several files, [`ErrorKind::Limit`] for one with too many members, [`ErrorKind::Stale`] for one that is
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where there is no such value, what the store gives, [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no
+    /// archive, [`ErrorKind::BadKey`](crate::ErrorKind::BadKey) for members with names that leave the archive, [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an
+    /// archive in several files, [`ErrorKind::Limit`](crate::ErrorKind::Limit) for one with too many members, [`ErrorKind::Stale`](crate::ErrorKind::Stale) for one that is
     /// replaced meanwhile.
     pub fn open(store: Arc<dyn RemoteStore>, key: &str) -> Result<RemoteZip> {
         let name = join(store.name().trim_end_matches('/'), key);
@@ -61,7 +45,7 @@ impl RemoteZip {
     /// The store of what is below the folder `prefix` of this one; `""` is all of it.
     ///
     /// # Errors
-    /// [`ErrorKind::BadKey`].
+    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
     pub fn below(&self, prefix: &str) -> Result<RemoteZip> {
         let prefix = normalize_path(prefix).map_err(|error| error.in_array(&self.name, prefix))?;
         let prefix = self.path(&prefix);
@@ -105,62 +89,6 @@ impl RemoteZip {
         }
         Ok(listing)
     }
-}
-
-impl RemoteArchive {
-    /// Step 1.
-    fn open(store: Arc<dyn RemoteStore>, key: &str) -> Result<RemoteArchive> {
-        let get = |span: Span, version: Option<ObjectVersion>, limit: u64| -> Result<Body> {
-            let request = Request::new(key, span).if_version(version).of_class(RequestClass::Metadata);
-            match fetch(&*store, request, limit, &|| Ok(()))? {
-                Fetched::Body(body) => Ok(body),
-                Fetched::Missing => Err(ErrorKind::NotFound.into()),
-                Fetched::Changed => Err(changed()),
-                Fetched::TooLarge(_) => Err(sent_too_much()),
-            }
-        };
-        let tail = if store.policy().has_suffix {
-            get(Span::Suffix(TAIL_NBYTES), None, TAIL_NBYTES)?
-        } else {
-            let told = get(Span::Range(0..0), None, 0)?;
-            let nbytes = told.nbytes.ok_or_else(|| {
-                Error::from(ErrorKind::Unsupported("a zip archive whose size the store does not tell".into()))
-            })?;
-            get(Span::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), told.version, TAIL_NBYTES)?
-        };
-        let tail_end = tail.start.saturating_add(tail.bytes.len() as u64);
-        if tail.nbytes.is_some_and(|nbytes| nbytes != tail_end) {
-            return Err(corrupt("its end is missing in the store's answer"));
-        }
-        let end = EndRecord::find(&tail.bytes, tail.start)?;
-        let range = end.directory.clone();
-        let until = usize::try_from(range.end - tail.start).unwrap_or(usize::MAX);
-        let at_hand = tail.bytes.get(..until).unwrap_or_default();
-        let directory = match range.start.checked_sub(tail.start) {
-            Some(from) => {
-                let bytes = at_hand.get(usize::try_from(from).unwrap_or(usize::MAX)..);
-                Directory::parse(bytes.unwrap_or_default(), &end)?
-            }
-            None => {
-                let missing = tail.start - range.start;
-                let first = get(Span::Range(range.start..tail.start), tail.version.clone(), missing)?;
-                if first.start != range.start
-                    || first.bytes.len() as u64 != missing
-                    || first.version != tail.version
-                {
-                    return Err(changed());
-                }
-                let mut bytes = first.bytes;
-                allocation::Grow::try_append(&mut bytes, at_hand)?;
-                Directory::parse(&bytes, &end)?
-            }
-        };
-        Ok(RemoteArchive { store, key: key.to_owned(), directory, version: tail.version })
-    }
-}
-
-fn sent_too_much() -> Error {
-    ErrorKind::Internal("a store sent more bytes than it was asked for".into()).into()
 }
 
 impl RemoteStore for RemoteZip {

@@ -1,16 +1,12 @@
 //! A zip archive in a local file, whose members are the values.
 
-use super::corrupt;
-use super::directory::Directory;
-use super::end_record::{EndRecord, TAIL_NBYTES};
-use super::member::{Member, changed, memory};
+use super::archive::{Archive, memory};
+use super::member::Member;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::filesystem::{File, stat_version};
-use crate::store::retry::retry_on_intr;
+use crate::store::filesystem::File;
 use crate::store::{Store, Value, Version, check_key, join, normalize_path};
-use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
-use std::path::{Path, PathBuf, absolute};
+use rustix::fs::{Mode, OFlags};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The members of a zip archive, stored or deflated. It can only be read, and is taken as it was when it was opened: a
@@ -32,18 +28,6 @@ pub struct ZipStore {
     name: String,
     /// The folder in the archive whose values these are.
     prefix: String,
-}
-
-/// An open archive.
-#[derive(Debug)]
-pub struct Archive {
-    /// The file.
-    pub file: File,
-    path: PathBuf,
-    /// What is in it.
-    pub directory: Directory,
-    /// Which file it is, and when it was written last, when the directory was read.
-    pub version: [u64; 4],
 }
 
 impl ZipStore {
@@ -101,55 +85,6 @@ impl ZipStore {
     /// The key from the root of the archive on.
     fn key(&self, key: &str) -> String {
         if key.is_empty() { self.prefix.clone() } else { join(&self.prefix, key) }
-    }
-}
-
-impl Archive {
-    fn open(path: &Path) -> Result<Archive> {
-        // Where the working folder is not known a relative path is all there is.
-        let place = absolute(path).unwrap_or_else(|_| path.to_owned());
-        // Without waiting: a named pipe would block until somebody writes to it.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
-            Ok(file) => File(file),
-            Err(Errno::NOENT | Errno::NOTDIR) => return Err(ErrorKind::NotFound.into()),
-            Err(error) => return Err(ErrorKind::Io(error.into()).into()),
-        };
-        let stat =
-            retry_on_intr(|| rustix::fs::fstat(&file.0)).map_err(|error| ErrorKind::Io(error.into()))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(ErrorKind::NotFound.into());
-        }
-        let nbytes = u64::try_from(stat.st_size).unwrap_or(0);
-        let start = nbytes.saturating_sub(TAIL_NBYTES);
-        let mut tail = memory(nbytes - start)?;
-        let tail = file.read_at(start, &mut tail)?;
-        let end = EndRecord::find(tail, start)?;
-        let range = &end.directory;
-        let within = range.start.checked_sub(start).and_then(|at| usize::try_from(at).ok());
-        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        let directory = match within.and_then(|at| tail.get(at..)?.get(..length)) {
-            Some(bytes) => Directory::parse(bytes, &end)?,
-            None => {
-                let mut bytes = memory(length as u64)?;
-                let bytes = file.read_at(range.start, &mut bytes)?;
-                if bytes.len() != length {
-                    return Err(corrupt("it became shorter while its directory was read"));
-                }
-                Directory::parse(bytes, &end)?
-            }
-        };
-        Ok(Archive { file, path: place, directory, version: stat_version(&stat) })
-    }
-
-    /// Checks that the file is as it was when the archive was opened.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Stale`], [`ErrorKind::Io`].
-    pub fn check_unchanged(&self) -> Result<()> {
-        let stat =
-            retry_on_intr(|| rustix::fs::fstat(&self.file.0)).map_err(|error| ErrorKind::Io(error.into()))?;
-        if stat_version(&stat) == self.version { Ok(()) } else { Err(changed()) }
     }
 }
 

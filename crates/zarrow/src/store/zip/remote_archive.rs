@@ -1,0 +1,82 @@
+//! An open zip archive that is one value of a remote store: its key, its directory, and its version.
+
+use super::archive::changed;
+use super::corrupt;
+use super::directory::Directory;
+use super::end_record::{EndRecord, TAIL_NBYTES};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::remote::{Body, Fetched, ObjectVersion, RemoteStore, Request, RequestClass, Span, fetch};
+use std::sync::Arc;
+use zarrow_array::allocation;
+
+/// An open archive.
+#[derive(Debug)]
+pub struct RemoteArchive {
+    /// Where it is.
+    pub store: Arc<dyn RemoteStore>,
+    /// Its key there.
+    pub key: String,
+    /// What is in it.
+    pub directory: Directory,
+    /// The version that the directory is of, where the store tells versions apart.
+    pub version: Option<ObjectVersion>,
+}
+
+impl RemoteArchive {
+    /// Opens the archive under `key` of `store` (step 1 of `remote_zip.rs`).
+    ///
+    /// # Errors
+    /// As [`RemoteZip::open`](super::RemoteZip::open).
+    pub fn open(store: Arc<dyn RemoteStore>, key: &str) -> Result<RemoteArchive> {
+        let get = |span: Span, version: Option<ObjectVersion>, limit: u64| -> Result<Body> {
+            let request = Request::new(key, span).if_version(version).of_class(RequestClass::Metadata);
+            match fetch(&*store, request, limit, &|| Ok(()))? {
+                Fetched::Body(body) => Ok(body),
+                Fetched::Missing => Err(ErrorKind::NotFound.into()),
+                Fetched::Changed => Err(changed()),
+                Fetched::TooLarge(_) => Err(sent_too_much()),
+            }
+        };
+        let tail = if store.policy().has_suffix {
+            get(Span::Suffix(TAIL_NBYTES), None, TAIL_NBYTES)?
+        } else {
+            let told = get(Span::Range(0..0), None, 0)?;
+            let nbytes = told.nbytes.ok_or_else(|| {
+                Error::from(ErrorKind::Unsupported("a zip archive whose size the store does not tell".into()))
+            })?;
+            get(Span::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), told.version, TAIL_NBYTES)?
+        };
+        let tail_end = tail.start.saturating_add(tail.bytes.len() as u64);
+        if tail.nbytes.is_some_and(|nbytes| nbytes != tail_end) {
+            return Err(corrupt("its end is missing in the store's answer"));
+        }
+        let end = EndRecord::find(&tail.bytes, tail.start)?;
+        let range = end.directory.clone();
+        let until = usize::try_from(range.end - tail.start).unwrap_or(usize::MAX);
+        let at_hand = tail.bytes.get(..until).unwrap_or_default();
+        let directory = match range.start.checked_sub(tail.start) {
+            Some(from) => {
+                let bytes = at_hand.get(usize::try_from(from).unwrap_or(usize::MAX)..);
+                Directory::parse(bytes.unwrap_or_default(), &end)?
+            }
+            None => {
+                let missing = tail.start - range.start;
+                let first = get(Span::Range(range.start..tail.start), tail.version.clone(), missing)?;
+                if first.start != range.start
+                    || first.bytes.len() as u64 != missing
+                    || first.version != tail.version
+                {
+                    return Err(changed());
+                }
+                let mut bytes = first.bytes;
+                allocation::Grow::try_append(&mut bytes, at_hand)?;
+                Directory::parse(&bytes, &end)?
+            }
+        };
+        Ok(RemoteArchive { store, key: key.to_owned(), directory, version: tail.version })
+    }
+}
+
+fn sent_too_much() -> Error {
+    ErrorKind::Internal("a store sent more bytes than it was asked for".into()).into()
+}
