@@ -57,7 +57,7 @@ pub use hierarchy::{
     ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_array,
     create_array_from, create_array_with, create_group, new_path,
 };
-pub use listed::Listed;
+pub use listed::ListedMembers;
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use missing::MissingValues;

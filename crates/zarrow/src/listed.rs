@@ -21,7 +21,7 @@ use std::ops::Range;
 
 /// Nodes directly below a group, sorted by name; see [`Group::listed`].
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedMembers {
     group: Group,
     names: Vec<String>,
     members: Known,
@@ -38,12 +38,12 @@ enum Known {
     Names,
 }
 
-impl Listed {
+impl ListedMembers {
     /// These members of `group`.
     #[must_use]
-    pub fn new(group: Group, members: Vec<(String, Node)>) -> Listed {
+    pub fn new(group: Group, members: Vec<(String, Node)>) -> ListedMembers {
         let (names, nodes) = members.into_iter().map(|(name, node)| (name, Ok(node))).unzip();
-        Listed { group, names, members: Known::Nodes(nodes) }
+        ListedMembers { group, names, members: Known::Nodes(nodes) }
     }
 
     /// The names of the nodes.
@@ -54,8 +54,8 @@ impl Listed {
 
     /// The same names, with nothing known of their documents.
     #[must_use]
-    pub fn without_documents(&self) -> Listed {
-        Listed { group: self.group.clone(), names: self.names.clone(), members: Known::Names }
+    pub fn without_documents(&self) -> ListedMembers {
+        ListedMembers { group: self.group.clone(), names: self.names.clone(), members: Known::Names }
     }
 
     /// Opens a range of the nodes with one round of requests; `None` for a node that cannot be opened.
@@ -101,14 +101,14 @@ impl Listed {
     }
 
     /// Drops the names that are no nodes, by their documents.
-    fn with_nodes(self) -> Result<Listed> {
+    fn with_nodes(self) -> Result<ListedMembers> {
         let group = self.group.clone();
         let (names, nodes) = self.into_members()?.into_iter().unzip();
-        Ok(Listed { group, names, members: Known::Nodes(nodes) })
+        Ok(ListedMembers { group, names, members: Known::Nodes(nodes) })
     }
 
     /// Drops the names of unfinished arrays, by the sizes of their documents (step 3).
-    fn without_unfinished(mut self, nbytes: &[u64]) -> Listed {
+    fn without_unfinished(mut self, nbytes: &[u64]) -> ListedMembers {
         let Known::Documents(documents) = &mut self.members else { return self };
         let like_unfinished = |at: &usize| nbytes.get(*at).copied().is_some_and(unfinished::has_length);
         let places: Vec<usize> = (0..self.names.len()).filter(like_unfinished).collect();
@@ -117,7 +117,7 @@ impl Listed {
         }
         let names = places.iter().map(|at| self.names[*at].clone()).collect::<Vec<_>>();
         let members = Known::Documents(vec![1; places.len()]);
-        let read = Listed { group: self.group.clone(), names, members }.requested(0..places.len());
+        let read = ListedMembers { group: self.group.clone(), names, members }.requested(0..places.len());
         let mut is_kept = vec![true; self.names.len()];
         for (at, node) in places.into_iter().zip(read) {
             is_kept[at] = !matches!(node, Err(error) if matches!(error.kind(), ErrorKind::NotFound));
@@ -130,24 +130,24 @@ impl Listed {
 }
 
 /// A list that has begun, for a group that may not be open yet.
-pub(crate) struct Listing<'a> {
+pub(crate) struct PendingList<'a> {
     store: &'a dyn Store,
     path: &'a str,
     page: Option<Waiting<Option<remote::Listing>>>,
     names: Option<Names<'a>>,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> PendingList<'a> {
     /// Begins to list; `is_hurried` sends both kinds of list at once, to save a round trip below a large group.
-    pub fn begin(store: &'a dyn Store, path: &'a str, is_hurried: bool) -> Listing<'a> {
+    pub fn begin(store: &'a dyn Store, path: &'a str, is_hurried: bool) -> PendingList<'a> {
         let remote = store.remote().filter(|_| !known_documents::is_large(store, path));
         let page = remote.map(|remote| Waiting::begin(|done| remote.list_page(path, done)));
         let names = (page.is_none() || is_hurried).then(|| store.list_ahead(path));
-        Listing { store, path, page, names }
+        PendingList { store, path, page, names }
     }
 
     /// Waits for the nodes below `group`.
-    pub fn finish(self, group: &Group) -> Result<Listed> {
+    pub fn finish(self, group: &Group) -> Result<ListedMembers> {
         if let Some(page) = self.page {
             match page.wait(&|| Ok(())) {
                 Ok(Some(listing)) => return Ok(shown_by(group, &listing)),
@@ -159,31 +159,31 @@ impl<'a> Listing<'a> {
         }
         let names = self.names.map_or_else(|| self.store.list(self.path), |names| names())?;
         let names = names.into_iter().filter(|name| is_member(name)).collect();
-        Listed { group: group.clone(), names, members: Known::Names }.with_nodes()
+        ListedMembers { group: group.clone(), names, members: Known::Names }.with_nodes()
     }
 }
 
 impl Group {
     /// Lists the nodes directly below. In a remote store that takes one request, if one answer holds all keys below the group;
-    /// their documents are requested when they are [opened](Listed::open).
+    /// their documents are requested when they are [opened](ListedMembers::open).
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if the store cannot be listed.
-    pub fn listed(&self) -> Result<Listed> {
+    pub fn listed(&self) -> Result<ListedMembers> {
         if let Some(changed) = self.changed()? {
             return changed.listed();
         }
         if !self.is_consolidated() && self.store().remote().is_some() {
-            let listing = Listing::begin(&**self.store(), self.path(), false);
+            let listing = PendingList::begin(&**self.store(), self.path(), false);
             return listing.finish(self).map_err(|error| self.place(error));
         }
         let (names, nodes) = self.children()?.into_iter().unzip();
-        Ok(Listed { group: self.clone(), names, members: Known::Nodes(nodes) })
+        Ok(ListedMembers { group: self.clone(), names, members: Known::Nodes(nodes) })
     }
 }
 
 /// The members of a group, by all keys below it.
-fn shown_by(group: &Group, listing: &remote::Listing) -> Listed {
+fn shown_by(group: &Group, listing: &remote::Listing) -> ListedMembers {
     let mut members: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
     for value in &listing.values {
         let below = match group.path() {
@@ -202,7 +202,8 @@ fn shown_by(group: &Group, listing: &remote::Listing) -> Listed {
         .retain(|name, (bits, _)| is_member(name) && shown(*bits).iter().any(|name| OF_NODES.contains(name)));
     let (documents, nbytes): (Vec<u8>, Vec<u64>) = members.values().copied().unzip();
     let names = members.into_keys().map(str::to_owned).collect();
-    Listed { group: group.clone(), names, members: Known::Documents(documents) }.without_unfinished(&nbytes)
+    ListedMembers { group: group.clone(), names, members: Known::Documents(documents) }
+        .without_unfinished(&nbytes)
 }
 
 /// The documents of a member that are needed, by their bits.

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::{Group, Members};
 use crate::hierarchy::{Existing, create_group, revision};
 use crate::known_documents;
-use crate::listed::{Listed, Listing};
+use crate::listed::{ListedMembers, PendingList};
 use crate::metadata::{Attributes, NodeMetadata, ZarrFormat};
 use crate::node_documents::{find_metadata, read_metadata};
 use crate::options::OpenOptions;
@@ -194,12 +194,12 @@ pub(crate) fn existing(opened: Result<Node>) -> Result<Option<Node>> {
 /// ```
 pub fn open_members(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<(Node, Members)> {
     let place = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
-    let listing = Listing::begin(&*store, &place, true);
+    let listing = PendingList::begin(&*store, &place, true);
     let node = open_with(Arc::clone(&store), path, options)?;
     let members = match &node {
         Node::Group(group) if group.is_consolidated() || store.remote().is_none() => group.children()?,
         Node::Group(group) => {
-            listing.finish(group).and_then(Listed::into_members).map_err(|error| group.place(error))?
+            listing.finish(group).and_then(ListedMembers::into_members).map_err(|error| group.place(error))?
         }
         Node::Array(_) => Vec::new(),
     };

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, Listed, Members, Node, visible};
+use zarrow::{ErrorKind, ListedMembers, Members, Node, visible};
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -163,7 +163,7 @@ impl Group {
         &self,
         py: Python<'py>,
         group: &zarrow::Group,
-        listed: Listed,
+        listed: ListedMembers,
     ) -> PyResult<Bound<'py, PyList>> {
         let names = PyList::new(py, listed.names())?;
         if group.is_consolidated() || group.store().remote().is_none() {
@@ -347,7 +347,7 @@ impl Group {
                 Err(error) => leave_out(py, &name, &error)?,
             }
         }
-        self.names_in(py, &group, Listed::new((*group).clone(), members))
+        self.names_in(py, &group, ListedMembers::new((*group).clone(), members))
     }
 
     #[doc = help!("Group.values")]

@@ -1,6 +1,6 @@
 //! Iteration over the names of a group in a remote store.
 //!
-//! 1. The loop begins with a list of names (`zarrow::Listed`).
+//! 1. The loop begins with a list of names (`zarrow::ListedMembers`).
 //! 2. While the loop body runs for a name, `group[name]` returns the listed member once. The first such lookup reads the
 //!    documents of that member and of those around it with one round of requests.
 //! 3. Everything else reads the documents again: another name, the same name a second time, a name after the loop,
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use zarrow::{Listed, Node};
+use zarrow::{ListedMembers, Node};
 use zarrow_array::fork::Mutex;
 
 /// Number of members that one lookup reads: a host gets as many requests at once.
@@ -44,7 +44,7 @@ impl Visited {
 
 /// Members of one loop.
 struct Loop {
-    listed: Listed,
+    listed: ListedMembers,
     read: Mutex<ReadAhead>,
 }
 
@@ -83,13 +83,13 @@ impl Loop {
 /// Starts loops over a list of names.
 #[pyclass(frozen, name = "_GroupLoops", module = "zarrow")]
 pub struct GroupLoops {
-    listed: Mutex<Option<Listed>>,
-    later: Listed,
+    listed: Mutex<Option<ListedMembers>>,
+    later: ListedMembers,
     visited: Visited,
 }
 
 impl GroupLoops {
-    pub fn new(listed: Listed, visited: Visited) -> GroupLoops {
+    pub fn new(listed: ListedMembers, visited: Visited) -> GroupLoops {
         GroupLoops { later: listed.without_documents(), listed: Mutex::new(Some(listed)), visited }
     }
 }
