@@ -1,16 +1,16 @@
 //! Reads from a correct server: the bytes, the heads, and the number of requests.
 
-use crate::arrays::{adapter, layouts, open_array, policy, read, selections, store, upload};
+use crate::arrays::{SHAPE, adapter, layouts, open_array, policy, read, selections, store, upload};
 use crate::message::Message;
 use crate::server::{Fault, Server, well};
 use std::ops::ControlFlow;
 use std::sync::mpsc;
 use std::time::Duration;
-use zarrow::Result;
 use zarrow::store::Store;
 use zarrow::store::remote::{
     Body, Fetched, Head, ObjectVersion, Outcome, Receiver, RemoteAdapter, RemoteStore, Request, Span, fetch,
 };
+use zarrow::{Result, Selection};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
 fn body(store: &dyn RemoteStore, request: Request) -> Body {
@@ -76,6 +76,9 @@ fn arrays_of_every_layout_are_those_in_memory() {
             }
         }
     }
+    // Late answers overlap.
+    server.behave(Box::new(|_: &Message, _| Some(Fault::Late)));
+    read(&open_array(adapter(&server, "bucket/array0", true)).unwrap(), &Selection::all(&SHAPE)).unwrap();
     assert!(server.most_at_once() > 1, "requests of one read are under way at once");
 }
 
