@@ -277,3 +277,16 @@ def test_text_objects_are_written_to_text_of_one_length(tmp_path: Path) -> None:
     data = zarrow.create_array(tmp_path / "data", shape=2, dtype="S3")
     data[...] = np.array([b"a", b"bbb"], object)
     assert data[...].tolist() == [b"a", b"bbb"]
+
+
+@pytest.mark.parametrize(("written", "shuffle"), [("NONE", 0), ("BYTE", 1), ("BIT", 2)])
+def test_shuffles_of_blosc_in_the_words_of_gdal(written: str, shuffle: int, tmp_path: Path) -> None:
+    compressor = numcodecs.Blosc("zstd", 5, shuffle)
+    zarr.create_array(tmp_path / "a", data=np.arange(40), zarr_format=2, compressors=compressor)
+    document = json.loads((tmp_path / "a/.zarray").read_text())
+    document["compressor"]["shuffle"] = written
+    (tmp_path / "a/.zarray").write_text(json.dumps(document))
+    array = zarrow.open(tmp_path / "a")
+    np.testing.assert_array_equal(array[...], np.arange(40))
+    array[0] = 7
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "a", mode="r")[:2], [7, 1])

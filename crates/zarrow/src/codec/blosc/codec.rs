@@ -51,10 +51,11 @@ fn defaults(data_type: &DataType) -> Value {
 fn read_numcodecs(configuration: &mut Configuration, item_size: usize) -> Result<bool, MetadataError> {
     let value = configuration.get("shuffle").unwrap_or(&Value::Null);
     let shuffle = match (value.as_i64(), value.as_str()) {
-        (Some(0), _) | (_, Some("noshuffle")) => "noshuffle",
-        (Some(2), _) | (_, Some("bitshuffle")) => "bitshuffle",
+        // GDAL stores its options BLOSC_SHUFFLE=NONE, BYTE and BIT as they are.
+        (Some(0), _) | (_, Some("noshuffle" | "NONE")) => "noshuffle",
+        (Some(2), _) | (_, Some("bitshuffle" | "BIT")) => "bitshuffle",
         (Some(-1), _) if item_size == 1 => "bitshuffle",
-        (Some(-1 | 1), _) | (_, Some("shuffle")) => "shuffle",
+        (Some(-1 | 1), _) | (_, Some("shuffle" | "BYTE")) => "shuffle",
         _ if value.is_null() => "shuffle",
         _ => return Err(MetadataError::expected("codecs", "a Blosc shuffle from -1 to 2", value)),
     };
