@@ -52,7 +52,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::layout::shown::_text;
     #[pymodule_export]
-    use crate::layout::tensor::Tensor;
+    use crate::layout::tensor::{_count_assignment, Tensor};
     #[pymodule_export]
     use crate::layout::variable::Variable;
     #[pymodule_export]

@@ -40,6 +40,8 @@ class Tensor(DecodedArray):
     def readonly(self) -> bool:
         """Whether no face of the memory may write to it."""
     @property
+    def _assignments(self) -> int: ...
+    @property
     def is_mapped(self) -> bool:
         """Whether the memory is a map of the store's files, and was not read from them.
 

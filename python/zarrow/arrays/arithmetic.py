@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from zarrow import _zarrow
+from zarrow.arrays import swaps
 from zarrow.arrays.methods import add_method, add_property
 
 BINARY = (
@@ -74,6 +75,8 @@ _OTHER_OPTIONS = {
     "dim": "axis=",
     "keepdim": "keepdims=",
     "skipna": "numpy.nanmean(x), or numpy.nansum(x) and so on, which leave out NaN",
+    "correction": "ddof=",
+    "unbiased": "ddof=1 for unbiased=True, ddof=0 for False",
 }
 # What writes to the memory of a Tensor: strings and masks cannot be written to.
 WRITING = ("fill", "partition", "put", "sort")
@@ -100,7 +103,7 @@ def add_to_classes() -> None:
     for name in UNARY:
         add_method(_zarrow.DecodedArray, f"__{name}__", _unary(getattr(operator, f"__{name}__")))
     for name in METHODS:
-        add_method(_zarrow.DecodedArray, name, _method(name))
+        add_method(_zarrow.DecodedArray, name, _method(name) if name != "astype" else _astype)
     for name, function in (
         ("__iter__", _iterate),
         ("__reversed__", _reversed),
@@ -120,6 +123,7 @@ def add_to_classes() -> None:
     add_method(_zarrow.Tensor, "__index__", _unary(operator.index))
     add_method(_zarrow.Tensor, "__complex__", _unary(complex))
     add_method(_zarrow.Tensor, "__setitem__", _set_item)
+    add_method(_zarrow.Tensor, "__array_ufunc__", _tensor_ufunc)
     # A Tensor has its own of each.
     add_method(_zarrow.DecodedArray, "__bool__", _unary(bool))
     add_method(_zarrow.DecodedArray, "__setitem__", _refuse_set_item)
@@ -161,6 +165,7 @@ def _in_place(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any, /) -> Any:
         if self.ndim == 0:
             return apply(self.numpy()[()], numpy_form(other))
+        swaps.forget()
         apply(self.numpy(), numpy_form(other))
         return self
 
@@ -182,6 +187,8 @@ def _method(name: str) -> Callable[..., Any]:
         for other, ours in _OTHER_OPTIONS.items():
             if other in options:
                 raise TypeError(f"{name}() has no parameter {other!r}: type {ours}")
+        if name in WRITING:
+            swaps.forget()
         return values(*map(numpy_form, arguments), **options)
 
     method.__doc__ = (
@@ -189,6 +196,26 @@ def _method(name: str) -> Callable[..., Any]:
         "The result is NumPy's. It shares memory if NumPy's would."
     )
     return method
+
+
+# Types of pandas, which NumPy's arrays do not have.
+_PANDAS_TYPES = frozenset(
+    ("category", "string", "boolean", "Int8", "Int16", "Int32", "Int64", "Float64", "UInt8")
+)
+
+
+def _astype(self: Any, *arguments: Any, **options: Any) -> Any:
+    """As `numpy.ndarray.astype`; text becomes `str` by `astype(str)` at the width of its longest element."""
+    dtype = arguments[0] if arguments else options.get("dtype")
+    if isinstance(dtype, str) and dtype in _PANDAS_TYPES:
+        raise TypeError(f"NumPy has no type {dtype!r}: type x.arrow().to_pandas().astype({dtype!r})")
+    values = self.numpy()
+    is_text = dtype is str or (isinstance(dtype, str) and dtype in ("U", "str"))
+    np = _zarrow._import("numpy")
+    if is_text and values.dtype.kind == "T" and not np.ma.isMaskedArray(values):
+        arguments = (f"U{max(1, int(np.strings.str_len(values).max(initial=0)))}", *arguments[1:])
+        options.pop("dtype", None)
+    return values.astype(*arguments, **options)
 
 
 def _view(name: str) -> Callable[[Any], Any]:
@@ -308,4 +335,55 @@ def _set_item(self: Any, index: Any, value: Any, /) -> None:
     """Write values to part of the memory, by any index of NumPy and with its casts."""
     from zarrow.arrays.indexing import numpy_index
 
-    self.numpy()[numpy_index(index)] = numpy_form(value)
+    memory, index, values = self.numpy(), numpy_index(index), numpy_form(value)
+    if isinstance(value, _zarrow.Tensor):
+        values = _exchanged(memory, index, values, value._assignments)
+    else:
+        swaps.forget()
+    memory[index] = values
+
+
+def _exchanged(memory: Any, index: Any, values: Any, taken: int) -> Any:
+    """Give the elements to write; the value may be a part of the same memory (`zarrow.arrays.swaps`)."""
+    np = _zarrow._import("numpy")
+    if isinstance(index, str | list) or not np.may_share_memory(memory, values):
+        swaps.forget()
+        return values
+    items = index if isinstance(index, tuple) else (index,)
+    # With "..." the result has axes, and is a view unless the index has arrays.
+    target = memory[items if any(item is ... for item in items) else (*items, ...)]
+    if not np.may_share_memory(memory, target):
+        swaps.forget()
+        return values
+    return swaps.exchanged(target, values, taken, same=_is_same_part, overlaps=_overlaps, copy=np.copy)
+
+
+def _overlaps(part: Any, other: Any) -> bool:
+    np = _zarrow._import("numpy")
+    try:
+        return bool(np.shares_memory(part, other, max_work=1000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _is_same_part(part: Any, other: Any) -> bool:
+    place, other_place = part.__array_interface__, other.__array_interface__
+    return bool(
+        place["data"] == other_place["data"]
+        and part.shape == other.shape
+        and part.strides == other.strides
+        and part.dtype == other.dtype
+    )
+
+
+def _tensor_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
+    """Compute as NumPy does with the NumPy forms, also to a Tensor as `out=`.
+
+    The result is NumPy's: its functions divide sums in place only if they are NumPy's arrays.
+    """
+    if "out" in options:
+        options["out"] = tuple(map(numpy_form, options["out"]))
+        swaps.forget()
+    if "where" in options:
+        options["where"] = numpy_form(options["where"])
+    return getattr(ufunc, how)(*map(numpy_form, inputs), **options)

@@ -11,6 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::SharedTensor;
 use zarrow_array::shape::Axes;
 use zarrow_dlpack::DLDevice;
@@ -19,6 +20,17 @@ use zarrow_dlpack::DLDevice;
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
 pub struct Tensor {
     shared: KeepsException<SharedTensor>,
+    /// Number of assignments before this object was created.
+    assignments: u64,
+}
+
+/// Assignments that gave part of a tensor to another part, which `zarrow.arrays.swaps` uses to recognize older views.
+static ASSIGNMENTS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts an assignment of part of a tensor to another part. Tensors made before have a smaller number.
+#[pyfunction]
+pub fn _count_assignment() -> u64 {
+    ASSIGNMENTS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 impl Tensor {
@@ -26,7 +38,8 @@ impl Tensor {
     pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
         let shape: Axes<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
-        Bound::new(py, (Tensor { shared: KeepsException::new(shared) }, base))
+        let assignments = ASSIGNMENTS.load(Ordering::Relaxed);
+        Bound::new(py, (Tensor { shared: KeepsException::new(shared), assignments }, base))
     }
 
     /// Returns the memory.
@@ -91,6 +104,12 @@ impl Tensor {
     #[getter]
     fn itemsize(&self) -> usize {
         self.shared.item_size()
+    }
+
+    /// Number of assignments before this object was created.
+    #[getter]
+    fn _assignments(&self) -> u64 {
+        self.assignments
     }
 
     #[doc = help!("Tensor.item")]
