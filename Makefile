@@ -145,7 +145,7 @@ test: lint ## everything that must hold before a change lands
 	$(IN_TIME) 3600 $(BIN)/pytest -m 'not torch and not stores and not kernels and not gpu'
 	@$(MAKE) --no-print-directory test-kernels test-device
 
-habits: ## docs/habits.md and docs/habits-by-field.md, written anew from the lines that the tests run
+habits: ## docs/habits.md and those by field and profession, written anew from the lines that the tests run
 	cd tests && PYTHONPATH=. $(PYTHON) -m habits
 
 data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what its cells prove

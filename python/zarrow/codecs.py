@@ -17,10 +17,10 @@ write other arrays with zarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow import _zarrow
-from zarrow.hints.unknown_names import close_name
+from zarrow.hints.unknown_names import close_name, submodule
 
 __all__ = ["register"]
 
@@ -246,3 +246,7 @@ def _whereabouts(name: str) -> str:
         "zarrow.codecs.register(CLASS) adds a codec that has numcodecs' protocol, "
         f"zarrow.codecs.register({codec_id!r}, decode=..., encode=...) one of functions"
     )
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = submodule(__name__)

@@ -10,6 +10,8 @@ not_found
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 __all__ = [
     "CodecError",
     "DataTypeError",
@@ -162,3 +164,14 @@ class ZarrowWarning(UserWarning):
     A store that other libraries cannot open, a skipped member, a change that is stored while the consolidated
     metadata above it cannot be written.
     """
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+    def __getattr__(name: str) -> object:
+        """Suggest names for exceptions of other libraries."""
+        if name.startswith("_"):  # what an import of this module asks for
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        from zarrow.hints.unknown_names import submodule
+
+        return submodule(__name__)(name)

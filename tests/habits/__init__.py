@@ -4,8 +4,8 @@
 2. `code  =>  value` works: the last expression has that value, arrays as lists.
 3. `code  !!  text` fails, or warns, and the message contains that text.
 4. `code  =>  file` is a habit of Rust: the code is in a program or page that `cargo test` runs.
-5. `make habits` generates `docs/habits.md`, by library, and `docs/habits-by-field.md`, by kind of user, from
-   these lines.
+5. `make habits` generates `docs/habits.md`, by library, `docs/habits-by-field.md` and
+   `docs/habits-by-profession.md`, by kind of user, from these lines.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ LIBRARIES = (
     "zarr-python",
 )
 FIELDS = ("learning", "earth", "imaging", "tables", "systems")
-SOURCES = LIBRARIES + FIELDS
-PAGES = {"habits.md": LIBRARIES, "habits-by-field.md": FIELDS}
+PROFESSIONS = ("microscopy", "climate", "biology", "training", "pipelines")
+SOURCES = LIBRARIES + FIELDS + PROFESSIONS
+PAGES = {"habits.md": LIBRARIES, "habits-by-field.md": FIELDS, "habits-by-profession.md": PROFESSIONS}
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def habits(source: str) -> list[Habit]:
 def page(name: str) -> str:
     """Return the text of a page in `docs`."""
     lines = [
-        "# Habits by field",
+        "# Habits by field" if name == "habits-by-field.md" else "# Habits by profession",
         "",
         "The same as [habits.md](habits.md), by kind of user instead of library; the names are the same.",
     ]

@@ -30,6 +30,7 @@ from zarrow.api.codec_choice import chosen_codecs
 from zarrow.arrays import categorical
 from zarrow.arrays import missing as _missing
 from zarrow.device_tensor.methods import is_on_device
+from zarrow.groups.attribute_values import as_dict
 from zarrow.interchange import labels, lazy_arrays
 
 __all__ = ["consolidate_metadata", "create_array", "create_group"]
@@ -220,7 +221,7 @@ def create_group(
     └── model
         └── x (2,) float64
     """
-    given = dict(attributes or {})
+    given = as_dict(attributes)
     store = _with_options(store, storage_options)
     return _create_group(
         store, path, given, zarr_format=zarr_format, overwrite=overwrite, durability=durability
@@ -258,7 +259,9 @@ def consolidate_metadata(
     >>> root["model/pressure"].shape
     (2, 2)
     """
-    group = open(store, path, storage_options=storage_options)
+    group = (
+        store if isinstance(store, Group) and not path else open(store, path, storage_options=storage_options)
+    )
     if not isinstance(group, Group):
         _require_group(group)
     group.consolidate_metadata()
@@ -425,6 +428,7 @@ def _create_described(
             raise ValueError(f"codecs lists all codecs: leave out {', '.join(given)}")
     if shape is None or dtype is None:
         raise TypeError("expected shape=... and dtype=..., or data=...")
+    dtype = _text_type(dtype)
     shape = extents(shape)
     description |= {
         "shape": shape,
@@ -435,7 +439,7 @@ def _create_described(
         "compressors": None if _is_auto(compressors) else chosen_codecs(compressors),
         "codecs": None if codecs is None else chosen_codecs(codecs),
         "order": order,
-        "attributes": dict(attributes or {}),
+        "attributes": as_dict(attributes),
         "chunk_key_encoding": _chunk_key_encoding(chunk_key_encoding),
         "dimension_names": None if dimension_names is None else list(dimension_names),
     }
@@ -452,6 +456,31 @@ def _create_described(
         overwrite=overwrite,
         durability=durability,
     )
+
+
+def _text_type(dtype: Any) -> Any:
+    """Give `str` or `bytes` for h5py's types of text; return other types unchanged.
+
+    Raises
+    ------
+    UnsupportedError
+        The dtype is that of Python objects.
+    """
+    kind = getattr(dtype, "metadata", None)
+    if isinstance(kind, Mapping) and kind.get("vlen") in (str, bytes):
+        return kind["vlen"]
+    if (
+        dtype is object
+        or (isinstance(dtype, str) and dtype in ("object", "O"))
+        or getattr(dtype, "kind", "") == "O"
+    ):
+        from zarrow.errors import UnsupportedError
+
+        raise UnsupportedError(
+            "dtype is object, which has no Zarr data type: type dtype=str for text, dtype=bytes for bytes",
+            kind="unsupported",
+        )
+    return dtype
 
 
 def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:

@@ -60,6 +60,9 @@ def full(
     (2,)
     """
     dtype = "f8" if dtype is None else dtype
+    if isinstance(dtype, int | bytes):
+        way = f": type shape=({shape}, {dtype}, ...)" if isinstance(dtype, int) else ", expected a data type"
+        raise TypeError(f"dtype is {dtype!r}{way}")
     return _created({"shape": shape, "dtype": dtype, "fill_value": fill_value, **options})
 
 

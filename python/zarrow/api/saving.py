@@ -33,6 +33,7 @@ from zarrow.device_tensor.methods import is_on_device
 from zarrow.errors import ZarrowWarning
 from zarrow.groups import tables
 from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.hints.unknown_names import of_option
 from zarrow.interchange import labels
 from zarrow.interchange.lazy_arrays import is_read_in_parts, opened
 
@@ -139,6 +140,16 @@ def save(
                 f"save takes no {name}: zarrow.create_array(store, data=..., {name}=...) does; "
                 f'an array of that name is stored as save(store, {{"{name}": ...}})'
             )
+    if array is not None and arrays:
+        name, value = next(iter(arrays.items()))
+        if value is None or isinstance(value, bool | int | str):
+            text = of_option(name, (), "of save")
+            is_of_creation = text.endswith("=...")
+            raise TypeError(
+                text.replace("type ", "type zarrow.create_array(store, data=..., ") + ")"
+                if is_of_creation
+                else text
+            )
     if (array is None) == (not arrays):
         raise TypeError(
             "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "
@@ -201,6 +212,11 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
     A table becomes a group of its columns.
     """
     value = opened(value)
+    if value is None:
+        raise TypeError(
+            f"expected an array, got None: type group.create_array({path!r}, shape=..., dtype=...), or "
+            f"del group[{path!r}]"
+        )
     if isinstance(value, Group):
         copy_group(value, group, path)
         return

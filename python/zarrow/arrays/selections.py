@@ -36,6 +36,8 @@ def _with_fields(selection: Any, fields: Fields) -> Any:
     """Put names of fields before the rest of an index, where `__getitem__` finds them."""
     if fields is None:
         return selection
+    if not isinstance(fields, str | list | tuple):
+        raise TypeError(f"expected fields as a name or a list of names, got {type(fields).__name__}")
     names = fields if isinstance(fields, str) else list(fields)
     return (names, *selection) if isinstance(selection, tuple) else (names, selection)
 

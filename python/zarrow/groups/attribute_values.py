@@ -125,3 +125,20 @@ def note_stored(value: Any) -> None:
         return
     for item in value:
         note_stored(item)
+
+
+def as_dict(attributes: Any) -> dict[str, Any]:
+    """Return attributes as a new dict, empty for None.
+
+    Raises
+    ------
+    TypeError
+        The attributes are no mapping.
+    """
+    if attributes is None:
+        return {}
+    try:
+        return dict(attributes)
+    except (TypeError, ValueError):
+        kind = type(attributes).__name__
+        raise TypeError(f'expected attributes as a dict, such as {{"units": "K"}}, got {kind}') from None

@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-from zarrow.groups.attribute_values import tracked
+from zarrow.groups.attribute_values import as_dict, tracked
 
 __all__ = ["Attributes"]
 
@@ -108,11 +108,19 @@ class Attributes(MutableMapping[str, Any]):
 
     def put(self, attributes: Mapping[str, Any]) -> None:
         """Store these attributes in the place of all."""
-        self._node._change_attributes("replace", dict(attributes))
+        self._node._change_attributes("replace", as_dict(attributes))
 
     def update(self, *attributes: Any, **named: Any) -> None:
         """Store these attributes, all in one step; the others stay."""
-        self._node._change_attributes("update", dict(*attributes, **named))
+        if len(attributes) > 1:
+            raise TypeError(f"expected one dict of attributes, got {len(attributes)} arguments")
+        given = as_dict(attributes[0]) if attributes else {}
+        self._node._change_attributes("update", {**given, **named})
+
+    def __ior__(self, other: Mapping[str, Any]) -> Self:
+        """Store these attributes, as `update` does."""
+        self.update(other)
+        return self
 
     def clear(self) -> None:
         """Remove all attributes in one step."""

@@ -44,17 +44,18 @@ def add_to_class() -> None:
     ):
         add_method(Group, function.__name__, function)
     add_method(Group, "create_group", says_options(Group.create_group))
-    add_method(Group, "__enter__", _enter)
-    add_method(Group, "__exit__", _exit)
+    for node in (Array, Group):
+        add_method(node, "__enter__", _enter)
+        add_method(node, "__exit__", _exit)
     add_method(Group, "append", rows.append)
     add_method(Group, "create_array", creation.create_array_in)
 
 
-def _enter(self: Group) -> Group:
+def _enter(self: Array | Group) -> Array | Group:
     return self
 
 
-def _exit(self: Group, *_: object) -> None:
+def _exit(self: Array | Group, *_: object) -> None:
     pass
 
 

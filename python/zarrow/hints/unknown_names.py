@@ -16,8 +16,8 @@ from __future__ import annotations
 import contextlib
 import operator
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
 from zarrow import _zarrow
 from zarrow.arrays.arithmetic import BINARY, METHODS, UNARY
@@ -37,6 +37,10 @@ def add_to_classes() -> None:
         (Attributes, _of_attributes),
     ):
         add_method(owner, "__getattr__", _no_attribute(hint))
+    for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
+        add_method(kind, "__setattr__", _set_attribute)
+    for made, text in _CONSTRUCTORS.items():
+        setattr(made, "__new__", staticmethod(_refused_construction(text)))  # noqa: B010
     for name in BINARY:
         setattr(_zarrow._Unread, f"__{name}__", _refused_operator(name))
         setattr(_zarrow._Unread, f"__r{name}__", _refused_operator(name))
@@ -44,6 +48,52 @@ def add_to_classes() -> None:
         setattr(_zarrow._Unread, f"__{name}__", _refused_operator(name))
     for name in ("float", "int"):
         setattr(_zarrow._Unread, f"__{name}__", _refused_number(name))
+
+
+_CONSTRUCTORS: dict[type, str] = {
+    _zarrow.Array: "zarrow.open(path) for a stored array, or zarrow.create_array(store, ...) for a new one",
+    _zarrow.Group: "zarrow.open_group(store), or zarrow.create_group(store) for a new one",
+    _zarrow.Tensor: "zarrow.asarray(x)",
+    _zarrow.Variable: "zarrow.asarray(x)",
+    _zarrow.MaskedTensor: "zarrow.asarray(x), of an array of numpy.ma or one with missing elements",
+    _zarrow.MaskedVariable: 'zarrow.asarray(["a", None])',
+}
+
+# What to type for properties that other libraries let one set.
+_SETTERS: dict[str, dict[type, str]] = {
+    "shape": {_zarrow.Array: "array.resize(shape)", _zarrow.DecodedArray: "x.reshape(shape)"},
+    "dtype": {
+        _zarrow.Array: 'group["new"] = array[...].astype(dtype)',
+        _zarrow.DecodedArray: "x.astype(dtype), or x.numpy().view(dtype)",
+    },
+    "flat": {_zarrow.DecodedArray: "x[...] = value"},
+    "data": {_zarrow.Array: "array[...] = values", _zarrow.DecodedArray: "x[...] = values"},
+    "values": {_zarrow.Array: "array[...] = values", _zarrow.DecodedArray: "x[...] = values"},
+}
+
+
+def _set_attribute(self: Any, name: str, value: Any, /) -> None:
+    """Set an attribute, or raise an AttributeError that says what to type."""
+    try:
+        object.__setattr__(self, name, value)
+    except AttributeError as error:
+        ways = [way for owner, way in _SETTERS.get(name, {}).items() if isinstance(self, owner)]
+        if isinstance(self, Attributes):
+            ways = [f'attrs["{name}"] = value']
+        elif not ways and isinstance(self, _zarrow.Group):
+            ways = [f'group["{name}"] = value, or group.attrs["{name}"] = value']
+        elif not ways and isinstance(self, _zarrow.Array) and not hasattr(type(self), name):
+            ways = [f'array.attrs["{name}"] = value']
+        if not ways:
+            raise
+        raise AttributeError(f"{error}: type {ways[0]}", name=name) from None
+
+
+def _refused_construction(text: str) -> Any:
+    def create(cls: type, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"zarrow.{cls.__name__} is not called: type {text}")
+
+    return create
 
 
 def close_name(name: str, names: Iterable[str]) -> str:
@@ -81,7 +131,7 @@ def _misspellings(name: str, other: str) -> int:
 
 def of_module(name: str) -> str:
     """Tell that the module has no such name, and what has its place."""
-    from zarrow.hints.familiar_names import MODULE
+    from zarrow.hints.familiar_modules import MODULE
 
     names = _zarrow._import("zarrow").__dir__()
     blocking = name.removesuffix("_async")
@@ -90,16 +140,59 @@ def of_module(name: str) -> str:
     elif name != blocking and blocking in names:
         hint = f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
     else:
-        hint = close_name(name, names)
+        hint = close_name(name, names) or _of_numpy(name)
     return f"module 'zarrow' has no attribute {name!r}" + (f": {hint}" if hint else "")
+
+
+def _of_numpy(name: str) -> str:
+    """Name a function of NumPy that computes with arrays."""
+    found = getattr(_zarrow._import("numpy"), name, None)
+    return f"type numpy.{name}, which takes zarrow's arrays" if callable(found) else ""
+
+
+def submodule(module: str) -> Any:
+    """Make the `__getattr__` of a module below `zarrow`."""
+
+    def missing(name: str) -> Any:
+        from zarrow.hints.familiar_modules import SUBMODULES
+
+        text = f"module {module!r} has no attribute {name!r}"
+        if not name.startswith("_"):
+            known = SUBMODULES[module].get(name)
+            hint = _to_type(known) if known else close_name(name, vars(sys.modules[module]))
+            text += f": {hint}" if hint else ""
+        raise AttributeError(text, name=name)
+
+    return missing
 
 
 def of_option(name: str, known: Iterable[str], whose: str) -> str:
     """Tell that there is no such option, and what has its place."""
-    from zarrow.hints.familiar_names import OPTIONS
+    from zarrow.hints.familiar_options import OPTIONS
 
     hint = _to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
     return f"unknown option {name!r} {whose}" + (f": {hint}" if hint else "")
+
+
+def refuse_keywords(function: str, given: Mapping[str, Any]) -> NoReturn:
+    """Refuse keywords that a compiled function does not have.
+
+    Raises
+    ------
+    TypeError
+        Always; the message says what to type for the first of them.
+    """
+    from zarrow.hints.familiar_options import CALLS, OPTIONS
+
+    name, found = next(iter(given)), _zarrow
+    for part in function.split("."):
+        found = getattr(found, part)
+    known = [parameter.name for parameter in _parameters(found)]
+    texts = {**OPTIONS, **CALLS.get(function, {})}
+    hint = close_name(name, known) or (_to_type(texts[name]) if name in texts else "")
+    if not hint and known:
+        hint = f"its parameters are {', '.join(parameter for parameter in known if parameter != 'self')}"
+    raise TypeError(f"{function}() has no parameter {name!r}" + (f": {hint}" if hint else ""))
 
 
 def _to_type(text: str) -> str:
@@ -118,10 +211,12 @@ def _no_attribute(hint: Any) -> Any:
 
 
 def _of_decoded(array: Any, name: str) -> str:
-    from zarrow.hints.familiar_names import DECODED
+    from zarrow.hints.familiar_names import DECODED, TEXT
 
     if name in ("torch", "jax"):
         return f"{name} has no arrays of text; .numpy() and .arrow() give theirs"
+    if name in TEXT and array.dtype == _zarrow._import("numpy").dtypes.StringDType():
+        return _to_type(TEXT[name])
     if name in DECODED:
         return _to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
     way = _way_through_others(array, name)
@@ -160,9 +255,15 @@ def of_device_tensor(name: str) -> str:
     return ".torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
 
 
+# Attributes of the CF conventions, which netCDF's variables have as their own.
+_CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor", "add_offset"))
+
+
 def _of_array(array: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED
 
+    if name in _CF_ATTRIBUTES and name not in array.attrs:
+        return f'this array has no attribute {name!r}: type array.attrs["{name}"] = value to store one'
     if name in ARRAY:
         return _to_type(ARRAY[name].replace("{array}", "array"))
     if hasattr(_zarrow.Tensor, name) or name in METHODS:
@@ -183,6 +284,7 @@ def _of_array(array: Any, name: str) -> str:
 
 def _of_group(group: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED, GROUP
+    from zarrow.hints.names_of_others import XARRAY_ARRAY
 
     if name in GROUP:
         return _to_type(GROUP[name].replace("{group}", "group"))
@@ -200,6 +302,8 @@ def _of_group(group: Any, name: str) -> str:
         return f'a group has none, its arrays have: type group["name"].{name}'
     if way := _way_to_a_table(name, "group.to_arrow()"):
         return f"type {way}"
+    if name in XARRAY_ARRAY:
+        return f"type xarray.open_zarr(path).{name}"
     if hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
         return f'a group is not one array: type group["name"][...], and look for {name} there'
     return ""
@@ -231,6 +335,10 @@ def _of_categorical(categorical: Any, name: str) -> str:
 def _of_attributes(attributes: Any, name: str) -> str:
     if name in attributes:
         return f'type attrs["{name}"]'
+    if name in ("create", "modify"):
+        return 'type attrs["name"] = value'
+    if name == "copy":
+        return "type attrs.asdict()"
     return close_name(name, dir(type(attributes))) or f'type attrs["{name}"] = value to store one'
 
 
@@ -281,9 +389,10 @@ def _first_way(name: str, ways: list[tuple[str, frozenset[str], str]]) -> str:
 
 
 # First parameters of functions that make arrays of something else, or look at no array.
-_NO_ARRAY = frozenset(
-    ("shape", "file", "fname", "filename", "object", "start", "N", "n", "dtype", "M", "buffer")
-)
+_NO_ARRAY = {
+    *("shape", "file", "fname", "filename", "object", "start", "N", "n", "dtype", "M", "buffer"),
+    *("condition", "condlist"),
+}
 
 
 def _takes_an_array(function: Any) -> bool:

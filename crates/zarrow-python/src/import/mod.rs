@@ -33,6 +33,7 @@ use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::masked_variable::MaskedVariable;
 use crate::layout::tensor::Tensor;
 use crate::layout::variable::Variable;
+use crate::python::argument::{argument, known};
 use crate::python::error::{Attempt, Raise, byte_order, data_type_mismatch, exchange};
 use crate::python::importing::import;
 use producer::{Family, Producer};
@@ -71,13 +72,15 @@ impl Odd {
 
 #[doc = help!("asarray")]
 #[pyfunction]
-#[pyo3(signature = (x, dtype = None, copy = None))]
+#[pyo3(signature = (x, dtype = None, copy = None, **unknown), text_signature = "(x, dtype=None, copy=None)")]
 pub fn asarray<'py>(
     x: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    copy: Option<bool>,
+    #[pyo3(from_py_with = argument)] copy: Option<bool>,
+    unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    known(py, "asarray", unknown)?;
     let expected = dtype.map(data_type::requested).transpose()?;
     if let Some(ours) = ours(x) {
         check(py, &ours, expected.as_ref())?;
@@ -90,13 +93,18 @@ pub fn asarray<'py>(
 
 #[doc = help!("from_dlpack")]
 #[pyfunction]
-#[pyo3(signature = (x, dtype = None, *, copy = None))]
+#[pyo3(
+    signature = (x, dtype = None, *, copy = None, **unknown),
+    text_signature = "(x, dtype=None, *, copy=None)"
+)]
 pub fn from_dlpack<'py>(
     x: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    copy: Option<bool>,
+    #[pyo3(from_py_with = argument)] copy: Option<bool>,
+    unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    known(py, "from_dlpack", unknown)?;
     let Some(tensor) = dlpack::tensor(x, copy)? else {
         let message = format!("expected a DLPack capsule or an object with __dlpack__, got {}", x.get_type());
         return Err(PyTypeError::new_err(message));

@@ -8,7 +8,7 @@ use crate::export::numpy_string::{self, Strings};
 use crate::python::error::{Attempt, Raise, data_type_mismatch};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
 
@@ -268,18 +268,11 @@ fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult
         let (found, bytes) = match (element.cast::<PyString>(), element.cast::<PyBytes>()) {
             (Ok(text), _) => (DataType::String, text.to_str()?.as_bytes()),
             (_, Ok(bytes)) => (DataType::Bytes, bytes.as_bytes()),
-            _ if element.is_none() => {
+            _ if is_missing(&element)? => {
                 strings.push(None, index, elements.len()).raise(py)?;
                 continue;
             }
-            _ => {
-                let kind = element.get_type().name()?;
-                let message = format!(
-                    "element {index} of an array of Python objects has type {kind}, expected text, bytes or None: \
-                     convert the values to one NumPy dtype by numpy.asarray(values, dtype)"
-                );
-                return Err(PyTypeError::new_err(message));
-            }
+            _ => return Err(no_text(index, &element)?),
         };
         if let Some(expected) = expected.filter(|expected| **expected != found) {
             return Err(data_type_mismatch(py, expected, &found));
@@ -291,5 +284,27 @@ fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult
         }
         strings.push(Some(bytes), index, elements.len()).raise(py)?;
     }
-    Ok((strings, kind.unwrap_or(DataType::String)))
+    match kind {
+        Some(kind) => Ok((strings, kind)),
+        // NaN alone is no text.
+        None => match elements.iter().enumerate().find(|(_, element)| !element.is_none()) {
+            Some((index, element)) => Err(no_text(index, &element)?),
+            None => Ok((strings, DataType::String)),
+        },
+    }
+}
+
+fn no_text(index: usize, element: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    let kind = element.get_type().name()?;
+    let message = format!(
+        "element {index} of an array of Python objects has type {kind}, expected text, bytes or None: convert the \
+         values to one NumPy dtype by numpy.asarray(values, dtype)"
+    );
+    Ok(PyTypeError::new_err(message))
+}
+
+/// Tells whether an element is None, or what pandas puts where text is missing: NaN or `pandas.NA`.
+fn is_missing(element: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_nan = || element.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan());
+    Ok(element.is_none() || is_nan() || element.get_type().name()? == "NAType")
 }

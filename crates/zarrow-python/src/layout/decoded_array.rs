@@ -8,13 +8,14 @@ use crate::layout::masked_variable::MaskedVariable;
 use crate::layout::shown;
 use crate::layout::tensor::Tensor;
 use crate::layout::variable::Variable;
+use crate::python::argument::{argument, known};
 use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
 use crate::python::summary::{Summary, nbytes, tuple};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use zarrow::visible;
 use zarrow_array::DataType;
 use zarrow_array::shape::{self, Axes};
@@ -142,26 +143,36 @@ impl DecodedArray {
     }
 
     #[doc = help!("DecodedArray.arrow")]
-    #[pyo3(signature = (*, layout = "tensor", bools = "bytes", strings = "large", dimension_names = None))]
+    #[pyo3(
+        signature = (*, layout = "tensor", bools = "bytes", strings = "large", dimension_names = None, **unknown),
+        text_signature = "($self, *, layout=\"tensor\", bools=\"bytes\", strings=\"large\", dimension_names=None)"
+    )]
     fn arrow<'py>(
         slf: &Bound<'py, Self>,
-        layout: &str,
-        bools: &str,
-        strings: &str,
-        dimension_names: Option<Vec<Option<String>>>,
+        #[pyo3(from_py_with = argument)] layout: &str,
+        #[pyo3(from_py_with = argument)] bools: &str,
+        #[pyo3(from_py_with = argument)] strings: &str,
+        #[pyo3(from_py_with = argument)] dimension_names: Option<Vec<Option<String>>>,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        known(slf.py(), "DecodedArray.arrow", unknown)?;
         let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names };
         import(slf.py(), "pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
     }
 
     #[doc = help!("DecodedArray.polars")]
-    #[pyo3(signature = (*, layout = "tensor", bools = "bits", strings = "large"))]
+    #[pyo3(
+        signature = (*, layout = "tensor", bools = "bits", strings = "large", **unknown),
+        text_signature = "($self, *, layout=\"tensor\", bools=\"bits\", strings=\"large\")"
+    )]
     fn polars<'py>(
         slf: &Bound<'py, Self>,
-        layout: &str,
-        bools: &str,
-        strings: &str,
+        #[pyo3(from_py_with = argument)] layout: &str,
+        #[pyo3(from_py_with = argument)] bools: &str,
+        #[pyo3(from_py_with = argument)] strings: &str,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        known(slf.py(), "DecodedArray.polars", unknown)?;
         let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names: None };
         import(slf.py(), "polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
     }

@@ -1,11 +1,12 @@
 //! The cache of freed memory for new results.
 
+use crate::python::argument::argument;
 use crate::python::error::Raise;
 use pyo3::prelude::*;
 
 #[doc = help!("set_memory_cache")]
 #[pyfunction]
-pub fn set_memory_cache(nbytes: usize) {
+pub fn set_memory_cache(#[pyo3(from_py_with = argument)] nbytes: usize) {
     zarrow_array::set_recycled_limit(nbytes);
 }
 

@@ -1,21 +1,20 @@
 //! The class `Array`: a stored array, read by selections and by chunks.
 
 use crate::device::read::{Arguments, Destination};
-use crate::device::write;
 use crate::export::{arrow, numpy};
-use crate::index::advanced::{self, Indexing};
+use crate::index::advanced::Indexing;
 use crate::index::field::ElementPart;
 use crate::layout::arrow_stream;
 use crate::layout::arrow_stream::ArrowStream;
 use crate::layout::decoded_array::wrap;
 use crate::layout::tensor::Tensor;
+use crate::node::array_access::{is_column_major, read_selection};
 use crate::node::array_input::{self, ArrayInput, Writing};
 use crate::node::current::Current;
 use crate::node::indexer::Indexer;
 use crate::node::origin::{self, Origin, Reduced};
-use crate::node::out::Out;
 use crate::node::{array_summary, attributes, metadata, missing};
-use crate::python::argument::{axis_to_append, flag};
+use crate::python::argument::{argument, axis_to_append, known, refused};
 use crate::python::error::{Attempt, Raise, indexing};
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::json;
@@ -30,9 +29,9 @@ use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use zarrow::WriteOptions;
 use zarrow::arrow::{Table, TableOptions};
 use zarrow::metadata::CodecMetadata;
-use zarrow::{Selection, WriteOptions};
 use zarrow_array::shape::element_count;
 
 /// Operators that an `Array` refuses: its elements must be read first.
@@ -70,94 +69,9 @@ impl Array {
         self.array.get()
     }
 
-    /// Returns the selection for `index`.
-    pub fn selection(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
-        advanced::selection(&self.inner(), index, kind)
-    }
-
-    /// Reads the selection for `index`, into `out` if given.
-    pub fn read_by<'py>(
-        &self,
-        index: &Bound<'py, PyAny>,
-        kind: Indexing,
-        out: Option<Bound<'py, PyAny>>,
-        place: Option<Destination<'py>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (elements, selection) = self.asked(index, kind)?;
-        match place {
-            Some(place) => place.read(index.py(), &elements, &selection),
-            None => read_selection(index.py(), &elements, &selection, out),
-        }
-    }
-
-    /// Splits `index` into the part of each element, and the selection of elements.
-    pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
-        let array = self.inner();
-        let (elements, index) = ElementPart::of(Arc::clone(&array), index)?;
-        Ok((elements, advanced::selection(&array, &index, kind)?))
-    }
-
-    /// Writes `value` to the selection for `index`.
-    pub fn write_by(
-        &self,
-        index: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        kind: Indexing,
-        options: Writing<'_>,
-    ) -> PyResult<()> {
-        let py = index.py();
-        let array = self.inner();
-        let Writing { durability, write_empty_chunks, casting } = options;
-        let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
-        let (elements, selection) = self.asked(index, kind)?;
-        let on_device = write::Writing { durability, write_empty_chunks };
-        if write::write(&elements, &selection, value, &on_device)? {
-            return Ok(());
-        }
-        let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
-        interruptible(py, |interrupt| {
-            // SAFETY: the caller must not write to the values during the call, as with NumPy.
-            let values = unsafe { input.values() }?;
-            let options =
-                WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
-            elements.write(&selection, &values, &options.cancel(interrupt))
-        })
-    }
-
     fn summary(&self, py: Python<'_>) -> PyResult<Summary> {
         array_summary::summary(py, &self.inner())
     }
-}
-
-/// Returns whether `order` means Fortran order; "A" is the stored order.
-fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
-    match order {
-        "C" => Ok(false),
-        "F" => Ok(true),
-        "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
-        other => {
-            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
-            Err(PyValueError::new_err(text))
-        }
-    }
-}
-
-fn read_selection<'py>(
-    py: Python<'py>,
-    elements: &ElementPart,
-    selection: &Selection,
-    out: Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Some(object) = out else {
-        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
-    };
-    let out = Out::new(&object, elements.data_type(), &selection.shape())?;
-    interruptible(py, |interrupt| {
-        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it alive.
-        // The caller of `out=` must not use the memory during the call, as with NumPy.
-        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
-    })?;
-    Ok(object)
 }
 
 #[pymethods]
@@ -321,21 +235,32 @@ impl Array {
     }
 
     #[doc = help!("Array.read")]
-    #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None, order = "C", device = None,
-                        stream = None, decompress = None))]
+    #[pyo3(
+        signature = (selection = None, *more, out = None, mmap = false, mask = None, order = "C", device = None,
+                     stream = None, decompress = None, **unknown),
+        text_signature = "($self, selection=None, *, out=None, mmap=False, mask=None, order=\"C\", device=None, \
+                          stream=None, decompress=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
         &self,
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
+        more: &Bound<'py, PyTuple>,
         out: Option<Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = flag)] mmap: bool,
+        #[pyo3(from_py_with = argument)] mmap: bool,
         mask: Option<Bound<'py, PyAny>>,
-        order: &str,
+        #[pyo3(from_py_with = argument)] order: &str,
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
-        decompress: Option<&str>,
+        #[pyo3(from_py_with = argument)] decompress: Option<&str>,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        known(py, "Array.read", unknown)?;
+        if !more.is_empty() {
+            let text = "read takes one selection: type array.read((0, slice(1, 3))), or array[0, 1:3]";
+            return Err(PyTypeError::new_err(text));
+        }
         if order != "C" && (out.is_some() || mmap || mask.is_some()) {
             let text = "order= needs new memory without a mask: pass it without out=, mmap= and mask=";
             return Err(PyValueError::new_err(text));
@@ -384,16 +309,22 @@ impl Array {
     }
 
     #[doc = help!("Array.write")]
-    #[pyo3(signature = (selection, value, *, casting = "same_kind", durability = None,
-                        write_empty_chunks = false))]
+    #[pyo3(
+        signature = (selection, value, *, casting = "same_kind", durability = None, write_empty_chunks = false,
+                     **unknown),
+        text_signature = "($self, selection, value, *, casting=\"same_kind\", durability=None, \
+                          write_empty_chunks=False)"
+    )]
     fn write(
         &self,
         selection: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        casting: &str,
-        durability: Option<&str>,
-        #[pyo3(from_py_with = flag)] write_empty_chunks: bool,
+        #[pyo3(from_py_with = argument)] casting: &str,
+        #[pyo3(from_py_with = argument)] durability: Option<&str>,
+        #[pyo3(from_py_with = argument)] write_empty_chunks: bool,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
+        known(selection.py(), "Array.write", unknown)?;
         let options = Writing { durability, write_empty_chunks, casting };
         self.write_by(selection, value, Indexing::Plain, options)
     }
@@ -423,15 +354,32 @@ impl Array {
     }
 
     #[doc = help!("Array.resize")]
-    fn resize(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (shape, *more, **unknown), text_signature = "($self, shape)")]
+    fn resize(
+        &self,
+        shape: &Bound<'_, PyAny>,
+        more: &Bound<'_, PyTuple>,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
         let py = shape.py();
+        known(py, "Array.resize", unknown)?;
+        let shape = match more.is_empty() {
+            true => shape,
+            // As NumPy takes `resize(365, 100)`.
+            false => &PyTuple::new(py, [shape])?.add(more)?.into_any(),
+        };
         let extents = match shape.try_iter().attempt(py)? {
             Some(_) => shape.extract::<Vec<u64>>(),
             None => shape.extract::<u64>().map(|extent| vec![extent]),
         };
-        let shape = extents.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
-            true => PyValueError::new_err(format!("shape is {shape}, expected integers from 0 to 2^63 - 1")),
-            false => error,
+        let shape = extents.map_err(|error| match () {
+            () if error.is_instance_of::<PyOverflowError>(py) => {
+                PyValueError::new_err(format!("shape is {shape}, expected integers from 0 to 2^63 - 1"))
+            }
+            () if error.is_instance_of::<PyTypeError>(py) => {
+                refused(shape, "a tuple of ints, or one int, as shape")
+            }
+            () => error,
         })?;
         self.change(py, |array, interrupt| {
             let options = WriteOptions::default().durability(array.durability()).cancel(interrupt);
@@ -440,9 +388,15 @@ impl Array {
     }
 
     #[doc = help!("Array.append")]
-    #[pyo3(signature = (value, axis = 0))]
-    fn append<'py>(&self, value: &Bound<'py, PyAny>, axis: isize) -> PyResult<Bound<'py, PyTuple>> {
+    #[pyo3(signature = (value, axis = 0, **unknown), text_signature = "($self, value, axis=0)")]
+    fn append<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = argument)] axis: isize,
+        unknown: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let py = value.py();
+        known(py, "Array.append", unknown)?;
         let array = self.inner();
         let axis = axis_to_append(py, axis, array.shape().len())?;
         let input = ArrayInput::new(value, array.data_type(), array_input::CASTING, Some(array.metadata()))?;
@@ -466,7 +420,7 @@ impl Array {
         let py = indices.py();
         let indices = match indices.extract::<i64>().attempt(py)? {
             Some(index) => vec![index],
-            None => indices.extract::<Vec<i64>>()?,
+            None => argument::<Vec<i64>>(indices)?,
         };
         let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
         let place =
@@ -483,25 +437,33 @@ impl Array {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || {
-            numpy::module(py)?
-                .call_method1("asarray", (self.read(py, None, None, false, None, "C", None, None, None)?,))
+            numpy::module(py)?.call_method1(
+                "asarray",
+                (self.read_by(&PyEllipsis::get(py).to_owned().into_any(), Indexing::Plain, None, None)?,),
+            )
         })
     }
 
     #[doc = help!("Array.to_arrow")]
-    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bits", strings = "large", mask = None,
-                        batch_rows = None))]
+    #[pyo3(
+        signature = (*, rows = None, layout = "tensor", bools = "bits", strings = "large", mask = None,
+                     batch_rows = None, **unknown),
+        text_signature = "($self, *, rows=None, layout=\"tensor\", bools=\"bits\", strings=\"large\", mask=None, \
+                          batch_rows=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(
         &self,
         py: Python<'_>,
-        rows: Option<Bound<'_, PySlice>>,
-        layout: &str,
-        bools: &str,
-        strings: &str,
-        mask: Option<&str>,
-        batch_rows: Option<NonZeroU64>,
+        #[pyo3(from_py_with = argument)] rows: Option<Bound<'_, PySlice>>,
+        #[pyo3(from_py_with = argument)] layout: &str,
+        #[pyo3(from_py_with = argument)] bools: &str,
+        #[pyo3(from_py_with = argument)] strings: &str,
+        #[pyo3(from_py_with = argument)] mask: Option<&str>,
+        #[pyo3(from_py_with = argument)] batch_rows: Option<NonZeroU64>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<ArrowStream> {
+        known(py, "Array.to_arrow", unknown)?;
         let form = arrow::form(layout, bools, strings)?;
         let options = TableOptions::default().form(form).mask(missing::choice(mask)?).batch_rows(batch_rows);
         ArrowStream::new(Table::of_array((*self.inner()).clone(), options).raise(py)?, rows)

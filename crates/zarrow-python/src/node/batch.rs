@@ -6,11 +6,12 @@ use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::indexer::Indexer;
 use crate::node::out::Out;
-use crate::python::error::Raise;
+use crate::python::argument::{argument, known, refused};
+use crate::python::error::{Attempt, Raise};
 use crate::python::interrupt::interruptible;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyList, PyTuple};
+use pyo3::types::{PyDict, PyEllipsis, PyList, PyTuple};
 use std::sync::Arc;
 use zarrow::{Batch, Selection};
 use zarrow_array::DecodedArray;
@@ -57,20 +58,29 @@ fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList
 
 #[doc = help!("read_many")]
 #[pyfunction]
-#[pyo3(signature = (items, *, out = None, device = None, stream = None, decompress = None))]
+#[pyo3(
+    signature = (items, *, out = None, device = None, stream = None, decompress = None, **unknown),
+    text_signature = "(items, *, out=None, device=None, stream=None, decompress=None)"
+)]
+#[allow(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn read_many<'py>(
     py: Python<'py>,
     items: Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
     device: Option<Bound<'py, PyAny>>,
     stream: Option<Bound<'py, PyAny>>,
-    decompress: Option<&str>,
+    #[pyo3(from_py_with = argument)] decompress: Option<&str>,
+    unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    known(py, "read_many", unknown)?;
     let arguments =
         Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
     let place = Destination::of(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
-    for item in items.try_iter()? {
+    let Some(items) = items.try_iter().attempt(py)? else {
+        return Err(refused(&items, "a list of arrays, or of pairs (array, selection)"));
+    };
+    for item in items {
         let item = item?;
         // An array without a selection means the whole array.
         let (item, index) = match item.cast::<PyTuple>() {

@@ -7,7 +7,7 @@ use crate::node::array_parts::ArrayParts;
 use crate::node::fill_value;
 use crate::node::group::Group;
 use crate::node::store::StoreLocation;
-use crate::python::argument::flag;
+use crate::python::argument::argument;
 use crate::python::error::Raise;
 use crate::python::interrupt::{changing, waiting};
 use crate::python::json;
@@ -25,14 +25,14 @@ use zarrow_array::DataType;
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn _create_array<'py>(
     target: &Bound<'py, PyAny>,
-    path: &str,
+    #[pyo3(from_py_with = argument)] path: &str,
     dtype: &Bound<'py, PyAny>,
     fill_value: &Bound<'py, PyAny>,
     description: &Bound<'py, PyDict>,
     data: Option<&Bound<'py, PyAny>>,
     parts: Option<&Bound<'py, PyAny>>,
     overwrite: &Bound<'py, PyAny>,
-    durability: &str,
+    #[pyo3(from_py_with = argument)] durability: &str,
 ) -> PyResult<Bound<'py, Array>> {
     let py = target.py();
     // Attributes are not limited to strict JSON.
@@ -50,7 +50,7 @@ pub fn _create_array<'py>(
         .transpose()?;
     let existing = match overwrite.extract::<&str>() {
         Ok("array") => Existing::EraseArray,
-        _ => existing(overwrite.extract()?),
+        _ => existing(argument(overwrite)?),
     };
     let options = OpenOptions::default().durability(array_input::durability(durability)?);
     if let Some(parts) = parts {
@@ -131,11 +131,11 @@ pub fn _shape_as<'py>(data: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> Py
 #[pyo3(signature = (target, path, attributes, *, zarr_format, overwrite, durability))]
 pub fn _create_group<'py>(
     target: &Bound<'py, PyAny>,
-    path: &str,
+    #[pyo3(from_py_with = argument)] path: &str,
     attributes: &Bound<'py, PyDict>,
-    zarr_format: u64,
-    #[pyo3(from_py_with = flag)] overwrite: bool,
-    durability: &str,
+    #[pyo3(from_py_with = argument)] zarr_format: u64,
+    #[pyo3(from_py_with = argument)] overwrite: bool,
+    #[pyo3(from_py_with = argument)] durability: &str,
 ) -> PyResult<Group> {
     let py = target.py();
     let (attributes, existing) = (json::attributes(attributes)?, existing(overwrite));

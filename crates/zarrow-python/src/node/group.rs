@@ -13,8 +13,8 @@ use crate::node::open::node;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};
 use crate::node::{attributes, metadata, missing};
-use crate::python::argument::flag;
-use crate::python::error::{Raise, warning};
+use crate::python::argument::{argument, known, refused};
+use crate::python::error::{Attempt, Raise, warning};
 use crate::python::importing::import;
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::summary::Summary;
@@ -217,18 +217,24 @@ impl Group {
     }
 
     #[doc = help!("Group.create_group")]
-    #[pyo3(signature = (name, *, attributes = None, overwrite = false))]
+    #[pyo3(
+        signature = (name, *, attributes = None, overwrite = false, **unknown),
+        text_signature = "($self, name, *, attributes=None, overwrite=False)"
+    )]
     fn create_group<'py>(
         slf: &Bound<'py, Self>,
         name: NodePath,
         attributes: Option<Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = flag)] overwrite: bool,
+        #[pyo3(from_py_with = argument)] overwrite: bool,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Group> {
+        known(slf.py(), "Group.create_group", unknown)?;
         let attributes = match attributes {
             // Any mapping is converted to a dict.
-            Some(given) => {
-                json::attributes(slf.py().get_type::<PyDict>().call1((given,))?.cast::<PyDict>()?)?
-            }
+            Some(given) => match slf.py().get_type::<PyDict>().call1((&given,)).attempt(slf.py())? {
+                Some(mapping) => json::attributes(mapping.cast::<PyDict>()?)?,
+                None => return Err(refused(&given, "attributes as a dict")),
+            },
             None => Attributes::default(),
         };
         let existing = existing(overwrite);
@@ -236,12 +242,17 @@ impl Group {
     }
 
     #[doc = help!("Group.require_group")]
-    #[pyo3(signature = (name, *, overwrite = false))]
+    #[pyo3(
+        signature = (name, *, overwrite = false, **unknown),
+        text_signature = "($self, name, *, overwrite=False)"
+    )]
     fn require_group<'py>(
         slf: &Bound<'py, Self>,
         name: NodePath,
-        #[pyo3(from_py_with = flag)] overwrite: bool,
+        #[pyo3(from_py_with = argument)] overwrite: bool,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        known(slf.py(), "Group.require_group", unknown)?;
         let (py, path) = (slf.py(), &*name);
         let mut found = if overwrite { None } else { slf.get().find(py, path)? };
         if found.is_none() {
@@ -394,20 +405,26 @@ impl Group {
     }
 
     #[doc = help!("Group.to_arrow")]
-    #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bits", strings = "large",
-                        mask = None, batch_rows = None))]
+    #[pyo3(
+        signature = (columns = None, *, rows = None, layout = "tensor", bools = "bits", strings = "large",
+                     mask = None, batch_rows = None, **unknown),
+        text_signature = "($self, columns=None, *, rows=None, layout=\"tensor\", bools=\"bits\", \
+                          strings=\"large\", mask=None, batch_rows=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(
         &self,
         py: Python<'_>,
         columns: Option<Bound<'_, PyAny>>,
-        rows: Option<Bound<'_, PySlice>>,
-        layout: &str,
-        bools: &str,
-        strings: &str,
-        mask: Option<&str>,
-        batch_rows: Option<NonZeroU64>,
+        #[pyo3(from_py_with = argument)] rows: Option<Bound<'_, PySlice>>,
+        #[pyo3(from_py_with = argument)] layout: &str,
+        #[pyo3(from_py_with = argument)] bools: &str,
+        #[pyo3(from_py_with = argument)] strings: &str,
+        #[pyo3(from_py_with = argument)] mask: Option<&str>,
+        #[pyo3(from_py_with = argument)] batch_rows: Option<NonZeroU64>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<ArrowStream> {
+        known(py, "Group.to_arrow", unknown)?;
         let form = arrow::form(layout, bools, strings)?;
         let options = TableOptions::default().form(form).mask(missing::choice(mask)?).batch_rows(batch_rows);
         let group = self.latest(py)?;
@@ -473,8 +490,14 @@ impl Group {
     }
 
     #[doc = help!("Group.tree")]
-    #[pyo3(signature = (level = None))]
-    fn tree(&self, py: Python<'_>, level: Option<usize>) -> PyResult<Tree> {
+    #[pyo3(signature = (level = None, **unknown), text_signature = "($self, level=None)")]
+    fn tree(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = argument)] level: Option<usize>,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Tree> {
+        known(py, "Group.tree", unknown)?;
         Ok(Tree::new(self.rendered(py, level)?))
     }
 

@@ -5,9 +5,9 @@ use crate::index::advanced::Indexing;
 use crate::node::array::Array;
 use crate::node::array_input::Writing;
 use crate::node::origin::Reduced;
-use crate::python::argument::flag;
+use crate::python::argument::{argument, known};
 use pyo3::prelude::*;
-use pyo3::types::PyEllipsis;
+use pyo3::types::{PyDict, PyEllipsis};
 use zarrow::visible;
 
 #[doc = help!("Indexer")]
@@ -56,7 +56,11 @@ impl Indexer {
     }
 
     #[doc = help!("Indexer.read")]
-    #[pyo3(signature = (selection = None, *, out = None, device = None, stream = None, decompress = None))]
+    #[pyo3(
+        signature = (selection = None, *, out = None, device = None, stream = None, decompress = None, **unknown),
+        text_signature = "($self, selection=None, *, out=None, device=None, stream=None, decompress=None)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -64,8 +68,10 @@ impl Indexer {
         out: Option<Bound<'py, PyAny>>,
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
-        decompress: Option<&str>,
+        #[pyo3(from_py_with = argument)] decompress: Option<&str>,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        known(py, "Indexer.read", unknown)?;
         let arguments =
             Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
         let place = Destination::of(&arguments)?;
@@ -74,16 +80,22 @@ impl Indexer {
     }
 
     #[doc = help!("Indexer.write")]
-    #[pyo3(signature = (selection, value, *, casting = "same_kind", durability = None,
-                        write_empty_chunks = false))]
+    #[pyo3(
+        signature = (selection, value, *, casting = "same_kind", durability = None, write_empty_chunks = false,
+                     **unknown),
+        text_signature = "($self, selection, value, *, casting=\"same_kind\", durability=None, \
+                          write_empty_chunks=False)"
+    )]
     fn write(
         &self,
         selection: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        casting: &str,
-        durability: Option<&str>,
-        #[pyo3(from_py_with = flag)] write_empty_chunks: bool,
+        #[pyo3(from_py_with = argument)] casting: &str,
+        #[pyo3(from_py_with = argument)] durability: Option<&str>,
+        #[pyo3(from_py_with = argument)] write_empty_chunks: bool,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
+        known(selection.py(), "Indexer.write", unknown)?;
         let options = Writing { durability, write_empty_chunks, casting };
         self.array.get().write_by(selection, value, self.kind, options)
     }

@@ -1,6 +1,7 @@
 //! Arrays and groups as Python classes: opening, creating, reading and writing.
 
 pub mod array;
+pub mod array_access;
 pub mod array_input;
 pub mod array_parts;
 pub mod array_summary;

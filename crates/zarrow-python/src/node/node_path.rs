@@ -25,7 +25,9 @@ impl<'py> FromPyObject<'_, 'py> for NodePath {
             return Ok(NodePath(path));
         }
         let instead = match () {
-            () if object.is_instance_of::<PyList>() => {
+            () if object.is_instance_of::<PyList>()
+                || object.extract::<(PyBackedStr, PyBackedStr)>().is_ok() =>
+            {
                 ": use group.to_arrow([\"a\", \"b\"]) to read several arrays"
             }
             () if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyInt>() => {

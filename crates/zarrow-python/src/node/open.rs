@@ -6,6 +6,7 @@ use crate::node::group::{Group, items_of};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
 use crate::node::{array_input, cloud_store, create, metadata};
+use crate::python::argument::argument;
 use crate::python::error::{Raise, warning};
 use crate::python::importing::import;
 use crate::python::interrupt::waiting;
@@ -29,12 +30,12 @@ use zarrow::{DecodeLimits, ErrorKind, Existing, Node, OpenOptions, ZarrFormat};
 pub fn open<'py>(
     store: &Bound<'py, PyAny>,
     path: Option<NodePath>,
-    mode: &str,
-    zarr_format: Option<u64>,
+    #[pyo3(from_py_with = argument)] mode: &str,
+    #[pyo3(from_py_with = argument)] zarr_format: Option<u64>,
     storage_options: Option<&Bound<'py, PyAny>>,
-    cache_bytes: usize,
+    #[pyo3(from_py_with = argument)] cache_bytes: usize,
     limits: Option<Bound<'py, PyAny>>,
-    durability: &str,
+    #[pyo3(from_py_with = argument)] durability: &str,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = store.py();
@@ -92,12 +93,12 @@ pub fn _open_detached(
     store: &Bound<'_, PyAny>,
     path: NodePath,
     told: Py<PyAny>,
-    mode: &str,
-    zarr_format: Option<u64>,
+    #[pyo3(from_py_with = argument)] mode: &str,
+    #[pyo3(from_py_with = argument)] zarr_format: Option<u64>,
     storage_options: Option<&Bound<'_, PyAny>>,
-    cache_bytes: usize,
+    #[pyo3(from_py_with = argument)] cache_bytes: usize,
     limits: Option<Bound<'_, PyAny>>,
-    durability: &str,
+    #[pyo3(from_py_with = argument)] durability: &str,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<DetachedRead>> {
     let py = store.py();
@@ -219,7 +220,7 @@ fn decode_limits(limits: &Bound<'_, PyAny>) -> PyResult<DecodeLimits> {
 
 #[doc = help!("set_num_threads")]
 #[pyfunction]
-pub fn set_num_threads(count: i64) -> PyResult<()> {
+pub fn set_num_threads(#[pyo3(from_py_with = argument)] count: i64) -> PyResult<()> {
     match usize::try_from(count) {
         Ok(count) if count > 0 => zarrow::set_num_threads(count),
         _ => return Err(PyValueError::new_err(format!("{count} threads: expected 1 or more"))),

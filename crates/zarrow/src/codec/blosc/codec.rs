@@ -51,7 +51,7 @@ fn defaults(data_type: &DataType) -> Value {
 fn read_numcodecs(configuration: &mut Configuration, item_size: usize) -> Result<bool, MetadataError> {
     let value = configuration.get("shuffle").unwrap_or(&Value::Null);
     let shuffle = match (value.as_i64(), value.as_str()) {
-        // GDAL stores its options BLOSC_SHUFFLE=NONE, BYTE and BIT as they are.
+        // GDAL stores the text of its option BLOSC_SHUFFLE: NONE, BYTE or BIT.
         (Some(0), _) | (_, Some("noshuffle" | "NONE")) => "noshuffle",
         (Some(2), _) | (_, Some("bitshuffle" | "BIT")) => "bitshuffle",
         (Some(-1), _) if item_size == 1 => "bitshuffle",

@@ -1,0 +1,103 @@
+//! Reading and writing of an `Array` by an index of Python.
+
+use crate::device::read::Destination;
+use crate::device::write;
+use crate::index::advanced::{self, Indexing};
+use crate::index::field::ElementPart;
+use crate::layout::decoded_array::wrap;
+use crate::node::array::Array;
+use crate::node::array_input::{self, ArrayInput, Writing};
+use crate::node::out::Out;
+use crate::python::interrupt::interruptible;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zarrow::{Selection, WriteOptions};
+
+impl Array {
+    /// Returns the selection for `index`.
+    pub fn selection(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
+        advanced::selection(&self.inner(), index, kind)
+    }
+
+    /// Reads the selection for `index`, into `out` if given.
+    pub fn read_by<'py>(
+        &self,
+        index: &Bound<'py, PyAny>,
+        kind: Indexing,
+        out: Option<Bound<'py, PyAny>>,
+        place: Option<Destination<'py>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (elements, selection) = self.asked(index, kind)?;
+        match place {
+            Some(place) => place.read(index.py(), &elements, &selection),
+            None => read_selection(index.py(), &elements, &selection, out),
+        }
+    }
+
+    /// Splits `index` into the part of each element, and the selection of elements.
+    pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
+        let array = self.inner();
+        let (elements, index) = ElementPart::of(Arc::clone(&array), index)?;
+        Ok((elements, advanced::selection(&array, &index, kind)?))
+    }
+
+    /// Writes `value` to the selection for `index`.
+    pub fn write_by(
+        &self,
+        index: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        kind: Indexing,
+        options: Writing<'_>,
+    ) -> PyResult<()> {
+        let py = index.py();
+        let array = self.inner();
+        let Writing { durability, write_empty_chunks, casting } = options;
+        let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
+        let (elements, selection) = self.asked(index, kind)?;
+        let on_device = write::Writing { durability, write_empty_chunks };
+        if write::write(&elements, &selection, value, &on_device)? {
+            return Ok(());
+        }
+        let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
+        interruptible(py, |interrupt| {
+            // SAFETY: the caller must not write to the values during the call, as with NumPy.
+            let values = unsafe { input.values() }?;
+            let options =
+                WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
+            elements.write(&selection, &values, &options.cancel(interrupt))
+        })
+    }
+}
+
+/// Returns whether `order` means Fortran order; "A" is the stored order.
+pub fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
+    match order {
+        "C" => Ok(false),
+        "F" => Ok(true),
+        "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
+        other => {
+            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
+            Err(PyValueError::new_err(text))
+        }
+    }
+}
+
+/// Reads a selection, into `out` if given.
+pub fn read_selection<'py>(
+    py: Python<'py>,
+    elements: &ElementPart,
+    selection: &Selection,
+    out: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(object) = out else {
+        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
+    };
+    let out = Out::new(&object, elements.data_type(), &selection.shape())?;
+    interruptible(py, |interrupt| {
+        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it alive.
+        // The caller of `out=` must not use the memory during the call, as with NumPy.
+        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
+    })?;
+    Ok(object)
+}
