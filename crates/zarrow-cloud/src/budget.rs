@@ -1,8 +1,9 @@
 //! How many requests a host gets at once, from all stores of a process.
 //!
-//! 1. It starts at 64. A host that asks for a pause gets half as many, once a second at most: one burst of such answers is one
-//!    sign.
-//! 2. While all are in use and as many as the limit were answered, there is one more, up to 256.
+//! 1. The limit starts at 64. While all permits are in use, each answer adds one, so that the limit doubles in each round
+//!    trip, up to 256. An answer that came soon adds none: further connections to a near host cost time and save none.
+//! 2. A request for a pause halves the limit, once a second at most: one burst of such answers is one sign. A connection that
+//!    fails leaves it. After either, the limit grows by one in each round trip.
 //! 3. Requests that are in flight when the limit falls go on: their permits are not given back when they end.
 
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use zarrow_array::fork::Mutex;
 const START: usize = 64;
 const LEAST: usize = 2;
 const MOST: usize = 256;
+
+/// An answer that comes within this time adds no permit.
+const SOON: Duration = Duration::from_millis(8);
 
 /// The least time between two cuts.
 const CUT_PAUSE: Duration = Duration::from_secs(1);
@@ -34,6 +38,8 @@ struct State {
     debt: usize,
     /// Answers since the limit last changed.
     answered: usize,
+    /// Whether neither a pause nor a failure has been met (step 1).
+    doubles: bool,
     last_cut: Option<Instant>,
 }
 
@@ -46,7 +52,7 @@ pub struct Permit {
 
 impl Default for Budget {
     fn default() -> Budget {
-        let state = State { limit: START, debt: 0, answered: 0, last_cut: None };
+        let state = State { limit: START, debt: 0, answered: 0, doubles: true, last_cut: None };
         Budget(Arc::new(Shared { permits: Arc::new(Semaphore::new(START)), state: Mutex::new(state) }))
     }
 }
@@ -65,9 +71,15 @@ impl Budget {
         Some(Permit { shared: Arc::clone(&self.0), permit: Some(permit) })
     }
 
-    /// The host asked for a pause (step 1).
+    /// A connection to the host failed (step 2).
+    pub fn failed(&self) {
+        self.0.state.lock().doubles = false;
+    }
+
+    /// The host asked for a pause (step 2).
     pub fn throttled(&self, now: Instant) {
         let mut state = self.0.state.lock();
+        state.doubles = false;
         if state.last_cut.is_some_and(|last| now.saturating_duration_since(last) < CUT_PAUSE) {
             return;
         }
@@ -78,14 +90,14 @@ impl Budget {
         (state.limit, state.answered, state.last_cut) = (limit, 0, Some(now));
     }
 
-    /// The host answered (step 2).
-    pub fn answered(&self) {
-        let mut state = self.0.state.lock();
-        if self.0.permits.available_permits() > 0 {
+    /// The host answered after this time (steps 1 and 2).
+    pub fn answered(&self, after: Duration) {
+        if after < SOON || self.0.permits.available_permits() > 0 {
             return;
         }
+        let mut state = self.0.state.lock();
         state.answered += 1;
-        if state.answered < state.limit || state.limit >= MOST {
+        if !state.doubles && state.answered < state.limit || state.limit >= MOST {
             return;
         }
         (state.limit, state.answered) = (state.limit + 1, 0);
@@ -119,6 +131,24 @@ mod tests {
     }
 
     #[test]
+    fn it_doubles_until_a_connection_fails() {
+        let budget = Budget::default();
+        let mut held = take_all(&budget);
+        for _ in 0..START {
+            budget.answered(SOON / 2);
+            budget.answered(SOON);
+        }
+        held.extend(take_all(&budget));
+        assert_eq!(held.len(), 2 * START);
+        budget.failed();
+        for _ in 0..2 * START {
+            budget.answered(SOON);
+        }
+        held.extend(take_all(&budget));
+        assert_eq!(held.len(), 2 * START + 1);
+    }
+
+    #[test]
     fn a_pause_halves_it_and_answers_grow_it() {
         let (budget, now) = (Budget::default(), Instant::now());
         let mut held = take_all(&budget);
@@ -132,14 +162,14 @@ mod tests {
         held.extend(take_all(&budget));
         assert_eq!(held.len(), START / 2);
         for _ in 0..START / 2 {
-            budget.answered();
+            budget.answered(SOON);
         }
         held.extend(take_all(&budget));
         assert_eq!(held.len(), START / 2 + 1);
         // What is not used does not grow.
         held.pop();
         for _ in 0..10 * START {
-            budget.answered();
+            budget.answered(SOON);
         }
         assert_eq!(take_all(&budget).len(), 1);
         for step in 1..20 {
@@ -153,9 +183,9 @@ mod tests {
     fn it_ends_at_its_most() {
         let budget = Budget::default();
         let mut held = Vec::new();
-        for _ in 0..MOST * MOST {
+        for _ in 0..MOST {
             held.extend(take_all(&budget));
-            budget.answered();
+            budget.answered(SOON);
         }
         held.extend(take_all(&budget));
         assert_eq!(held.len(), MOST);

@@ -289,12 +289,12 @@ impl Shared {
         if is_machine && answer.is_err() {
             host.is_gone();
         }
-        let answer = answer?;
+        let answer = answer.inspect_err(|_| host.budget.failed())?;
         match answer.status() {
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 host.budget.throttled(Instant::now());
             }
-            _ => host.budget.answered(),
+            _ => host.budget.answered(begun.elapsed()),
         }
         if is_read(request) {
             host.first_bytes.record(begun.elapsed());
