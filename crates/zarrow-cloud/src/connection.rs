@@ -99,6 +99,11 @@ impl Connection {
         Path::parse(full).map_err(|_| zarrow::ErrorKind::BadKey(key.to_owned()).into())
     }
 
+    /// The service and the bucket.
+    pub fn place(&self) -> String {
+        format!("{:?}", self.location.service)
+    }
+
     /// The extensions by which a request carries its count of attempts to the transport.
     pub fn extensions(attempts: &Arc<Attempts>) -> Extensions {
         let mut extensions = Extensions::new();

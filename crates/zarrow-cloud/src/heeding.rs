@@ -4,7 +4,7 @@
 //!    writes is lost.
 //! 2. Before the first conditional put there, three puts are sent to unused keys: one on the condition of an impossible
 //!    version, and two at once on the condition that the key is absent. The first and one of the others must be refused.
-//!    Stored probes are deleted again.
+//!    One writer does this, and the others wait for its result. Stored probes are deleted beside the put that follows.
 //! 3. The answer is remembered for each server and bucket, as long as the process lives. Listings leave these keys out.
 
 use crate::connection::Connection;
@@ -14,6 +14,7 @@ use futures_util::future::join3;
 use futures_util::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::{Error as ClientError, PutMode, PutOptions, PutPayload, UpdateVersion};
+use std::sync::Arc;
 use zarrow::store::remote::random_number;
 use zarrow::{ErrorKind, Result};
 use zarrow_array::fork::Mutex;
@@ -37,16 +38,34 @@ pub fn has_conditions(settings: &Settings, location: &Location) -> bool {
     !is_disabled && own_server(settings, location).is_none_or(|place| heeded(&place) != Some(false))
 }
 
+/// The keys of stored probes.
+#[must_use]
+pub struct Probes(Vec<Path>);
+
+impl Probes {
+    /// Deletes them. A probe that stays does no harm.
+    pub async fn delete(self, connection: &Connection) {
+        let paths = stream::iter(self.0.into_iter().map(Ok)).boxed();
+        let mut deleted = connection.client.store.delete_stream(paths);
+        while deleted.next().await.is_some() {}
+    }
+}
+
 /// Checks that the server heeds conditions (step 2).
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] if it does not, and what the puts give.
-pub async fn check(connection: &Connection, path: &Path) -> Result<()> {
-    let Some(place) = own_server(&connection.settings, &connection.location) else { return Ok(()) };
-    match heeded(&place) {
-        Some(true) => return Ok(()),
-        Some(false) => return Err(not_heeded()),
-        None => {}
+/// [`ErrorKind::Unsupported`] if it does not, and errors of the puts.
+pub async fn check(connection: &Connection, path: &Path) -> Result<Probes> {
+    let Some(place) = own_server(&connection.settings, &connection.location) else {
+        return Ok(Probes(Vec::new()));
+    };
+    if let Some(known) = known(&place) {
+        return known;
+    }
+    let turn = Arc::clone(connection.process.tested.lock().entry(place.clone()).or_default());
+    let _turn = turn.lock().await;
+    if let Some(known) = known(&place) {
+        return known;
     }
     let probe = |what: &str| {
         let name = format!("{PROBE}{what}-{:016x}", random_number());
@@ -64,12 +83,25 @@ pub async fn check(connection: &Connection, path: &Path) -> Result<()> {
     let stored = stored.into_iter().filter(|(_, is_refused)| !matches!(is_refused, Ok(true)));
     let mut stored: Vec<Path> = stored.map(|(path, _)| path.clone()).collect();
     stored.dedup();
-    let paths = stream::iter(stored.into_iter().map(Ok)).boxed();
-    let mut deleted = connection.client.store.delete_stream(paths);
-    while deleted.next().await.is_some() {}
-    let heeded = first? && (second? || third?);
+    let probes = Probes(stored);
+    let heeded = match (first, second, third) {
+        (Ok(first), Ok(second), Ok(third)) => first && (second || third),
+        (first, second, third) => {
+            probes.delete(connection).await;
+            return first.and(second).and(third).map(|_| Probes(Vec::new()));
+        }
+    };
     HEEDED.lock().push((place, heeded));
-    if heeded { Ok(()) } else { Err(not_heeded()) }
+    if heeded {
+        return Ok(probes);
+    }
+    probes.delete(connection).await;
+    Err(not_heeded())
+}
+
+/// Returns the result of an earlier test, if any.
+fn known(place: &str) -> Option<Result<Probes>> {
+    heeded(place).map(|heeded| if heeded { Ok(Probes(Vec::new())) } else { Err(not_heeded()) })
 }
 
 /// Puts a few bytes, and returns whether the server refused the condition.

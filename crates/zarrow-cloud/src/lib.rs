@@ -21,6 +21,7 @@
 //!
 //! Nothing runs before the first request. A forked child forgets what its parent had, and makes its own.
 
+mod abandoned;
 mod answer_body;
 mod answer_document;
 mod budget;

@@ -6,6 +6,7 @@
 //!    goodbye on a socket that is the parent's.
 //! 3. Where the system refuses the threads, the request fails, and the next one tries again.
 
+use crate::abandoned::Abandoned;
 use crate::budget::Budget;
 use crate::hedge::FirstBytes;
 use crate::lookup::Lookup;
@@ -41,6 +42,10 @@ pub struct Process {
     lookup: Arc<Lookup>,
     clients: Mutex<Vec<(ClientKey, reqwest::Client)>>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
+    /// Changes that were cancelled after they were sent.
+    pub abandoned: Abandoned,
+    /// A lock for each server that is tested for conditions.
+    pub tested: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// What makes one client differ from another.
@@ -84,7 +89,8 @@ impl Process {
         }
         let runtime = start_runtime()?;
         let (lookup, clients, hosts) = (Arc::default(), Mutex::default(), Mutex::default());
-        let made = Process { runtime, lookup, clients, hosts };
+        let (abandoned, tested) = (Abandoned::default(), Mutex::default());
+        let made = Process { runtime, lookup, clients, hosts, abandoned, tested };
         let mut process = PROCESS.lock();
         if let Some(first) = known(&process) {
             drop(process);

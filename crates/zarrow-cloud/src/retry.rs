@@ -32,6 +32,10 @@ struct State {
     uncertain: bool,
     /// Whether the client got as far as sending a request.
     sent: bool,
+    /// Changes that a server may have received and has not answered.
+    unanswered: usize,
+    /// Whether the caller stopped waiting.
+    abandoned: bool,
     failure: Option<Failure>,
 }
 
@@ -60,6 +64,9 @@ impl Attempts {
         let mut state = self.state.lock();
         state.uncertain |= !failure.is_refusal();
         state.failure = Some(failure);
+        if state.abandoned {
+            return None;
+        }
         let pause = |doublings: u32| {
             let pause = first_pause.saturating_mul(1 << doublings.min(16)).min(longest_pause);
             pause.mul_f64(1.0 - chance() / 2.0)
@@ -106,6 +113,28 @@ impl Attempts {
     /// Whether a request was sent since this was last asked. If not, the client found no credentials to sign it with.
     pub fn take_sent(&self) -> bool {
         std::mem::take(&mut self.state.lock().sent)
+    }
+
+    /// Notes that a change goes to the server. Returns whether it may: nothing is sent for a caller that stopped waiting.
+    pub fn begin_change(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.abandoned {
+            return false;
+        }
+        state.unanswered += 1;
+        true
+    }
+
+    /// Notes that the server answered a change, or cannot any more.
+    pub fn end_change(&self) {
+        self.state.lock().unanswered -= 1;
+    }
+
+    /// Notes that the caller stopped waiting. Returns whether a change was sent and not answered.
+    pub fn abandon(&self) -> bool {
+        let mut state = self.state.lock();
+        state.abandoned = true;
+        state.unanswered > 0
     }
 
     /// How many times the usual time the next try waits for the first byte: a server that is slow, and not dead, answers one

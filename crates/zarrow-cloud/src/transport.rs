@@ -9,6 +9,7 @@
 //! 5. An answer of all bytes to a request for a range is cut to the range, unless too much of it would be skipped.
 //! 6. Answers to lists and changes are checked before `object_store` sees them (`answer_document`).
 
+use crate::abandoned::attempts_of_task;
 use crate::answer_body::{AnswerBody, silent};
 use crate::answer_document::{self, Refused};
 use crate::budget::Permit;
@@ -116,11 +117,11 @@ impl Shared {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let attempts = match request.extensions().get::<Arc<Attempts>>() {
             Some(attempts) => Arc::clone(attempts),
-            None => Arc::new(Attempts::new(self.policy)),
+            None => attempts_of_task().unwrap_or_else(|| Arc::new(Attempts::new(self.policy))),
         };
         attempts.send();
         loop {
-            let (fault, failure, answer) = match self.follow(&request, attempts.patience()).await {
+            let (fault, failure, answer) = match self.follow(&request, &attempts).await {
                 Ok(answer) if is_answer(&request, answer.status()) => {
                     match self.checked(&request, answer).await {
                         Ok(answer) => {
@@ -199,7 +200,7 @@ impl Shared {
     }
 
     /// Step 3.
-    async fn follow(&self, request: &HttpRequest, times: u32) -> Result<HttpResponse, HttpError> {
+    async fn follow(&self, request: &HttpRequest, attempts: &Attempts) -> Result<HttpResponse, HttpError> {
         let is_read = is_read(request);
         // Copied only where something of it changes.
         let mut request = Cow::Borrowed(request);
@@ -215,7 +216,7 @@ impl Shared {
             request.to_mut().headers_mut().extend(self.headers.clone());
         }
         for _ in 0..MOST_REDIRECTS {
-            let answer = self.late(&request, times).await?;
+            let answer = self.late(&request, attempts).await?;
             let place = answer.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
             let (Some(place), true, true) = (place, answer.status().is_redirection(), is_read) else {
                 return Ok(answer);
@@ -251,11 +252,20 @@ impl Shared {
     }
 
     /// Step 1.
-    async fn late(&self, request: &HttpRequest, times: u32) -> Result<HttpResponse, HttpError> {
+    async fn late(&self, request: &HttpRequest, attempts: &Attempts) -> Result<HttpResponse, HttpError> {
         let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
         let host = self.process.host(authority);
         let permit = host.budget.acquire().await;
-        if !self.policy.hedging || !is_read(request) {
+        let times = attempts.patience();
+        if !is_read(request) {
+            if !attempts.begin_change() {
+                return Err(invalid("the caller stopped waiting"));
+            }
+            let answer = self.once(&host, request, permit, times).await;
+            attempts.end_change();
+            return answer;
+        }
+        if !self.policy.hedging {
             return self.once(&host, request, permit, times).await;
         }
         let again = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit, times));

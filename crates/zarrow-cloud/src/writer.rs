@@ -4,21 +4,25 @@
 //!    sees before the last; where a part fails they are given up.
 //! 2. Each conditional put and each put in parts carries a [`WriteMark`]. If an answer was lost and the next attempt is
 //!    refused, the mark of the stored value tells whether the first one was applied. If it does not, that is an error.
-//! 3. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
+//! 3. A change that is cancelled after it was sent continues until it is answered (`abandoned`).
+//! 4. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
 //!    condition there is preceded by puts that must be refused (`heeding`).
 
+use crate::abandoned;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::heeding;
 use crate::retry::{Attempts, Fault};
 use crate::version;
 use bytes::Bytes;
+use futures_util::future::join;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{
     Error as ClientError, GetOptions, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
     PutResult,
 };
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use zarrow::Result;
@@ -43,6 +47,7 @@ pub async fn put(
     attempts: &Arc<Attempts>,
 ) -> Result<Put> {
     let path = connection.path(key)?;
+    connection.process.abandoned.wait(connection, |other| *other == path).await;
     let body: Vec<Bytes> = body.into_iter().filter(|part| !part.is_empty()).collect();
     let nbytes: usize = body.iter().map(Bytes::len).sum();
     match condition {
@@ -53,8 +58,8 @@ pub async fn put(
                 .map_err(|error| connection.error(&error, attempts, true))
         }
         condition => {
-            heeding::check(connection, &path).await?;
-            put_if(connection, &path, &body, &condition, attempts).await
+            let probes = heeding::check(connection, &path).await?;
+            join(put_if(connection, &path, &body, &condition, attempts), probes.delete(connection)).await.0
         }
     }
 }
@@ -71,7 +76,9 @@ async fn send(
     let extensions = Connection::extensions(attempts);
     let options = PutOptions { mode, attributes, extensions, ..PutOptions::default() };
     let payload = PutPayload::from_iter(body.iter().cloned());
-    connection.client.store.put_opts(path, payload, options).await
+    let (client, own) = (Arc::clone(&connection.client), path.clone());
+    let put = async move { client.store.put_opts(&own, payload, options).await };
+    abandoned::finish(connection, vec![path.clone()], attempts, put).await
 }
 
 /// Step 2.
@@ -147,17 +154,26 @@ async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Re
     let parts = stream::iter(cut(body)).map(|part| upload.put_part(part));
     let sent = parts.buffered(PARTS_AT_ONCE).try_collect::<Vec<()>>().await;
     let error = match sent {
-        Ok(_) => match upload.complete().await {
-            Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
-            Err(error) => {
-                // The answer to an earlier attempt may have been lost: the upload is gone then, and the value is stored.
-                let found = stored(connection, path).await.flatten();
-                if mark.is_applied(found.as_ref()) == Applied::Yes {
-                    return Ok(Put::Done(found));
+        Ok(_) => {
+            let end = async move {
+                let ended = upload.complete().await;
+                (upload, ended)
+            };
+            let attempts = connection.attempts();
+            let (returned, ended) = abandoned::finish(connection, vec![path.clone()], &attempts, end).await;
+            upload = returned;
+            match ended {
+                Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
+                Err(error) => {
+                    // The answer to an earlier attempt may have been lost: the upload is gone then, and the value is stored.
+                    let found = stored(connection, path).await.flatten();
+                    if mark.is_applied(found.as_ref()) == Applied::Yes {
+                        return Ok(Put::Done(found));
+                    }
+                    error
                 }
-                error
             }
-        },
+        }
         Err(error) => error,
     };
     // If this fails too, the parts stay invisible until the service's own rules remove them.
@@ -190,17 +206,29 @@ fn cut(body: Vec<Bytes>) -> Vec<PutPayload> {
 /// # Errors
 /// [`ErrorKind::Write`].
 pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<Attempts>) -> Result<()> {
+    /// Keys of one request of S3.
+    const KEYS_AT_ONCE: usize = 1000;
     let paths: Vec<Path> = keys.iter().map(|key| connection.path(key)).collect::<Result<_>>()?;
-    let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
-    let mut deleted = connection.client.store.delete_stream(paths);
+    let sorted: HashSet<&Path> = paths.iter().collect();
+    connection.process.abandoned.wait(connection, |other| sorted.contains(other)).await;
     let mut first = None;
-    while let Some(path) = deleted.next().await {
-        match path {
-            Ok(_) | Err(ClientError::NotFound { .. }) => {}
-            Err(error) => {
-                first.get_or_insert(error);
+    for some in paths.chunks(KEYS_AT_ONCE) {
+        let (client, own) = (Arc::clone(&connection.client), some.to_vec());
+        let deleted = async move {
+            let mut first = None;
+            let mut deleted = client.store.delete_stream(stream::iter(own.into_iter().map(Ok)).boxed());
+            while let Some(path) = deleted.next().await {
+                match path {
+                    Ok(_) | Err(ClientError::NotFound { .. }) => {}
+                    Err(error) => {
+                        first.get_or_insert(error);
+                    }
+                }
             }
-        }
+            first
+        };
+        let failed = abandoned::finish(connection, some.to_vec(), attempts, deleted).await;
+        first = first.or(failed);
     }
     match first {
         None => Ok(()),

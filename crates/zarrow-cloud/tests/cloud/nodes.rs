@@ -1,9 +1,10 @@
 //! Arrays and groups that one or many clients create and write over S3.
 
-use crate::arrays::{adapter, store};
+use crate::arrays::{adapter, policy, store};
 use crate::message::Message;
 use crate::server::{Fault, Server, well};
 use std::sync::Arc;
+use std::time::Duration;
 use zarrow::store::Store;
 use zarrow::store::remote::RemoteAdapter;
 use zarrow::{
@@ -301,6 +302,46 @@ fn an_array_that_cannot_be_written_leaves_nothing() {
     server.behave(well());
     assert_eq!(keys(&server), ["zarr.json"]);
     created(&store, "x", 6, Existing::Refuse).unwrap();
+}
+
+/// The server applies puts long after it received them, and refuses one at once. The late ones are deleted too.
+#[test]
+fn a_cleanup_waits_for_puts_that_were_sent() {
+    let server = Server::start(well());
+    let mut patient = policy();
+    patient.silence = Duration::from_secs(20);
+    let store: Arc<dyn Store> =
+        Arc::new(RemoteAdapter::new(Arc::new(store(&server, "bucket/tree", true).with_policy(patient))));
+    create_root(&store);
+    server.behave(Box::new(|message: &Message, _| {
+        let is_chunk = message.method == "PUT" && message.target.contains("/c/");
+        let is_last = message.path().ends_with("/c/5");
+        is_chunk.then_some(if is_last { Fault::Status(403) } else { Fault::Slow })
+    }));
+    server.take_log();
+    assert!(created(&store, "x", 5, Existing::Refuse).is_err());
+    let sent = server.take_log();
+    let late =
+        sent.iter().filter(|message| message.method == "PUT" && message.target.contains("/c/")).count();
+    assert!(late > 1, "no chunk was sent before the refusal");
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(keys(&server), ["zarr.json"]);
+    // A put that was cancelled is not applied after a later one of the same key.
+    server.behave(Box::new(|message: &Message, count| {
+        (message.method == "PUT" && message.target.contains("/c/") && count == 1).then_some(Fault::Slow)
+    }));
+    let metadata = ArrayBuilder::new([2], Number::Int32).build().unwrap();
+    let array =
+        create_array(Arc::clone(&store), "y", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    server.take_log();
+    let is_sent = || server.take_log().iter().any(|message| message.method == "PUT");
+    let cancel = move || is_sent();
+    let write = WriteOptions::default().cancel(&cancel);
+    let error = array.write_with(.., &Values::scalar(&1_i32), &write).unwrap_err();
+    assert_eq!(error.kind().code(), "interrupted", "{error}");
+    array.write(.., Values::scalar(&2_i32)).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(elements(&array), [2; 2]);
 }
 
 /// A writer killed between its chunks leaves no node, and nothing that obstructs another creator.

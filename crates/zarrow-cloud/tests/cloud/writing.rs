@@ -171,6 +171,26 @@ fn a_server_that_ignores_conditions_is_detected() {
     assert!(crate::arrays::store(&server, "data", false).writer().is_none());
 }
 
+/// One writer tests the server, and the others wait for the result.
+#[test]
+fn many_writers_test_a_server_once() {
+    let server = Server::start(Box::new(|_, _| Some(Fault::Late)));
+    let store = store(&server, "many", true);
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let store = &store;
+            scope.spawn(move || {
+                let put = put(store, &number.to_string(), &[b"x"], Condition::IfAbsent).unwrap();
+                assert!(matches!(put, Put::Done(_)));
+            });
+        }
+    });
+    let log = server.take_log();
+    let probes = log.iter().filter(|message| message.method == "PUT" && message.target.contains("probe"));
+    assert_eq!(probes.count(), 3);
+    assert_eq!(server.objects(|objects| objects.all.len()), 20);
+}
+
 #[test]
 fn a_server_that_ignores_only_absence_is_detected() {
     let server = Server::start(well());
