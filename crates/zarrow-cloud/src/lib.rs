@@ -36,6 +36,7 @@ mod http_date;
 mod list_body;
 mod listing;
 mod location;
+mod looks;
 mod lookup;
 mod option_checks;
 mod options;

@@ -10,6 +10,7 @@ use crate::fetch::fetch;
 use crate::heeding;
 use crate::listing;
 use crate::location::{Location, Service};
+use crate::looks::{self, Looks, Sender};
 use crate::options::{Settings, StorageOptions};
 use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
@@ -17,6 +18,7 @@ use crate::writer::{delete, put};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::AbortHandle;
 use zarrow::store::Store;
 use zarrow::store::remote::{
@@ -51,6 +53,7 @@ pub(crate) struct Shared {
     location: Location,
     settings: Mutex<Settings>,
     connection: Mutex<Option<Arc<Connection>>>,
+    looks: Looks,
 }
 
 impl CloudStore {
@@ -62,7 +65,7 @@ impl CloudStore {
     pub fn new(url: &str, options: StorageOptions) -> Result<CloudStore> {
         let location = Location::parse(url)?;
         let settings = Mutex::new(Settings::new(&location, &options)?);
-        let shared = Shared { location, settings, connection: Mutex::new(None) };
+        let shared = Shared { location, settings, connection: Mutex::new(None), looks: Looks::default() };
         Ok(CloudStore { shared: Arc::new(shared), url: url.to_owned(), options })
     }
 
@@ -152,6 +155,46 @@ impl Shared {
     }
 }
 
+impl Sender for Shared {
+    fn send(self: Arc<Self>, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
+        let mut connection = match self.connection() {
+            Ok(connection) => connection,
+            Err(error) => {
+                receiver.done(Err(error));
+                return RequestHandle::ended();
+            }
+        };
+        let mut told = Told(Some(receiver));
+        spawn(&Arc::clone(&connection), async move {
+            let attempts = connection.attempts();
+            loop {
+                let Some(receiver) = told.0.as_deref_mut() else { return };
+                let result = fetch(&connection, &request, &attempts, receiver).await;
+                if result.is_err()
+                    && let Some(moved) = self.moved(&connection, &attempts)
+                {
+                    connection = moved;
+                    continue;
+                }
+                return told.tell(result);
+            }
+        })
+    }
+
+    fn later(&self, after: Duration, work: Box<dyn FnOnce() + Send>) -> bool {
+        let Ok(connection) = self.connection() else { return false };
+        connection.process.runtime.spawn(async move {
+            tokio::time::sleep(after).await;
+            work();
+        });
+        true
+    }
+
+    fn looks(&self) -> &Looks {
+        &self.looks
+    }
+}
+
 impl fmt::Debug for CloudStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("CloudStore").field(&self.shared.location.name).finish()
@@ -236,28 +279,10 @@ impl RemoteStore for CloudStore {
     }
 
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
-        let mut connection = match self.shared.connection() {
-            Ok(connection) => connection,
-            Err(error) => {
-                receiver.done(Err(error));
-                return RequestHandle::ended();
-            }
-        };
-        let (mut told, shared) = (Told(Some(receiver)), Arc::clone(&self.shared));
-        spawn(&Arc::clone(&connection), async move {
-            let attempts = connection.attempts();
-            loop {
-                let Some(receiver) = told.0.as_deref_mut() else { return };
-                let result = fetch(&connection, &request, &attempts, receiver).await;
-                if result.is_err()
-                    && let Some(moved) = shared.moved(&connection, &attempts)
-                {
-                    connection = moved;
-                    continue;
-                }
-                return told.tell(result);
-            }
-        })
+        if looks::is_look(&request) {
+            return looks::look(&self.shared, request, receiver);
+        }
+        Arc::clone(&self.shared).send(request, receiver)
     }
 
     fn list(&self, prefix: &str, recursive: bool, done: OnDone<Listing>) -> RequestHandle {
