@@ -15,6 +15,7 @@ use futures_util::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::{Error as ClientError, PutMode, PutOptions, PutPayload, UpdateVersion};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use zarrow::store::remote::random_number;
 use zarrow::{ErrorKind, Result};
 use zarrow_array::fork::Mutex;
@@ -62,8 +63,12 @@ pub async fn check(connection: &Connection, path: &Path) -> Result<Probes> {
     if let Some(known) = known(&place) {
         return known;
     }
-    let turn = Arc::clone(connection.process.tested.lock().entry(place.clone()).or_default());
-    let _turn = turn.lock().await;
+    let turn = {
+        let mut tested = connection.process.tested.lock();
+        Arc::clone(tested.entry(place.clone()).or_insert_with(|| Arc::new(Semaphore::new(1))))
+    };
+    // The semaphore is never closed.
+    let _turn = turn.acquire().await.ok();
     if let Some(known) = known(&place) {
         return known;
     }

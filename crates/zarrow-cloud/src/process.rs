@@ -18,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
 use zarrow_array::fork::{Mutex, generation};
 use zarrow_array::thread;
 
@@ -44,8 +45,8 @@ pub struct Process {
     hosts: Mutex<HashMap<String, Arc<Host>>>,
     /// Changes that were cancelled after they were sent.
     pub abandoned: Abandoned,
-    /// A lock for each server that is tested for conditions.
-    pub tested: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// The turn of the one writer that tests a server for conditions.
+    pub tested: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 /// What makes one client differ from another.

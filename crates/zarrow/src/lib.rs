@@ -54,8 +54,8 @@ pub use exec::{
 };
 pub use group::{Group, Members};
 pub use hierarchy::{
-    ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_array,
-    create_array_from, create_array_with, create_group, new_path,
+    ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_absent_group,
+    create_array, create_array_from, create_array_with, create_group, new_path,
 };
 pub use listed::ListedMembers;
 pub use memory::Strided;

@@ -49,13 +49,27 @@ fn changes_of_a_node_send_few_requests() {
     group(&(counted(&server, "bucket/first") as Arc<dyn Store>), "");
     let (all, put, _) = requests(&server, || group(&store, ""));
     assert_eq!((all, put), (2, 1), "a listing of the path, and the document");
+    let (all, put, _) = requests(&server, || array(&store, "fresh", Existing::Refuse));
+    assert!(all <= 4 && put == 1, "no list in the first second: {all}");
+    // Another store object does not know that the group is new.
+    let store = s3(&server);
     let (all, put, mut own) = requests(&server, || array(&store, "x", Existing::Refuse));
     assert_eq!((all, put), (4, 1), "also the two documents of the group");
     let (all, put, _) = requests(&server, || own.change_attributes(&attribute("one")).unwrap());
-    assert_eq!((all, put), (4, 1));
+    assert_eq!((all, put), (3, 1), "this store put the document: it reads only those of the group");
     let rows = [1_i32; 12];
     let (all, put, _) = requests(&server, || own.append(Values::slice(&rows, &[2, 6]).unwrap(), 0).unwrap());
-    assert_eq!((all, put), (5, 2), "the shape, and then the chunk");
+    assert_eq!((all, put), (4, 2), "the shape, and then the chunk");
+    // The shape of another store object is read.
+    let mut other = open(s3(&server), "x").unwrap().into_array().unwrap();
+    let (all, put, _) =
+        requests(&server, || other.append(Values::slice(&rows, &[2, 6]).unwrap(), 0).unwrap());
+    assert_eq!((all, put), (5, 2));
+    own.refresh().unwrap();
+    let (all, put, _) = requests(&server, || own.resize(&[20, 6]).unwrap());
+    assert_eq!((all, put), (5, 1), "three documents and a list, and then the shape");
+    let (all, put, _) = requests(&server, || own.resize(&[2, 6]).unwrap());
+    assert_eq!((all, put), (6, 1), "also one delete of both chunks");
     let metadata = ArrayBuilder::new([4], Number::Int32).build().unwrap();
     let (all, put, _) = requests(&server, || {
         let (options, write) = (OpenOptions::default(), WriteOptions::default());
@@ -66,7 +80,41 @@ fn changes_of_a_node_send_few_requests() {
     let (all, put, _) = requests(&server, || array(&store, "y", Existing::Erase));
     assert_eq!((all, put), (8, 1), "the document, a list of all keys, two deletes");
     let (all, put, _) = requests(&server, || own.write((.., 1..), Values::scalar(&2_i32)).unwrap());
-    assert_eq!((all, put), (3 + 3 + 2, 3));
+    assert_eq!((all, put), (3 + 1, 1));
+}
+
+/// A change of a document that this store object put last starts with a put. Changes by others in between must stay.
+#[test]
+fn a_recalled_document_hides_no_change_by_others() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    let mut own = array(&store, "", Existing::Refuse);
+    let mut other = open(s3(&server), "").unwrap().into_array().unwrap();
+    let set = |value: i32| {
+        AttributeChange::Update(serde_json::Map::from_iter([("a".to_owned(), json!(value))]).into())
+    };
+    let stored = || open(s3(&server), "").unwrap().into_array().unwrap();
+    own.change_attributes(&set(1)).unwrap();
+    other.change_attributes(&set(2)).unwrap();
+    // The recalled document has this value already.
+    own.change_attributes(&set(1)).unwrap();
+    assert_eq!(stored().metadata().attributes.get("a"), Some(&json!(1)));
+    own.change_attributes(&set(3)).unwrap();
+    other.resize(&[4, 9]).unwrap();
+    // Rows of six elements fit the recalled shape alone.
+    assert_eq!(
+        own.append(Values::slice(&[1_i32; 6], &[1, 6]).unwrap(), 0).unwrap_err().kind().code(),
+        "index"
+    );
+    assert_eq!(own.append(Values::slice(&[1_i32; 9], &[1, 9]).unwrap(), 0).unwrap(), 4);
+    // Another layout takes the place of the document.
+    own.change_attributes(&set(4)).unwrap();
+    let metadata = ArrayBuilder::new([4], Number::Float64).build().unwrap();
+    create_array(s3(&server), "", metadata, Existing::Erase, &OpenOptions::default()).unwrap();
+    let mut new = open(Arc::clone(&store), "").unwrap().into_array().unwrap();
+    new.change_attributes(&set(5)).unwrap();
+    assert_eq!(own.change_attributes(&set(6)).unwrap_err().kind().code(), "stale");
+    assert_eq!(stored().metadata().attributes.get("a"), Some(&json!(5)));
 }
 
 /// Each handle starts from an outdated document.

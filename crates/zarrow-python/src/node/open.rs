@@ -70,9 +70,13 @@ pub fn open<'py>(
             "a" => {
                 let store = location.create(path)?;
                 expect_format(&*store, path, zarr_format);
-                match zarrow::find(Arc::clone(&store), path, &options)? {
-                    None => create(store, Existing::Refuse),
-                    Some(found) => Ok(found),
+                match (zarrow::find(Arc::clone(&store), path, &options)?, zarr_format) {
+                    (Some(found), _) => Ok(found),
+                    (None, None) => {
+                        zarrow::create_absent_group(store, path, ZarrFormat::V3, &options).map(Node::Group)
+                    }
+                    // The documents of another version were not looked at.
+                    (None, Some(_)) => create(store, Existing::Refuse),
                 }
             }
             "w" => create(location.create(path)?, Existing::Erase),

@@ -1,8 +1,10 @@
 //! Which requests a change of a remote hierarchy begins with: all at once, so that looking takes one round trip.
 //!
-//! 1. A change of a node reads its documents, and those of the groups above, which may have consolidated copies.
+//! 1. A change of a node reads its documents, and the documents of the groups above, which may have consolidated copies. A document
+//!    that the store object put last is not read again; the groups above are read beside its put.
 //! 2. Creating lists what is at the path, which also says which documents are missing, and reads the groups above. The
 //!    node's own documents are fetched only if they may be replaced.
+//!    Nothing is read before a node is created in a group that this store object has just created.
 //! 3. Erasing lists all that is below, and reads the groups above.
 //!
 //! A document is put on the condition that it is unchanged: see `store/remote/ahead.rs`.
@@ -33,43 +35,79 @@ fn above(path: &str, zarr_format: ZarrFormat, limits: &MetadataLimits) -> Vec<(S
     ancestors(path).flat_map(|group| keys(group, names, limits)).collect()
 }
 
-/// Takes documents of version 2 for missing in groups above that have one of version 3, which comes first.
-fn settle_above(ahead: &AheadStore, path: &str) {
-    for group in ancestors(path).filter(|group| ahead.has(&join(group, ZARR_JSON))) {
-        ahead.assume_missing(group, &[ZARRAY, ZGROUP, ZATTRS]);
-    }
-}
-
-/// The store for a change of the node at `path` (step 1); `None` if it is local.
+/// The store for a change of the node at `path` (step 1); `None` if it is local. `may_recall` says that the change tolerates an
+/// old document, because its put fails then; all keys below `listed` are requested too.
 pub(super) fn for_change(
     store: &dyn Store,
     path: &str,
     zarr_format: ZarrFormat,
     limits: &MetadataLimits,
+    may_recall: bool,
+    listed: Option<String>,
 ) -> Option<AheadStore> {
     let ahead = AheadStore::new(store)?;
+    if may_recall && zarr_format == ZarrFormat::V3 && ahead.recall(&join(path, ZARR_JSON)) {
+        ahead.assume_missing(path, &OF_V2);
+        ahead.ask_meanwhile(above(path, zarr_format, limits), ancestors(path).map(str::to_owned).collect());
+        return Some(ahead);
+    }
     let own: &[&str] = match zarr_format {
         ZarrFormat::V3 => &[ZARR_JSON],
         ZarrFormat::V2 => &DOCUMENTS,
     };
     let asked = ahead.ask([keys(path, own, limits), above(path, zarr_format, limits)].concat());
+    let asked = match listed {
+        Some(prefix) => asked.and_all_below(&ahead, &prefix),
+        None => asked,
+    };
     ahead.take(asked);
     if zarr_format == ZarrFormat::V3 && ahead.has(&join(path, ZARR_JSON)) {
         ahead.assume_missing(path, &OF_V2);
     }
-    settle_above(&ahead, path);
+    ahead.settle(ancestors(path));
     Some(ahead)
 }
 
-/// The store for creating a node at `path` (step 2); `None` if it is local.
+/// Assumptions that save requests before a node is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Assumed {
+    /// Nothing.
+    Nothing,
+    /// A group that this store object has just created is empty.
+    Fresh,
+    /// The path is free.
+    Absent,
+}
+
+/// The store for creating a node at `path` (step 2), and whether anything is assumed; `None` if it is local.
 pub(super) fn for_creation(
     store: &dyn Store,
     path: &str,
     zarr_format: ZarrFormat,
     may_replace: bool,
+    assumed: Assumed,
     limits: &MetadataLimits,
-) -> Option<AheadStore> {
+) -> Option<(AheadStore, bool)> {
     let ahead = AheadStore::new(store)?;
+    let group = path.rsplit_once('/').map_or("", |(group, _)| group);
+    let is_fresh = assumed == Assumed::Fresh
+        && zarr_format == ZarrFormat::V3
+        && !path.is_empty()
+        && ahead.is_fresh(group, &join(path, ZARR_JSON))
+        && ancestors(path).all(|group| ahead.recall(&join(group, ZARR_JSON)));
+    if is_fresh {
+        ancestors(path).for_each(|group| ahead.assume_missing(group, &OF_V2));
+        ahead.assume_absent(path, &DOCUMENTS);
+        ahead.ask_meanwhile(above(path, zarr_format, limits), ancestors(path).map(str::to_owned).collect());
+        return Some((ahead, true));
+    }
+    if assumed == Assumed::Absent {
+        ahead.assume_absent(path, &DOCUMENTS);
+        ahead.list_meanwhile(path);
+        ahead.take(ahead.ask(above(path, zarr_format, limits)));
+        ahead.settle(ancestors(path));
+        return Some((ahead, true));
+    }
     let own: &[&str] = match (may_replace, zarr_format) {
         (false, _) => &[],
         (true, ZarrFormat::V3) => &[ZARR_JSON],
@@ -81,8 +119,8 @@ pub(super) fn for_creation(
     if ahead.names(path).is_some() {
         ahead.assume_missing(path, &DOCUMENTS);
     }
-    settle_above(&ahead, path);
-    Some(ahead)
+    ahead.settle(ancestors(path));
+    Some((ahead, false))
 }
 
 /// Asks for the groups above `path` anew.

@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, Result};
 use crate::metadata::{ArrayMetadata, Attributes, JsonText, NodeMetadata, ZATTRS, ZarrFormat};
 use crate::node_documents::read_metadata;
 use crate::options::OpenOptions;
+use crate::store::remote::AheadStore;
 use crate::store::{Store, join};
 
 /// What becomes of the attributes of a node.
@@ -39,7 +40,7 @@ impl StoredNode<'_> {
     /// Changes the attributes; gives the node as it is stored then, with what others have changed since.
     pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Changed> {
         let limits = &self.options.limits.metadata;
-        let ahead = ahead::for_change(self.store, self.path, self.zarr_format, limits);
+        let ahead = ahead::for_change(self.store, self.path, self.zarr_format, limits, true, None);
         let store = ahead.as_ref().map_or(self.store, |ahead| ahead as &dyn Store);
         StoredNode { store, ..*self }.change_attributes_here(change)
     }
@@ -94,7 +95,13 @@ impl StoredNode<'_> {
             (NodeMetadata::Group(found), None) => found.zarr_format == self.zarr_format,
             _ => false,
         };
-        if is_meant { Ok(found) } else { Err(ErrorKind::Stale("was replaced").into()) }
+        if is_meant {
+            Ok(found)
+        } else if AheadStore::doubt(self.store) {
+            self.read()
+        } else {
+            Err(ErrorKind::Stale("was replaced").into())
+        }
     }
 
     /// Changes the document that makes the node.

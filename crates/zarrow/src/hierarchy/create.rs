@@ -1,4 +1,4 @@
-//! Creating, replacing and erasing arrays and groups.
+//! Creating and replacing arrays and groups.
 //!
 //! 1. Missing groups above are created, as in zarr-python. An array above is an error.
 //! 2. If a node exists, creating is an error, unless the caller asks to replace it. A folder that holds something and is
@@ -11,9 +11,10 @@
 //! 5. What was replaced or erased is removed after the locks are released.
 //! 6. A store without hidden places has an array with elements appear last all the same: see [`unfinished`](super::unfinished).
 
-use super::ahead;
+use super::ahead::{self, Assumed};
 use super::consolidate;
 use super::document::{DOCUMENTS, check_nbytes, node_at, writer};
+use super::erase::{first, is_of_zarr};
 use super::node_lock::NodeLock;
 use super::node_path::{ancestors, new_path};
 use super::resize::shape_lock;
@@ -31,8 +32,9 @@ use crate::node_documents::read_metadata;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::Selection;
 use crate::store::remote::AheadStore;
-use crate::store::{Detached, Stage, Store, Version, join, normalize_path};
+use crate::store::{Detached, Stage, Store, join};
 use crate::warnings::warn;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// What becomes of a node that is where one is to be created.
@@ -160,22 +162,16 @@ fn created_array(
     let array = Array::new(Arc::clone(&store), path.clone(), metadata, options)?;
     let metadata = array.metadata();
     let (zarr_format, documents) = (metadata.zarr_format, &*metadata.documents()?);
-    let (may_replace, limits) = (existing != Existing::Refuse, &options.limits.metadata);
-    let ahead = ahead::for_creation(&*store, &path, zarr_format, may_replace, limits);
-    let ahead = ahead.as_ref();
-    let place = ahead.map_or(&*store, |ahead| ahead as &dyn Store);
-    let array = &array;
-    let new = New {
-        store: place,
-        ahead,
+    let new = Creation {
+        store: &*store,
         path: &path,
         zarr_format,
         documents,
-        array: Some(array),
+        array: Some(&array),
         existing,
         options,
     };
-    new.create(contents).map_err(|error| array.place(new.renewed_copies(error)))?;
+    new.create(contents, Assumed::Fresh).map_err(|error| array.place(error))?;
     Ok(array.renewed(metadata.clone(), revision::present()).with_document())
 }
 
@@ -205,24 +201,90 @@ pub fn create_group(
     existing: Existing,
     options: &OpenOptions,
 ) -> Result<Group> {
+    created_group(store, path, zarr_format, attributes.into(), existing, Assumed::Fresh, options)
+}
+
+/// As [`create_group`] without attributes, at a path where an open has just found no node: it is not looked at again.
+///
+/// # Errors
+/// As [`create_array`].
+pub fn create_absent_group(
+    store: Arc<dyn Store>,
+    path: &str,
+    zarr_format: ZarrFormat,
+    options: &OpenOptions,
+) -> Result<Group> {
+    let attributes = Attributes::default();
+    created_group(store, path, zarr_format, attributes, Existing::Refuse, Assumed::Absent, options)
+}
+
+fn created_group(
+    store: Arc<dyn Store>,
+    path: &str,
+    zarr_format: ZarrFormat,
+    attributes: Attributes,
+    existing: Existing,
+    assumed: Assumed,
+    options: &OpenOptions,
+) -> Result<Group> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
-    let metadata = GroupMetadata { zarr_format, attributes: attributes.into(), consolidated: None };
+    let metadata = GroupMetadata { zarr_format, attributes, consolidated: None };
     let documents = metadata.documents()?;
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents
         .iter()
         .try_for_each(|(_, document)| check_nbytes(document, limit))
         .and_then(|()| {
-            let (may_replace, limits) = (existing != Existing::Refuse, &options.limits.metadata);
-            let ahead = ahead::for_creation(&*store, &path, zarr_format, may_replace, limits);
-            let ahead = ahead.as_ref();
-            let store = ahead.map_or(&*store, |ahead| ahead as &dyn Store);
-            let (path, documents) = (&*path, &*documents);
-            let new = New { store, ahead, path, zarr_format, documents, array: None, existing, options };
-            new.create(None).map_err(|error| new.renewed_copies(error))
+            let (store, path, documents) = (&*store, &*path, &*documents);
+            Creation { store, path, zarr_format, documents, array: None, existing, options }
+                .create(None, assumed)
         })
         .map_err(|error| error.in_array(store.name(), &path))?;
     Ok(Group::new(store, path, metadata, *options))
+}
+
+/// A new node, before its store is looked at.
+struct Creation<'a> {
+    store: &'a dyn Store,
+    path: &'a str,
+    zarr_format: ZarrFormat,
+    documents: &'a [Document],
+    /// The array; `None` for a group.
+    array: Option<&'a Array>,
+    existing: Existing,
+    options: &'a OpenOptions,
+}
+
+impl Creation<'_> {
+    fn create(&self, contents: Option<Contents<'_>>, assumed: Assumed) -> Result<()> {
+        let is_created = self.create_once(contents, assumed)?;
+        // Another writer was faster: look at the store.
+        if is_created { Ok(()) } else { self.create_once(contents, Assumed::Nothing).map(drop) }
+    }
+
+    /// Creates the node; `false` if the store does not hold what was assumed.
+    fn create_once(&self, contents: Option<Contents<'_>>, assumed: Assumed) -> Result<bool> {
+        let Creation { store, path, zarr_format, documents, array, existing, options } = *self;
+        let (may_replace, limits) = (existing != Existing::Refuse, &options.limits.metadata);
+        let ahead = ahead::for_creation(store, path, zarr_format, may_replace, assumed, limits);
+        let assumes = ahead.as_ref().is_some_and(|(_, assumes)| *assumes);
+        let ahead = ahead.as_ref().map(|(ahead, _)| ahead);
+        let store = ahead.map_or(store, |ahead| ahead as &dyn Store);
+        let is_published = Cell::new(false);
+        let new = New { store, ahead, path, zarr_format, documents, array, existing, options, is_published };
+        match new.create(contents) {
+            Err(error)
+                if assumes && !new.is_published.get() && matches!(error.kind(), ErrorKind::Exists(_)) =>
+            {
+                return Ok(false);
+            }
+            created => created.map_err(|error| new.renewed_copies(error))?,
+        }
+        if let (Some(ahead), None) = (ahead, array) {
+            ahead.created_group(path);
+        }
+        Ok(true)
+    }
 }
 
 /// A node that is to be created.
@@ -237,6 +299,8 @@ struct New<'a> {
     array: Option<&'a Array>,
     existing: Existing,
     options: &'a OpenOptions,
+    /// Whether the first document was put.
+    is_published: Cell<bool>,
 }
 
 impl<'a> New<'a> {
@@ -292,6 +356,10 @@ impl<'a> New<'a> {
                 publish()
             };
             let detached = published.inspect_err(|_| self.take_back(&made))?;
+            self.is_published.set(true);
+            if let Some(ahead) = self.ahead {
+                ahead.arrive();
+            }
             let own = Some(self.path).filter(|_| unfinished.is_none());
             let new = missing.iter().map(String::as_str).chain(own);
             consolidate::renew(self.store, &held, new, self.options);
@@ -520,63 +588,4 @@ impl<'a> New<'a> {
         }
         Ok(missing)
     }
-}
-
-/// The first of these names, as a message has them.
-fn first(names: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
-    let more = names.len().saturating_sub(SHOWN);
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
-}
-
-/// Erases the node at `path` with everything below it. `is_listed` says that consolidated metadata name it, so that it needs
-/// no document.
-///
-/// # Errors
-/// [`ErrorKind::NotFound`] without a node, [`ErrorKind::Foreign`] if another program made its document,
-/// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
-pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
-    let path = normalize_path(path)?;
-    let ahead = ahead::for_erasing(store, &path, &options.limits.metadata);
-    let store = ahead.as_ref().map_or(store, |ahead| ahead as &dyn Store);
-    let writer = writer(store)?;
-    // Looked at before the locks, which make files beside what may be no node.
-    check_erasable(store, &path, is_listed, options)?;
-    let held = NodeLock::above(store, &path)?;
-    if !writer.is_optimistic() {
-        check_erasable(store, &path, is_listed, options)?;
-    }
-    let detach = || writer.detach(&path, options.durability, &DOCUMENTS);
-    let detached = consolidate::without_copies(store, &held, &path, options, detach)?;
-    revision::count();
-    drop(held);
-    detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear())
-}
-
-/// Checks that `path` holds a node.
-fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
-    match node_at(store, path)? {
-        Some(name) if is_of_zarr(store, path, name, options)? => Ok(()),
-        Some(name) => Err(ErrorKind::Foreign(first(&[name.to_owned()])).into()),
-        None if is_listed => Ok(()),
-        None => {
-            let error = Error::from(ErrorKind::NotFound);
-            let is_empty = store.list(path)?.is_empty() && store.version_of(path)? == Version::Missing;
-            Err(if is_empty {
-                error
-            } else {
-                error.with_hint(
-                    "no Zarr document describes the files at this path: zarrow erases only arrays and groups",
-                )
-            })
-        }
-    }
-}
-
-/// Whether the document `name` of a node says that it is Zarr's, whatever else is wrong with it.
-fn is_of_zarr(store: &dyn Store, path: &str, name: &str, options: &OpenOptions) -> Result<bool> {
-    let document = store.get(&join(path, name), options.limits.metadata.max_consolidated_nbytes)?;
-    // Another may have erased the node since it was seen.
-    Ok(document.is_none_or(|document| crate::metadata::is_of_zarr(&document)))
 }

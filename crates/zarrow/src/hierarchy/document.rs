@@ -3,6 +3,7 @@
 use super::node_lock::NodeLock;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
+use crate::store::remote::AheadStore;
 use crate::store::{Durability, Store, StoreWriter, Version, join, until_no_conflict, whole};
 use zarrow_array::allocation;
 
@@ -65,9 +66,15 @@ pub(super) fn update(
             Some(bytes) => Some(JsonText::parse(allocation::copied(bytes)?, limit)?),
             None => None,
         };
-        if let Some(after) = change(text)?.map(JsonText::into_bytes)
-            && before.as_ref() != Some(&after)
-        {
+        let after = match change(text) {
+            Err(_) if AheadStore::doubt(store) => return Err(ErrorKind::Conflict.into()),
+            after => after?.map(JsonText::into_bytes),
+        };
+        let after = after.filter(|after| before.as_ref() != Some(after));
+        if after.is_none() && AheadStore::doubt(store) {
+            return Err(ErrorKind::Conflict.into());
+        }
+        if let Some(after) = after {
             check_nbytes(&after, limit)?;
             match &own {
                 Some(lock) => writer.set_under(&**lock, &[&after], durability)?,

@@ -19,6 +19,7 @@ pub(crate) mod consolidate;
 mod create;
 mod document;
 pub(crate) mod document_guard;
+mod erase;
 mod node_lock;
 mod node_path;
 mod outside;
@@ -32,7 +33,9 @@ mod tests;
 
 pub use attributes::AttributeChange;
 pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
-pub(crate) use create::erase;
-pub use create::{Existing, Source, create_array, create_array_from, create_array_with, create_group};
+pub use create::{
+    Existing, Source, create_absent_group, create_array, create_array_from, create_array_with, create_group,
+};
+pub(crate) use erase::erase;
 pub use node_path::new_path;
 pub(crate) use outside::stored_count;

@@ -19,7 +19,7 @@
 use super::ahead;
 use super::attributes::StoredNode;
 use super::document::writer;
-use super::outside::{erase_outside, stored_at};
+use super::outside::{Below, erase_outside, folder, stored_at};
 use super::revision;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
@@ -27,6 +27,7 @@ use crate::exec::Values;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::options::WriteOptions;
 use crate::selection::{Index, Selection};
+use crate::store::remote::AheadStore;
 use crate::store::{Lock, MemoryStore, Store, Version, join, until_no_conflict};
 use crate::warnings::warn;
 use serde_json::{Value, json};
@@ -95,7 +96,10 @@ impl Array {
     /// # Errors
     /// As [`resize`](Array::resize); [`ErrorKind::Interrupted`].
     pub fn resize_with(&mut self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
-        let resized = self.with_documents(|array| array.resize_stored(shape, options));
+        // A list that is older than the new shape may lack chunks that others write outside of it.
+        let grows = shape.iter().zip(self.shape()).any(|(new, old)| new > old);
+        let chunks = grows.then(|| folder(self));
+        let resized = self.with_documents(false, chunks, |array| array.resize_stored(shape, options));
         resized.map_err(|error| self.place(error))
     }
 
@@ -200,11 +204,11 @@ impl Array {
         // Such a store hides chunks outside the shape, so that they could not be erased later.
         let erases_first = is_smaller && writer(&*store)?.needs_documents_first();
         *self = grown
-            .and_then(|()| if erases_first { erase_outside(&after) } else { Ok(()) })
+            .and_then(|()| if erases_first { erase_outside(&after, &Below::of(&after)) } else { Ok(()) })
             .and_then(|()| before.set_shape(shape, &place))
             .map_err(|error| before.reason(&place, Some(version), error))?;
         if is_smaller {
-            erase_outside(&after)
+            erase_outside(&after, &Below::of(&after))
                 .and_then(|()| place.fill_cut(shape, options))
                 .map_err(|error| before.reason(&place, None, error))?;
         }
@@ -223,11 +227,18 @@ impl Array {
         }
     }
 
-    /// Does `work` on this array. If it is in a remote store, its documents are asked for at once before.
-    fn with_documents<T>(&mut self, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {
+    /// Does `work` on this array. If it is in a remote store, its documents are requested together before (`ahead`), and with
+    /// them a list of all keys below `listed`.
+    fn with_documents<T>(
+        &mut self,
+        may_recall: bool,
+        listed: Option<String>,
+        work: impl FnOnce(&mut Array) -> Result<T>,
+    ) -> Result<T> {
         let (origin, path) = (Arc::clone(self.store()), self.path().to_owned());
         let (zarr_format, limits) = (self.metadata().zarr_format, &self.options().limits.metadata);
-        let Some(ahead) = ahead::for_change(&*origin, &path, zarr_format, limits) else { return work(self) };
+        let ahead = ahead::for_change(&*origin, &path, zarr_format, limits, may_recall, listed);
+        let Some(ahead) = ahead else { return work(self) };
         let mut array = self.moved(Arc::new(ahead), path.clone());
         let done = work(&mut array);
         *self = array.moved(origin, path);
@@ -239,9 +250,12 @@ impl Array {
         let store = Arc::clone(self.store());
         let is_optimistic = writer(&*store)?.is_optimistic();
         let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
+        let has_elements = values.shape().get(axis).is_some_and(|added| *added > 0);
         // A place that was taken is not taken again: the inner result ends the attempts.
         until_no_conflict(&pass, || {
-            self.with_documents(|array| array.append_once(values, axis, options, is_optimistic))
+            self.with_documents(has_elements, None, |array| {
+                array.append_once(values, axis, options, is_optimistic)
+            })
         })?
     }
 
@@ -268,6 +282,9 @@ impl Array {
         };
         let fits = values.shape().len() == shape.len()
             && values.shape().iter().zip(&shape).enumerate().all(|(at, (new, old))| at == axis || new == old);
+        if !fits && AheadStore::doubt(&*store) {
+            return Err(ErrorKind::Conflict.into());
+        }
         let added = values.shape().get(axis).filter(|_| fits).ok_or_else(refused)?;
         let start = shape[axis];
         let end = start.checked_add(*added).ok_or_else(refused)?;
@@ -368,7 +385,8 @@ impl Array {
 
     /// Step 3, before the array gets the shape `shape`.
     fn clear_beyond(&self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
-        erase_outside(self)?;
+        let below = Below::of(self);
+        erase_outside(self, &below)?;
         let grid = &self.metadata().chunk_grid;
         // As far as the chunks reach that have the last elements, where they come into sight.
         let (mut edge, mut reach) = (vec![None; shape.len()], self.shape().to_vec());
@@ -387,7 +405,7 @@ impl Array {
         let reaching = self.with_shape(&reach)?;
         let fill = self.fill_element()?;
         let (values, options) = (Values::decoded(&fill)?, options.write_empty_chunks(false));
-        for chunk_index in stored_at(self, &edge)? {
+        for chunk_index in stored_at(self, &below, &edge)? {
             for (axis, edge) in
                 edge.iter().enumerate().filter(|(axis, edge)| **edge == Some(chunk_index[*axis]))
             {

@@ -7,6 +7,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Body, Collector, Fetched, fetch};
+use crate::store::remote::put_documents::PutDocuments;
 use crate::store::remote::waiter::Waiting;
 use crate::store::remote::{
     Listing, ObjectVersion, RemoteStore, Request, RequestClass, Span, version_number, wait,
@@ -17,12 +18,16 @@ use std::sync::Arc;
 
 /// A remote store as a [`Store`].
 #[derive(Debug, Clone)]
-pub struct RemoteAdapter(Arc<dyn RemoteStore>);
+pub struct RemoteAdapter(Arc<dyn RemoteStore>, Arc<PutDocuments>);
 
 impl RemoteAdapter {
     /// The store `remote`, whose calls wait.
     pub fn new(remote: Arc<dyn RemoteStore>) -> RemoteAdapter {
-        RemoteAdapter(remote)
+        RemoteAdapter(remote, Arc::default())
+    }
+
+    pub(super) fn put_documents(&self) -> &PutDocuments {
+        &self.1
     }
 
     pub(super) fn remote_store(&self) -> &dyn RemoteStore {

@@ -4,7 +4,9 @@
 //!    together, with a listing, and later reads are answered from memory: one round trip.
 //! 2. A lock is the fetched version. Setting a document under it is one conditional put, and the version in the answer
 //!    becomes the next lock. A refused put discards all fetched values, so that the next attempt asks the store.
-//! 3. Values that this change sets or erases replace the fetched ones. Conditions detect changes by other writers.
+//! 3. The document that the store object put last need not be requested: it is *recalled*, and its version is the lock. The
+//!    groups above are requested meanwhile.
+//! 4. Values that this change sets or erases replace the fetched ones. Conditions detect changes by other writers.
 
 use super::adapter::RemoteAdapter;
 use super::body::{Body, Collector, Fetched};
@@ -14,6 +16,7 @@ use super::{
     Condition, Listing, ObjectVersion, RemoteStore, RemoteWriter, Request, RequestClass, Span, version_number,
 };
 use crate::error::{ErrorKind, Result};
+use crate::metadata::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP};
 use crate::store::{
     Detached, Draft, Durability, Got, Lock, Locked, Store, StoreWriter, Value, Version, join, read_bytes,
     whole,
@@ -30,6 +33,24 @@ use zarrow_array::fork::Mutex;
 pub struct AheadStore {
     adapter: RemoteAdapter,
     known: Mutex<Known>,
+    /// Requests of step 3, until one of their values is needed.
+    meanwhile: Mutex<Option<Meanwhile>>,
+    /// The place of a new node.
+    place: Mutex<Option<Place>>,
+}
+
+/// Values that are on their way, and the groups that they belong to.
+#[derive(Debug)]
+struct Meanwhile {
+    values: Vec<(String, Waiting<Fetched>)>,
+    groups: Vec<String>,
+}
+
+/// The place of a new group, until it is known whether anything was there.
+#[derive(Debug)]
+enum Place {
+    Listed { is_empty: bool },
+    Asked(Waiting<Listing>),
 }
 
 #[derive(Debug, Default)]
@@ -40,12 +61,14 @@ struct Known {
     names: HashMap<String, Vec<String>>,
     /// All keys below a prefix, to be erased.
     below: Option<(String, Listing)>,
+    /// Whether a document was recalled (step 3).
+    has_recalled: bool,
 }
 
 #[derive(Debug, Clone)]
-struct KnownValue {
-    bytes: Arc<[u8]>,
-    version: Option<ObjectVersion>,
+pub(super) struct KnownValue {
+    pub(super) bytes: Arc<[u8]>,
+    pub(super) version: Option<ObjectVersion>,
 }
 
 /// Requests under way.
@@ -74,12 +97,94 @@ impl AheadStore {
     pub fn new(store: &dyn Store) -> Option<AheadStore> {
         let adapter = (store as &dyn Any).downcast_ref::<RemoteAdapter>()?;
         adapter.remote_store().writer()?;
-        Some(AheadStore { adapter: adapter.clone(), known: Mutex::default() })
+        Some(AheadStore {
+            adapter: adapter.clone(),
+            known: Mutex::default(),
+            meanwhile: Mutex::default(),
+            place: Mutex::default(),
+        })
     }
 
     /// Whether `store` is one.
     pub fn is(store: &dyn Store) -> bool {
         (store as &dyn Any).is::<AheadStore>()
+    }
+
+    /// Takes the document that the store object put last under `key` as it was then, if any (step 3).
+    pub fn recall(&self, key: &str) -> bool {
+        let Some(value) = self.adapter.put_documents().get(key) else { return false };
+        let mut known = self.known.lock();
+        known.has_recalled = true;
+        known.values.insert(key.to_owned(), Some(value));
+        true
+    }
+
+    /// Takes the node at `path` for absent, and everything below it.
+    pub fn assume_absent(&self, path: &str, names: &[&str]) {
+        self.known.lock().names.insert(path.to_owned(), Vec::new());
+        self.assume_missing(path, names);
+    }
+
+    /// Lists the place of a new group, for [`created_group`](AheadStore::created_group).
+    pub fn list_meanwhile(&self, path: &str) {
+        let remote = self.adapter.remote_store();
+        *self.place.lock() = Some(Place::Asked(Waiting::begin(|done| remote.list(path, false, done))));
+    }
+
+    /// Notes that a group was created at `path`: it is fresh if the place was empty.
+    pub fn created_group(&self, path: &str) {
+        let is_empty = match self.place.lock().take() {
+            Some(Place::Listed { is_empty }) => is_empty,
+            Some(Place::Asked(listing)) => listing.wait(&|| Ok(())).is_ok_and(|listing| {
+                // The list may be newer than the group.
+                let own = join(path, ZARR_JSON);
+                listing.prefixes.is_empty() && listing.values.iter().all(|value| value.key == own)
+            }),
+            None => false,
+        };
+        if is_empty {
+            self.adapter.put_documents().set_fresh(path);
+        }
+    }
+
+    /// Waits for the requests of [`ask_meanwhile`](AheadStore::ask_meanwhile).
+    pub fn arrive(&self) {
+        if let Some(Meanwhile { values, groups }) = self.meanwhile.lock().take() {
+            self.take_values(values);
+            self.settle(groups.iter().map(String::as_str));
+        }
+    }
+
+    /// Whether the store object has just created the group at `path` where nothing was, and has not put `document` in it since.
+    /// Without conditions, a put does not show that another writer was faster.
+    pub fn is_fresh(&self, path: &str, document: &str) -> bool {
+        let documents = self.adapter.put_documents();
+        self.remote_writer().is_ok_and(RemoteWriter::has_conditions)
+            && documents.is_fresh(path)
+            && documents.get(document).is_none()
+    }
+
+    /// Requests values of these groups, and waits for them when the first is needed.
+    pub fn ask_meanwhile(&self, keys: Vec<(String, u64)>, groups: Vec<String>) {
+        let values = self.ask(keys).values;
+        *self.meanwhile.lock() = Some(Meanwhile { values, groups });
+    }
+
+    /// Forgets a recalled document. Returns whether there was one: then the change starts again with what the store has.
+    pub fn doubt(store: &dyn Store) -> bool {
+        let Some(ahead) = (store as &dyn Any).downcast_ref::<AheadStore>() else { return false };
+        let has_recalled = std::mem::take(&mut ahead.known.lock().has_recalled);
+        if has_recalled {
+            ahead.forget();
+        }
+        has_recalled
+    }
+
+    /// Takes documents of version 2 for missing in groups that have one of version 3, which comes first.
+    pub fn settle<'g>(&self, groups: impl IntoIterator<Item = &'g str>) {
+        for group in groups.into_iter().filter(|group| self.has(&join(group, ZARR_JSON))) {
+            self.assume_missing(group, &[ZARRAY, ZGROUP, ZATTRS]);
+        }
     }
 
     /// Requests values, each with its limit.
@@ -95,7 +200,22 @@ impl AheadStore {
 
     /// Waits for the answers. What could not be fetched is asked for again when it is needed.
     pub fn take(&self, asked: Asked<'_>) {
-        for (key, waiting) in asked.values {
+        self.take_values(asked.values);
+        if let Some((prefix, names)) = asked.names
+            && let Ok(names) = names()
+        {
+            *self.place.lock() = Some(Place::Listed { is_empty: names.is_empty() });
+            self.known.lock().names.insert(prefix, names);
+        }
+        if let Some((prefix, listing)) = asked.below
+            && let Ok(listing) = listing.wait(&|| Ok(()))
+        {
+            self.known.lock().below = Some((prefix, listing));
+        }
+    }
+
+    fn take_values(&self, values: Vec<(String, Waiting<Fetched>)>) {
+        for (key, waiting) in values {
             let value = match waiting.wait(&|| Ok(())) {
                 Ok(Fetched::Missing) => None,
                 Ok(Fetched::Body(Body { start: 0, bytes, version, .. })) => {
@@ -104,16 +224,6 @@ impl AheadStore {
                 _ => continue,
             };
             self.known.lock().values.insert(key, value);
-        }
-        if let Some((prefix, names)) = asked.names
-            && let Ok(names) = names()
-        {
-            self.known.lock().names.insert(prefix, names);
-        }
-        if let Some((prefix, listing)) = asked.below
-            && let Ok(listing) = listing.wait(&|| Ok(()))
-        {
-            self.known.lock().below = Some((prefix, listing));
         }
     }
 
@@ -127,6 +237,12 @@ impl AheadStore {
                 known.values.entry(join(prefix, name)).or_insert(None);
             }
         }
+    }
+
+    /// The list of all keys below `prefix`, if it was requested. It is returned once.
+    pub fn take_below(&self, prefix: &str) -> Option<Listing> {
+        let mut known = self.known.lock();
+        known.below.take_if(|(listed, _)| listed == prefix).map(|(_, listing)| listing)
     }
 
     /// The names below `prefix`, if they were asked for.
@@ -146,11 +262,18 @@ impl AheadStore {
     }
 
     fn known(&self, key: &str) -> Option<Option<KnownValue>> {
-        self.known.lock().values.get(key).cloned()
+        let look = || self.known.lock().values.get(key).cloned();
+        let known = look();
+        if known.is_some() {
+            return known;
+        }
+        self.arrive();
+        look()
     }
 
     /// Notes what a change left under `key`: a value with its version, or nothing known.
     fn note(&self, key: &str, value: Option<KnownValue>) {
+        self.adapter.put_documents().set(key, value.clone().filter(|_| key.ends_with(ZARR_JSON)));
         let mut known = self.known.lock();
         known.names.clear();
         let old = match value {
@@ -172,7 +295,13 @@ impl AheadStore {
     fn put(&self, key: &str, parts: &[&[u8]], condition: &Condition) -> Result<()> {
         let bytes = allocation::concatenated(parts)?;
         let kept = KnownValue { bytes: Arc::from(&*bytes), version: None };
-        let version = self.unless_failed(self.adapter.put(key, vec![bytes], condition))?;
+        let put = self.adapter.put(key, vec![bytes], condition);
+        if put.is_err() {
+            self.adapter.put_documents().set(key, None);
+        }
+        let version = self.unless_failed(put)?;
+        // The condition held: the recalled document was the stored one.
+        self.known.lock().has_recalled = false;
         // Without a version the next change has to ask for it.
         self.note(key, version.is_some().then_some(KnownValue { version, ..kept }));
         Ok(())
@@ -313,6 +442,11 @@ impl StoreWriter for AheadStore {
     ) -> Result<()> {
         self.note(key, None);
         self.unless_failed(self.adapter.overwrite(key, parts, durability, pass))
+    }
+
+    fn erase_each(&self, keys: Vec<String>, durability: Durability) -> Result<()> {
+        keys.iter().for_each(|key| self.note(key, None));
+        self.unless_failed(self.adapter.erase_each(keys, durability))
     }
 
     fn erase(&self, key: &str, durability: Durability) -> Result<bool> {

@@ -16,6 +16,7 @@ mod body;
 mod documents;
 mod interrupt;
 mod listing;
+mod put_documents;
 mod receiver;
 mod waiter;
 mod write_mark;

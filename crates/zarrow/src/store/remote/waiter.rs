@@ -3,6 +3,7 @@
 use super::interrupt::pass_here;
 use crate::error::{ErrorKind, Result};
 use crate::store::remote::{OnDone, RequestHandle};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex, generation};
@@ -58,6 +59,12 @@ impl<T: Send + 'static> Waiting<T> {
             }
             pass().and_then(|()| pass_here())?;
         }
+    }
+}
+
+impl<T> fmt::Debug for Waiting<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Waiting").finish_non_exhaustive()
     }
 }
 

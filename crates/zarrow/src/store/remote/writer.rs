@@ -43,6 +43,7 @@ impl RemoteAdapter {
 
     fn delete(&self, mut keys: Vec<String>) -> Result<()> {
         let writer = self.remote_writer()?;
+        self.put_documents().forget(&keys);
         while !keys.is_empty() {
             let rest = keys.split_off(keys.len().min(KEYS_PER_DELETE));
             let some = std::mem::replace(&mut keys, rest);
