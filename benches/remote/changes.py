@@ -4,17 +4,23 @@
 PROMISES = """\
 ## Requests of each change
 
-The round trips of each change of a remote store, and their purpose. Requests of one round trip are
-sent together. A consolidated group above is one more put.
+The round trips of each change of a remote store, beside those of zarr-python with obstore, and the purpose of each. Requests of one
+round trip are sent together. A round trip that zarr-python does not make is the price of a promise, in bold. A consolidated
+group above is one more put.
 
-| change | round trips | requests |
-|---|---|---|
-| write whole chunks | 3 | the array's document: nothing is written if it was erased or replaced; the chunks; the document again: it was not replaced |
-| write parts of chunks | 3 | the document, and the old chunks; the chunks, each on the condition that the old one is unchanged; the document again |
-| create an array or a group | 2 | a list, and the documents of the groups above; the document, on the condition that it is absent |
-| create an array with elements | 4 | as before; an unfinished document: of two creators one wins; the chunks; the document in its place: readers see all elements or no array |
-| replace an array | 5 | as before, and the old document; a list of all keys; the documents are deleted; the new document; the old chunks are deleted |
-| change attributes | 2 | the documents; the document, on the condition that it is unchanged: changes by others are kept |
-| append | 3 | the documents; the new shape, on the same condition: concurrent appends get different places; the chunks, after a read of partial ones |
-| erase | 3 | the documents, and a list of all keys; the documents are deleted; the chunks are deleted |
+| change | round trips | zarr-python | requests |
+|---|---|---|---|
+| write whole chunks | 3 | 1 | the array's document: **nothing is written below an array that was erased or replaced**; the chunks; the document again: **what returned is in the array that is there** |
+| write parts of chunks | 3 | 2 | the document, and the old chunks; the chunks, each on the condition that the old one is unchanged; the document again: **what returned is in the array that is there** |
+| create an array or a group | 2 | 3 | a list, and the documents of the groups above; the document, on the condition that it is absent. In a group that the same store object created within the last second: 1, the document |
+| create an array with elements | 4 | 4 | as before; an unfinished document: **of two creators one wins**; the chunks; the document in its place: **readers see all elements or no array** |
+| replace an array | 5 | 4 | as before, and the old document; a list of all keys; the documents are deleted: **no reader sees old chunks as those of the new array**; the new document; the old chunks are deleted |
+| change attributes | 2 | 1 | the documents; the document, on the condition that it is unchanged: **changes by others are kept**. If this store object put the document last: 1, the put, with the documents of the groups above beside it |
+| append | 3 | 2 | the documents; the new shape, on the same condition: **concurrent appends get different places**; the chunks, after a read of partial ones. If this store object put the document last: 2 |
+| make larger | 2 | 1 | the documents, and a list of all chunks: **no element that a stopped writer left appears**; the shape, on the same condition |
+| make smaller | 4 | 3 | the documents; the shape, on the same condition: **changes by others are kept**; a list of all chunks; one delete for each 1000 of them |
+| erase | 3 | 6 | the documents, and a list of all keys; the documents are deleted; the chunks are deleted |
+
+Many writes at once to one array, and many arrays that are created at once in one group, share requests for the same document:
+those asked for within 2 ms, while another is under way, are sent as one. A request never joins one that was sent before it.
 """

@@ -104,10 +104,10 @@ class RemotePeer:
         """Store arrays in a group on S3."""
         raise NotImplementedError("stores no groups here")
 
-    def saved(self, name: str) -> NDArray[Any]:
-        """Read a stored array with zarr-python."""
-        group = self.zarr.open_group(self.zarr_store(name), mode="r")
-        return np.array([array[...] for _, array in sorted(group.arrays())])
+    def saved(self, name: str, paths: list[str]) -> list[Any]:
+        """Read stored arrays with zarr-python."""
+        store = self.zarr_store(name)
+        return [self.zarr.open_array(store, path=path, mode="r")[...] for path in paths]
 
 
 class Zarrow(RemotePeer):
@@ -339,6 +339,30 @@ class Tensorstore(RemotePeer):
 
     def write_columns(self, array: Any, values: NDArray[Any]) -> None:
         array[:, : values.shape[1]].write(values).result()
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        # It has no groups: there is no document of one.
+        def creating(path: str, values: NDArray[Any]) -> Any:
+            shape = list(values.shape)
+            spec = {
+                "driver": "zarr3",
+                "kvstore": self.place(f"{name}.zarr/{path}"),
+                "metadata": {
+                    "shape": shape,
+                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
+                    "data_type": values.dtype.name,
+                    "codecs": [
+                        {"name": "bytes", "configuration": {"endian": "little"}},
+                        {"name": "zstd", "configuration": {"level": 1}},
+                    ],
+                },
+            }
+            return self.tensorstore.open(spec, context=self.context, create=True)
+
+        opening = [(creating(path, values), values) for path, values in arrays.items()]
+        writes = [array.result().write(values) for array, values in opening]
+        for write in writes:
+            write.result()
 
 
 class Curl(RemotePeer):

@@ -208,7 +208,7 @@ def written() -> list[RemoteRow]:
             "store a group of 60 small arrays on S3, each answer after 30 ms",
             "save",
             "coordinates",
-            OPENERS,
+            WRITERS,
             ("seconds", "requests"),
             LATE,
             bar,

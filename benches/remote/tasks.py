@@ -118,6 +118,11 @@ def save(peer: RemotePeer, row: RemoteRow) -> Run:
         nonlocal number
         number += 1
         name = f"{peer.name.replace('+', '-')}-saved-{number}"
+        if number == 1:
+            peer.save(f"{name}-checked", arrays)
+            found = peer.saved(f"{name}-checked", list(arrays))
+            if not all(np.array_equal(one, other) for one, other in zip(found, arrays.values(), strict=True)):
+                raise ValueError("the stored values differ")
         return lambda: peer.save(name, arrays)
 
     return prepare
