@@ -208,7 +208,7 @@ def test_the_other_byte_order_is_copied(dtype):
     np.testing.assert_array_equal(tensor.numpy(), array)
     assert tensor.numpy().ctypes.data % 64 == 0
     for refuse in (lambda: zarrow.asarray(array, copy=False), lambda: zarrow.from_numpy(array)):
-        with pytest.raises(zarrow.DataTypeError, match="byte order"):
+        with pytest.raises(zarrow.DataTypeError, match="native-endian"):
             refuse()
     assert zarrow.asarray(np.zeros(3, ">i1")).dtype == np.int8
 
@@ -395,7 +395,7 @@ def test_structures_of_a_buffer_are_shared():
     records = np.array([(1, 2.0)], "i2,>f8")
     assert zarrow.asarray(memoryview(records)).numpy()["f1"].tolist() == [2.0]
     assert zarrow.asarray(records).tolist() == records.tolist()
-    with pytest.raises(zarrow.DataTypeError, match="byte order"):
+    with pytest.raises(zarrow.DataTypeError, match="native-endian"):
         zarrow.from_numpy(records)
     inner = np.zeros(4, [("a", "u1"), ("b", [("c", "f4", (2,))])])
     shared = zarrow.from_numpy(inner[::2])

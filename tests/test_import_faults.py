@@ -110,7 +110,7 @@ def test_6_a_numpy_array_keeps_its_memory_type_order_and_rights():
     assert watch() is None
     with pytest.raises(zarrow.DataTypeError):
         zarrow.from_numpy(np.arange(3), dtype="f8")
-    with pytest.raises(zarrow.DataTypeError, match="byte order"):
+    with pytest.raises(zarrow.DataTypeError, match="native-endian"):
         zarrow.from_numpy(np.arange(3, dtype=">i4"))
     constant = np.arange(3)
     constant.flags.writeable = False
@@ -118,7 +118,7 @@ def test_6_a_numpy_array_keeps_its_memory_type_order_and_rights():
     assert memoryview(zarrow.from_numpy(constant)).readonly
     records = np.zeros(3, "i2,f8")
     records["f1"] = [1, 2, 3]
-    with pytest.raises(zarrow.ExchangeError, match="distance"):
+    with pytest.raises(zarrow.ExchangeError, match="strides"):
         zarrow.from_numpy(records["f1"])
     assert zarrow.asarray(records["f1"]).tolist() == [1, 2, 3]
 

@@ -299,7 +299,7 @@ def test_a_path_made_of_a_url_says_to_pass_the_url(url: str) -> None:
 
 
 def test_archives_in_the_cloud_by_zip_urls(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"path of a node: open\(.https://host/a.zip., .x/y"):
+    with pytest.raises(ValueError, match=r"path of the node: open\(.https://host/a.zip., .x/y"):
         zarrow.open("zip://x/y::https://host/a.zip")
     with pytest.raises(ValueError, match=r"ending in \.zip"):
         zarrow.open("zip://s3://bucket/a", storage_options={"anon": True})

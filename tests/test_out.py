@@ -287,7 +287,7 @@ def test_complex_numbers_of_every_kind(name):
 def test_errors_describe_out(tmp_path: Path) -> None:
     array = zarrow.create_array(tmp_path, data=np.zeros((2, 3), "f4"))
     for out, message in (
-        ("x", "out is <class 'str'>, expected an array whose memory can be written"),
+        ("x", "out is <class 'str'>, expected an array with writable memory"),
         ([1], "out is <class 'list'>"),
         (np.zeros((2, 3), "i4"), "out has type int32, but the array has type float32"),
         (np.zeros((3, 2), "f4"), "out has shape"),

@@ -172,7 +172,7 @@ def test_the_event_of_the_producer_is_waited_for(values: Any) -> None:
         (b"f", {"length": -1}, "negative length"),
         (b"f", {"offset": 2**62}, "."),
         (b"f", {"length": 2**61}, "."),
-        (b"f", {"device_id": 1}, "not on the device|no device"),
+        (b"f", {"device_id": 1}, "not on its declared device|no device"),
         (b"f", {"device_id": 77}, "no device cuda:77"),
         (b"f", {"device_id": -1}, "no device"),
     ],

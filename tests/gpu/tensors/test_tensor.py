@@ -106,7 +106,7 @@ def test_types(values: Any) -> None:
         tensor.T.view("u1")
     with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
         tensor.astype("M8[s]").astype("S3")
-    with pytest.raises(ValueError, match="byte order"):
+    with pytest.raises(ValueError, match="native-endian"):
         tensor.astype(">f4")
 
 
