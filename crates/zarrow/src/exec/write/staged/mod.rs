@@ -145,15 +145,15 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         loop {
             checkpoint.pass()?;
             match self.next() {
-                Next::Guard => self.ask_guard()?,
+                Next::Guard => self.begun(self.ask_guard())?,
                 Next::Open(number, reserved) => {
                     let opened = self.open(number, worker, checkpoint);
                     drop(reserved);
                     self.state.lock().working -= 1;
                     opened?;
                 }
-                Next::Put(encoded) => self.submit_put(encoded)?,
-                Next::Delete(keys) => self.submit_delete(keys)?,
+                Next::Put(encoded) => self.begun(self.submit_put(encoded))?,
+                Next::Delete(keys) => self.begun(self.submit_delete(keys))?,
                 Next::Wait(chunk) => {
                     let written = self.write_waiting(chunk, worker, checkpoint);
                     self.state.lock().working -= 1;
@@ -168,6 +168,13 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         }
     }
 
+    /// Ends a step that submitted a request. Until then the step counts as work: to another thread, a write without requests
+    /// would look complete.
+    fn begun(&self, submitted: Result<()>) -> Result<()> {
+        self.state.lock().working -= 1;
+        submitted
+    }
+
     fn remote(&self) -> Result<(&'p dyn RemoteStore, &'p dyn RemoteWriter)> {
         let remote = self.writer.reader.store.remote();
         let lost = || Error::from(ErrorKind::Internal("a staged write to a local store".into()));
@@ -180,11 +187,13 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let mut state = self.state.lock();
         if state.gate == Gate::Unasked {
             state.gate = Gate::Closed;
+            state.working += 1;
             return Next::Guard;
         }
         if state.gate == Gate::Open
             && let Some(encoded) = state.waiting.pop_front()
         {
+            state.working += 1;
             return Next::Put(encoded);
         }
         if state.gate == Gate::Open
@@ -198,12 +207,14 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let deletes = state.deleted.len() >= KEYS_PER_DELETE || is_last && !state.deleted.is_empty();
         if state.gate == Gate::Open && deletes {
             let most = state.deleted.len().min(KEYS_PER_DELETE);
+            state.working += 1;
             return Next::Delete(state.deleted.drain(..most).collect());
         }
         if is_last && state.requests.is_empty() {
             return match state.gate {
                 Gate::Open if self.guard.is_some() => {
                     state.gate = Gate::Leaving;
+                    state.working += 1;
                     Next::Guard
                 }
                 Gate::Open | Gate::Leaving => Next::Finish,
