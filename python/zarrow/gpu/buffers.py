@@ -59,13 +59,14 @@ def _on_host(array: Any) -> Any:
     return None if on_host is None else on_host.numpy()
 
 
-def _of(array: Any) -> Any:
-    """Give what a buffer keeps of an array. One of the host is copied, which the caller may not expect."""
+def _of(array: Any, kind: str) -> Any:
+    """Return the elements of a buffer, with zarr-python's warning if the host has them."""
     if is_on_device(array):
         return _kept(array)
     warnings.warn(
-        "a buffer on the GPU is made of an array on the CPU, which is copied: zarrow.gpu.asarray(x) copies "
-        "without this warning",
+        f"Creating a zarr.buffer.gpu.{kind} with an array that does not support the __cuda_array_interface__ "
+        "for zero-copy transfers, falling back to slow copy based path: zarrow.gpu.asarray(x) copies without "
+        "this warning",
         ZarrUserWarning,
         stacklevel=3,
     )
@@ -106,12 +107,12 @@ class Buffer(AbstractBuffer):
 
     def __init__(self, array_like: Any) -> None:
         # What only speaks a protocol is looked at as the Tensor that it becomes.
-        array = array_like if hasattr(array_like, "ndim") else _of(array_like)
+        array = array_like if hasattr(array_like, "ndim") else _of(array_like, "Buffer")
         if array.ndim != 1:
             raise ValueError(f"a Buffer is made of one axis of bytes, found {array.ndim} axes")
         if str(array.dtype) not in ("uint8", "torch.uint8"):
             raise ValueError(f"a Buffer is made of bytes, found elements of {array.dtype}")
-        self._data: Any = _of(array)
+        self._data: Any = _of(array, "Buffer")
 
     @classmethod
     def create_zero_length(cls) -> Self:
@@ -224,7 +225,7 @@ class NDBuffer(AbstractNDBuffer):
 
     def __init__(self, array: Any) -> None:
         refuse_text(getattr(array, "dtype", None))
-        self._data: Any = _of(array)
+        self._data: Any = _of(array, "NDBuffer")
         self._swapped: Any = None
 
     @classmethod
