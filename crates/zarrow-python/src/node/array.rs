@@ -8,11 +8,11 @@ use crate::layout::arrow_stream;
 use crate::layout::arrow_stream::ArrowStream;
 use crate::layout::decoded_array::wrap;
 use crate::layout::tensor::Tensor;
-use crate::node::array_access::{is_column_major, read_selection};
 use crate::node::array_input::{self, ArrayInput, Writing};
 use crate::node::current::Current;
 use crate::node::indexer::Indexer;
 use crate::node::origin::{self, Origin, Reduced};
+use crate::node::out::read_selection;
 use crate::node::{array_summary, attributes, metadata, missing};
 use crate::python::argument::{argument, axis_to_append, known, refused};
 use crate::python::error::{Attempt, Raise, indexing};
@@ -71,6 +71,19 @@ impl Array {
 
     fn summary(&self, py: Python<'_>) -> PyResult<Summary> {
         array_summary::summary(py, &self.inner())
+    }
+}
+
+/// Returns whether `order` means Fortran order; "A" is the stored order.
+fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
+    match order {
+        "C" => Ok(false),
+        "F" => Ok(true),
+        "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
+        other => {
+            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
+            Err(PyValueError::new_err(text))
+        }
     }
 }
 

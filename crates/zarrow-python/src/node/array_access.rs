@@ -4,12 +4,10 @@ use crate::device::read::Destination;
 use crate::device::write;
 use crate::index::advanced::{self, Indexing};
 use crate::index::field::ElementPart;
-use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::array_input::{self, ArrayInput, Writing};
-use crate::node::out::Out;
+use crate::node::out::read_selection;
 use crate::python::interrupt::interruptible;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zarrow::{Selection, WriteOptions};
@@ -68,36 +66,4 @@ impl Array {
             elements.write(&selection, &values, &options.cancel(interrupt))
         })
     }
-}
-
-/// Returns whether `order` means Fortran order; "A" is the stored order.
-pub fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
-    match order {
-        "C" => Ok(false),
-        "F" => Ok(true),
-        "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
-        other => {
-            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
-            Err(PyValueError::new_err(text))
-        }
-    }
-}
-
-/// Reads a selection, into `out` if given.
-pub fn read_selection<'py>(
-    py: Python<'py>,
-    elements: &ElementPart,
-    selection: &Selection,
-    out: Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Some(object) = out else {
-        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
-    };
-    let out = Out::new(&object, elements.data_type(), &selection.shape())?;
-    interruptible(py, |interrupt| {
-        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it alive.
-        // The caller of `out=` must not use the memory during the call, as with NumPy.
-        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
-    })?;
-    Ok(object)
 }

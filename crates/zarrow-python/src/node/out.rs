@@ -4,10 +4,13 @@
 
 use crate::export::{data_type, numpy};
 use crate::import;
+use crate::index::field::ElementPart;
+use crate::layout::decoded_array::wrap;
 use crate::python::error::{data_type_error, exchange, unsupported};
+use crate::python::interrupt::interruptible;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use zarrow::Strided;
+use zarrow::{Selection, Strided};
 use zarrow_array::{DataType, SharedTensor};
 
 /// Target memory and its owner.
@@ -104,4 +107,23 @@ fn strided(tensor: &SharedTensor) -> PyResult<Strided> {
     }
     let pointer = tensor.pointer().as_ptr().wrapping_offset(low);
     Ok(Strided::new(pointer, span.unsigned_abs(), low.unsigned_abs(), strides))
+}
+
+/// Reads a selection, into `out` if given.
+pub fn read_selection<'py>(
+    py: Python<'py>,
+    elements: &ElementPart,
+    selection: &Selection,
+    out: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(object) = out else {
+        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
+    };
+    let out = Out::new(&object, elements.data_type(), &selection.shape())?;
+    interruptible(py, |interrupt| {
+        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it alive.
+        // The caller of `out=` must not use the memory during the call, as with NumPy.
+        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
+    })?;
+    Ok(object)
 }
