@@ -115,6 +115,28 @@ impl<const W: usize> Kernel for Unshuffle<'_, W> {
     }
 }
 
+/// Writes the first `count` vectors, `stride` bytes apart from the start of `planes` on.
+///
+/// A function and not a closure: a closure is not always inlined, and then it is compiled without the vector
+/// instructions.
+///
+/// # Safety
+/// The planes have room for them, and the processor the vectors' instructions.
+#[inline(always)]
+unsafe fn store_planes<V: Vector, const W: usize>(
+    vectors: [V; W],
+    planes: &mut [MaybeUninit<u8>],
+    stride: usize,
+    count: usize,
+) {
+    for (at, vector) in vectors.into_iter().enumerate() {
+        if at < count {
+            // SAFETY: the caller's contract.
+            unsafe { vector.store(planes.as_mut_ptr().add(at * stride).cast()) };
+        }
+    }
+}
+
 /// [`shuffle`], by tiles that are `W` bytes wide.
 struct Shuffle<'a, const W: usize> {
     source: Lent<'a>,
@@ -132,16 +154,13 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
         let inside = count - (W.saturating_sub(size)).div_ceil(size).min(count);
         let whole = inside - inside % V::NBYTES;
         let element = |number: usize, begin: usize| source.pointer().wrapping_add(number * size + begin);
-        // SAFETY: `shuffle` has seen that each plane has `count` bytes.
-        let mut store = |planes_of_tile: [V; W], begin: usize, first: usize| unsafe {
-            for (at, vector) in planes_of_tile.into_iter().take(size).enumerate() {
-                vector.store(planes.as_mut_ptr().add((begin + at) * stride + first).cast());
-            }
-        };
         if size == W {
             for first in (0..whole).step_by(V::NBYTES) {
-                // SAFETY: from `first` on there are so many elements.
-                store(unsafe { elements_to_planes(load_all(element(first, 0))) }, 0, first);
+                // SAFETY: a vector of elements begins at `first`, and `shuffle` checked that each plane has `count` bytes.
+                unsafe {
+                    let turned = elements_to_planes::<V, W>(load_all(element(first, 0)));
+                    store_planes(turned, &mut planes[first..], stride, size);
+                }
             }
         } else if W == WIDEST {
             for first in (0..whole).step_by(V::NBYTES) {
@@ -152,7 +171,8 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
                         for (at, vector) in lanes.iter_mut().enumerate().skip(1) {
                             *vector = V::load_lanes(element(first + at, begin), W * size);
                         }
-                        store(lanes_to_planes(lanes), begin, first);
+                        let planes = &mut planes[begin * stride + first..];
+                        store_planes(lanes_to_planes(lanes), planes, stride, size);
                     }
                 }
             }
@@ -165,9 +185,12 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
                     unsafe { element(start + at, 0).copy_to_nonoverlapping(bytes.as_mut_ptr().cast(), W) };
                 }
                 for first in (0..some).step_by(V::NBYTES) {
-                    // SAFETY: so many bytes were copied above.
-                    let turned = unsafe { elements_to_planes(load_all(tile.as_ptr().add(first * W).cast())) };
-                    store(turned, 0, start + first);
+                    // SAFETY: the bytes were copied above; each plane has `count` bytes.
+                    unsafe {
+                        let turned =
+                            elements_to_planes::<V, W>(load_all(tile.as_ptr().add(first * W).cast()));
+                        store_planes(turned, &mut planes[start + first..], stride, size);
+                    }
                 }
             }
         }
