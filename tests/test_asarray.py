@@ -136,6 +136,20 @@ def test_every_other_type(dtype):
         assert tensor.numpy().ctypes.data == array.ctypes.data
 
 
+def test_the_fields_of_a_numpy_array():
+    """Arrays of built-in numbers are read by the fields of their C struct."""
+    swapped = np.arange(3, dtype=np.dtype(np.int32).newbyteorder())
+    with pytest.raises(zarrow.ExchangeError):
+        zarrow.asarray(swapped, copy=False)
+    with pytest.raises(zarrow.UnsupportedError):
+        zarrow.asarray(np.zeros(2, np.longdouble))
+    # Writable, but NumPy warns on a write.
+    stretched, _ = np.broadcast_arrays(np.zeros(3), np.zeros((2, 3)))
+    assert zarrow.asarray(stretched).readonly
+    assert zarrow.asarray(np.float64(3)).shape == zarrow.asarray(np.array(3.0)).shape == ()
+    assert zarrow.asarray(np.zeros((0, 3), "f4")).shape == (0, 3)
+
+
 def test_one_address_for_every_producer(tmp_path):
     column = arrays.array("d", [1, 2, 3])
     integers = (ctypes.c_long * 4)(1, 2, 3, 4)

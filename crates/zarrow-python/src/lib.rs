@@ -102,6 +102,7 @@ mod _zarrow {
         crate::python::gil::wait_at_exit(module)?;
         crate::node::open::check_environment(module.py())?;
         crate::python::fast_method::add::<crate::export::dlpack::Dlpack, _>(module.py())?;
+        crate::python::fast_method::add::<crate::export::dlpack::DlpackDevice, _>(module.py())?;
         crate::python::fast_method::add::<crate::export::arrow::ArrowCArray, _>(module.py())?;
         crate::device::memory::give_back_when_out_of_memory();
         // The layout's class is named `Tensor` too.

@@ -20,15 +20,12 @@ use zarrow_dlpack::{
 /// sub-byte numbers: DLPack packs these, but here they take a byte each.
 pub fn dtype(dtype: &DataType) -> Result<DLDataType> {
     let number = dtype.as_number();
-    if number.is_some_and(|number| number.part().is_none() && number.is_sub_byte()) {
-        return Err(Error::NoSuchType {
-            protocol: "DLPack, which packs sub-byte types,",
-            dtype: dtype.clone(),
-        });
+    if let Some(found) = number.and_then(|number| number.names().dlpack) {
+        return Ok(found);
     }
-    number
-        .and_then(|number| number.names().dlpack)
-        .ok_or_else(|| Error::NoSuchType { protocol: "DLPack", dtype: dtype.clone() })
+    let is_packed = number.is_some_and(|number| number.part().is_none() && number.is_sub_byte());
+    let protocol = if is_packed { "DLPack, which packs sub-byte types," } else { "DLPack" };
+    Err(Error::NoSuchType { protocol, dtype: dtype.clone() })
 }
 
 /// Exports the tensor in the versioned form (DLPack 1.x), which can mark memory as read-only. Nothing is copied.

@@ -1,17 +1,19 @@
-//! The method `__dlpack__`: export of a tensor in a capsule.
+//! The methods `__dlpack__`, which exports a tensor in a capsule, and `__dlpack_device__`.
 //!
-//! Source: array API, `__dlpack__`.
+//! Source: array API, `__dlpack__` and `__dlpack_device__`.
 
 use crate::export::capsule;
 use crate::layout::tensor::Tensor;
 use crate::python::error::{Raise, exchange};
 use crate::python::fast_method::{FastMethod, Names, Values};
+use crate::python::made_once::made_once;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 use std::ffi::CStr;
 use zarrow_array::export::dlpack;
+use zarrow_array::fork::OnceCell;
 use zarrow_dlpack::DLDevice;
 
 /// `Tensor.__dlpack__`.
@@ -68,6 +70,31 @@ impl FastMethod<4> for Dlpack {
             (false, true) => capsule::dlpack(py, dlpack::versioned(tensor.shared()).raise(py)?),
             (false, false) => capsule::dlpack(py, dlpack::legacy(tensor.shared()).raise(py)?),
         }
+    }
+}
+
+/// `Tensor.__dlpack_device__`.
+pub struct DlpackDevice;
+
+impl FastMethod<0> for DlpackDevice {
+    type Class = Tensor;
+    const NAME: &'static CStr = c"__dlpack_device__";
+    const DOC: &'static str =
+        concat!("__dlpack_device__($self, /)\n--\n\n", help!("Tensor.__dlpack_device__"), "\0");
+    const PARAMETERS: [&'static str; 0] = [];
+    const POSITIONAL: usize = 0;
+
+    fn names() -> &'static Names<0> {
+        static NAMES: Names<0> = Names::new();
+        &NAMES
+    }
+
+    fn answer<'py>(tensor: &Bound<'py, Tensor>, _: Values<'_, 'py, 0>) -> PyResult<Bound<'py, PyAny>> {
+        static CPU: OnceCell<Py<PyTuple>> = OnceCell::new();
+        let py = tensor.py();
+        let device = (DLDevice::CPU.device_type, DLDevice::CPU.device_id);
+        let made = made_once(&CPU, || device.into_pyobject(py).map(Bound::unbind))?;
+        Ok(made.bind(py).clone().into_any())
     }
 }
 

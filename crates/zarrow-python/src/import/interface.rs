@@ -6,8 +6,7 @@
 
 use super::owner::Held;
 use super::{Lent, Odd};
-use crate::export::data_type;
-use crate::export::numpy;
+use crate::export::{data_type, numpy, numpy_api};
 use crate::python::error::{Raise, exchange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -60,6 +59,19 @@ pub fn of_numpy(array: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     describe(array, interface.cast()?, element)
 }
 
+/// Returns the memory of a `numpy.ndarray` of numbers; `None` for other elements, for subclasses, and until NumPy's
+/// table is loaded.
+pub fn of_numbers(array: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+    let Some(numbers) = numpy_api::numbers(array) else { return Ok(None) };
+    if numbers.is_swapped {
+        return Ok(Some(Lent::Odd(Odd::ByteOrder)));
+    }
+    let strides = ForeignStrides::Bytes(numbers.strides);
+    let dtype = numbers.number.into();
+    let memory = ForeignMemory::check(numbers.pointer, numbers.shape, strides, dtype, numbers.read_only);
+    kept_by(array, memory)
+}
+
 fn require<'py>(interface: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, PyAny>> {
     let value = interface.get_item(key)?.filter(|value| !value.is_none());
     value.ok_or_else(|| PyTypeError::new_err(format!("__array_interface__ has no {key}")))
@@ -90,12 +102,17 @@ fn describe(
     let strides: Option<Vec<i64>> = strides.map(|strides| strides.extract()).transpose()?;
     let strides = strides.as_deref().map_or(ForeignStrides::COrder, ForeignStrides::Bytes);
     let pointer = std::ptr::with_exposed_provenance_mut(address);
-    match ForeignMemory::check(pointer, &shape, strides, element.dtype, read_only) {
+    kept_by(object, ForeignMemory::check(pointer, &shape, strides, element.dtype, read_only))
+}
+
+/// Returns the tensor over checked memory that `object` keeps alive.
+fn kept_by(object: &Bound<'_, PyAny>, memory: zarrow_array::Result<ForeignMemory>) -> PyResult<Option<Lent>> {
+    match memory {
         Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
         memory => {
-            let memory = memory.raise(py)?;
+            let memory = memory.raise(object.py())?;
             // SAFETY: the protocol requires the object to keep the memory alive, and to allow writing unless
-            // flagged read-only.
+            // flagged read-only; NumPy does both.
             let tensor = unsafe { SharedTensor::from_foreign(memory, Held::new(object)) };
             Ok(Some(Lent::Shared(tensor)))
         }

@@ -4,7 +4,8 @@
 //! The protocols are tried in order, and the first that can describe the array gives its memory:
 //!
 //! 1. Our own arrays are used directly.
-//! 2. The buffer protocol, which is the fastest; NumPy arrays of types without a buffer format give their address.
+//! 2. NumPy arrays of numbers by the fields of their C struct; then the buffer protocol; NumPy arrays of types without
+//!    a buffer format give their address.
 //! 3. DLPack by the type's table of C functions.
 //! 4. Arrow, the only protocol with missing elements, text and times. If Arrow describes a table, the object may
 //!    still be an array to NumPy: then `__array__` is tried.
@@ -27,6 +28,7 @@ pub use buffer::bytes;
 
 use crate::export::data_type;
 use crate::export::numpy;
+use crate::export::numpy_api::NumpyApi;
 use crate::layout::consumers::introduce;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
@@ -81,6 +83,12 @@ pub fn asarray<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     known(py, "asarray", unknown)?;
+    if dtype.is_none()
+        && copy != Some(true)
+        && let Some(tensor) = of_numbers(x)?
+    {
+        return Ok(tensor);
+    }
     let expected = dtype.map(data_type::requested).transpose()?;
     if let Some(ours) = ours(x) {
         check(py, &ours, expected.as_ref())?;
@@ -140,6 +148,11 @@ pub fn from_numpy<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    if dtype.is_none()
+        && let Some(tensor) = of_numbers(x)?
+    {
+        return Ok(tensor);
+    }
     let array = match Producer::of(x)?.family {
         family @ (Family::NumpyArray | Family::NumpyMasked) => of_numpy(x, family, Some(false))?,
         Family::NumpyScalar => return Err(no_interface(x)),
@@ -150,6 +163,14 @@ pub fn from_numpy<'py>(
         },
     };
     finish(py, array, dtype, None)
+}
+
+/// Returns the tensor of a NumPy array of numbers by the shortest path, since it is the most frequent case; `None` for other
+/// objects.
+fn of_numbers<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(Lent::Shared(tensor)) = interface::of_numbers(x)? else { return Ok(None) };
+    introduce(x.py())?;
+    Ok(Some(Tensor::create(x.py(), tensor)?.into_any()))
 }
 
 fn no_interface(object: &Bound<'_, PyAny>) -> PyErr {
@@ -269,7 +290,12 @@ fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyR
     if let Family::NumpyMasked = family {
         return masked::array(array, copy);
     }
-    let lent = match buffer::tensor(array)? {
+    NumpyApi::get(py)?;
+    let lent = match interface::of_numbers(array)? {
+        Some(lent) => Some(lent),
+        None => buffer::tensor(array)?,
+    };
+    let lent = match lent {
         Some(lent) => lent,
         None => match interface::of_numpy(array)? {
             Some(lent) => lent,

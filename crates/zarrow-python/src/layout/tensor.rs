@@ -14,7 +14,6 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::SharedTensor;
 use zarrow_array::shape::Axes;
-use zarrow_dlpack::DLDevice;
 
 #[doc = help!("Tensor")]
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
@@ -230,11 +229,6 @@ impl Tensor {
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         exchange_api::capsule(py)
-    }
-
-    #[doc = help!("Tensor.__dlpack_device__")]
-    fn __dlpack_device__(&self) -> (i32, i32) {
-        (DLDevice::CPU.device_type, DLDevice::CPU.device_id)
     }
 
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
