@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use zarrow::store::{FilesystemStore, Store, Value};
@@ -20,11 +21,14 @@ struct Counting {
     store: FilesystemStore,
     opened: Mutex<BTreeMap<String, usize>>,
     requests: Mutex<Vec<usize>>,
+    /// How many requests find their bytes in memory, before one would have to wait.
+    at_once: AtomicUsize,
 }
 
 struct Counted<'a> {
     value: Box<dyn Value + 'a>,
     requests: &'a Mutex<Vec<usize>>,
+    at_once: &'a AtomicUsize,
 }
 
 impl Store for Counting {
@@ -38,7 +42,9 @@ impl Store for Counting {
             *self.opened.lock().unwrap().entry(key.to_owned()).or_default() += 1;
         }
         let value = self.store.open(key)?;
-        Ok(value.map(|value| Box::new(Counted { value, requests: &self.requests }) as Box<dyn Value>))
+        Ok(value.map(|value| {
+            Box::new(Counted { value, requests: &self.requests, at_once: &self.at_once }) as Box<dyn Value>
+        }))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
@@ -59,11 +65,26 @@ impl Value for Counted<'_> {
         self.requests.lock().unwrap().push(destination.len());
         self.value.read_at(offset, destination)
     }
+
+    fn read_at_once<'a>(
+        &self,
+        offset: u64,
+        destination: &'a mut [MaybeUninit<u8>],
+    ) -> Result<Option<&'a mut [u8]>> {
+        let left =
+            self.at_once.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if left.is_err() { Ok(None) } else { self.read_at(offset, destination).map(Some) }
+    }
 }
 
 fn open(folder: &Path) -> (Arc<Counting>, Array) {
     let store = FilesystemStore::open(folder).unwrap();
-    let store = Arc::new(Counting { store, opened: Mutex::default(), requests: Mutex::default() });
+    let store = Arc::new(Counting {
+        store,
+        opened: Mutex::default(),
+        requests: Mutex::default(),
+        at_once: AtomicUsize::new(0),
+    });
     let Node::Array(array) = zarrow::open(Arc::clone(&store) as Arc<dyn Store>, "").unwrap() else {
         panic!()
     };
@@ -365,5 +386,27 @@ fn rows_of_large_chunks_are_read_by_range() {
         // Rows 3, 100, and 180 to 182 of the first chunk, and two of another.
         assert_eq!(requests.len(), 4, "{requests:?}");
         assert!(requests.iter().sum::<usize>() <= nbytes, "{requests:?}");
+    }
+}
+
+/// Elements 10,000 bytes apart are read one by one from memory. If a read would wait, the chunk is read again with the
+/// bytes between them.
+#[test]
+fn short_gaps_are_read_unless_the_elements_are_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let (shape, chunks) = ([250, 2500], [50, 2500]);
+    let elements = write(
+        folder.path(),
+        &shape,
+        &chunks,
+        &json!([{"name": "bytes", "configuration": {"endian": "little"}}]),
+    );
+    let expected: Vec<u32> = (0..250).map(|row| elements[row * 2500 + 7]).collect();
+    for (at_once, requests) in [(usize::MAX, 200), (0, 8), (60, 66)] {
+        let (store, array) = open(folder.path());
+        store.at_once.store(at_once, Ordering::Relaxed);
+        let column = array.read((.., 7)).unwrap();
+        assert_eq!(numbers(&column), expected);
+        assert_eq!(store.requests.lock().unwrap().len(), requests, "{at_once}");
     }
 }

@@ -166,18 +166,45 @@ impl<'a> Input<'a> {
         Ok(filled)
     }
 
-    /// All the bytes, which have to be as many as `memory` has; `None` where they are not.
+    /// Reads like [`read`](Input::read), unless the read would wait for a disk. `None` if it would, or if the store cannot
+    /// tell.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
-    pub fn read_whole<'m>(&self, memory: &'m mut [MaybeUninit<u8>]) -> Result<Option<&'m mut [u8]>> {
+    pub fn read_at_once<'m>(
+        &self,
+        offset: u64,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Option<&'m mut [u8]>> {
+        let EncodedBytes::Value { value, offset: start } = self.bytes else {
+            return self.read(offset, memory).map(Some);
+        };
+        let (place, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
+        let filled = value.read_at_once(start.saturating_add(offset), memory)?;
+        // As in `read`.
+        Ok(filled.filter(|filled| filled.len() == expected && filled.as_ptr() == place))
+    }
+
+    /// Reads all the bytes to the start of `memory`; `None` if there are not exactly `length` of them. A byte of `memory`
+    /// behind them may be overwritten.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn read_whole<'m>(
+        &self,
+        memory: &'m mut [MaybeUninit<u8>],
+        length: usize,
+    ) -> Result<Option<&'m mut [u8]>> {
         if let (EncodedBytes::Value { value, offset: 0 }, None) = (self.bytes, self.nbytes) {
-            let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
-            let filled = value.read_whole(memory)?;
+            let start = memory.as_ptr().cast::<u8>();
+            let filled = value.read_whole(memory, length)?;
             // As in `read`.
-            return Ok(filled.filter(|filled| filled.len() == expected && filled.as_ptr() == start));
+            return Ok(filled.filter(|filled| filled.len() == length && filled.as_ptr() == start));
         }
-        if self.nbytes()? != memory.len() as u64 { Ok(None) } else { self.read(0, memory).map(Some) }
+        if self.nbytes()? != length as u64 {
+            return Ok(None);
+        }
+        self.read(0, &mut memory[..length]).map(Some)
     }
 
     /// All the bytes, `limit` at most, read into `scratch` unless they are in memory.

@@ -7,6 +7,8 @@
 //! 3. Positions of a list are grouped in the same way. Points are first sorted by where they lie in the chunk.
 //! 4. Where a request is a system call, many bytes of which most are wanted are read piece by piece, so that each piece is
 //!    still in the core's own cache when its elements are moved.
+//! 5. For bytes in the page cache, shorter gaps are worth a request. If one of these requests would wait for the disk, the
+//!    whole part is read by the rules for a disk.
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
@@ -25,6 +27,9 @@ pub const COALESCE_NBYTES: u64 = 256 << 10;
 
 /// Bytes between two positions that are worth a request.
 const GAP_NBYTES: u64 = 32 << 10;
+
+/// The same for bytes in the page cache: copying more takes longer than a request.
+const CACHED_GAP_NBYTES: u64 = 8 << 10;
 
 /// Bytes that the cache of one core keeps until they are moved, beside where they go.
 const PIECE_NBYTES: u64 = 128 << 10;
@@ -88,17 +93,71 @@ pub fn read_range(
     worker: &mut Worker,
     checkpoint: &Checkpoint<'_>,
 ) -> Result<()> {
+    if input.cuts() == Cuts::LOCAL && read_apart(claim, input, strides, format, worker, checkpoint)? {
+        return Ok(());
+    }
     let (item_size, swap) = format;
     each_range(claim.part(), strides, item_size, input.cuts(), &mut |part, range| {
         checkpoint.pass()?;
         let memory = worker.decoded.take(range.len())?;
         let bytes = &*input.read(range.start as u64, memory)?;
         let origin = -isize::try_from(range.start).unwrap_or(isize::MAX);
-        // SAFETY: the piece has places of the caller's claim only, which is not used meanwhile, and no two pieces have
-        // one in common.
+        // SAFETY: the piece has places of the caller's claim only, and that is not used meanwhile. No two pieces have a
+        // place in common.
         let mut claim = unsafe { OutputClaim::new(part, claim.sink()) };
         claim.scatter(&Source { bytes, origin, strides, swap })
     })
+}
+
+/// Reads what lies at each position of the outermost axis by a request that does not wait, and moves all of it together
+/// (step 5). Returns false if the gaps are not worth it, or if a request would wait.
+fn read_apart(
+    claim: &OutputClaim<'_>,
+    input: &Input<'_>,
+    strides: &[isize],
+    (item_size, swap): (usize, &Swap),
+    worker: &mut Worker,
+    checkpoint: &Checkpoint<'_>,
+) -> Result<bool> {
+    /// Requests between two looks at the clock.
+    const REQUESTS: usize = 64;
+    let part = claim.part();
+    let outermost = part.iter().position(|axis| axis.start < axis.last());
+    let Some(axis) = outermost.filter(|axis| part[*axis].list.is_none()) else { return Ok(false) };
+    let nbytes = span(part, strides, item_size)?.len() as u64;
+    let (distance, own) = apart(&part[axis], strides[axis], nbytes);
+    let gaps = CACHED_GAP_NBYTES..GAP_NBYTES;
+    if nbytes <= COALESCE_NBYTES || own > CACHED_GAP_NBYTES || !gaps.contains(&(distance - own.min(distance)))
+    {
+        return Ok(false);
+    }
+    let first = span(&narrowed(part, axis, 0, 1), strides, item_size)?;
+    let memory = worker.decoded.take(first.len() * part[axis].count as usize)?;
+    for (number, piece) in memory.chunks_exact_mut(first.len()).enumerate() {
+        if number % REQUESTS == 0 {
+            checkpoint.pass()?;
+        }
+        if input.read_at_once(first.start as u64 + number as u64 * distance, piece)?.is_none() {
+            return Ok(false);
+        }
+    }
+    // SAFETY: each of the pieces that the memory consists of was filled.
+    let bytes = unsafe { memory.assume_init_ref() };
+    // The same places from memory where the positions of the axis follow each other.
+    let (mut packed, mut packed_strides) = (PerAxis::from_slice(part), PerAxis::from_slice(strides));
+    (packed[axis].start, packed[axis].step) = (0, 1);
+    packed_strides[axis] = first.len() as isize;
+    let origin = part[axis].start as isize * strides[axis] - first.start as isize;
+    // SAFETY: the part has the places of the caller's claim, and that is not used meanwhile.
+    let mut claim = unsafe { OutputClaim::new(&packed, claim.sink()) };
+    claim.scatter(&Source { bytes, origin, strides: &packed_strides, swap })?;
+    Ok(true)
+}
+
+/// Returns the bytes from one position of an axis to the next, and the bytes that each spans. All of them span `nbytes`.
+fn apart(axis: &AxisPart<'_>, stride: isize, nbytes: u64) -> (u64, u64) {
+    let distance = (stride.unsigned_abs() as u64).saturating_mul(axis.step);
+    (distance, nbytes.saturating_sub(distance.saturating_mul(axis.count.saturating_sub(1))))
 }
 
 /// Reads a piece of a part from a range of bytes.
@@ -132,10 +191,10 @@ pub fn each_range(
         each_range(&narrowed(part, axis, taken, count), strides, item_size, cuts, read)
     };
     if part[axis].list.is_none() {
-        let distance = strides[axis].unsigned_abs() as u64 * part[axis].step;
+        let (distance, own) = apart(&part[axis], strides[axis], nbytes);
         let group = match is_dense {
             true => (piece / distance.max(1)).max(1),
-            false if distance >= gap => 1,
+            false if distance.saturating_sub(own) >= gap => 1,
             false => (few / distance.max(1)).max(1),
         };
         return (0..part[axis].count)

@@ -263,6 +263,21 @@ fn is_recent(seconds: i64, nanoseconds: u64) -> bool {
 #[derive(Debug)]
 pub(super) struct File(pub(super) OwnedFd);
 
+/// Reads `destination` and one more byte from the start of a file; returns the number of bytes read, with that one.
+fn read_to_both(file: &OwnedFd, destination: &mut [MaybeUninit<u8>]) -> rustix::io::Result<usize> {
+    let mut behind = MaybeUninit::<u8>::uninit();
+    let buffers = [
+        libc::iovec { iov_base: destination.as_mut_ptr().cast(), iov_len: destination.len() },
+        libc::iovec { iov_base: behind.as_mut_ptr().cast(), iov_len: 1 },
+    ];
+    // SAFETY: both buffers are exclusive memory of the lengths given, and the kernel writes inside them only.
+    let read = unsafe { libc::preadv(file.as_raw_fd(), buffers.as_ptr(), 2, 0) };
+    usize::try_from(read).map_err(|_| {
+        let error = std::io::Error::last_os_error();
+        Errno::from_io_error(&error).unwrap_or(Errno::IO)
+    })
+}
+
 impl Value for File {
     fn nbytes(&self) -> Result<u64> {
         let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
@@ -290,31 +305,50 @@ impl Value for File {
         Ok(unsafe { destination[..filled].assume_init_mut() })
     }
 
+    /// File systems without support for the flag refuse it, which counts as waiting.
+    #[cfg(target_os = "linux")]
+    fn read_at_once<'a>(
+        &self,
+        offset: u64,
+        destination: &'a mut [MaybeUninit<u8>],
+    ) -> Result<Option<&'a mut [u8]>> {
+        let buffer = libc::iovec { iov_base: destination.as_mut_ptr().cast(), iov_len: destination.len() };
+        let offset = libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX);
+        // SAFETY: the buffer is exclusive memory of the length given, and the kernel writes inside it only.
+        let read = unsafe { libc::preadv2(self.0.as_raw_fd(), &buffer, 1, offset, libc::RWF_NOWAIT) };
+        if usize::try_from(read) != Ok(destination.len()) {
+            return Ok(None);
+        }
+        // SAFETY: the kernel filled the buffer.
+        Ok(Some(unsafe { destination.assume_init_mut() }))
+    }
+
     /// One system call reads the value and the byte behind it, which must not be there.
-    fn read_whole<'a>(&self, destination: &'a mut [MaybeUninit<u8>]) -> Result<Option<&'a mut [u8]>> {
-        let mut behind = MaybeUninit::<u8>::uninit();
-        let buffers = [
-            libc::iovec { iov_base: destination.as_mut_ptr().cast(), iov_len: destination.len() },
-            libc::iovec { iov_base: behind.as_mut_ptr().cast(), iov_len: 1 },
-        ];
-        // SAFETY: both buffers are exclusive memory of the lengths given, and the kernel writes inside them only.
-        let read = unsafe { libc::preadv(self.0.as_raw_fd(), buffers.as_ptr(), 2, 0) };
-        let filled = match usize::try_from(read) {
-            Ok(filled) if filled > destination.len() => return Ok(None),
-            Ok(filled) => filled,
-            Err(_) => match std::io::Error::last_os_error() {
-                error if error.kind() == std::io::ErrorKind::Interrupted => 0,
-                error => return Err(error.into()),
-            },
+    fn read_whole<'a>(
+        &self,
+        memory: &'a mut [MaybeUninit<u8>],
+        length: usize,
+    ) -> Result<Option<&'a mut [u8]>> {
+        let read = match memory.get_mut(..=length) {
+            // One buffer is faster than two.
+            Some(memory) => rustix::io::pread(&self.0, memory, 0).map(|(filled, _)| filled.len()),
+            None => read_to_both(&self.0, &mut memory[..length]),
         };
+        let filled = match read {
+            Ok(filled) if filled > length => return Ok(None),
+            Ok(filled) => filled,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(io(error).into()),
+        };
+        let destination = &mut memory[..length];
         // A read that was cut short goes on; at the end of a value that is too short it finds nothing.
-        if filled < destination.len() {
+        if filled < length {
             let more = self.read_at(filled as u64, &mut destination[filled..])?.len();
-            if filled + more < destination.len() || self.nbytes()? != destination.len() as u64 {
+            if filled + more < length || self.nbytes()? != length as u64 {
                 return Ok(None);
             }
         }
-        // SAFETY: `preadv` has written the bytes up to `filled`, and `read_at` those behind.
+        // SAFETY: the kernel has written the bytes up to `filled`, and `read_at` those behind.
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 

@@ -179,18 +179,36 @@ pub trait Value: Send + Sync {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]>;
 
-    /// Reads the value, which has to be as long as `destination`, all at once; `None` where it has another length.
+    /// Reads like [`read_at`](Value::read_at), unless the read would wait for a disk. `None` if it would, or if the store
+    /// cannot tell.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    fn read_at_once<'a>(
+        &self,
+        offset: u64,
+        destination: &'a mut [MaybeUninit<u8>],
+    ) -> Result<Option<&'a mut [u8]>> {
+        let _ = (offset, destination);
+        Ok(None)
+    }
+
+    /// Reads the value to the start of `memory` all at once; `None` if it does not have exactly `length` bytes. A byte of
+    /// `memory` behind them may be overwritten.
     ///
     /// A store that can tell both in one request saves the one for the length.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
-    fn read_whole<'a>(&self, destination: &'a mut [MaybeUninit<u8>]) -> Result<Option<&'a mut [u8]>> {
-        let length = destination.len();
-        if self.nbytes()? != length as u64 {
+    fn read_whole<'a>(
+        &self,
+        memory: &'a mut [MaybeUninit<u8>],
+        length: usize,
+    ) -> Result<Option<&'a mut [u8]>> {
+        if self.nbytes()? != length as u64 || length > memory.len() {
             return Ok(None);
         }
-        let filled = self.read_at(0, destination)?;
+        let filled = self.read_at(0, &mut memory[..length])?;
         Ok((filled.len() == length).then_some(filled))
     }
 
