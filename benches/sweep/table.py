@@ -28,10 +28,12 @@ SHARED = (
     " of float32-zstd falls from 4.1 to 2.6 ms, and zarrow's stays at 3.8. `cache_bytes` caches decoded"
     " chunks"
 )
+FEW = "{other} reads the elements on all threads; zarrow reads few bytes on one thread"
 REASONS = {
     "sweep-write-small-chunks-raw": WHOLE,
     "sweep-open": CHECKED,
     "sweep-open-element": CHECKED,
+    "sweep-line-along-the-first-axis-float32-raw": FEW,
     "sweep-threads-float32-zstd": SHARED,
     "sweep-threads-sharded-zstd": SHARED,
 }
