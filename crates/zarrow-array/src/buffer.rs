@@ -99,7 +99,11 @@ impl UninitBuffer {
     pub fn new(nbytes: usize) -> Result<UninitBuffer> {
         let (allocation, is_fresh) = match recycle::take(nbytes) {
             Some(allocation) => (allocation, false),
-            None => (Allocation::new(nbytes, false)?, true),
+            None => {
+                // For `as_mut_slice_and_spare`: large memory is read in other ways.
+                let spare = usize::from(nbytes < HUGE_PAGE - 1);
+                (Allocation::new(nbytes + spare, false)?, true)
+            }
         };
         let (pointer, owner) = (allocation.pointer, Recycled(Some(allocation)));
         Ok(UninitBuffer { pointer, length: nbytes, owner, is_fresh })
@@ -134,6 +138,15 @@ impl UninitBuffer {
     pub fn as_mut_slice(&mut self) -> &mut [MaybeUninit<u8>] {
         // SAFETY: the allocation has `length` bytes, and `&mut self` is the only access to them.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), self.length) }
+    }
+
+    /// Lends the memory like [`as_mut_slice`](UninitBuffer::as_mut_slice), with one extra byte behind the buffer if the
+    /// allocation has one.
+    pub fn as_mut_slice_and_spare(&mut self) -> &mut [MaybeUninit<u8>] {
+        let capacity = self.owner.0.as_ref().map_or(0, Allocation::capacity);
+        let length = (self.length + 1).min(capacity).max(self.length);
+        // SAFETY: the allocation has `capacity` bytes, and at least those of the buffer; `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), length) }
     }
 
     /// Converts to an initialized buffer.

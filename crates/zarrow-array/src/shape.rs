@@ -45,11 +45,11 @@ fn checked_product(shape: &[u64]) -> Option<u64> {
 /// Extents of 0 count as 1, so that the strides of an empty array equal those of a non-empty one.
 ///
 /// ```
-/// assert_eq!(zarrow_array::shape::c_strides(&[2, 3, 4]), Some(vec![12, 4, 1]));
+/// assert_eq!(zarrow_array::shape::c_strides(&[2, 3, 4]).as_deref(), Some(&[12, 4, 1][..]));
 /// ```
 #[must_use]
-pub fn c_strides(shape: &[i64]) -> Option<Vec<i64>> {
-    let mut strides = vec![1i64; shape.len()];
+pub fn c_strides(shape: &[i64]) -> Option<Axes<i64>> {
+    let mut strides = Axes::from_elem(1i64, shape.len());
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis].checked_mul(shape[axis].max(1))?;
     }
@@ -88,7 +88,7 @@ pub fn is_c_contiguous(shape: &[i64], strides: &[i64]) -> bool {
 #[must_use]
 pub fn reshaped_strides(shape: &[i64], strides: &[i64], new: &[i64]) -> Option<Vec<i64>> {
     if is_c_contiguous(shape, strides) {
-        return c_strides(new);
+        return c_strides(new).map(Axes::into_vec);
     }
     let mut old = shape.iter().zip(strides).filter(|(extent, _)| **extent != 1);
     let mut result = Vec::with_capacity(new.len());

@@ -42,7 +42,7 @@ fn export<M: Managed>(tensor: &DeviceTensor, flags: u64) -> Result<Owned<M>> {
         return Err(ArrayError::BadView(format!("a DLPack tensor has at most {MAX_NDIM} axes")).into());
     }
     // Some consumers check the strides of axes of length 1; all of them accept the strides of C order.
-    let c_order = zarrow_array::shape::c_strides(tensor.shape()).unwrap_or_else(|| tensor.strides().to_vec());
+    let c_order = zarrow_array::shape::c_strides(tensor.shape()).unwrap_or_else(|| tensor.strides().into());
     let is_empty = tensor.shape().contains(&0);
     let strides: Vec<i64> = (tensor.strides().iter().zip(tensor.shape()).zip(c_order))
         .map(|((stride, extent), of_c)| if *extent == 1 || is_empty { of_c } else { *stride })

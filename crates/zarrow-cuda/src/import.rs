@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::foreign::ForeignMemory;
 use crate::tensor::DeviceTensor;
 use std::ffi::c_int;
-use zarrow_array::{DataType, Error as ArrayError, Number, StridedLayout, shape};
+use zarrow_array::shape::{self, Axes};
+use zarrow_array::{DataType, Error as ArrayError, Number, StridedLayout};
 use zarrow_dlpack::{DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned, Foreign, Managed};
 
 /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
@@ -109,7 +110,7 @@ impl Interface {
                 if strides.iter().any(|stride| stride % item_size as i64 != 0) {
                     return Err(bad("strides are not multiples of the element size"));
                 }
-                strides.iter().map(|stride| stride / item_size as i64).collect()
+                strides.iter().map(|stride| stride / item_size as i64).collect::<Axes<i64>>()
             }
             None => shape::c_strides(&extents).ok_or_else(|| bad("the shape is too large"))?,
         };
@@ -124,7 +125,7 @@ impl Interface {
                 found
             }
         };
-        let layout = StridedLayout::new(extents.into(), strides.into());
+        let layout = StridedLayout::new(extents.into(), strides);
         let memory = ForeignMemory::new(device, owner);
         // SAFETY: the caller's contract.
         unsafe { DeviceTensor::from_foreign(memory, address, layout, dtype, read_only) }

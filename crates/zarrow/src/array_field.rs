@@ -198,7 +198,8 @@ impl ArrayField {
         let interrupted = options.strided().map_err(|error| self.array.place(error))?;
         let item_size = self.place.data_type.item_size().unwrap_or(0);
         // SAFETY: the caller's contract.
-        let sink = Sink::Fixed(unsafe { out.destination(selection, item_size) }).of_field(Some(&self.place));
+        let mut sink = Sink::Fixed(unsafe { out.destination(selection, item_size) });
+        sink.set_field(Some(&self.place));
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.array.place(error))
     }
 

@@ -55,7 +55,7 @@ impl StridedLayout {
         }
         let shape: Axes<i64> = extents.iter().map(|extent| *extent as i64).collect();
         let strides = shape::c_strides(&shape).ok_or_else(overflow)?;
-        Ok(StridedLayout { shape, strides: strides.into() })
+        Ok(StridedLayout { shape, strides })
     }
 
     /// Returns the shape.

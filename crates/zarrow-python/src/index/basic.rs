@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
 use zarrow::{AxisSelection, Index, Selection};
 use zarrow_array::IndexStep;
+use zarrow_array::shape::Axes;
 
 /// One item of an index.
 #[derive(Clone, Copy)]
@@ -37,7 +38,7 @@ pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyR
 }
 
 /// Returns the indices for a stored array; `None` if one is not basic.
-pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
+pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Axes<Index>>> {
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
         Part::Basic(index) => Ok(Some(index)),
         Part::Other => Ok(None),
@@ -47,8 +48,15 @@ pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
         )),
     };
     match index.cast::<PyTuple>() {
-        Ok(items) => items.iter().map(|item| of(&item)).collect(),
-        Err(_) => Ok(of(index)?.map(|index| vec![index])),
+        Ok(items) => {
+            let mut indices = Axes::new();
+            for item in items.iter() {
+                let Some(index) = of(&item)? else { return Ok(None) };
+                indices.push(index);
+            }
+            Ok(Some(indices))
+        }
+        Err(_) => Ok(of(index)?.map(|index| Axes::from_elem(index, 1))),
     }
 }
 

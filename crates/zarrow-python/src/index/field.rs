@@ -43,6 +43,14 @@ impl ElementPart {
         Ok((ElementPart::Field(Box::new(field.raise(py)?)), PyTuple::new(py, rest)?.into_any()))
     }
 
+    /// Returns the array of the elements.
+    pub fn array(&self) -> &Array {
+        match self {
+            ElementPart::Whole(array) => array,
+            ElementPart::Field(field) => field.array(),
+        }
+    }
+
     /// Returns the type of the part.
     pub fn data_type(&self) -> &DataType {
         match self {

@@ -20,9 +20,10 @@ pub fn introduce(py: Python<'_>) -> PyResult<()> {
     let make = || Ok(import(py, "sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
     let modules = made_once(&MODULES, make)?.bind(py);
     let count = modules.len();
-    if SEEN.swap(count, Ordering::Relaxed) == count {
+    if SEEN.load(Ordering::Relaxed) == count {
         return Ok(());
     }
+    SEEN.store(count, Ordering::Relaxed);
     let is_done = add_once(&COLLATE, modules, name!(py, "torch.utils.data"), "_add_to_collate")?
         & add_once(&PYTREE, modules, name!(py, "jax.tree_util"), "_add_to_pytrees")?;
     if !is_done {

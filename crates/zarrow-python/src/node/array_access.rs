@@ -9,7 +9,6 @@ use crate::node::array_input::{self, ArrayInput, Writing};
 use crate::node::out::read_selection;
 use crate::python::interrupt::interruptible;
 use pyo3::prelude::*;
-use std::sync::Arc;
 use zarrow::{Selection, WriteOptions};
 
 impl Array {
@@ -35,9 +34,9 @@ impl Array {
 
     /// Splits `index` into the part of each element, and the selection of elements.
     pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
-        let array = self.inner();
-        let (elements, index) = ElementPart::of(Arc::clone(&array), index)?;
-        Ok((elements, advanced::selection(&array, &index, kind)?))
+        let (elements, index) = ElementPart::of(self.inner(), index)?;
+        let selection = advanced::selection(elements.array(), &index, kind)?;
+        Ok((elements, selection))
     }
 
     /// Writes `value` to the selection for `index`.

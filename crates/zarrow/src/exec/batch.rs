@@ -18,6 +18,7 @@ use crate::metadata::FillValue;
 use crate::selection::Selection;
 use std::sync::atomic::AtomicBool;
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::shape::Axes;
 use zarrow_array::{DataType, DecodedArray};
 
 /// One selection of one array.
@@ -71,9 +72,11 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
         let (data_type, fill) = items[0].element();
         let shape = [&[items.len() as u64], &shapes[0][..]].concat();
         let mut memory = ResultMemory::new(data_type, shape, None)?;
-        let flat: Vec<Vec<u64>> =
+        let flat: Vec<Axes<u64>> =
             allocation::collected(items.iter().map(|item| item.selection.flat_shape()))?;
-        read_into(items, &memory.sinks(&flat)?, interrupted)?;
+        let sinks: Vec<Sink<'_>> = allocation::collected(memory.sinks(&flat))?;
+        read_into(items, &sinks, interrupted)?;
+        drop(sinks);
         // SAFETY: the parts of each item cover its selection, and every part was placed or filled.
         return Ok(Batch::Stacked(unsafe { memory.finish(fill, interrupted)? }));
     }
@@ -93,7 +96,7 @@ pub fn read_each(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<V
     let mut memories = allocation::try_collected(memories)?;
     let mut sinks: Vec<Sink<'_>> = allocation::with_capacity(items.len())?;
     for (memory, item) in memories.iter_mut().zip(items) {
-        sinks.try_extend(memory.sinks(&[item.selection.flat_shape()])?)?;
+        sinks.try_extend(memory.sinks(&[item.selection.flat_shape()]))?;
     }
     read_into(items, &sinks, interrupted)?;
     drop(sinks);

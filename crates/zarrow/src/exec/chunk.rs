@@ -191,9 +191,11 @@ impl Chunk<'_> {
             |actual: u64| Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes");
         if let [claim] = claims
             && claim.is_whole(self.shape)
-            && let Some(memory) = claim.contiguous()
+            && let Some((memory, length)) = claim.contiguous_and_spare()
         {
-            let Some(filled) = input.read_whole(memory)? else { return Err(wrong_size(input.nbytes()?)) };
+            let Some(filled) = input.read_whole(memory, length)? else {
+                return Err(wrong_size(input.nbytes()?));
+            };
             swap.in_place(filled, self.item_size());
             return Ok(());
         }

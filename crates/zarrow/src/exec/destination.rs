@@ -32,6 +32,8 @@ pub struct Destination<'a> {
     field: Option<&'a FieldPlace>,
     /// The pages of the memory, where these are fresh.
     pages: Option<&'a FreshPages>,
+    /// Whether the byte behind the memory may be overwritten together with the last element.
+    has_spare: bool,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -58,8 +60,18 @@ impl<'a> Destination<'a> {
     pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
         let strides = c_strides(shape, item_size).into();
         let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
-        let (origin, field, pages) = (0, None, None);
-        Destination { pointer, nbytes, item_size, origin, strides, field, pages, memory: PhantomData }
+        let (origin, field, pages, has_spare) = (0, None, None, false);
+        Destination {
+            pointer,
+            nbytes,
+            item_size,
+            origin,
+            strides,
+            field,
+            pages,
+            has_spare,
+            memory: PhantomData,
+        }
     }
 
     /// Elements in the caller's memory, as far apart as it says.
@@ -74,13 +86,35 @@ impl<'a> Destination<'a> {
         origin: isize,
         strides: OutputStrides,
     ) -> Destination<'a> {
-        let (field, pages) = (None, None);
-        Destination { pointer, nbytes, item_size, origin, strides, field, pages, memory: PhantomData }
+        let (field, pages, has_spare) = (None, None, false);
+        Destination {
+            pointer,
+            nbytes,
+            item_size,
+            origin,
+            strides,
+            field,
+            pages,
+            has_spare,
+            memory: PhantomData,
+        }
     }
 
-    /// The same memory for one field of the stored elements, where one is given.
-    pub fn of_field(self, field: Option<&'a FieldPlace>) -> Destination<'a> {
-        Destination { field, ..self }
+    /// Returns a destination like [`new`](Destination::new), of the first `nbytes` bytes of `memory`. A byte behind them is
+    /// spare.
+    pub fn with_spare(
+        memory: &'a mut [MaybeUninit<u8>],
+        nbytes: usize,
+        shape: &[u64],
+        item_size: usize,
+    ) -> Destination<'a> {
+        let (nbytes, has_spare) = (nbytes.min(memory.len()), memory.len() > nbytes);
+        Destination { nbytes, has_spare, ..Destination::new(memory, shape, item_size) }
+    }
+
+    /// Takes one field of the stored elements, where one is given.
+    pub fn set_field(&mut self, field: Option<&'a FieldPlace>) {
+        self.field = field;
     }
 
     /// The same memory, whose pages may be these.
@@ -130,6 +164,27 @@ impl<'a> Destination<'a> {
             None => unsafe { self.run(part) },
             Some(_) => None,
         }
+    }
+
+    /// Returns the memory like [`contiguous`](Destination::contiguous), and its length. The slice may have one spare byte
+    /// behind that length.
+    ///
+    /// # Safety
+    /// As [`contiguous`](Destination::contiguous).
+    #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
+    pub unsafe fn contiguous_and_spare(
+        &self,
+        part: &[AxisPart<'_>],
+    ) -> Option<(&mut [MaybeUninit<u8>], usize)> {
+        // SAFETY: the caller's contract.
+        let run = unsafe { self.contiguous(part)? };
+        let nbytes = run.len();
+        let last = self.pointer.wrapping_add(self.nbytes - nbytes);
+        if !self.has_spare || nbytes == 0 || run.as_ptr().cast() != last.cast_const() {
+            return Some((run, nbytes));
+        }
+        // SAFETY: the run ends where the memory ends, and the spare byte behind it belongs to the same claim.
+        Some((unsafe { std::slice::from_raw_parts_mut(last.cast(), nbytes + 1) }, nbytes))
     }
 
     /// As [`contiguous`](Destination::contiguous), for what goes here.
@@ -383,7 +438,8 @@ mod tests {
     fn of_stored_elements_a_field_is_taken() {
         let mut memory = [MaybeUninit::new(0u8); 6];
         let field = FieldPlace { data_type: Number::Int16.into(), offset: 3, element_size: 5 };
-        let destination = Destination::new(&mut memory, &[3], 2).of_field(Some(&field));
+        let mut destination = Destination::new(&mut memory, &[3], 2);
+        destination.set_field(Some(&field));
         let (all, last) = (part(0, 3, 0, 0), part(2, 1, 2, 0));
         // SAFETY: one thread writes, one call after the other.
         assert!(unsafe { destination.contiguous(&[all]) }.is_none());

@@ -45,7 +45,10 @@ fn take_from(place: &AtomicPtr<Worker>) -> Option<Box<Worker>> {
     }
     // SAFETY: a pointer in a place is that of a box which `give` let go, and the swap above gave it to nobody else.
     let worker = unsafe { Box::from_raw(worker) };
-    KEPT_NBYTES.fetch_sub(worker.nbytes(), Ordering::Relaxed);
+    let nbytes = worker.nbytes();
+    if nbytes > 0 {
+        KEPT_NBYTES.fetch_sub(nbytes, Ordering::Relaxed);
+    }
     Some(worker)
 }
 
@@ -59,8 +62,9 @@ pub fn take() -> Box<Worker> {
 pub fn give(mut worker: Box<Worker>) {
     worker.trim();
     let mut nbytes = worker.nbytes();
-    if KEPT_NBYTES.fetch_add(nbytes, Ordering::Relaxed).saturating_add(nbytes)
-        > zarrow_array::recycled_limit()
+    if nbytes > 0
+        && KEPT_NBYTES.fetch_add(nbytes, Ordering::Relaxed).saturating_add(nbytes)
+            > zarrow_array::recycled_limit()
     {
         KEPT_NBYTES.fetch_sub(nbytes, Ordering::Relaxed);
         worker.free_memory();

@@ -145,8 +145,9 @@ impl<'a> Reader<'a> {
         chunk_index: &[u64],
         worker: &mut Worker,
     ) -> Result<OpenChunk<'a>> {
-        let key = self.key(chunk_index);
-        let value = self.store.open(&key)?;
+        worker.key.clear();
+        self.write_key(chunk_index, &mut worker.key);
+        let value = self.store.open(&worker.key)?;
         let Some(value) = value else {
             self.note_missing();
             return Ok(OpenChunk(None));
@@ -213,12 +214,17 @@ impl<'a> Reader<'a> {
     /// The key of the chunk at `chunk_index`.
     pub fn key(&self, chunk_index: &[u64]) -> String {
         let mut key = String::with_capacity(self.path.len() + 32);
+        self.write_key(chunk_index, &mut key);
+        key
+    }
+
+    /// Appends the key of the chunk at `chunk_index` to `key`.
+    fn write_key(&self, chunk_index: &[u64], key: &mut String) {
         if !self.path.is_empty() {
             key.push_str(self.path);
             key.push('/');
         }
-        self.metadata.chunk_key_encoding.encode(chunk_index, &mut key);
-        key
+        self.metadata.chunk_key_encoding.encode(chunk_index, key);
     }
 
     /// The chunk of `shape`, before it is known where its elements are kept.

@@ -4,11 +4,10 @@
 //! have an element in common: making a claim is `unsafe`, and says why that holds; writing through it is not.
 
 use crate::codec::Decoded;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::exec::destination::Source;
 use crate::exec::part::{AxisPart, is_whole};
-use crate::exec::sentinel_masked::SentinelMasked;
-use crate::exec::sink::Sink;
+use crate::exec::sink::{Sink, mismatch};
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
 
@@ -48,13 +47,15 @@ impl<'a> OutputClaim<'a> {
 
     /// The places, where they are one run of bytes in the part's C order and elements have a fixed size.
     pub fn contiguous(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
-        match self.sink {
-            // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
-            Sink::Fixed(destination) | Sink::SentinelMasked(SentinelMasked { data: destination, .. }) => unsafe {
-                destination.contiguous(self.part)
-            },
-            _ => None,
-        }
+        // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
+        unsafe { self.sink.fixed()?.contiguous(self.part) }
+    }
+
+    /// Returns the memory like [`contiguous`](OutputClaim::contiguous), and its length. The slice may have one spare byte
+    /// behind that length, so that one read shows that a value is too long.
+    pub fn contiguous_and_spare(&mut self) -> Option<(Places<'_>, usize)> {
+        // SAFETY: as for `contiguous`.
+        unsafe { self.sink.fixed()?.contiguous_and_spare(self.part) }
     }
 
     /// Copies elements of a fixed size to their places.
@@ -62,13 +63,9 @@ impl<'a> OutputClaim<'a> {
     /// # Errors
     /// [`ErrorKind::Internal`] where source or result do not have them, which a checked plan rules out.
     pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
-        match self.sink {
-            // SAFETY: as for `contiguous`.
-            Sink::Fixed(destination) | Sink::SentinelMasked(SentinelMasked { data: destination, .. }) => unsafe {
-                destination.scatter(self.part, source)
-            },
-            _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
-        }
+        let destination = self.sink.fixed().ok_or_else(mismatch)?;
+        // SAFETY: as for `contiguous`.
+        unsafe { destination.scatter(self.part, source) }
     }
 
     /// The places of masks and of elements, where both are one run of bytes in the part's C order.

@@ -6,12 +6,15 @@
 use crate::exec::part::PerAxis;
 use crate::selection::Selection;
 
+/// An axis that is several axes of the memory, and the extent and stride of each of these.
+type Folded = (usize, PerAxis<(u64, isize)>);
+
 /// Bytes, or elements, from one position to the next on each axis of the plan's output.
 #[derive(Debug, Clone, Default)]
 pub struct OutputStrides {
     axes: PerAxis<isize>,
     /// Which axis is several of the memory's, and extent and stride of each of these.
-    folded: Option<(usize, PerAxis<(u64, isize)>)>,
+    folded: Option<Box<Folded>>,
 }
 
 impl From<PerAxis<isize>> for OutputStrides {
@@ -29,7 +32,8 @@ impl OutputStrides {
         let (start, end) = (axis.min(axes.len()), (axis + shape.len()).min(axes.len()));
         let of_points: PerAxis<isize> = axes.drain(start..end).collect();
         axes.insert(start, of_points.first().copied().unwrap_or(0));
-        let folded = (shape.len() > 1).then(|| (axis, shape.iter().copied().zip(of_points).collect()));
+        let folded =
+            (shape.len() > 1).then(|| Box::new((axis, shape.iter().copied().zip(of_points).collect())));
         OutputStrides { axes, folded }
     }
 
@@ -45,13 +49,13 @@ impl OutputStrides {
 
     /// Whether an axis is several of the memory's.
     pub fn is_folded(&self, axis: Option<usize>) -> bool {
-        self.folded.as_ref().is_some_and(|(folded, _)| Some(*folded) == axis)
+        self.folded.as_ref().is_some_and(|folded| Some(folded.0) == axis)
     }
 
     /// Where `place` along an axis lies; `None` where that is no number of a memory.
     pub fn offset(&self, axis: Option<usize>, place: u64) -> Option<isize> {
         let far = |stride: isize, place: u64| stride.checked_mul(isize::try_from(place).ok()?);
-        match &self.folded {
+        match self.folded.as_deref() {
             Some((folded, axes)) if Some(*folded) == axis => {
                 let mut rest = place;
                 axes.iter().rev().try_fold(0isize, |offset, (extent, stride)| {

@@ -207,12 +207,11 @@ pub fn is_whole(part: &[AxisPart<'_>], shape: &[u64]) -> bool {
 
 /// One part an axis of the array; `None` where the selection is empty.
 pub fn whole_part(selection: &Selection) -> Option<PerAxis<AxisPart<'_>>> {
-    selection
-        .axes()
-        .iter()
-        .zip(selection.outputs())
-        .map(|(axis, output)| AxisPart::new(axis, output))
-        .collect()
+    let mut part = PerAxis::new();
+    for (axis, output) in selection.axes().iter().zip(selection.outputs()) {
+        part.push(AxisPart::new(axis, output)?);
+    }
+    Some(part)
 }
 
 /// Selections, and what a part takes, counted one by one: the oracle of the plan's tests.

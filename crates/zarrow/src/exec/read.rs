@@ -75,8 +75,9 @@ pub fn read(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
     let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape(), reader.missing)?;
-    for sink in memory.sinks(&[selection.flat_shape()])? {
-        reader.read_into(selection, &sink.of_field(reader.field), interrupted)?;
+    for mut sink in memory.sinks(&[selection.flat_shape()]) {
+        sink.set_field(reader.field);
+        reader.read_into(selection, &sink, interrupted)?;
     }
     // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and every part was
     // placed or filled, else there was an error.

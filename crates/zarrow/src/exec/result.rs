@@ -12,10 +12,9 @@ use crate::exec::sink::Sink;
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
 use crate::missing::MissingValues;
-use zarrow_array::allocation::{self, Grow};
+use zarrow_array::shape::{self, Axes};
 use zarrow_array::{
     Buffer, DataType, DecodedArray, FreshPages, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer,
-    shape,
 };
 
 /// Memory for elements of one type and shape.
@@ -30,7 +29,7 @@ pub struct ResultMemory<'v> {
     data: UninitBuffer,
     /// Of the data, where its memory is fresh.
     pages: Option<FreshPages>,
-    variable: Option<VariableSink>,
+    variable: Option<Box<VariableSink>>,
 }
 
 impl<'v> ResultMemory<'v> {
@@ -58,7 +57,7 @@ impl<'v> ResultMemory<'v> {
             _ => None,
         };
         let nbytes = element.item_size().map_or(Ok(0), |size| shape::nbytes(&shape, size))?;
-        let variable = element.item_size().is_none().then(VariableSink::default);
+        let variable = element.item_size().is_none().then(Box::default);
         if variable.is_some() {
             offsets_fit(&shape)?;
         }
@@ -68,10 +67,7 @@ impl<'v> ResultMemory<'v> {
     }
 
     /// One sink for each item, which have as many elements each, by the shape that it is filled in.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
-    pub fn sinks<'a>(&'a mut self, items: &[Vec<u64>]) -> Result<Vec<Sink<'a>>>
+    pub fn sinks<'a>(&'a mut self, items: &[Axes<u64>]) -> impl Iterator<Item = Sink<'a>>
     where
         'v: 'a,
     {
@@ -79,14 +75,17 @@ impl<'v> ResultMemory<'v> {
         let elements = items.first().map_or(0, |item| shape::nbytes(item, 1).unwrap_or(0));
         let mut masks: Vec<_> = self.masks.iter_mut().map(|mask| mask.as_mut_slice()).collect();
         let mut bitmaps = self.bitmap.as_mut().map(|bitmap| bitmap.items(items.len(), elements));
-        let mut data = self.data.as_mut_slice();
-        let mut sinks = allocation::with_capacity(items.len())?;
-        for (number, item) in items.iter().enumerate() {
-            let mut sink = match (&self.variable, self.element.item_size()) {
+        let mut data = self.data.as_mut_slice_and_spare();
+        let (variable, item_size, pages) = (&self.variable, self.element.item_size(), self.pages.as_ref());
+        let (missing, count) = (self.missing, items.len());
+        items.iter().enumerate().map(move |(number, item)| {
+            let mut sink = match (variable, item_size) {
                 (None, Some(item_size)) => {
-                    let (own, rest) = std::mem::take(&mut data).split_at_mut(elements * item_size);
+                    let (all, nbytes) = (std::mem::take(&mut data), elements * item_size);
+                    let is_last = number + 1 == count;
+                    let (own, rest) = all.split_at_mut(if is_last { all.len() } else { nbytes });
                     data = rest;
-                    Sink::Fixed(Destination::new(own, item, item_size).of_pages(self.pages.as_ref()))
+                    Sink::Fixed(Destination::with_spare(own, nbytes, item, item_size).of_pages(pages))
                 }
                 (variable, _) => {
                     let of_batch = variable.as_ref().map(|variable| variable.at(number * elements, item));
@@ -95,21 +94,20 @@ impl<'v> ResultMemory<'v> {
             };
             let mut bitmap: Option<Bitmap<'_>> =
                 bitmaps.as_mut().and_then(|bitmaps| bitmaps.next().flatten());
-            let mut values = self.missing;
+            let mut values = missing;
             for mask in masks.iter_mut().rev() {
                 let (own, rest) = std::mem::take(mask).split_at_mut(elements);
                 *mask = rest;
                 let (missing, bitmap) = (Destination::new(own, item, 1), bitmap.take());
                 sink = match (sink, values.take()) {
                     (Sink::Fixed(data), Some(values)) => {
-                        Sink::SentinelMasked(SentinelMasked { data, missing, bitmap, values })
+                        Sink::SentinelMasked(Box::new(SentinelMasked { data, missing, bitmap, values }))
                     }
                     (inner, _) => Sink::Optional { missing, bitmap, inner: Box::new(inner) },
                 };
             }
-            sinks.try_push(sink)?;
-        }
-        Ok(sinks)
+            sink
+        })
     }
 
     /// The decoded array.

@@ -18,7 +18,7 @@ pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
     /// Elements of a fixed size, of which some values mean that one is missing.
-    SentinelMasked(SentinelMasked<'a>),
+    SentinelMasked(Box<SentinelMasked<'a>>),
     /// Strings or bytes, gathered until all are there.
     Variable(VariableSink),
     /// A mask, and what it is the mask of.
@@ -35,22 +35,27 @@ pub enum Sink<'a> {
 }
 
 /// A chunk and its data do not go together: the compiled chain rules that out.
-fn mismatch() -> ErrorKind {
+pub fn mismatch() -> ErrorKind {
     ErrorKind::Internal("a chunk has another layout than its array".into())
 }
 
 impl<'a> Sink<'a> {
-    /// The same memory for one field of the stored elements, where one is given.
-    pub fn of_field(self, field: Option<&'a FieldPlace>) -> Sink<'a> {
+    /// Takes one field of the stored elements, where one is given.
+    pub fn set_field(&mut self, field: Option<&'a FieldPlace>) {
         match self {
-            Sink::Fixed(data) => Sink::Fixed(data.of_field(field)),
-            Sink::SentinelMasked(marked) => {
-                Sink::SentinelMasked(SentinelMasked { data: marked.data.of_field(field), ..marked })
-            }
-            Sink::Optional { missing, bitmap, inner } => {
-                Sink::Optional { missing, bitmap, inner: Box::new(inner.of_field(field)) }
-            }
-            Sink::Variable(_) | Sink::Chunks(_) => self,
+            Sink::Fixed(data) => data.set_field(field),
+            Sink::SentinelMasked(marked) => marked.data.set_field(field),
+            Sink::Optional { inner, .. } => inner.set_field(field),
+            Sink::Variable(_) | Sink::Chunks(_) => {}
+        }
+    }
+
+    /// Returns the memory of elements of a fixed size, unless they are optional.
+    pub fn fixed(&self) -> Option<&Destination<'a>> {
+        match self {
+            Sink::Fixed(data) => Some(data),
+            Sink::SentinelMasked(marked) => Some(&marked.data),
+            _ => None,
         }
     }
 
@@ -59,12 +64,10 @@ impl<'a> Sink<'a> {
     /// # Errors
     /// As [`Destination::provide_pages`].
     pub fn provide_pages(&self, part: &[AxisPart<'_>], pass: &dyn Fn() -> Result<()>) -> Result<()> {
-        match self {
-            Sink::Fixed(data) | Sink::SentinelMasked(SentinelMasked { data, .. }) => {
-                data.provide_pages(part, pass)
-            }
-            Sink::Optional { inner, .. } => inner.provide_pages(part, pass),
-            Sink::Variable(_) | Sink::Chunks(_) => Ok(()),
+        match (self, self.fixed()) {
+            (_, Some(data)) => data.provide_pages(part, pass),
+            (Sink::Optional { inner, .. }, _) => inner.provide_pages(part, pass),
+            _ => Ok(()),
         }
     }
 
@@ -85,10 +88,8 @@ impl<'a> Sink<'a> {
         // A chunk fits into memory.
         let origin = |item_size: usize| -((first * item_size) as isize);
         match (self, decoded) {
-            (
-                Sink::Fixed(destination) | Sink::SentinelMasked(SentinelMasked { data: destination, .. }),
-                Decoded::Fixed { bytes, swap },
-            ) => {
+            (sink, Decoded::Fixed { bytes, swap }) => {
+                let destination = sink.fixed().ok_or_else(mismatch)?;
                 let strides = c_strides(shape, destination.stored_size());
                 let origin = origin(destination.stored_size());
                 let source = Source { bytes, origin, strides: &strides, swap };

@@ -13,6 +13,8 @@ pub struct Worker {
     pub decoded: Scratch,
     /// The elements of a chunk that is to be encoded.
     pub elements: Scratch,
+    /// The key of the chunk that was opened last.
+    pub key: String,
 }
 
 impl Worker {

@@ -30,7 +30,9 @@ pub(crate) fn read_column_major(
     let place = Strided::new(memory.as_mut_ptr(), memory.len(), 0, strides);
     // SAFETY: nobody else has the memory (step 1), and the strides of a C order give each position its own place.
     let destination = unsafe { place.destination(selection, item_size) }.of_pages(pages.as_ref());
-    reader.read_into(selection, &Sink::Fixed(destination).of_field(reader.field), interrupted)?;
+    let mut sink = Sink::Fixed(destination);
+    sink.set_field(reader.field);
+    reader.read_into(selection, &sink, interrupted)?;
     let axes: Vec<usize> = (0..turned.len()).rev().collect();
     // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and each was placed.
     let tensor = Tensor::new(unsafe { memory.assume_init() }, turned, data_type.clone())?;

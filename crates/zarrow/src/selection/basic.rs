@@ -39,9 +39,11 @@ impl Selection {
     /// one ellipsis, or a step of 0.
     pub fn new(shape: &[u64], indices: &[Index]) -> Result<Selection> {
         let indices = one_an_axis(shape.len(), indices, &Index::ALL, |index| *index == Index::Ellipsis)?;
-        let axes = indices.zip(shape).enumerate();
-        let axes = axes.map(|(axis, (index, extent))| AxisSelection::new(axis, *extent, *index));
-        Ok(Selection { axes: axes.collect::<Result<_>>()?, points: None })
+        let mut axes = Vec::with_capacity(shape.len());
+        for (axis, (index, extent)) in indices.zip(shape).enumerate() {
+            axes.push(AxisSelection::new(axis, *extent, *index)?);
+        }
+        Ok(Selection { axes, points: None })
     }
 }
 

@@ -25,6 +25,7 @@ pub use parts::Part;
 pub use ranges::IntoSelection;
 
 use std::sync::Arc;
+use zarrow_array::shape::Axes;
 
 /// The positions of one axis that are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,21 +163,26 @@ impl Selection {
     /// The shape of the result: the axes that are not dropped, and those of the points.
     #[must_use]
     pub fn shape(&self) -> Vec<u64> {
-        self.shape_with(|points| points.shape.clone())
+        let mut shape = Vec::with_capacity(self.axes.len());
+        shape.extend(self.kept());
+        if let Some(points) = &self.points {
+            shape.splice(points.at..points.at, points.shape.iter().copied());
+        }
+        shape
     }
 
     /// The shape of the result where points are one axis, however many they have.
-    pub(crate) fn flat_shape(&self) -> Vec<u64> {
-        self.shape_with(|points| vec![points.count()])
-    }
-
-    fn shape_with(&self, of_points: impl Fn(&Points) -> Vec<u64>) -> Vec<u64> {
-        let kept = self.axes.iter().filter(|axis| !axis.is_dropped());
-        let mut shape: Vec<u64> = kept.map(AxisSelection::count).collect();
+    pub(crate) fn flat_shape(&self) -> Axes<u64> {
+        let mut shape: Axes<u64> = self.kept().collect();
         if let Some(points) = &self.points {
-            shape.splice(points.at..points.at, of_points(points));
+            shape.insert(points.at, points.count());
         }
         shape
+    }
+
+    /// The extents of the axes that are neither dropped nor of points.
+    fn kept(&self) -> impl Iterator<Item = u64> {
+        self.axes.iter().filter(|axis| !axis.is_dropped()).map(AxisSelection::count)
     }
 
     /// The axis of [`flat_shape`](Selection::flat_shape) that the points are, and the axes that they have in the result;

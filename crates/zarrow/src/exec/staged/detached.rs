@@ -121,9 +121,9 @@ pub unsafe fn read_detached(
             let memory = Memory(Box::into_raw(Box::new(memory)));
             // SAFETY: the pointer was made above, and the sinks go before the memory, or are not used any more when it is
             // taken out.
-            let mut sinks = unsafe { &mut *memory.0 }.sinks(&[lent.selection.flat_shape()])?;
+            let sink = unsafe { &mut *memory.0 }.sinks(&[lent.selection.flat_shape()]).next();
             let no_sink = || ErrorKind::Internal("a read without a sink".into());
-            (Some(memory), sinks.pop().ok_or_else(no_sink)?)
+            (Some(memory), sink.ok_or_else(no_sink)?)
         }
     };
     let sink = Arc::new(sink);

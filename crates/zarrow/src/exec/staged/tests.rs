@@ -77,7 +77,7 @@ fn a_missing_chunk_is_set_though_its_answer_comes_before_the_work_that_asked_has
     let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape(), None).unwrap();
     let missed = AtomicBool::new(false);
     {
-        let sinks = memory.sinks(&[selection.flat_shape()]).unwrap();
+        let sinks: Vec<_> = memory.sinks(&[selection.flat_shape()]).collect();
         let item = Item { array: 0, reader, selection: &selection };
         let (plain, items) = ([item], [(item, &sinks[0])]);
         let list = ChunkList::new(&plain).unwrap();
