@@ -385,7 +385,7 @@ def test_many_nodes_of_an_object_are_opened_at_once() -> None:
     assert [array.shape for array in asyncio.run(opened())] == [(number,) for number in range(20)]
     with pytest.raises(NotFoundError, match="did you mean"):
         asyncio.run(zarrow.open_async(store, "190"))
-    with pytest.raises(ValueError, match="version 3"):
+    with pytest.raises(ValueError, match="has zarr_format 3"):
         asyncio.run(zarrow.open_async(store, "1", zarr_format=2))
     with pytest.raises(ReadOnlyError):
         asyncio.run(zarrow.open_async(store, "1", mode="r")).append(np.zeros(1, "i2"))
