@@ -82,7 +82,11 @@ pub fn known(py: Python<'_>, function: &str, unknown: Option<&Bound<'_, PyDict>>
 
 /// Casts an argument to a dict.
 pub fn dict<'a, 'py>(object: &'a Bound<'py, PyAny>, name: &str) -> PyResult<&'a Bound<'py, PyDict>> {
-    object.cast::<PyDict>().map_err(|_| refused(object, &format!("a dict as {name}")))
+    object.cast::<PyDict>().map_err(|_| match object.get_type().name() {
+        // The value may be a secret.
+        Ok(found) => PyTypeError::new_err(format!("expected a dict as {name}, got {found}")),
+        Err(error) => error,
+    })
 }
 
 /// Returns the index of an axis, which may be counted from the end.
