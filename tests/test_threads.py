@@ -227,6 +227,67 @@ def test_control_c_stops_a_long_read(slow, read):
     assert output == "interrupted [3, 3, 3]\n", error
 
 
+WALKS = """
+    import faulthandler, os, signal, sys
+    import zarrow
+
+    group = zarrow.create_group(sys.argv[1])
+    for name in ("a", "b"):
+        os.symlink(".", os.path.join(sys.argv[1], name))
+    faulthandler.dump_traceback_later(60, exit=True)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    walks = {
+        "tree": group.tree,
+        "members": lambda: group.members(max_depth=None),
+        "load": lambda: zarrow.load(sys.argv[1]),
+    }
+    for name, walk in walks.items():
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            walk()
+        except KeyboardInterrupt:
+            print(name)
+"""
+
+
+def test_ctrl_c_stops_a_walk_of_links_that_lead_back(tmp_path):
+    """Two links to their own group make a hierarchy of 2^40 groups."""
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(WALKS), tmp_path / "g"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert finished.stdout.split() == ["tree", "members", "load"], finished.stderr
+
+
+INTERRUPTED_ERROR = """
+    import signal, sys
+    from pathlib import Path
+    import zarrow
+
+    group = zarrow.create_group(sys.argv[1])
+    group["x"] = [1, 2, 3]
+    group["broken"] = [1]
+    Path(sys.argv[1], "broken", "zarr.json").write_text("{")
+
+    def profile(frame, event, _argument):
+        if event == "call" and frame.f_code.co_filename.endswith("errors.py"):
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    for walk in (group.items, lambda: zarrow.load(sys.argv[1]), group.arrays):
+        sys.setprofile(profile)
+        try:
+            print("nothing was raised", walk())
+        except KeyboardInterrupt:
+            print("interrupted")
+"""
+
+
+def test_ctrl_c_while_an_error_is_made_is_raised(tmp_path):
+    """A member that cannot be opened is left out with a warning; Ctrl-C in its exception is not."""
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(INTERRUPTED_ERROR), tmp_path / "g"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert finished.stdout.splitlines() == ["interrupted"] * 3, finished
+
+
 def test_no_thread_is_started_for_small_reads(tmp_path):
     zarr.create_array(tmp_path, shape=(4, 4), chunks=(4, 4), dtype="u1")[:] = 1
     program = f"""

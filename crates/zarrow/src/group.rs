@@ -19,6 +19,7 @@ use crate::metadata::{
 };
 use crate::open::{Node, existing, find_node, node, open_node};
 use crate::options::{OpenOptions, WriteOptions};
+use crate::store::remote::pass_now_and_then;
 use crate::store::{Store, Version, check_key, join, normalize_path};
 use std::fmt;
 use std::sync::Arc;
@@ -420,6 +421,7 @@ impl Group {
         let names = names.into_iter().filter(|name| is_member(name));
         let mut found = Vec::new();
         for name in names {
+            pass_now_and_then()?;
             match self.get(&name) {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
                 node => found.try_push((name, node)).map_err(|error| self.place(error.into()))?,

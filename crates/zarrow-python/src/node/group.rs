@@ -14,7 +14,7 @@ use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};
 use crate::node::{attributes, metadata, missing};
 use crate::python::argument::{argument, known, refused};
-use crate::python::error::{Attempt, Raise, warning};
+use crate::python::error::{Attempt, Raise, is_ordinary, warning};
 use crate::python::importing::import;
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::summary::Summary;
@@ -73,14 +73,17 @@ fn members_of<'py, T: IntoPyObject<'py>>(
         match child.raise(py) {
             Ok(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
             Ok(_) => {}
-            Err(error) => leave_out(py, &name, &error)?,
+            Err(error) => leave_out(py, &name, error)?,
         }
     }
     Ok(members)
 }
 
-/// Warns of a member that cannot be opened.
-fn leave_out(py: Python<'_>, name: &str, error: &PyErr) -> PyResult<()> {
+/// Warns of a member that cannot be opened. Ctrl-C, which may come while the exception is made, is raised.
+fn leave_out(py: Python<'_>, name: &str, error: PyErr) -> PyResult<()> {
+    if !is_ordinary(py, &error) {
+        return Err(error);
+    }
     warning(py, &format!("{name:?} is left out: {}", error.value(py)))
 }
 
@@ -355,7 +358,7 @@ impl Group {
             match child.raise(py) {
                 Ok(node) if matches!(node, Node::Array(_)) == of_arrays => members.push((name, node)),
                 Ok(_) => {}
-                Err(error) => leave_out(py, &name, &error)?,
+                Err(error) => leave_out(py, &name, error)?,
             }
         }
         self.names_in(py, &group, ListedMembers::new((*group).clone(), members))

@@ -22,10 +22,12 @@ impl<T> Raise<T> for zarrow::Result<T> {
         self.map_err(|error| {
             let (kind, context) = (error.kind(), error.context());
             let mut message = error.to_string();
-            if error.hint().is_none()
-                && let Some(hint) = hint(py, kind, context)
-            {
-                message = format!("{message}: {hint}");
+            if error.hint().is_none() {
+                match hint(py, kind, context).attempt(py) {
+                    Ok(Some(Some(hint))) => message = format!("{message}: {hint}"),
+                    Ok(_) => {}
+                    Err(interruption) => return interruption,
+                }
             }
             let raised = exception(py, class_of(kind), kind.code(), message, context);
             let failure = match kind {
@@ -106,14 +108,15 @@ impl<T> Attempt<T> for PyResult<T> {
     fn attempt(self, py: Python<'_>) -> PyResult<Option<T>> {
         match self {
             Ok(value) => Ok(Some(value)),
-            Err(error)
-                if error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PyMemoryError>(py) =>
-            {
-                Ok(None)
-            }
+            Err(error) if is_ordinary(py, &error) => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Returns whether an exception may be handled here: neither Ctrl-C nor `SystemExit` nor `MemoryError`.
+pub fn is_ordinary(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PyMemoryError>(py)
 }
 
 /// Returns an error of exchanging an array: a `BufferError` and `ValueError`.
@@ -178,8 +181,7 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 }
 
 /// Returns advice that only Python can give: what exists at a path without a node, or the package of a codec.
-/// Returns nothing if the lookup fails.
-fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
+fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> PyResult<Option<String>> {
     let found = match (kind, &context.store, &context.path) {
         (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => {
             import(py, "zarrow.hints.not_found")
@@ -191,14 +193,14 @@ fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
         (ErrorKind::Exists("an array" | "a group" | "a node"), ..) => {
             let hint = "create_array(..., overwrite=True) replaces it and all of its descendants; del group[\"name\"] \
                         erases it";
-            return Some(hint.to_owned());
+            return Ok(Some(hint.to_owned()));
         }
         (ErrorKind::ReadOnly, store, _) => {
-            return Some(how_to_write(store.as_deref().unwrap_or_default()).to_owned());
+            return Ok(Some(how_to_write(store.as_deref().unwrap_or_default()).to_owned()));
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    found.and_then(|hint| hint.extract()).ok()
+    found.and_then(|hint| hint.extract())
 }
 
 /// Returns advice for writing to a read-only store.

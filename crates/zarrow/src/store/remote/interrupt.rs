@@ -3,11 +3,16 @@
 use crate::error::{ErrorKind, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// Says whether to stop.
 type Interrupt = Rc<dyn Fn() -> bool>;
 
+/// Interval between two questions in long work. Python's answer takes the GIL.
+const INTERVAL: Duration = Duration::from_millis(50);
+
 thread_local! {
+    static ASKED: Cell<Option<Instant>> = const { Cell::new(None) };
     static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 }
 
@@ -49,6 +54,16 @@ pub(crate) fn pass_here() -> Result<()> {
         Some(interrupt) if interrupt() => Err(ErrorKind::Interrupted.into()),
         _ => Ok(()),
     }
+}
+
+/// As [`pass_here`], for each step of long work on local files: asks several times a second.
+pub(crate) fn pass_now_and_then() -> Result<()> {
+    let now = Instant::now();
+    if ASKED.get().is_none_or(|asked| now.duration_since(asked) >= INTERVAL) {
+        ASKED.set(Some(now));
+        pass_here()?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

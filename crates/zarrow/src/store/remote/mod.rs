@@ -28,7 +28,7 @@ pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
 pub(crate) use documents::documents;
 pub use interrupt::interrupted_by;
-pub(crate) use interrupt::pass_here;
+pub(crate) use interrupt::{pass_here, pass_now_and_then};
 pub use listing::{ListedValue, Listing};
 pub use receiver::{Head, Outcome, Receiver};
 pub(crate) use waiter::Waiting;
