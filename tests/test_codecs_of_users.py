@@ -355,3 +355,53 @@ def test_chunks_too_large_to_read_are_not_written(tmp_path):
         with pytest.raises(zarrow.LimitError, match="the codec made of a chunk is 1600000, the limit is"):
             array[...] = np.arange(4)
         assert array[...].tolist() == [-1] * 4
+
+
+REENTRANT = """
+    import asyncio, threading, sys
+    import numpy as np, zarrow
+
+    changes = {
+        "part": lambda array: array.__setitem__(1, 7),
+        "append": lambda array: array.append(np.arange(3)),
+        "write_async": lambda array: asyncio.run(array.write_async(1, 7)),
+        "read_async": lambda array: asyncio.run(array.read_async()),
+    }
+
+    def scenario(name, codec, store):
+        own = []
+
+        def encode(data):
+            if own:
+                changes[name](own[0])
+            return data
+
+        zarrow.codecs.register(codec, encode=encode, decode=bytes if name == "part" else encode)
+        array = zarrow.create_array(store, data=np.arange(20), chunks=5, compressors=codec)
+        own.append(array)
+        try:
+            changes[name](array)
+            print("nothing was raised", name)
+        except zarrow.CodecError as error:
+            print(error)
+
+    threads = [
+        threading.Thread(target=scenario, args=(name, codec, store), daemon=True)
+        for name in changes
+        for codec, store in ((name, zarrow.MemoryStore()), (f"{name} in files", f"{sys.argv[1]}/{name}"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_a_codec_that_waits_for_its_caller_is_an_error_soon(tmp_path):
+    """The codec's own caller holds the lock of a chunk or of the shape, or a thread of the pool."""
+    command = [sys.executable, "-c", textwrap.dedent(REENTRANT), tmp_path]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    lines = finished.stdout.splitlines()
+    assert len(lines) == 8, finished
+    for line in lines:
+        assert "does one need itself" in line or "too long for the lock of" in line, line

@@ -22,6 +22,7 @@ mod array_read;
 pub mod arrow;
 mod batch;
 pub mod codec;
+mod codec_calls;
 mod error;
 mod exec;
 mod group;

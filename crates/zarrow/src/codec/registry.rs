@@ -5,23 +5,20 @@
 //! 2. Codecs of this crate cannot be replaced: a program does not decide what a store means by `zstd`.
 //! 3. The metadata decide how many bytes a codec decodes to, and [`DecodedBytes`] takes no more.
 //! 4. A codec is called on any thread of the pool, on several at once, while no lock is held that another array needs.
-//!    So it may read and write arrays itself. One that needs itself is stopped at a depth of [`MAX_DEPTH`].
+//!    So it may read and write other arrays. One that needs itself is stopped: see `codec_calls`.
 
 use crate::codec::bytes_to_bytes::Output;
 use crate::codec::order;
+use crate::codec_calls::CodecCall;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use serde_json::{Map, Value};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 use zarrow_array::DataType;
 use zarrow_array::allocation;
 use zarrow_array::fork::Mutex;
-
-/// How many codecs of users may be at work on one thread, each called by the one before (step 4).
-const MAX_DEPTH: usize = 8;
 
 /// Why a codec of a user failed: any error.
 pub type CodecFailure = Box<dyn std::error::Error + Send + Sync>;
@@ -320,24 +317,12 @@ pub fn most_encoded(nbytes: usize) -> usize {
     nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10).saturating_mul(4)
 }
 
-thread_local! {
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Calls a codec, no deeper than [`MAX_DEPTH`] (step 4).
+/// Calls a codec, unless too many calls led to this one (step 4).
 fn nested<T>(call: impl FnOnce() -> Result<T, CodecFailure>) -> Result<T> {
-    struct Deeper;
-    impl Drop for Deeper {
-        fn drop(&mut self) {
-            DEPTH.set(DEPTH.get() - 1);
-        }
-    }
-    if DEPTH.get() >= MAX_DEPTH {
-        let text = "codecs that read arrays whose codecs read arrays: does one need itself?";
+    let Some(_call) = CodecCall::enter() else {
+        let text = "codecs that read or write arrays whose codecs do so: does one need itself?";
         return Err(ErrorKind::BadCodec(text.into()).into());
-    }
-    DEPTH.set(DEPTH.get() + 1);
-    let _deeper = Deeper;
+    };
     // An error of ours goes on as it is.
     call().map_err(|failure| match failure.downcast::<Error>() {
         Ok(error) => *error,

@@ -5,6 +5,7 @@
 //!    whether the caller was interrupted.
 //! 3. A panic, in a task or in the question, is caught and becomes an error.
 
+use crate::codec_calls::{self, Inherited};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::idle;
 use crate::exec::worker::Worker;
@@ -27,6 +28,8 @@ pub struct Job {
     error: Mutex<Option<Error>>,
     /// The process that began it: see step 4 of [`pool`](super::pool).
     generation: u64,
+    /// The number of codecs whose calls led to it.
+    depth: usize,
 }
 
 /// Which tasks there are.
@@ -78,7 +81,7 @@ impl Job {
 
     fn of(tasks: Tasks) -> Job {
         let (stop, error) = (AtomicBool::new(false), Mutex::new(None));
-        Job { tasks, stop, error, generation: generation() }
+        Job { tasks, stop, error, generation: generation(), depth: codec_calls::depth() }
     }
 
     /// Adds `count` tasks to a job whose tasks come.
@@ -95,6 +98,11 @@ impl Job {
             Tasks::Coming(ready) => ready.load(Ordering::Acquire) > 0,
         };
         has_task || self.is_stopped()
+    }
+
+    /// Returns the number of codecs whose calls led to it.
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Whether a task has failed, or the caller was interrupted.
@@ -158,6 +166,7 @@ impl Job {
 
     /// Works until there is no more task. The calling thread passes how it asks for interruption.
     pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
+        let _depth = Inherited::take(self.depth);
         let mut worker = idle::take();
         self.work_with(task, interrupted, &mut worker);
         idle::give(worker);

@@ -10,7 +10,10 @@
 //! 5. The tasks of an [`OpenJob`] come while it runs. A thread joins when one comes, and leaves when there is none.
 //! 6. The system may refuse a thread. A caller that waits does the work itself then. A job without such a caller begins only if
 //!    the pool has a thread, and the last thread stays until that job has ended.
+//! 7. A codec of a user may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts another
+//!    one. Jobs that codecs began go first, the deepest before all, so that few threads are enough.
 
+use crate::codec_calls;
 use crate::error::{ErrorKind, Result};
 use crate::exec::job::{Checkpoint, INTERRUPT_INTERVAL, Job, Task};
 use crate::exec::worker::Worker;
@@ -218,6 +221,18 @@ pub fn spawn<T: Send + 'static>(
     Ok(open)
 }
 
+/// Makes sure that a job which no caller works on has a thread, now that this one is in a codec (step 7).
+pub fn make_way() {
+    let stored = POOL.load(Ordering::Acquire);
+    // SAFETY: a pool that was stored is never freed.
+    let pool = unsafe { stored.as_ref() };
+    if let Some(pool) = pool.filter(|pool| pool.generation == generation())
+        && pool.detached.load(Ordering::Relaxed) > 0
+    {
+        pool.start_beside_codecs(&mut pool.state.lock());
+    }
+}
+
 /// Takes a job out of the queue when it is dropped, and waits until no other thread works on it (step 3).
 struct Leave<'a> {
     pool: &'static Pool,
@@ -277,6 +292,8 @@ struct Pool {
     work: Condvar,
     /// A thread has left a job.
     left: Condvar,
+    /// The number of queued jobs that no caller works on.
+    detached: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -298,6 +315,13 @@ struct QueuedJob {
 }
 
 impl State {
+    /// Returns the job that a thread joins next: the deepest one, and of several the first (step 7).
+    fn next_job(&mut self) -> Option<&mut QueuedJob> {
+        let waiting = self.jobs.iter_mut().filter(|queued| queued.wanted > 0);
+        waiting
+            .reduce(|first, next| if next.entry.job.depth() > first.entry.job.depth() { next } else { first })
+    }
+
     /// Whether there is one thread, and a job that needs it (step 6).
     fn needs_its_last_thread(&self) -> bool {
         self.threads == 1 && self.jobs.iter().any(|queued| queued.ending.is_some())
@@ -315,7 +339,8 @@ impl Pool {
             return pool;
         }
         let (state, work, left) = (Mutex::default(), Condvar::default(), Condvar::default());
-        let new = Box::into_raw(Box::new(Pool { generation: generation(), state, work, left }));
+        let detached = AtomicUsize::new(0);
+        let new = Box::into_raw(Box::new(Pool { generation: generation(), state, work, left, detached }));
         let pool = match POOL.compare_exchange(stored, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
@@ -358,6 +383,7 @@ impl Pool {
             return Err(error);
         }
         state.jobs.push(QueuedJob { entry, wanted: 0, most, active: 0, ending: Some(ending) });
+        self.detached.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -373,6 +399,7 @@ impl Pool {
         let (more, most) = (queued.wanted - before, queued.most);
         if more > 0 {
             self.start_threads(&mut state, most);
+            self.start_beside_codecs(&mut state);
         }
         drop(state);
         for _ in 0..more {
@@ -384,6 +411,13 @@ impl Pool {
     fn start_threads(&'static self, state: &mut State, count: usize) {
         // If the system refuses one, the running threads do the work.
         while state.threads < count && self.start_thread(state).is_ok() {}
+    }
+
+    /// Starts a thread if all are in codecs and a job waits that no caller works on (step 7).
+    fn start_beside_codecs(&'static self, state: &mut State) {
+        if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
+            let _ = state.threads > codec_calls::count() || self.start_thread(state).is_ok();
+        }
     }
 
     fn start_thread(&'static self, state: &mut State) -> io::Result<()> {
@@ -420,7 +454,7 @@ impl Pool {
         let mut state = self.state.lock();
         let mut waited = false;
         loop {
-            let Some(queued) = state.jobs.iter_mut().find(|queued| queued.wanted > 0) else {
+            let Some(queued) = state.next_job() else {
                 if state.threads < num_threads() {
                     (state, _) = self.work.wait(state, None);
                 } else if waited && !state.needs_its_last_thread() {
@@ -465,6 +499,7 @@ impl Drop for Done<'_> {
             queued.active -= 1;
             if queued.active == 0 && queued.ending.as_ref().is_some_and(|ending| ending.open.is_over()) {
                 ended = Some(state.jobs.swap_remove(at));
+                self.pool.detached.fetch_sub(1, Ordering::Relaxed);
             }
         }
         drop(state);

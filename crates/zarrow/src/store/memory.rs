@@ -151,9 +151,10 @@ impl State {
         lock.is_none_or(|number| self.locked.get(key).is_some_and(|(_, locked)| *locked == number))
     }
 
-    /// Whether anybody of this process has the lock of `key`.
-    pub(super) fn is_locked(&self, key: &str, generation: u64) -> bool {
-        self.locked.get(key).is_some_and(|(process, _)| *process == generation)
+    /// Returns who in this process holds the lock of `key`.
+    pub(super) fn holder(&self, key: &str, generation: u64) -> Option<[u64; 4]> {
+        let (process, number) = self.locked.get(key)?;
+        (*process == generation).then_some([*process, *number, 0, 0])
     }
 
     /// Sets a value, and gives the one before.

@@ -2,9 +2,8 @@
 
 use crate::error::Result;
 use crate::store::memory::{MemoryStore, Values};
-use crate::store::retry::Retry;
 use crate::store::step::step;
-use crate::store::writer::held;
+use crate::store::writer::LockWait;
 use crate::store::{Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, check_key};
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
@@ -35,13 +34,13 @@ impl StoreWriter for MemoryStore {
             Some(parts) => Some(self.stored(allocation::concatenated(parts)?)),
             None => None,
         };
-        let mut retry = Retry::lock();
+        let mut wait = LockWait::default();
         loop {
             let mut state = self.state();
             if !self.is_there(&state) {
                 return Ok(());
             }
-            if !state.is_locked(&key, own) {
+            let Some(holder) = state.holder(&key, own) else {
                 let before = match new {
                     Some(stored) => state.set(&key, stored)?,
                     None => state.remove(&key),
@@ -50,9 +49,9 @@ impl StoreWriter for MemoryStore {
                 // What was there is freed after the lock.
                 drop(before);
                 return Ok(());
-            }
+            };
             drop(state);
-            retry.again(pass, || held(&key))?;
+            wait.again(&key, &|| Some(holder), pass)?;
         }
     }
 
@@ -96,7 +95,7 @@ impl StoreWriter for MemoryStore {
         let mut state = self.state();
         // Where all is gone there is nothing to keep apart: what is set under this lock goes nowhere.
         if self.is_there(&state) {
-            if state.is_locked(&full, own.0) {
+            if state.holder(&full, own.0).is_some() {
                 return Ok(None);
             }
             state.locked.insert(full.into_owned(), own);

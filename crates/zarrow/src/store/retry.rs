@@ -4,6 +4,7 @@
 //! each loop ends, reports a reason, and can be interrupted.
 
 use super::remote::pass_here;
+use crate::codec_calls;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::step::pause;
 use rustix::io::Errno;
@@ -56,7 +57,7 @@ impl Retry {
 
     /// Returns true before the first failure, and again after the maximum wait for one holder.
     pub fn is_due(&self) -> bool {
-        self.times.is_none_or(|(first, _)| first.elapsed() >= PATIENCE)
+        self.times.is_none_or(|(first, _)| has_waited(first))
     }
 
     /// Pauses before the next attempt.
@@ -68,7 +69,7 @@ impl Retry {
         let (first, looked) = *self.times.get_or_insert((now, now));
         self.tries += 1;
         let is_over = match self.cause {
-            Cause::Lock => now.duration_since(first) >= PATIENCE,
+            Cause::Lock => has_waited(first),
             Cause::Race | Cause::Conflict => self.tries >= MOST_TRIES,
         };
         if is_over {
@@ -94,6 +95,11 @@ impl Retry {
         let longest = (500_u64 << self.tries.min(10)).min(longest.as_micros() as u64);
         Duration::from_micros(RandomState::new().hash_one(self.tries) % longest)
     }
+}
+
+/// Returns whether a wait for one holder of a lock, which began at `first`, is over.
+fn has_waited(first: Instant) -> bool {
+    first.elapsed() >= PATIENCE || codec_calls::is_too_long(first)
 }
 
 /// Does `work`, and repeats it after [`ErrorKind::Conflict`]; `pass` is asked in between.

@@ -1,5 +1,6 @@
 //! Changing a store: values are written and erased whole, and a lock keeps two writers of one value apart.
 
+use crate::codec_calls;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::Condition;
 use crate::store::retry::Retry;
@@ -218,7 +219,7 @@ pub trait StoreWriter: Send + Sync {
     ///
     /// # Errors
     /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives; [`ErrorKind::Write`](crate::ErrorKind::Write) after
-    /// an hour with the same holder.
+    /// an hour with the same holder, or after seconds in a codec.
     ///
     /// ```
     /// use zarrow::store::{Durability, MemoryStore, Store};
@@ -232,25 +233,65 @@ pub trait StoreWriter: Send + Sync {
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     fn lock(&self, key: &str, pass: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
-        let (mut retry, mut holder) = (Retry::lock(), None);
+        let mut wait = LockWait::default();
         loop {
             if let Some(lock) = self.try_lock(key)? {
                 return Ok(lock);
             }
-            if retry.is_due() {
-                let found = self.holder(key);
-                if holder.replace(found) != Some(found) {
-                    retry = Retry::lock();
-                }
-            }
-            retry.again(pass, || held(key))?;
+            wait.again(key, &|| self.holder(key), pass)?;
         }
     }
 }
 
-/// The error of a lock that its holder keeps for too long.
-pub(super) fn held(key: &str) -> Error {
-    let text = format!("another process or thread has held the lock of {key:?} for too long");
+/// Numbers that tell one holder of a lock from the next.
+type Holder = Option<[u64; 4]>;
+
+/// A wait for a lock.
+pub(super) struct LockWait {
+    retry: Retry,
+    holder: Option<Holder>,
+}
+
+impl Default for LockWait {
+    fn default() -> LockWait {
+        LockWait { retry: Retry::lock(), holder: None }
+    }
+}
+
+impl LockWait {
+    /// Pauses before the next attempt at the lock of `key`. The wait begins anew with each holder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] after too long a wait for one holder; errors of `pass`.
+    pub(super) fn again(
+        &mut self,
+        key: &str,
+        holder: &dyn Fn() -> Holder,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        if self.retry.is_due() {
+            let found = holder();
+            if self.holder.replace(found) != Some(found) {
+                self.retry = Retry::lock();
+            }
+        }
+        self.retry.again(pass, || held(key))
+    }
+}
+
+/// Returns the error of a lock that its holder keeps for too long.
+fn held(key: &str) -> Error {
+    let text = if codec_calls::depth() > 0 {
+        format!(
+            "a codec waited too long for the lock of {key:?}, which the write that called it may hold: write to other arrays in a codec"
+        )
+    } else if codec_calls::count() > 0 {
+        format!(
+            "waited too long for the lock of {key:?}, whose holder may be in a codec that waits for this write: write to other arrays in a codec"
+        )
+    } else {
+        format!("another process or thread has held the lock of {key:?} for too long")
+    };
     ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()
 }
 
