@@ -5,8 +5,9 @@
 //! 2. A change of a node through this crate renews the copies in every group above it, up to the store's root, from what
 //!    the store has then, under the locks of the change. That costs one look at each group above. A consolidated group's
 //!    document is written anew, so consolidate a hierarchy of many nodes when it is complete.
-//! 3. Before a node is erased its copies are removed, so that they never point to erased chunks. If it cannot be erased,
-//!    they come back.
+//! 3. Before a node is erased or replaced, its copies are removed, so that they never describe other chunks. If the node
+//!    cannot be erased or replaced, they come back. If the copies cannot be written, a node is not replaced; it is erased
+//!    nevertheless, since that may make the room that they need, and they are removed afterwards.
 //! 4. Consolidating holds the lock of the group: a node created below meanwhile is either seen, or adds itself
 //!    afterwards.
 //!
@@ -21,9 +22,10 @@ use super::node_lock::NodeLock;
 use super::node_path::ancestors;
 use super::revision;
 use super::unfinished::ATTRIBUTE;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::options::OpenOptions;
+use crate::store::remote::pass_now_and_then;
 use crate::store::{Store, join};
 use crate::warnings::warn;
 use serde_json::json;
@@ -92,6 +94,7 @@ fn collect(
         return Err(ErrorKind::Limit { what, actual, limit }.into());
     }
     for name in store.list(path)?.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str())) {
+        pass_now_and_then()?;
         let (path, relative) = (join(path, &name), join(relative, &name));
         let found = copies(store, &path, &relative, zarr_format, options)
             .map_err(|error| error.in_array(store.name(), &path))?;
@@ -196,13 +199,17 @@ pub(super) fn renew<'p>(
         }
     }
     if let Some(error) = failed {
-        let text = "the change is stored, but consolidated metadata do not show it";
-        warn(format!("{text}: {error}; consolidate_metadata() renews them"));
+        warn_of_stale_copies(&error);
     }
 }
 
+fn warn_of_stale_copies(error: &Error) {
+    let text = "the change is stored, but consolidated metadata do not show it";
+    warn(format!("{text}: {error}; consolidate_metadata() renews them"));
+}
+
 /// Removes the copies of the node at `path` and of the nodes below it, and does `work`, which erases or replaces the node
-/// (step 3).
+/// (step 3). Returns the result of `work`, and whether the copies were removed: if `may_stay`, they need not be.
 ///
 /// # Errors
 /// Those of the store and of `work`. The copies are restored then; if that fails too, the hint of the error says so.
@@ -211,13 +218,19 @@ pub(super) fn without_copies<T>(
     held: &NodeLock<'_>,
     path: &str,
     options: &OpenOptions,
+    may_stay: bool,
     work: impl FnOnce() -> Result<T>,
-) -> Result<T> {
+) -> Result<(T, Result<()>)> {
     let documents = || DOCUMENTS.map(|name| store.version_of(&join(path, name)).ok());
     // Without locks they may change at any time.
     let before = (!writer(store)?.is_optimistic()).then(documents);
     let mut forgotten = Vec::new();
-    forget(store, held, path, options, &mut forgotten).and_then(|()| work()).map_err(|error| {
+    let removed = forget(store, held, path, options, may_stay, &mut forgotten);
+    let (allowed, removed) = match removed {
+        Err(error) if may_stay && matches!(error.kind(), ErrorKind::Write(_)) => (Ok(()), Err(error)),
+        removed => (removed, Ok(())),
+    };
+    allowed.and_then(|()| work()).map(|done| (done, removed)).map_err(|error| {
         // Work may fail after it replaced the node: then the old copies must not return.
         let restored = if before.is_some_and(|before| before == documents()) {
             restore(store, held, forgotten, options)
@@ -233,11 +246,21 @@ pub(super) fn without_copies<T>(
     })
 }
 
+/// Removes the copies of the node at `path` and of those below it, after it was erased.
+pub(super) fn forget_late(store: &dyn Store, held: &NodeLock<'_>, path: &str, options: &OpenOptions) {
+    if let Err(error) = forget(store, held, path, options, true, &mut Vec::new()) {
+        warn_of_stale_copies(&error.in_array(store.name(), path));
+    }
+}
+
+/// Removes the copies of the node at `path` and of those below it from every group that can be written, or until the first
+/// that cannot.
 fn forget(
     store: &dyn Store,
     held: &NodeLock<'_>,
     path: &str,
     options: &OpenOptions,
+    from_every: bool,
     forgotten: &mut Vec<Edited>,
 ) -> Result<()> {
     if path.is_empty() {
@@ -253,10 +276,15 @@ fn forget(
         }
         Ok(())
     };
+    let mut removed = Ok(());
     for group in ancestors(path).chain([path]) {
-        change_in(store, held, group, path, options, &remove, Some(forgotten))?;
+        let changed = change_in(store, held, group, path, options, &remove, Some(forgotten));
+        removed = removed.and(changed);
+        if removed.is_err() && !from_every {
+            break;
+        }
     }
-    Ok(())
+    removed
 }
 
 /// Restores documents, unless another writer has changed them since.

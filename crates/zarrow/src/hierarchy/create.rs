@@ -351,7 +351,8 @@ impl<'a> New<'a> {
             // The copies above describe what takes the place too, if its chunks are laid out alike. Else nobody may read it
             // by them: it is missing there until they are new.
             let published = if replaces && (unfinished.is_some() || !self.is_alike()) {
-                consolidate::without_copies(self.store, &held, self.path, self.options, publish)
+                consolidate::without_copies(self.store, &held, self.path, self.options, false, publish)
+                    .map(|(detached, _)| detached)
             } else {
                 publish()
             };

@@ -27,10 +27,17 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
         check_erasable(store, &path, is_listed, options)?;
     }
     let detach = || writer.detach(&path, options.durability, &DOCUMENTS);
-    let detached = consolidate::without_copies(store, &held, &path, options, detach)?;
+    let (detached, forgotten) = consolidate::without_copies(store, &held, &path, options, true, detach)?;
     revision::count();
-    drop(held);
-    detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear())
+    let clear = || detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear());
+    if forgotten.is_ok() {
+        drop(held);
+        return clear();
+    }
+    // Erasing may make room for the copies.
+    let cleared = clear();
+    consolidate::forget_late(store, &held, &path, options);
+    cleared
 }
 
 /// Checks that `path` holds a node.
