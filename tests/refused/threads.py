@@ -48,6 +48,15 @@ def stored_in(store: Any) -> Any:
     return array[:64]
 
 
+def packed() -> Any:
+    """Write and read bits of numbers."""
+    serializer = {"name": "packbits", "configuration": {"last_bit": 12}}
+    array = zarrow.create_array(
+        zarrow.MemoryStore(), data=VALUES, chunks=(8, 8), serializer=serializer, compressors=None
+    )
+    assert np.array_equal(array[...], VALUES)
+
+
 def mapping() -> Any:
     return stored_in(zarrow.PythonStore(Mapping(), sole_writer=True))
 
@@ -72,6 +81,7 @@ ENTRY_POINTS: dict[str, Callable[[], Any]] = {
     "read": lambda: local()[...],
     "read a field": lambda: local("fields")["a"],
     "write": lambda: local().__setitem__(slice(0, 32), 1),
+    "packbits": packed,
     "append": lambda: local("grows").append(VALUES[:8]),
     "read_many": lambda: zarrow.read_many([(local(), slice(0, 8)), (local(), slice(8, 16))]),
     "load": lambda: zarrow.load(f"{FOLDER}/group"),

@@ -242,20 +242,3 @@ impl ArrayToBytes {
         }
     }
 }
-
-#[cfg(all(test, not(feature = "zarrs")))]
-mod tests {
-    use super::*;
-    use zarrow_array::Number;
-
-    #[test]
-    fn what_needs_a_feature_says_which() {
-        let (codec, data_type) =
-            (CodecMetadata::new("packbits", serde_json::Map::new()), Number::Int8.into());
-        let limits = DecodeLimits::default();
-        let error =
-            Chain::new(&[codec], &data_type, &[8], &FillValue::zero(&data_type), &limits).unwrap_err();
-        assert_eq!(error.kind().code(), "unsupported");
-        assert!(error.to_string().contains("needs the feature \"zarrs\""), "{error}");
-    }
-}

@@ -1,7 +1,9 @@
 //! `packbits`: elements of fewer bits than a byte, side by side, the lowest bit first.
 //!
-//! Source: zarr-extensions `packbits`. Elements here are bytes in memory; a range of bits of wider elements
-//! (`first_bit`, `last_bit`) is refused but for the whole element.
+//! 1. Source: zarr-extensions `packbits`. `first_bit` and `last_bit` choose bits of each part of an element. The bits that
+//!    are left out are zero, or those of the sign above the last one.
+//! 2. Parts whose bits are all stored, and a multiple of eight, are stored as little-endian bytes, without a padding byte:
+//!    so does zarrs.
 
 use crate::codec::chain::ArrayToBytes;
 use crate::codec::definition::{Definition, Stage};
@@ -12,7 +14,7 @@ use std::mem::MaybeUninit;
 use zarrow_array::allocation;
 use zarrow_array::{DataType, Number};
 
-/// The codec. What is no bool is another library's.
+/// The codec.
 pub const DEFINITION: Definition = Definition {
     names: &["packbits"],
     parameters: &[
@@ -22,11 +24,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
-        match PackBits::parse(metadata, layout.data_type) {
-            Ok(packing) => Ok(Some(ArrayToBytes::PackBits(packing))),
-            Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        PackBits::parse(metadata, layout.data_type).map(|packing| Some(ArrayToBytes::PackBits(packing)))
     }),
     ..Definition::PLAIN
 };
@@ -39,28 +37,46 @@ enum Padding {
     LastByte,
 }
 
-/// The packing of bools: one bit each.
+/// The packing of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackBits {
     padding: Padding,
+    /// The number of a part's first bit that is stored, and of the bit after the last one.
+    bits: (u32, u32),
+    /// Bytes of a part in memory.
+    word_nbytes: usize,
+    /// Words of an element.
+    words: usize,
+    is_bool: bool,
+    is_signed: bool,
 }
 
 impl PackBits {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for other types than bool, [`ErrorKind::BadCodec`].
+    /// [`ErrorKind::Unsupported`] for other types than numbers and times, [`ErrorKind::BadCodec`].
     pub fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<PackBits> {
-        if data_type.as_number() != Some(Number::Bool) {
-            return Err(ErrorKind::Unsupported(format!("packbits of {data_type}")).into());
-        }
-        let bit = |key: &str| match metadata.configuration.get(key) {
-            None | Some(serde_json::Value::Null) => Some(0),
-            Some(value) => value.as_u64(),
+        let number = match data_type {
+            DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => Some(Number::Int64),
+            data_type => data_type.as_number(),
         };
+        let Some(number) = number else {
+            return Err(ErrorKind::Unsupported(format!("packbits of {data_type}")).into());
+        };
+        let names = number.names();
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
-        if let Some(key) = ["first_bit", "last_bit"].into_iter().find(|key| bit(key) != Some(0)) {
-            return Err(wrong(key, "0, the only bit of a bool"));
+        let bit = |key: &str, default: u32| match metadata.configuration.get(key) {
+            None | Some(serde_json::Value::Null) => Ok(default),
+            Some(value) => {
+                let bit = value.as_u64().and_then(|bit| u32::try_from(bit).ok());
+                bit.filter(|bit| *bit < names.bits)
+                    .ok_or_else(|| wrong(key, &format!("a bit of {}: 0 to {}", names.zarr, names.bits - 1)))
+            }
+        };
+        let (first, last) = (bit("first_bit", 0)?, bit("last_bit", names.bits - 1)?);
+        if last < first {
+            return Err(wrong("last_bit", &format!("at least first_bit, which is {first}")));
         }
         let padding = match metadata.configuration.get("padding_encoding").map(serde_json::Value::as_str) {
             None | Some(Some("none")) => Padding::None,
@@ -70,96 +86,264 @@ impl PackBits {
                 return Err(wrong("padding_encoding", "\"none\", \"first_byte\" or \"last_byte\""));
             }
         };
-        Ok(PackBits { padding })
+        // Step 2.
+        let is_whole = first == 0 && last + 1 == names.bits && names.bits.is_multiple_of(8);
+        Ok(PackBits {
+            padding: if is_whole { Padding::None } else { padding },
+            bits: (first, last + 1),
+            word_nbytes: names.word_size,
+            words: names.item_size / names.word_size,
+            is_bool: number == Number::Bool,
+            is_signed: names.zarr.starts_with("int"),
+        })
     }
 
-    /// The bytes of `count` packed elements.
+    /// Stored bits of an element.
+    fn element_bits(self) -> usize {
+        (self.bits.1 - self.bits.0) as usize * self.words
+    }
+
+    /// Returns the number of bytes of the packed elements, without the padding byte, and of unused bits in them.
+    fn packed_nbytes(self, count: usize) -> Option<(usize, u8)> {
+        let bits = count.checked_mul(self.element_bits())?;
+        let nbytes = bits.div_ceil(8);
+        Some((nbytes, (nbytes.checked_mul(8)? - bits) as u8))
+    }
+
+    /// Returns the number of bytes of `count` packed elements.
     pub fn encoded_nbytes(self, count: usize) -> usize {
-        count.div_ceil(8) + usize::from(self.padding != Padding::None)
+        let nbytes = self.packed_nbytes(count).map_or(usize::MAX, |(nbytes, _)| nbytes);
+        nbytes.saturating_add(usize::from(self.padding != Padding::None))
     }
 
-    /// Unpacks `packed` to one byte an element, 0 or 1.
+    /// Unpacks `packed` to elements in the byte order of the machine.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongSize`], [`ErrorKind::Corrupt`] where the padding is not what the count asks for.
+    /// [`ErrorKind::WrongSize`], [`ErrorKind::Corrupt`] if the padding does not fit the number of elements.
     pub fn unpack(self, packed: &[u8], elements: &mut [MaybeUninit<u8>]) -> Result<()> {
-        let (expected, actual) = (self.encoded_nbytes(elements.len()), packed.len());
-        if expected != actual {
+        let count = elements.len() / (self.word_nbytes * self.words);
+        let (expected, actual) = (self.encoded_nbytes(count), packed.len());
+        let Some((_, unused)) = self.packed_nbytes(count).filter(|_| expected == actual) else {
             let kind = ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 };
             return Err(Error::from(kind).in_codec("packbits"));
-        }
+        };
         let (bits, padding) = match self.padding {
             Padding::None => (packed, None),
             Padding::FirstByte => (&packed[1..], packed.first()),
             Padding::LastByte => (&packed[..actual - 1], packed.last()),
         };
-        let unused = (8 - elements.len() % 8) % 8;
-        if padding.is_some_and(|padding| usize::from(*padding) != unused) {
-            let kind = ErrorKind::Corrupt(format!(
-                "its padding byte says {} unused bits, expected {unused}",
-                padding.unwrap_or(&0)
-            ));
-            return Err(Error::from(kind).in_codec("packbits"));
+        if let Some(padding) = padding.filter(|padding| **padding != unused) {
+            let text = format!("its padding byte says {padding} unused bits, expected {unused}");
+            return Err(Error::from(ErrorKind::Corrupt(text)).in_codec("packbits"));
         }
-        for (element, at) in elements.iter_mut().zip(0usize..) {
-            element.write((bits[at / 8] >> (at % 8)) & 1);
+        if self.is_bool {
+            for (element, at) in elements.iter_mut().zip(0_usize..) {
+                element.write((bits[at / 8] >> (at % 8)) & 1);
+            }
+            return Ok(());
+        }
+        let (first, end) = self.bits;
+        let (width, unsigned) = (end - first, u64::MAX >> (64 - (end - first)));
+        // Bits that were taken from the bytes and belong to no element yet.
+        let (mut pending, mut pending_bits, mut bytes) = (0_u128, 0, bits.iter());
+        for word in elements.chunks_exact_mut(self.word_nbytes) {
+            while pending_bits < width {
+                pending |= u128::from(*bytes.next().unwrap_or(&0)) << pending_bits;
+                pending_bits += 8;
+            }
+            let mut value = pending as u64 & unsigned;
+            (pending, pending_bits) = (pending >> width, pending_bits - width);
+            if self.is_signed && value >> (width - 1) == 1 {
+                value |= !unsigned;
+            }
+            write_word(value << first, word);
         }
         Ok(())
     }
-}
 
-impl PackBits {
-    /// Packs elements of one byte, which are 0 or not.
+    /// Packs elements in the byte order of the machine. Bools are 0 or not.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn pack(self, elements: &[u8]) -> Result<Vec<u8>> {
-        let unused = ((8 - elements.len() % 8) % 8) as u8;
-        let byte = |elements: &[u8]| {
-            elements.iter().zip(0..8).fold(0, |byte, (element, bit)| byte | u8::from(*element != 0) << bit)
-        };
-        let mut packed = allocation::with_capacity(self.encoded_nbytes(elements.len()))?;
+        let count = elements.len() / (self.word_nbytes * self.words);
+        let unused = self.packed_nbytes(count).map_or(0, |(_, unused)| unused);
+        let mut packed = allocation::with_capacity(self.encoded_nbytes(count))?;
         packed.extend((self.padding == Padding::FirstByte).then_some(unused));
-        packed.extend(elements.chunks(8).map(byte));
+        if self.is_bool {
+            packed.extend(elements.chunks(8).map(byte_of_bools));
+        } else {
+            self.pack_words(elements, &mut packed);
+        }
         packed.extend((self.padding == Padding::LastByte).then_some(unused));
         Ok(packed)
     }
+
+    fn pack_words(self, elements: &[u8], packed: &mut Vec<u8>) {
+        let (first, end) = self.bits;
+        let (width, unsigned) = (end - first, u64::MAX >> (64 - (end - first)));
+        let (mut pending, mut pending_bits) = (0_u128, 0);
+        for word in elements.chunks_exact(self.word_nbytes) {
+            pending |= u128::from(read_word(word) >> first & unsigned) << pending_bits;
+            pending_bits += width;
+            while pending_bits >= 8 {
+                packed.push(pending as u8);
+                (pending, pending_bits) = (pending >> 8, pending_bits - 8);
+            }
+        }
+        packed.extend((pending_bits > 0).then_some(pending as u8));
+    }
+}
+
+fn byte_of_bools(elements: &[u8]) -> u8 {
+    elements.iter().zip(0..8).fold(0, |byte, (element, bit)| byte | u8::from(*element != 0) << bit)
+}
+
+/// Reads a word of at most eight bytes in the byte order of the machine.
+fn read_word(word: &[u8]) -> u64 {
+    let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+    if cfg!(target_endian = "big") { word.iter().fold(0, add) } else { word.iter().rev().fold(0, add) }
+}
+
+fn write_word(value: u64, word: &mut [MaybeUninit<u8>]) {
+    let bytes = value.to_ne_bytes();
+    let start = if cfg!(target_endian = "big") { bytes.len() - word.len() } else { 0 };
+    word.write_copy_of_slice(&bytes[start..start + word.len()]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    #[test]
-    fn packing_and_unpacking_agree() {
-        for padding in [Padding::None, Padding::FirstByte, Padding::LastByte] {
-            for count in 0..40 {
-                let elements: Vec<u8> = (0..count).map(|at| u8::from(at % 3 == 0 || at % 7 == 2)).collect();
-                let packed = PackBits { padding }.pack(&elements).unwrap();
-                assert_eq!(unpack(padding, &packed, elements.len()).unwrap(), elements);
-            }
-        }
+    fn packing(data_type: &DataType, configuration: &serde_json::Value) -> Result<PackBits> {
+        let configuration = configuration.as_object().cloned().unwrap_or_default();
+        PackBits::parse(&CodecMetadata::new("packbits", configuration), data_type)
     }
 
-    fn unpack(padding: Padding, packed: &[u8], count: usize) -> Result<Vec<u8>> {
-        let mut elements = vec![MaybeUninit::uninit(); count];
-        PackBits { padding }.unpack(packed, &mut elements)?;
+    fn unpack(packing: PackBits, packed: &[u8], nbytes: usize) -> Result<Vec<u8>> {
+        let mut elements = vec![MaybeUninit::uninit(); nbytes];
+        packing.unpack(packed, &mut elements)?;
         // SAFETY: unpacking without an error writes every element.
         Ok(elements.into_iter().map(|element| unsafe { element.assume_init() }).collect())
     }
 
+    fn of_bools(padding: &str) -> PackBits {
+        packing(&Number::Bool.into(), &json!({ "padding_encoding": padding })).unwrap()
+    }
+
+    const PADDINGS: [&str; 3] = ["none", "first_byte", "last_byte"];
+
+    #[test]
+    fn packing_and_unpacking_agree() {
+        for padding in PADDINGS {
+            for count in 0..40 {
+                let elements: Vec<u8> = (0..count).map(|at| u8::from(at % 3 == 0 || at % 7 == 2)).collect();
+                let packed = of_bools(padding).pack(&elements).unwrap();
+                assert_eq!(unpack(of_bools(padding), &packed, elements.len()).unwrap(), elements);
+            }
+        }
+    }
+
     #[test]
     fn bits_come_lowest_first() {
-        assert_eq!(unpack(Padding::None, &[0b101, 0b1], 9).unwrap(), [1, 0, 1, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(unpack(Padding::FirstByte, &[7, 1], 1).unwrap(), [1]);
-        assert_eq!(unpack(Padding::LastByte, &[1, 7], 1).unwrap(), [1]);
+        assert_eq!(unpack(of_bools("none"), &[0b101, 0b1], 9).unwrap(), [1, 0, 1, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(unpack(of_bools("first_byte"), &[7, 1], 1).unwrap(), [1]);
+        assert_eq!(unpack(of_bools("last_byte"), &[1, 7], 1).unwrap(), [1]);
     }
 
     #[test]
     fn sizes_and_padding_are_checked() {
-        assert!(unpack(Padding::None, &[1], 9).is_err());
-        assert!(unpack(Padding::None, &[1, 1, 1], 9).is_err());
-        assert!(unpack(Padding::FirstByte, &[6, 1], 1).is_err());
-        assert!(unpack(Padding::LastByte, &[], 0).is_err());
+        assert!(unpack(of_bools("none"), &[1], 9).is_err());
+        assert!(unpack(of_bools("none"), &[1, 1, 1], 9).is_err());
+        assert!(unpack(of_bools("first_byte"), &[6, 1], 1).is_err());
+        assert!(unpack(of_bools("last_byte"), &[], 0).is_err());
+    }
+
+    #[test]
+    fn bits_that_are_left_out_are_zero_or_those_of_the_sign() {
+        let some = json!({ "first_bit": 4, "last_bit": 8 });
+        let of = |number: Number| packing(&number.into(), &some).unwrap();
+        let elements: Vec<u8> = [0x0123_i16, -1, 0x00F0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let packed = of(Number::Int16).pack(&elements).unwrap();
+        assert_eq!(packed, [0b1111_0010, 0b0011_1111]);
+        let words = |bytes: Vec<u8>| -> Vec<i16> {
+            bytes.chunks(2).map(|word| i16::from_ne_bytes([word[0], word[1]])).collect()
+        };
+        assert_eq!(words(unpack(of(Number::Int16), &packed, 6).unwrap()), [-0xE0, -16, 0xF0]);
+        assert_eq!(words(unpack(of(Number::UInt16), &packed, 6).unwrap()), [0x120, 0x1F0, 0xF0]);
+    }
+
+    #[test]
+    fn bits_that_an_element_does_not_have_are_refused() {
+        for wrong in [
+            json!({ "last_bit": 8 }),
+            json!({ "first_bit": 5, "last_bit": 4 }),
+            json!({ "first_bit": -1 }),
+            json!({ "first_bit": u64::MAX }),
+        ] {
+            assert!(packing(&Number::UInt8.into(), &wrong).is_err(), "{wrong}");
+        }
+        assert!(packing(&DataType::String, &json!({})).is_err());
+    }
+
+    /// Arrays of zarrs have the same bytes, but for the sign of chosen bits, which it extends within one byte.
+    #[test]
+    fn zarrs_packs_the_same_bytes() {
+        use std::num::NonZeroU64;
+        use zarrs::array::{ArrayBytes, ArrayToBytesCodecTraits, CodecChain, CodecOptions};
+        use zarrs::metadata::v3::MetadataV3;
+
+        let shape = [NonZeroU64::new(13).unwrap()];
+        for number in Number::ALL {
+            let names = number.names();
+            let Ok(data_type) = zarrs::array::DataType::from_metadata(&MetadataV3::new(names.zarr)) else {
+                continue;
+            };
+            let fill_value = zarrs::array::FillValue::new(vec![0; names.item_size]);
+            let nbytes = 13 * names.item_size;
+            let mut elements: Vec<u8> = (0..nbytes).map(|at| (at * 37 + 11) as u8).collect();
+            if names.bits < 8 {
+                // As they lie in memory.
+                let is_signed = names.zarr.starts_with("int");
+                let keep = |byte: u8| {
+                    if is_signed {
+                        ((byte << (8 - names.bits)) as i8 >> (8 - names.bits)) as u8
+                    } else {
+                        byte & ((1 << names.bits) - 1)
+                    }
+                };
+                elements.iter_mut().for_each(|byte| *byte = keep(*byte));
+            }
+            for padding in PADDINGS {
+                for bits in [
+                    json!({}),
+                    json!({ "first_bit": 1.min(names.bits - 1) }),
+                    json!({ "last_bit": names.bits / 2 }),
+                ] {
+                    let mut configuration = bits.clone();
+                    configuration["padding_encoding"] = json!(padding);
+                    let own = packing(&number.into(), &configuration).unwrap();
+                    let metadata = MetadataV3::new_with_configuration(
+                        "packbits",
+                        configuration.as_object().cloned().unwrap(),
+                    );
+                    let chain = CodecChain::from_metadata(&[metadata]).unwrap();
+                    let options = CodecOptions::default();
+                    let given = ArrayBytes::new_flen(elements.clone());
+                    let theirs = chain.encode(given, &shape, &data_type, &fill_value, &options).unwrap();
+                    assert_eq!(own.pack(&elements).unwrap(), *theirs, "{number} {configuration}");
+                    if names.bits <= 8 || !names.zarr.starts_with("int") || bits == json!({}) {
+                        let decoded = chain.decode(theirs.clone(), &shape, &data_type, &fill_value, &options);
+                        let decoded = decoded.unwrap().into_fixed().unwrap();
+                        assert_eq!(
+                            unpack(own, &theirs, nbytes).unwrap(),
+                            *decoded,
+                            "{number} {configuration}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }
