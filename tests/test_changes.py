@@ -416,3 +416,15 @@ def test_a_read_of_an_array_that_was_replaced_by_one_of_more_axes_says_so(tmp_pa
     root.create_array("x", data=np.ones((40, 40)), chunks=(7, 9), overwrite=True)
     with pytest.raises(zarrow.StaleHandleError):
         array[...]
+
+
+def test_a_batch_of_a_replaced_array_says_so(tmp_path):
+    """The chunk that is there cannot be decoded with the old description."""
+    group = zarrow.create_group(tmp_path)
+    for name in ("a", "b"):
+        group[name] = np.arange(100)
+    handles = [group["a"], group["b"]]
+    zarrow.open(tmp_path).create_array("b", data=np.arange(7, dtype="f4"), overwrite=True)
+    for read in (handles[1].read, lambda: zarrow.read_many([(handle, ...) for handle in handles])):
+        with pytest.raises(zarrow.StaleHandleError, match="replaced"):
+            read()

@@ -10,13 +10,14 @@ use crate::exec::open_chunk::SharedChunk;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::whole_part;
 use crate::exec::pool;
+use crate::exec::presence::may_be_of_another;
 use crate::exec::read::Reader;
 use crate::exec::result::ResultMemory;
 use crate::exec::sink::Sink;
 use crate::exec::staged;
 use crate::metadata::FillValue;
 use crate::selection::Selection;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::shape::Axes;
 use zarrow_array::{DataType, DecodedArray};
@@ -129,6 +130,9 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
                 .and_then(|()| staged::read_into(&remote, &missed, interrupted))
         }
     };
+    if read.as_ref().is_err_and(may_be_of_another) {
+        missed.store(true, Ordering::Relaxed);
+    }
     // Arrays are numbered as they come.
     let arrays = items.iter().scan(0, |next, item| {
         let is_first = item.array == *next;

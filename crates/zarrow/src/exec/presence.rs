@@ -21,6 +21,11 @@ pub trait Presence: Sync {
     fn check(&self) -> Result<()>;
 }
 
+/// Returns whether the chunk that an error is about may be one of another array (step 3).
+pub fn may_be_of_another(error: &Error) -> bool {
+    error.is_of_stored_bytes() || is_of_folders(error)
+}
+
 /// Whether there is a folder in the place of a chunk, as another array may have there, or the other way round.
 fn is_of_folders(error: &Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory};
@@ -42,7 +47,7 @@ impl Reader<'_> {
     pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
         let is_suspect = match &read {
             Ok(_) => missed.load(Ordering::Relaxed),
-            Err(error) => error.is_of_stored_bytes() || is_of_folders(error),
+            Err(error) => may_be_of_another(error),
         };
         if is_suspect {
             self.presence.check()?;
