@@ -14,10 +14,11 @@ use crate::exec::read::Reader;
 use crate::exec::sink::Sink;
 use crate::exec::staged::bodies::{InFlight, Landed};
 use crate::exec::staged::body_memory::BodyFrames;
+use crate::exec::staged::inbox::{Arrival, Inbox, Told};
 use crate::exec::staged::kept::slot;
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan, Split};
-use crate::exec::staged::state::{Arrival, Inbox, Next, Pending, Ready, State, Told, Work};
+use crate::exec::staged::state::{Answer, Next, Pending, Ready, State, Work};
 use crate::exec::worker::Worker;
 use crate::store::remote::{
     Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestClass, RequestHandle, Span,
@@ -65,7 +66,7 @@ pub struct Staged<'p, 'i> {
     items: &'p [(Item<'p>, &'p Sink<'p>)],
     list: &'p ChunkList<'i>,
     missed: &'p AtomicBool,
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) inbox: Arc<Inbox<Answer>>,
     pub(super) state: Mutex<State<'p>>,
 }
 
@@ -76,7 +77,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         list: &'p ChunkList<'i>,
         missed: &'p AtomicBool,
     ) -> Staged<'p, 'i> {
-        let inbox = Inbox { arrivals: Mutex::default(), job: OpenJob::new(), in_flight: Arc::default() };
+        let inbox = Inbox::new();
         Staged { items, list, missed, inbox: Arc::new(inbox), state: Mutex::new(State::new(list.count())) }
     }
 
@@ -248,7 +249,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     }
 
     /// Handles what has come of a request (step 4).
-    fn receive(&self, arrival: Arrival) -> Result<()> {
+    fn receive(&self, arrival: Arrival<Answer>) -> Result<()> {
         let mut state = self.state.lock();
         let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
         let Pending { object, fetch, reserved, landing, .. } = pending;

@@ -1,7 +1,6 @@
 //! What the threads of a staged read share: the objects that are open, the requests in flight, and the work that is ready.
 
 use crate::error::Result;
-use crate::exec::pool::OpenJob;
 use crate::exec::staged::bodies::{InFlight, Landed};
 use crate::exec::staged::body_memory::BodyBytes;
 use crate::exec::staged::landing::{Landing, LandingFrames};
@@ -9,8 +8,6 @@ use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
 use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use zarrow_array::fork::Mutex;
 
 /// The version of a shard whose index is kept.
 #[derive(Debug)]
@@ -81,59 +78,8 @@ pub struct Pending {
     pub landing: Option<Landing>,
 }
 
-/// What has come of a request.
-pub struct Arrival {
-    /// Its number.
-    pub request: u64,
-    /// The answer; `None` where the store dropped the request without one.
-    pub answer: Option<Result<Fetched<BodyBytes>>>,
-}
-
-/// Where receivers leave what has come. It knows nothing of the read.
-pub struct Inbox {
-    /// What has come, first in, first out.
-    pub arrivals: Mutex<VecDeque<Arrival>>,
-    /// The job that handles it.
-    pub job: OpenJob,
-    /// Bytes that were asked for, or have landed and are not decoded.
-    pub in_flight: Arc<AtomicU64>,
-}
-
-impl Inbox {
-    /// Tells the job what has come.
-    pub fn tell(&self, arrival: Arrival) {
-        self.arrivals.lock().push_back(arrival);
-        self.job.add(1);
-    }
-}
-
-/// Tells the job what has come of a request, where it is dropped untold too.
-pub struct Told {
-    inbox: Arc<Inbox>,
-    request: u64,
-    is_told: bool,
-}
-
-impl Told {
-    /// What tells `inbox` of this request.
-    pub fn new(inbox: &Arc<Inbox>, request: u64) -> Told {
-        Told { inbox: Arc::clone(inbox), request, is_told: false }
-    }
-
-    /// Tells the answer.
-    pub fn tell(mut self, answer: Result<Fetched<BodyBytes>>) {
-        self.is_told = true;
-        self.inbox.tell(Arrival { request: self.request, answer: Some(answer) });
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        if !self.is_told {
-            self.inbox.tell(Arrival { request: self.request, answer: None });
-        }
-    }
-}
+/// The answer to a request.
+pub type Answer = Result<Fetched<BodyBytes>>;
 
 /// The shared state.
 pub struct State<'p> {

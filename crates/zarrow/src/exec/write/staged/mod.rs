@@ -19,7 +19,7 @@ use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::part::whole_part;
 use crate::exec::pool::{self, OpenJob};
-use crate::exec::staged::InFlight;
+use crate::exec::staged::{Arrival, InFlight, Inbox, Told};
 use crate::exec::worker::Worker;
 use crate::exec::write::values::Values;
 use crate::exec::write::{OpenShard, Writer};
@@ -27,7 +27,7 @@ use crate::selection::Selection;
 use crate::store::remote::{
     Collector, Condition, Fetched, Put, RemoteStore, RemoteWriter, Request, RequestClass, RequestHandle, Span,
 };
-use state::{Answer, Attempt, Encoded, Gate, Inbox, Next, Pending, Purpose, State, Told};
+use state::{Answer, Attempt, Encoded, Gate, Next, Pending, Purpose, State};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -88,7 +88,7 @@ pub struct StagedWrite<'p, 'i> {
     chunk_parts: Option<&'p ChunkParts<'i>>,
     values: &'p Values<'p>,
     guard: Option<&'p dyn Guard>,
-    inbox: Arc<Inbox>,
+    inbox: Arc<Inbox<Answer>>,
     state: Mutex<State>,
 }
 
@@ -101,7 +101,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         guard: Option<&'p dyn Guard>,
     ) -> StagedWrite<'p, 'i> {
         let count = chunk_parts.map_or(0, ChunkParts::count);
-        let inbox = Inbox { arrivals: Mutex::default(), job: OpenJob::new(), in_flight: Arc::default() };
+        let inbox = Inbox::new();
         let state = State {
             gate: if guard.is_some() { Gate::Unasked } else { Gate::Open },
             next: 0,
@@ -139,8 +139,8 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     /// As [`Writer::write`].
     pub fn step(&self, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let arrival = self.inbox.arrivals.lock().pop_front();
-        if let Some((request, answer)) = arrival {
-            self.receive(request, answer, worker, checkpoint)?;
+        if let Some(arrival) = arrival {
+            self.receive(arrival, worker, checkpoint)?;
         }
         loop {
             checkpoint.pass()?;
@@ -247,7 +247,12 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     }
 
     /// Notes a request, and submits it.
-    fn begin(&self, purpose: Purpose, reserved: InFlight, submit: impl FnOnce(Told) -> RequestHandle) {
+    fn begin(
+        &self,
+        purpose: Purpose,
+        reserved: InFlight,
+        submit: impl FnOnce(Told<Answer>) -> RequestHandle,
+    ) {
         let number = {
             let mut state = self.state.lock();
             let number = state.next_request;
@@ -385,18 +390,17 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     /// Handles the answer to a request.
     fn receive(
         &self,
-        request: u64,
-        answer: Answer,
+        arrival: Arrival<Answer>,
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
         let pending = {
             let mut state = self.state.lock();
-            let Some(pending) = state.requests.remove(&request) else { return Ok(()) };
+            let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
             state.working += 1;
             pending
         };
-        let handled = self.handle(pending.purpose, answer, worker, checkpoint);
+        let handled = self.handle(pending.purpose, arrival.answer, worker, checkpoint);
         self.state.lock().working -= 1;
         handled
     }
@@ -404,13 +408,13 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     fn handle(
         &self,
         purpose: Purpose,
-        answer: Answer,
+        answer: Option<Answer>,
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
         let place = |attempt: &Attempt, error: Error| self.in_chunk(attempt, error);
         match (purpose, answer) {
-            (Purpose::Guard(asked), Answer::Fetched(fetched)) => {
+            (Purpose::Guard(asked), Some(Answer::Fetched(fetched))) => {
                 let Some(guard) = self.guard else { return Ok(()) };
                 match guard.judge(&asked, fetched?)? {
                     Some((request, limit)) => {
@@ -425,7 +429,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                     }
                 }
             }
-            (Purpose::Version(attempt), Answer::Fetched(fetched)) => {
+            (Purpose::Version(attempt), Some(Answer::Fetched(fetched))) => {
                 let condition = match fetched.map_err(|error| place(&attempt, error))? {
                     Fetched::Body(body) => Condition::IfVersion(body.version.ok_or_else(no_version)?),
                     Fetched::Missing => Condition::IfAbsent,
@@ -439,7 +443,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 let reserved = self.occupy(self.chunk_nbytes());
                 self.fetch(Purpose::Old(attempt), request, LARGE_NBYTES, reserved)
             }
-            (Purpose::Old(attempt), Answer::Fetched(fetched)) => {
+            (Purpose::Old(attempt), Some(Answer::Fetched(fetched))) => {
                 match fetched.map_err(|error| place(&attempt, error))? {
                     Fetched::Body(body) => {
                         let condition = match (attempt.condition, body.version) {
@@ -460,7 +464,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                     }
                 }
             }
-            (Purpose::Put(attempt), Answer::Put(put)) => match put {
+            (Purpose::Put(attempt), Some(Answer::Put(put))) => match put {
                 Ok(Put::Done(_)) => Ok(()),
                 Ok(Put::Conflict) => self.again(attempt),
                 // The server turned out to have no conditions.
@@ -475,7 +479,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 }
                 Err(error) => Err(place(&attempt, error)),
             },
-            (Purpose::Delete, Answer::Deleted(deleted)) => deleted,
+            (Purpose::Delete, Some(Answer::Deleted(deleted))) => deleted,
             _ => Err(ErrorKind::Internal("the store lost a request".into()).into()),
         }
     }

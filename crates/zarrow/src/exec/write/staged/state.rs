@@ -1,61 +1,14 @@
 //! What the threads of a staged write share: the requests in flight, and the chunks that wait.
 
 use crate::error::Result;
-use crate::exec::pool::OpenJob;
 use crate::exec::staged::InFlight;
 use crate::store::remote::{Condition, Fetched, Put, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use zarrow_array::fork::Mutex;
-
-/// Where answers are left.
-pub struct Inbox {
-    pub arrivals: Mutex<VecDeque<(u64, Answer)>>,
-    pub job: OpenJob,
-    /// Bytes that are kept for requests.
-    pub in_flight: Arc<AtomicU64>,
-}
 
 pub enum Answer {
     Fetched(Result<Fetched>),
     Put(Result<Put>),
     Deleted(Result<()>),
-    Lost,
-}
-
-/// Leaves the answer to one request in the inbox, or `Answer::Lost` if it is dropped first.
-pub struct Told {
-    inbox: Arc<Inbox>,
-    request: u64,
-    is_told: bool,
-}
-
-impl Told {
-    /// What tells `inbox` of this request.
-    pub fn new(inbox: &Arc<Inbox>, request: u64) -> Told {
-        Told { inbox: Arc::clone(inbox), request, is_told: false }
-    }
-
-    pub fn tell(mut self, answer: Answer) {
-        self.is_told = true;
-        self.inbox.tell(self.request, answer);
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        if !self.is_told {
-            self.inbox.tell(self.request, Answer::Lost);
-        }
-    }
-}
-
-impl Inbox {
-    pub fn tell(&self, request: u64, answer: Answer) {
-        self.arrivals.lock().push_back((request, answer));
-        self.job.add(1);
-    }
 }
 
 /// One attempt at a chunk: its index in the write, the number of conflicts, and the condition of its put.
