@@ -419,7 +419,7 @@ def test_a_read_of_an_array_that_was_replaced_by_one_of_more_axes_says_so(tmp_pa
 
 
 def test_a_batch_of_a_replaced_array_says_so(tmp_path):
-    """The chunk that is there cannot be decoded with the old description."""
+    """The new chunk cannot be decoded with the old description."""
     group = zarrow.create_group(tmp_path)
     for name in ("a", "b"):
         group[name] = np.arange(100)

@@ -282,7 +282,7 @@ INTERRUPTED_ERROR = """
 
 
 def test_ctrl_c_while_an_error_is_made_is_raised(tmp_path):
-    """A member that cannot be opened is left out with a warning; Ctrl-C in its exception is not."""
+    """A broken member is left out with a warning, but Ctrl-C in its exception is raised."""
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(INTERRUPTED_ERROR), tmp_path / "g"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert finished.stdout.splitlines() == ["interrupted"] * 3, finished

@@ -1,6 +1,6 @@
 //! Calls of users' codecs that are under way.
 //!
-//! 1. A codec may read and write arrays, whose codecs may do the same, down to [`MAX_DEPTH`]. A job of the thread pool has
+//! 1. A codec may read and write arrays with other codecs of users, down to [`MAX_DEPTH`]. A job of the thread pool has
 //!    the depth of the thread that made it, so that threads which help count on.
 //! 2. A codec may wait for a lock that its own caller holds. Nothing shows that in general: the codec may have handed the
 //!    wait to another thread. So a wait inside a codec is short, and so is one that a single call of a codec outlasts.

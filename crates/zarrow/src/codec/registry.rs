@@ -320,7 +320,7 @@ pub fn most_encoded(nbytes: usize) -> usize {
 /// Calls a codec, unless too many calls led to this one (step 4).
 fn nested<T>(call: impl FnOnce() -> Result<T, CodecFailure>) -> Result<T> {
     let Some(_call) = CodecCall::enter() else {
-        let text = "codecs that read or write arrays whose codecs do so: does one need itself?";
+        let text = "codecs of users call each other through arrays: does one need itself?";
         return Err(ErrorKind::BadCodec(text.into()).into());
     };
     // An error of ours goes on as it is.

@@ -28,7 +28,7 @@ pub struct Job {
     error: Mutex<Option<Error>>,
     /// The process that began it: see step 4 of [`pool`](super::pool).
     generation: u64,
-    /// The number of codecs whose calls led to it.
+    /// The depth of the codec call that made it.
     depth: usize,
 }
 
@@ -100,7 +100,7 @@ impl Job {
         has_task || self.is_stopped()
     }
 
-    /// Returns the number of codecs whose calls led to it.
+    /// Returns the depth of the codec call that made it.
     pub fn depth(&self) -> usize {
         self.depth
     }

@@ -292,7 +292,7 @@ struct Pool {
     work: Condvar,
     /// A thread has left a job.
     left: Condvar,
-    /// The number of queued jobs that no caller works on.
+    /// The number of queued jobs without a caller.
     detached: AtomicUsize,
 }
 
@@ -413,7 +413,7 @@ impl Pool {
         while state.threads < count && self.start_thread(state).is_ok() {}
     }
 
-    /// Starts a thread if all are in codecs and a job waits that no caller works on (step 7).
+    /// Starts a thread if all are in codecs and a job without a caller waits (step 7).
     fn start_beside_codecs(&'static self, state: &mut State) {
         if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
             let _ = state.threads > codec_calls::count() || self.start_thread(state).is_ok();

@@ -287,7 +287,7 @@ fn held(key: &str) -> Error {
         )
     } else if codec_calls::count() > 0 {
         format!(
-            "waited too long for the lock of {key:?}, whose holder may be in a codec that waits for this write: write to other arrays in a codec"
+            "waited too long for the lock of {key:?}: its holder may be in a codec that waits for this write; write to other arrays in a codec"
         )
     } else {
         format!("another process or thread has held the lock of {key:?} for too long")

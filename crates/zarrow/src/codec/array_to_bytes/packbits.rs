@@ -1,9 +1,8 @@
 //! `packbits`: elements of fewer bits than a byte, side by side, the lowest bit first.
 //!
-//! 1. Source: zarr-extensions `packbits`. `first_bit` and `last_bit` choose bits of each part of an element. The bits that
-//!    are left out are zero, or those of the sign above the last one.
-//! 2. Parts whose bits are all stored, and a multiple of eight, are stored as little-endian bytes, without a padding byte:
-//!    so does zarrs.
+//! 1. Source: zarr-extensions `packbits`. `first_bit` and `last_bit` choose bits of each part of an element. The other bits
+//!    are decoded to zero; in signed integers, those above the last bit repeat the sign.
+//! 2. Parts of whole bytes, with all their bits, are stored as little-endian bytes without a padding byte, as zarrs does.
 
 use crate::codec::chain::ArrayToBytes;
 use crate::codec::definition::{Definition, Stage};
@@ -304,7 +303,7 @@ mod tests {
             let nbytes = 13 * names.item_size;
             let mut elements: Vec<u8> = (0..nbytes).map(|at| (at * 37 + 11) as u8).collect();
             if names.bits < 8 {
-                // As they lie in memory.
+                // The form in memory.
                 let is_signed = names.zarr.starts_with("int");
                 let keep = |byte: u8| {
                     if is_signed {
