@@ -289,9 +289,7 @@ FULL = """
 """
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("mount") is None, reason="needs to mount a file system"
-)
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs to mount a file system")
 def test_erasing_makes_room_on_a_full_disk(tmp_path: Path, zarr_format: int) -> None:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", tmp_path], check=False)
     if mounted.returncode != 0:
