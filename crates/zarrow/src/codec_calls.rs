@@ -13,6 +13,9 @@ use zarrow_array::fork::{Mutex, generation};
 /// Maximum number of calls that led to each other.
 const MAX_DEPTH: usize = 8;
 
+/// Maximum number of calls in the process: codecs that hand their work to new threads have no depth.
+const MAX_CALLS: usize = 4096;
+
 /// Maximum wait of a codec for one holder of a lock.
 #[cfg(not(test))]
 const INSIDE: Duration = Duration::from_secs(10);
@@ -37,13 +40,18 @@ static CALLS: Mutex<Vec<(u64, Instant)>> = Mutex::new(Vec::new());
 pub struct CodecCall((u64, Instant));
 
 impl CodecCall {
-    /// Enters a call, `None` if it is too deep.
+    /// Enters a call, `None` if there are too many.
     pub fn enter() -> Option<CodecCall> {
         if depth() >= MAX_DEPTH {
             return None;
         }
         let call = (generation(), Instant::now());
-        CALLS.lock().push(call);
+        let mut calls = CALLS.lock();
+        if calls.len() >= MAX_CALLS {
+            return None;
+        }
+        calls.push(call);
+        drop(calls);
         DEPTH.set(depth() + 1);
         crate::exec::make_way();
         Some(CodecCall(call))
