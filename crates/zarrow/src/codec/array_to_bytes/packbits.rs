@@ -294,7 +294,7 @@ mod tests {
         use zarrs::metadata::v3::MetadataV3;
 
         let shape = [NonZeroU64::new(13).unwrap()];
-        for number in Number::ALL {
+        for number in Number::ALL.iter().copied() {
             let names = number.names();
             let Ok(data_type) = zarrs::array::DataType::from_metadata(&MetadataV3::new(names.zarr)) else {
                 continue;
@@ -331,14 +331,15 @@ mod tests {
                     let options = CodecOptions::default();
                     let given = ArrayBytes::new_flen(elements.clone());
                     let theirs = chain.encode(given, &shape, &data_type, &fill_value, &options).unwrap();
-                    assert_eq!(own.pack(&elements).unwrap(), *theirs, "{number} {configuration}");
+                    assert_eq!(own.pack(&elements).unwrap(), *theirs, "{} {configuration}", names.zarr);
                     if names.bits <= 8 || !names.zarr.starts_with("int") || bits == json!({}) {
                         let decoded = chain.decode(theirs.clone(), &shape, &data_type, &fill_value, &options);
                         let decoded = decoded.unwrap().into_fixed().unwrap();
                         assert_eq!(
                             unpack(own, &theirs, nbytes).unwrap(),
                             *decoded,
-                            "{number} {configuration}"
+                            "{} {configuration}",
+                            names.zarr
                         );
                     }
                 }
