@@ -49,7 +49,7 @@ pub(crate) use field::FieldPlace;
 pub(crate) use open_chunk::{Located, SharedChunk};
 pub(crate) use output_strides::{OutputStrides, c_strides};
 pub(crate) use part::{AxisPart, PerAxis, whole_part};
-pub(crate) use pool::{OpenJob, OwnedTask, make_way, run, spawn};
+pub(crate) use pool::{OpenJob, OwnedTask, run, spawn};
 pub(crate) use presence::Presence;
 pub(crate) use read::{Reader, read};
 pub(crate) use sink::Sink;

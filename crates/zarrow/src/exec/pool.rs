@@ -221,18 +221,6 @@ pub fn spawn<T: Send + 'static>(
     Ok(open)
 }
 
-/// Makes sure that a job which no caller works on has a thread, now that this one is in a codec (step 7).
-pub fn make_way() {
-    let stored = POOL.load(Ordering::Acquire);
-    // SAFETY: a pool that was stored is never freed.
-    let pool = unsafe { stored.as_ref() };
-    if let Some(pool) = pool.filter(|pool| pool.generation == generation())
-        && pool.detached.load(Ordering::Relaxed) > 0
-    {
-        pool.start_beside_codecs(&mut pool.state.lock());
-    }
-}
-
 /// Takes a job out of the queue when it is dropped, and waits until no other thread works on it (step 3).
 struct Leave<'a> {
     pool: &'static Pool,
@@ -292,8 +280,6 @@ struct Pool {
     work: Condvar,
     /// A thread has left a job.
     left: Condvar,
-    /// The number of queued jobs without a caller.
-    detached: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -339,8 +325,7 @@ impl Pool {
             return pool;
         }
         let (state, work, left) = (Mutex::default(), Condvar::default(), Condvar::default());
-        let detached = AtomicUsize::new(0);
-        let new = Box::into_raw(Box::new(Pool { generation: generation(), state, work, left, detached }));
+        let new = Box::into_raw(Box::new(Pool { generation: generation(), state, work, left }));
         let pool = match POOL.compare_exchange(stored, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
@@ -383,7 +368,6 @@ impl Pool {
             return Err(error);
         }
         state.jobs.push(QueuedJob { entry, wanted: 0, most, active: 0, ending: Some(ending) });
-        self.detached.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -499,7 +483,6 @@ impl Drop for Done<'_> {
             queued.active -= 1;
             if queued.active == 0 && queued.ending.as_ref().is_some_and(|ending| ending.open.is_over()) {
                 ended = Some(state.jobs.swap_remove(at));
-                self.pool.detached.fetch_sub(1, Ordering::Relaxed);
             }
         }
         drop(state);
