@@ -303,9 +303,8 @@ struct QueuedJob {
 impl State {
     /// Returns the job that a thread joins next: the deepest one, and of several the first (step 7).
     fn next_job(&mut self) -> Option<&mut QueuedJob> {
-        let waiting = self.jobs.iter_mut().filter(|queued| queued.wanted > 0);
-        waiting
-            .reduce(|first, next| if next.entry.job.depth() > first.entry.job.depth() { next } else { first })
+        let waiting = self.jobs.iter_mut().rev().filter(|queued| queued.wanted > 0);
+        waiting.max_by_key(|queued| queued.entry.job.depth())
     }
 
     /// Whether there is one thread, and a job that needs it (step 6).
@@ -380,10 +379,11 @@ impl Pool {
         // Threads that are leaving count among the active ones, and may have missed the task.
         let before = queued.wanted;
         queued.wanted = queued.wanted.saturating_add(count).min(queued.most);
+        // Step 7.
+        let beside_codecs = if queued.ending.is_some() { codec_calls::count() + 1 } else { 0 };
         let (more, most) = (queued.wanted - before, queued.most);
         if more > 0 {
-            self.start_threads(&mut state, most);
-            self.start_beside_codecs(&mut state);
+            self.start_threads(&mut state, most.max(beside_codecs));
         }
         drop(state);
         for _ in 0..more {
@@ -395,13 +395,6 @@ impl Pool {
     fn start_threads(&'static self, state: &mut State, count: usize) {
         // If the system refuses one, the running threads do the work.
         while state.threads < count && self.start_thread(state).is_ok() {}
-    }
-
-    /// Starts a thread if all are in codecs and a job without a caller waits (step 7).
-    fn start_beside_codecs(&'static self, state: &mut State) {
-        if state.jobs.iter().any(|queued| queued.ending.is_some() && queued.wanted > 0) {
-            let _ = state.threads > codec_calls::count() || self.start_thread(state).is_ok();
-        }
     }
 
     fn start_thread(&'static self, state: &mut State) -> io::Result<()> {

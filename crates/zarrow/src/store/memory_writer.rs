@@ -34,7 +34,7 @@ impl StoreWriter for MemoryStore {
             Some(parts) => Some(self.stored(allocation::concatenated(parts)?)),
             None => None,
         };
-        let mut wait = LockWait::default();
+        let mut retry = LockWait::default();
         loop {
             let mut state = self.state();
             if !self.is_there(&state) {
@@ -51,7 +51,7 @@ impl StoreWriter for MemoryStore {
                 return Ok(());
             };
             drop(state);
-            wait.again(&key, &|| Some(holder), pass)?;
+            retry.again(&key, &|| Some(holder), pass)?;
         }
     }
 

@@ -233,12 +233,12 @@ pub trait StoreWriter: Send + Sync {
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     fn lock(&self, key: &str, pass: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
-        let mut wait = LockWait::default();
+        let mut retry = LockWait::default();
         loop {
             if let Some(lock) = self.try_lock(key)? {
                 return Ok(lock);
             }
-            wait.again(key, &|| self.holder(key), pass)?;
+            retry.again(key, &|| self.holder(key), pass)?;
         }
     }
 }
