@@ -19,7 +19,7 @@ from hypothesis import settings
 
 import anndata_store
 import handwritten
-from zarrow import missing
+from zarrow.arrays import missing
 
 SEED = os.environ.get("ZARROW_TEST_SEED")
 
