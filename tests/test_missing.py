@@ -15,7 +15,7 @@ import xarray
 import zarr
 
 import zarrow
-from zarrow import missing
+from zarrow.arrays import missing
 
 
 @pytest.fixture(autouse=True)
