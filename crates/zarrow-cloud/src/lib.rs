@@ -45,6 +45,7 @@ mod process;
 mod range_header;
 mod retry;
 mod secret;
+mod sent_change;
 mod store;
 mod transport;
 mod trust;

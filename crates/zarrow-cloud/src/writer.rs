@@ -8,11 +8,11 @@
 //! 4. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
 //!    condition there is preceded by puts that must be refused (`heeding`).
 
-use crate::abandoned;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::heeding;
 use crate::retry::{Attempts, Fault};
+use crate::sent_change;
 use crate::version;
 use bytes::Bytes;
 use futures_util::future::join;
@@ -47,7 +47,7 @@ pub async fn put(
     attempts: &Arc<Attempts>,
 ) -> Result<Put> {
     let path = connection.path(key)?;
-    connection.process.abandoned.wait(connection, |other| *other == path).await;
+    connection.process.abandoned.wait(|| connection.place(), |other| *other == path).await;
     let body: Vec<Bytes> = body.into_iter().filter(|part| !part.is_empty()).collect();
     let nbytes: usize = body.iter().map(Bytes::len).sum();
     match condition {
@@ -78,7 +78,7 @@ async fn send(
     let payload = PutPayload::from_iter(body.iter().cloned());
     let (client, own) = (Arc::clone(&connection.client), path.clone());
     let put = async move { client.store.put_opts(&own, payload, options).await };
-    abandoned::finish(connection, vec![path.clone()], attempts, put).await
+    sent_change::finish(connection, vec![path.clone()], attempts, put).await
 }
 
 /// Step 2.
@@ -160,7 +160,7 @@ async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Re
                 (upload, ended)
             };
             let attempts = connection.attempts();
-            let (returned, ended) = abandoned::finish(connection, vec![path.clone()], &attempts, end).await;
+            let (returned, ended) = sent_change::finish(connection, vec![path.clone()], &attempts, end).await;
             upload = returned;
             match ended {
                 Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
@@ -210,7 +210,7 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
     const KEYS_AT_ONCE: usize = 1000;
     let paths: Vec<Path> = keys.iter().map(|key| connection.path(key)).collect::<Result<_>>()?;
     let sorted: HashSet<&Path> = paths.iter().collect();
-    connection.process.abandoned.wait(connection, |other| sorted.contains(other)).await;
+    connection.process.abandoned.wait(|| connection.place(), |other| sorted.contains(other)).await;
     let mut first = None;
     for some in paths.chunks(KEYS_AT_ONCE) {
         let (client, own) = (Arc::clone(&connection.client), some.to_vec());
@@ -227,7 +227,7 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
             }
             first
         };
-        let failed = abandoned::finish(connection, some.to_vec(), attempts, deleted).await;
+        let failed = sent_change::finish(connection, some.to_vec(), attempts, deleted).await;
         first = first.or(failed);
     }
     match first {

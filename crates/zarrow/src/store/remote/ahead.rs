@@ -10,11 +10,10 @@
 
 use super::adapter::RemoteAdapter;
 use super::body::{Body, Collector, Fetched};
+use super::put_documents::KnownValue;
 use super::waiter::Waiting;
 use super::writer::RemoteLock;
-use super::{
-    Condition, Listing, ObjectVersion, RemoteStore, RemoteWriter, Request, RequestClass, Span, version_number,
-};
+use super::{Condition, Listing, RemoteStore, RemoteWriter, Request, RequestClass, Span, version_number};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP};
 use crate::store::{
@@ -63,12 +62,6 @@ struct Known {
     below: Option<(String, Listing)>,
     /// Whether a document was recalled (step 3).
     has_recalled: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct KnownValue {
-    pub(super) bytes: Arc<[u8]>,
-    pub(super) version: Option<ObjectVersion>,
 }
 
 /// Requests under way.

@@ -6,8 +6,9 @@
 //! 2. A group that was created in an empty place is *fresh* for [`FRESH_FOR`]: nodes in it are created without a list
 //!    before. If their conditional puts show that another writer was faster, the creation starts again with the list.
 
-use super::ahead::KnownValue;
+use super::ObjectVersion;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zarrow_array::fork::Mutex;
 
@@ -19,6 +20,13 @@ const MOST_NBYTES: usize = 64 << 10;
 
 /// How long a new group is taken for empty.
 const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// A value as it was read or put.
+#[derive(Debug, Clone)]
+pub(super) struct KnownValue {
+    pub(super) bytes: Arc<[u8]>,
+    pub(super) version: Option<ObjectVersion>,
+}
 
 /// Documents by their keys, and groups by their paths.
 #[derive(Debug, Default)]
