@@ -50,8 +50,8 @@ pub use array_field::ArrayField;
 pub use batch::{read_each, read_many, read_many_strided, read_many_with};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{
-    Batch, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, LandedChunk, StoredChunk, ValueSource, Values,
-    idle_nbytes, num_threads, release_idle, set_num_threads,
+    Batch, ChunkAxis, ChunkSink, LandedChunk, StoredChunk, ValueSource, Values, idle_nbytes, num_threads,
+    release_idle, set_num_threads,
 };
 pub use group::{Group, Members};
 pub use hierarchy::{
@@ -66,6 +66,7 @@ pub use open::{Node, expect_format, find, open, open_members, open_with};
 pub use open_detached::open_detached;
 pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
+pub use store::remote::{BodyAlloc, BodyMemory};
 pub use stored_chunks::StoredChunks;
 pub use visible::visible;
 pub use warnings::with_warnings;

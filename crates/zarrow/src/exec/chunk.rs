@@ -11,12 +11,13 @@
 //! 6. Other layouts are decoded whole, and handed on.
 //! 7. What goes to memory that is not written here is handed over as it is stored: [`chunk_sink`](super::chunk_sink).
 
+use crate::codec::Input;
+use crate::codec::Worker;
 use crate::codec::{ArrayToBytes, Chain, Codecs, Output, Swap, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
 use crate::exec::elements::decode_elements;
-use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::output_strides::c_strides;
@@ -24,7 +25,6 @@ use crate::exec::part::{AxisPart, PerAxis, run_of};
 use crate::exec::range::{read_range, small_span};
 use crate::exec::shard::Share;
 use crate::exec::sink::Sink;
-use crate::exec::worker::Worker;
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
 use std::sync::Arc;

@@ -4,13 +4,13 @@
 //! elements of one chunk would be decoded. There the chunk goes to a [`ChunkSink`], with what of it is wanted. The sink says
 //! where the stored bytes are read to, or the elements decoded.
 
+use crate::codec::Input;
+use crate::codec::Worker;
 use crate::codec::{ArrayToBytes, BytesToBytes, Codecs, Output, Swap, decode, decode_checksums};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::Chunk;
-use crate::exec::input::Input;
 use crate::exec::part::AxisPart;
-use crate::exec::staged::BodyAlloc;
-use crate::exec::worker::Worker;
+use crate::store::remote::BodyAlloc;
 use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;

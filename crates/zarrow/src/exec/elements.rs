@@ -3,14 +3,14 @@
 
 use crate::codec::Codecs;
 use crate::codec::Decoded;
+use crate::codec::Input;
+use crate::codec::Worker;
 use crate::codec::{
     ArrayToBytes, Chain, ChunkDescription, Filtered, INDEXED_VLEN, IndexedVlen, Output, Pcodec, Swap,
     VariableChunk, decode, decode_range, encode_variable, most_encoded,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::input::Input;
 use crate::exec::optional::{decode_optional, open_optional};
-use crate::exec::worker::Worker;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;

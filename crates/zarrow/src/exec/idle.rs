@@ -7,7 +7,7 @@
 //!    more is given back without its memory. Memory that recent jobs did not need is let go (`codec/context.rs`).
 //! 4. [`release`] frees all.
 
-use crate::exec::worker::Worker;
+use crate::codec::Worker;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 

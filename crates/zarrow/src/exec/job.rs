@@ -8,7 +8,6 @@
 use crate::codec_calls::{self, Inherited};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::idle;
-use crate::exec::worker::Worker;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

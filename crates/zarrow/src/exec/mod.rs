@@ -11,7 +11,6 @@ mod destination;
 mod elements;
 mod field;
 mod idle;
-mod input;
 mod job;
 mod nontemporal_copy;
 mod open_chunk;
@@ -32,14 +31,12 @@ mod staged;
 mod strided_layout;
 mod transposition;
 mod variable;
-mod worker;
 mod write;
 
 pub use batch::Batch;
 pub use chunk_sink::{ChunkAxis, ChunkSink, LandedChunk, StoredChunk};
 pub use idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
-pub use staged::{BodyAlloc, BodyMemory};
 pub use write::{ValueSource, Values};
 
 pub(crate) use batch::{Item, read_each, read_into as read_many_into, read_many};

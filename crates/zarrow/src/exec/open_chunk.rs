@@ -10,16 +10,16 @@
 //! What is promised for it: a store whose values are replaced whole, as those here are, and a file of which another
 //! program puts a new one in the place of the old. Of a file that is overwritten in place nobody can tell.
 
+use crate::codec::Input;
 use crate::codec::ShardIndex;
+use crate::codec::Worker;
 use crate::error::Result;
 use crate::exec::chunk::{Chunk, Slot};
-use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::PerAxis;
 use crate::exec::read::Reader;
 use crate::exec::shard::Share;
-use crate::exec::worker::Worker;
 use crate::store::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -9,16 +9,16 @@
 //! 4. Otherwise both are decoded to memory of their own, and moved to their places.
 
 use crate::codec::Decoded;
-use crate::codec::{ArrayToBytes, Chain, OPTIONAL_HEADER_NBYTES, OptionalCodec, Swap};
+use crate::codec::Input;
+use crate::codec::Worker;
+use crate::codec::{ArrayToBytes, Chain, FEW_NBYTES, OPTIONAL_HEADER_NBYTES, OptionalCodec, Swap};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::Chunk;
 use crate::exec::elements::{decode_elements, decode_fixed, filled, grow};
-use crate::exec::input::Input;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::output_strides::c_strides;
 use crate::exec::part::run_of;
-use crate::exec::range::{COALESCE_NBYTES, span};
-use crate::exec::worker::Worker;
+use crate::exec::range::span;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use zarrow_array::allocation;
@@ -73,7 +73,7 @@ pub fn open_optional<T>(
 ) -> Result<T> {
     let input = input.measured()?;
     let plain = chain.bytes_to_bytes.is_empty();
-    if plain && (input.bytes().is_some() || input.nbytes()? > COALESCE_NBYTES) {
+    if plain && (input.bytes().is_some() || input.nbytes()? > FEW_NBYTES) {
         return read(&input, worker);
     }
     // Out of the worker's hands, which the parts are decoded with.

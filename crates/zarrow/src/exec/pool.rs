@@ -16,7 +16,6 @@
 use crate::codec_calls;
 use crate::error::{ErrorKind, Result};
 use crate::exec::job::{Checkpoint, INTERRUPT_INTERVAL, Job, Task};
-use crate::exec::worker::Worker;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -10,20 +10,17 @@
 //! 5. For bytes in the page cache, shorter gaps are worth a request. If one of these requests would wait for the disk, the
 //!    whole part is read by the rules for a disk.
 
-use crate::codec::Swap;
+use crate::codec::Input;
+use crate::codec::Worker;
+use crate::codec::{FEW_NBYTES, Swap};
 use crate::error::{ErrorKind, Result};
 use crate::exec::destination::Source;
-use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::{AxisPart, IndexList, PerAxis, narrowed};
 use crate::exec::strided_layout::{StridedLayout, offsets};
-use crate::exec::worker::Worker;
 use std::ops::Range;
 use zarrow_array::allocation;
-
-/// Bytes that are read at once, whatever of them is wanted: another request would cost as much.
-pub const COALESCE_NBYTES: u64 = 256 << 10;
 
 /// Bytes between two positions that are worth a request.
 const GAP_NBYTES: u64 = 32 << 10;
@@ -74,10 +71,15 @@ pub struct Cuts {
 
 impl Cuts {
     /// Where a request is a system call.
-    pub const LOCAL: Cuts = Cuts { few: COALESCE_NBYTES, gap: GAP_NBYTES, piece: PIECE_NBYTES };
+    pub const LOCAL: Cuts = Cuts { few: FEW_NBYTES, gap: GAP_NBYTES, piece: PIECE_NBYTES };
     /// Where a request takes long.
     pub const REMOTE: Cuts =
-        Cuts { few: COALESCE_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR, piece: u64::MAX };
+        Cuts { few: FEW_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR, piece: u64::MAX };
+
+    /// Returns the cuts for reads of `input`.
+    pub fn of(input: &Input<'_>) -> Cuts {
+        if input.is_fetched() { Cuts::REMOTE } else { Cuts::LOCAL }
+    }
 }
 
 /// Reads the elements of `claim` from a chunk whose axes have these strides; `format` is the bytes of an element and
@@ -97,7 +99,7 @@ pub fn read_range(
         return Ok(());
     }
     let (item_size, swap) = format;
-    each_range(claim.part(), strides, item_size, input.cuts(), &mut |part, range| {
+    each_range(claim.part(), strides, item_size, Cuts::of(input), &mut |part, range| {
         checkpoint.pass()?;
         let memory = worker.decoded.take(range.len())?;
         let bytes = &*input.read(range.start as u64, memory)?;

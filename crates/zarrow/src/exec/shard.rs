@@ -4,15 +4,15 @@
 //!    are gathered, so that each inner chunk is decoded once. A missing inner chunk gives the fill value.
 //! 2. Each inner chunk is read from its range of the shard, as a chunk is.
 
+use crate::codec::Input;
+use crate::codec::Worker;
 use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::chunk_parts::{AxisGrid, ChunkParts};
-use crate::exec::input::Input;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::sink::Sink;
-use crate::exec::worker::Worker;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use zarrow_array::allocation::Grow;

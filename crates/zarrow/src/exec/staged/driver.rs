@@ -1,25 +1,26 @@
 //! The driver of a staged read: steps 1, 2 and 4 to 7 of [`staged`](super).
 
+use crate::codec::Input;
+use crate::codec::Worker;
+use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::batch::Item;
 use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::chunk_list::ChunkList;
 use crate::exec::chunk_sink::ChunkSink;
-use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::pool::{self, OpenJob};
 use crate::exec::read::Reader;
 use crate::exec::sink::Sink;
-use crate::exec::staged::bodies::{InFlight, Landed};
-use crate::exec::staged::body_memory::BodyFrames;
 use crate::exec::staged::inbox::{Arrival, Inbox, Told};
 use crate::exec::staged::kept::slot;
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan, Split};
 use crate::exec::staged::state::{Answer, Next, Pending, Ready, State, Work};
-use crate::exec::worker::Worker;
+use crate::store::remote::bodies::{InFlight, Landed};
+use crate::store::remote::body_memory::BodyFrames;
 use crate::store::remote::{
     Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestClass, RequestHandle, Span,
 };

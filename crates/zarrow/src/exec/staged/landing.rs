@@ -8,8 +8,8 @@
 //!    memory goes.
 
 use crate::error::{ErrorKind, Result};
-use crate::exec::staged::body_memory::BodyBytes;
 use crate::store::remote::Frames;
+use crate::store::remote::body_memory::BodyBytes;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;

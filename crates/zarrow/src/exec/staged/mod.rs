@@ -8,7 +8,7 @@
 //! 2. As many requests are in flight as the store likes, and as fit the memory that a read may have in flight. The indexes
 //!    of shards go first, the rest in turns over the objects. All ranges of a leaf are admitted at once, so that no leaf
 //!    waits for memory that other unfinished leaves have.
-//! 3. A receiver copies frames to a [body](bodies), in [memory](body_memory) of ours or of the sink's, or straight to their
+//! 3. A receiver copies frames to a [body](crate::store::remote::bodies), in [memory](crate::store::remote::body_memory) of ours or of the sink's, or straight to their
 //!    [places](landing) where elements lie in the result as they are stored, and tells the job. It has nothing of the read but places that can be taken from it, so that a request
 //!    that is cancelled, or lost in a forked child, is nobody's concern.
 //! 4. A thread that takes a task handles what has landed, or decodes a leaf whose bytes are there by the same
@@ -18,8 +18,6 @@
 //! 6. An index is kept for later reads with the version that it is of. Requests that rest on it ask for that version alone.
 //! 7. The first error, or the caller, stops the job; then all requests are cancelled.
 
-mod bodies;
-mod body_memory;
 mod coalesce;
 mod detached;
 mod driver;
@@ -33,8 +31,6 @@ mod splitting;
 mod state;
 mod whole_shard;
 
-pub use bodies::{Bodies, InFlight};
-pub use body_memory::{BodyAlloc, BodyMemory};
 pub use detached::{Keeper, Target, read_detached};
 pub use driver::read_into;
 pub use inbox::{Arrival, Inbox, Told};

@@ -7,11 +7,11 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::job::Checkpoint;
-use crate::exec::staged::bodies::Landed;
 use crate::exec::staged::driver::Staged;
 use crate::exec::staged::kept::{index_key, kept};
 use crate::exec::staged::object::{Beginning, Fetch, Leaf, ObjectPlan, Split};
 use crate::exec::staged::state::{SeenVersion, State, Work};
+use crate::store::remote::bodies::Landed;
 use crate::store::remote::{Body, ObjectVersion, Span};
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};

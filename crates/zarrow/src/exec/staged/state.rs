@@ -1,10 +1,12 @@
 //! What the threads of a staged read share: the objects that are open, the requests in flight, and the work that is ready.
 
 use crate::error::Result;
-use crate::exec::staged::bodies::{InFlight, Landed};
-use crate::exec::staged::body_memory::BodyBytes;
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
+use crate::store::remote::bodies::{InFlight, Landed};
+use crate::store::remote::bodies::{InFlight, Landed};
+use crate::store::remote::body_memory::BodyBytes;
+use crate::store::remote::body_memory::BodyBytes;
 use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! The order of steps that only a busy machine takes.
 
 use super::{Next, Ready, Staged};
+use crate::codec::Worker;
 use crate::exec::batch::Item;
 use crate::exec::chunk_list::ChunkList;
 use crate::exec::job::Checkpoint;
 use crate::exec::result::ResultMemory;
-use crate::exec::worker::Worker;
 use crate::store::remote::{
     FetchPolicy, Head, Listing, OnDone, Outcome, Receiver, RemoteAdapter, RemoteStore, Request, RequestHandle,
 };

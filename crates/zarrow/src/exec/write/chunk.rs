@@ -13,6 +13,8 @@
 //! 6. Other layouts are encoded from a list of their elements.
 //! 7. A chunk that could not be read again is refused: more encoded bytes than a read takes, and more strings.
 
+use crate::codec::Input;
+use crate::codec::Worker;
 use crate::codec::{
     ArrayToBytes, Chain, ChunkElements, Encoded, FromLent, Output, ShardIndex, Sharding, Swap, decode,
     encode, encode_lent,
@@ -22,14 +24,12 @@ use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
 use crate::exec::elements::decode_elements;
 use crate::exec::field::FieldPlace;
-use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, IndexList, PerAxis};
 use crate::exec::shard::read_index;
 use crate::exec::sink::Sink;
-use crate::exec::worker::Worker;
 use crate::exec::write::body::Body;
 use crate::exec::write::fill::{is_filled, is_lent_filled};
 use crate::exec::write::shard::encode_shard;

@@ -9,13 +9,13 @@
 //! 4. An inner chunk that is nothing but the fill value has an empty entry in the index. A shard without inner chunks is
 //!    not stored.
 
+use crate::codec::Input;
+use crate::codec::Worker;
 use crate::codec::{ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk_parts::ChunkParts;
-use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::shard::inner_chunk_parts;
-use crate::exec::worker::Worker;
 use crate::exec::write::chunk::{Bytes, Target, too_large};
 use crate::exec::write::values::Level;
 use std::ops::Range;

@@ -12,7 +12,9 @@
 
 mod adapter;
 mod ahead;
+pub(crate) mod bodies;
 mod body;
+pub(crate) mod body_memory;
 mod documents;
 mod interrupt;
 mod listing;
@@ -26,6 +28,7 @@ pub use adapter::RemoteAdapter;
 pub(crate) use ahead::{AheadStore, Asked};
 pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
+pub use body_memory::{BodyAlloc, BodyMemory};
 pub(crate) use documents::documents;
 pub use interrupt::interrupted_by;
 pub(crate) use interrupt::{pass_here, pass_now_and_then};

@@ -1,7 +1,7 @@
 //! What the threads of a staged write share: the requests in flight, and the chunks that wait.
 
 use crate::error::Result;
-use crate::exec::staged::InFlight;
+use crate::store::remote::bodies::InFlight;
 use crate::store::remote::{Condition, Fetched, Put, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
 

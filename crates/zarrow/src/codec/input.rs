@@ -2,10 +2,13 @@
 
 use crate::codec::Scratch;
 use crate::error::{ErrorKind, Result};
-use crate::exec::range::Cuts;
-use crate::exec::staged::{Bodies, BodyMemory};
 use crate::store::Value;
+use crate::store::remote::BodyMemory;
+use crate::store::remote::bodies::Bodies;
 use std::mem::MaybeUninit;
+
+/// Bytes that are read at once, however few of them are wanted: another request would cost as much.
+pub const FEW_NBYTES: u64 = 256 << 10;
 
 /// Where a chunk's encoded bytes are.
 #[derive(Clone, Copy)]
@@ -55,12 +58,9 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// How a part of uncompressed elements is cut into reads.
-    pub fn cuts(&self) -> Cuts {
-        match self.bytes {
-            EncodedBytes::Bodies { .. } => Cuts::REMOTE,
-            _ => Cuts::LOCAL,
-        }
+    /// Whether the bytes were fetched by requests, and only those that the plan asked for are there.
+    pub fn is_fetched(&self) -> bool {
+        matches!(self.bytes, EncodedBytes::Bodies { .. })
     }
 
     /// How many bytes there are.

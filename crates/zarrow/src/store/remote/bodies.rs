@@ -1,7 +1,7 @@
 //! The bytes of a value that have landed, in one piece or several.
 
-use crate::exec::staged::body_memory::{BodyBytes, BodyMemory};
 use crate::store::remote::Body;
+use crate::store::remote::body_memory::{BodyBytes, BodyMemory};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 use std::ops::Range;
