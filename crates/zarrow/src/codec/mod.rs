@@ -38,7 +38,7 @@ pub(crate) use compress::{Encoded, FromLent, encode, encode_lent};
 pub(crate) use context::{Codecs, Scratch};
 pub(crate) use decoded::Decoded;
 pub(crate) use input::{FEW_NBYTES, Input};
-pub(crate) use order::stages;
+pub(crate) use order::{kind_in_v2, stages};
 pub(crate) use parameter::check_parameters;
 pub use registry::{ChunkDescription, Codec, CodecFailure, CodecKind, DecodedBytes, register};
 pub(crate) use registry::{kind_of, most_encoded};

@@ -7,12 +7,24 @@ use crate::codec::registry::{self, CodecKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 
-/// From what to what a codec encodes that this engine has, or a user has registered.
-fn kind(codec: &CodecMetadata) -> Option<CodecKind> {
-    match built_in::find(&codec.name) {
+/// Codecs of numcodecs from array to bytes that zarrow does not have.
+const UNKNOWN_TO_BYTES: &[&str] = &["vlen-array", "json2", "msgpack2", "pickle", "zfpy"];
+
+/// Returns the kind of a codec of zarrow's, or one that a user registered.
+fn kind(name: &str) -> Option<CodecKind> {
+    match built_in::find(name) {
         Some(definition) => Some(definition.stage.kind()),
-        None => registry::kind_of(&codec.name),
+        None => registry::kind_of(name),
     }
+}
+
+/// Returns the kind of a codec in a document of version 2, where filters may be codecs of every kind. An unknown codec counts
+/// as one from bytes to bytes, except for the known names of numcodecs.
+pub fn kind_in_v2(name: &str) -> CodecKind {
+    kind(name).unwrap_or_else(|| {
+        let id = name.strip_prefix("numcodecs.").unwrap_or(name);
+        if UNKNOWN_TO_BYTES.contains(&id) { CodecKind::ArrayToBytes } else { CodecKind::BytesToBytes }
+    })
 }
 
 /// Whether this engine has a codec of that name.
@@ -31,7 +43,7 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
     let mut before = CodecKind::ArrayToArray;
     for codec in codecs {
         let unknown = || Error::from(ErrorKind::UnknownCodec(codec.name.clone())).in_codec(&codec.name);
-        let kind = kind(codec).ok_or_else(unknown)?;
+        let kind = kind(&codec.name).ok_or_else(unknown)?;
         match (before, kind) {
             (CodecKind::ArrayToArray, CodecKind::BytesToBytes) => {
                 return refused(
@@ -61,7 +73,7 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
 /// # Errors
 /// [`ErrorKind::BadCodec`] where there is none.
 pub fn stages(codecs: &[CodecMetadata]) -> Result<(&[CodecMetadata], &CodecMetadata, &[CodecMetadata])> {
-    let is_serializer = |codec: &CodecMetadata| kind(codec) == Some(CodecKind::ArrayToBytes);
+    let is_serializer = |codec: &CodecMetadata| kind(&codec.name) == Some(CodecKind::ArrayToBytes);
     let found = codecs.iter().position(is_serializer).and_then(|at| codecs.split_at_checked(at));
     match found {
         Some((filters, [serializer, compressors @ ..])) => Ok((filters, serializer, compressors)),

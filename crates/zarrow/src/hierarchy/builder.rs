@@ -5,11 +5,11 @@
 //!    created that could not be opened; the codecs are compiled for the same reason.
 
 use super::chunk_shape;
-use crate::codec::Chain;
+use crate::codec::{Chain, CodecKind};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
     ARRAY_DIMENSIONS, ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document,
-    FillValue, JsonText, Kind, MetadataError, MetadataLimits, NodeMetadata, ZARRAY, ZATTRS, ZarrFormat,
+    FillValue, JsonText, MetadataError, MetadataLimits, NodeMetadata, ZARRAY, ZATTRS, ZarrFormat,
     dimension_names, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
@@ -315,11 +315,11 @@ impl ArrayBuilder {
             let filter = filter.with_types_named(&mut data_type, &mut big_endian);
             // A filter of version 2 may be one of bytes, or make bytes of the elements itself.
             match filter.v2_kind() {
-                Kind::BytesToBytes if self.zarr_format == ZarrFormat::V2 && !is_bytes => {
+                CodecKind::BytesToBytes if self.zarr_format == ZarrFormat::V2 && !is_bytes => {
                     chain.push(serializer(&data_type, big_endian));
                     is_bytes = true;
                 }
-                Kind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => is_bytes = true,
+                CodecKind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => is_bytes = true,
                 _ => {}
             }
             chain.push(filter);

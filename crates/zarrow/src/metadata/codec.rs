@@ -10,8 +10,7 @@ use super::MetadataError;
 use super::ZarrFormat;
 use super::json::Extension;
 use super::normal_form;
-use super::v2::Kind;
-use crate::codec::{definition, kind_of};
+use crate::codec::{CodecKind, definition, kind_in_v2, kind_of};
 
 const KEY: &str = "codecs";
 
@@ -106,9 +105,9 @@ impl CodecMetadata {
         self.must_understand.then_some(Value::Object(codec))
     }
 
-    /// On which side of the border between arrays and bytes the codec stands, by its name in version 2.
-    pub(crate) fn v2_kind(&self) -> Kind {
-        Kind::of(&self.name)
+    /// Returns the kind of the codec, by its name in version 2.
+    pub(crate) fn v2_kind(&self) -> CodecKind {
+        kind_in_v2(&self.name)
     }
 
     /// The parameter `name`, where it is text.

@@ -49,7 +49,7 @@ pub(crate) use edit::JsonText;
 pub use error::MetadataError;
 pub(crate) use error::excerpt;
 pub use fill_value::FillValue;
-pub(crate) use v2::{ARRAY_DIMENSIONS, Kind, dimension_names};
+pub(crate) use v2::{ARRAY_DIMENSIONS, dimension_names};
 
 use serde_json::Value;
 use zarrow_array::DataType;

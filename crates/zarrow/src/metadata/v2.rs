@@ -11,7 +11,7 @@
 use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
-use crate::codec::{CodecKind, kind_of};
+use crate::codec::CodecKind;
 
 use super::chunk_key::separator;
 use super::error::excerpt;
@@ -138,14 +138,14 @@ fn chain(
     let mut codecs: Vec<CodecMetadata> = transpose.into_iter().collect();
     let mut is_bytes = false;
     for stage in stages {
-        let kind = Kind::of(&stage.name);
-        if is_bytes && kind != Kind::BytesToBytes {
+        let kind = stage.v2_kind();
+        if is_bytes && kind != CodecKind::BytesToBytes {
             let what =
                 format!("filter {} after a filter that makes bytes", excerpt(&Value::from(stage.name)));
             return Err(MetadataError::unsupported(what));
         }
         match kind {
-            Kind::ArrayToArray => {
+            CodecKind::ArrayToArray => {
                 let named = |keys: [&str; 2]| {
                     keys.iter().find_map(|key| stage.text(key)).and_then(ByteOrder::of_stored)
                 };
@@ -164,12 +164,12 @@ fn chain(
                     (order, stored) = (written, bytes(&[written]));
                 }
             }
-            Kind::ArrayToBytes => is_bytes = true,
-            Kind::BytesToBytes if !is_bytes => {
+            CodecKind::ArrayToBytes => is_bytes = true,
+            CodecKind::BytesToBytes if !is_bytes => {
                 codecs.push(stored.clone());
                 is_bytes = true;
             }
-            Kind::BytesToBytes => {}
+            CodecKind::BytesToBytes => {}
         }
         codecs.push(stage);
     }
@@ -177,32 +177,6 @@ fn chain(
         codecs.push(stored);
     }
     Ok(codecs)
-}
-
-/// Which sides of the array-to-bytes border a numcodecs codec stands on.
-#[derive(PartialEq)]
-pub(crate) enum Kind {
-    ArrayToArray,
-    ArrayToBytes,
-    BytesToBytes,
-}
-
-impl Kind {
-    pub(super) fn of(name: &str) -> Kind {
-        match kind_of(name) {
-            Some(CodecKind::ArrayToArray) => return Kind::ArrayToArray,
-            Some(CodecKind::ArrayToBytes) => return Kind::ArrayToBytes,
-            Some(CodecKind::BytesToBytes) => return Kind::BytesToBytes,
-            None => {}
-        }
-        match name.strip_prefix("numcodecs.").unwrap_or(name) {
-            "transpose" | "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits"
-            | "categorize" => Kind::ArrayToArray,
-            "vlen-utf8" | "vlen-bytes" | "vlen-array" | "json2" | "msgpack2" | "pickle" | "pcodec"
-            | "zfpy" => Kind::ArrayToBytes,
-            _ => Kind::BytesToBytes,
-        }
-    }
 }
 
 /// The `bytes` codec, with a list of orders where the fields of a structure differ: the one thing that the chain cannot

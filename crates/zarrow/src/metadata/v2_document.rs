@@ -9,10 +9,11 @@ use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
 use super::type_string::{ByteOrder, type_string};
-use super::v2::{ARRAY_DIMENSIONS, Kind, dimension_names, in_other_order};
+use super::v2::{ARRAY_DIMENSIONS, dimension_names, in_other_order};
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat, structure,
 };
+use crate::codec::CodecKind;
 
 /// The `.zarray` of an array.
 pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, MetadataError> {
@@ -101,7 +102,7 @@ impl Chain {
                 continue;
             }
             chain.push(codec, item_size, is_bytes)?;
-            is_bytes |= codec.v2_kind() == Kind::ArrayToBytes;
+            is_bytes |= codec.v2_kind() == CodecKind::ArrayToBytes;
         }
         Ok(chain)
     }
