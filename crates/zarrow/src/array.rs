@@ -1,6 +1,6 @@
 //! An array that is open for reading.
 
-use crate::codec::{ArrayToBytes, Chain, ShardIndex};
+use crate::codec::{Chain, Layout, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Cache, Guard, Presence, Reader, SeenVersion, Values, Writer};
 use crate::hierarchy::AttributeChange;
@@ -233,7 +233,7 @@ impl Array {
         let mut axes: Vec<usize> = (0..shape.len()).collect();
         let mut level = 0;
         while level < levels
-            && let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes
+            && let Layout::InnerChunks(sharding) = chain.layout()
         {
             level += 1;
             if let Some(order) = &chain.order {
@@ -250,8 +250,8 @@ impl Array {
     /// The shape of the shards, where the array is sharded and all have one shape.
     #[must_use]
     pub fn shard_shape(&self) -> Option<Vec<u64>> {
-        match self.chain.array_to_bytes {
-            ArrayToBytes::Sharding(_) => self.outer_chunk_shape(),
+        match self.chain.layout() {
+            Layout::InnerChunks(_) => self.outer_chunk_shape(),
             _ => None,
         }
     }
@@ -266,7 +266,7 @@ impl Array {
     /// Which axis of the array each stored axis is; `None` for the same order. Inside of shards, where there are any.
     pub(crate) fn stored_order(&self) -> Option<&[usize]> {
         let mut chain = &*self.chain;
-        while let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes {
+        while let Layout::InnerChunks(sharding) = chain.layout() {
             chain = &sharding.inner;
         }
         chain.order.as_deref()

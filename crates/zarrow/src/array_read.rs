@@ -1,7 +1,7 @@
 //! Reading an array: into fresh memory, into the caller's, or mapped from its files.
 
 use crate::array::Array;
-use crate::codec::{ArrayToBytes, Swap};
+use crate::codec::{Layout, Swap};
 use crate::error::{ErrorKind, Result};
 use crate::exec::{ChunkSink, Reader, Sink, read};
 use crate::memory::{self, Strided};
@@ -186,11 +186,10 @@ impl Array {
     #[must_use]
     pub fn hands_over(&self, selection: &Selection) -> bool {
         let mut chain = self.chain();
-        while let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes {
+        while let Layout::InnerChunks(sharding) = chain.layout() {
             chain = &sharding.inner;
         }
-        let is_plain =
-            matches!(&chain.array_to_bytes, ArrayToBytes::Bytes { swap } if !matches!(swap, Swap::Fields(_)));
+        let is_plain = matches!(chain.layout(), Layout::Elements(swap) if !matches!(swap, Swap::Fields(_)));
         let is_even = |axis: &AxisSelection| matches!(axis, AxisSelection::Even { .. });
         is_plain && chain.has_fixed_elements() && selection.axes().iter().all(is_even)
     }

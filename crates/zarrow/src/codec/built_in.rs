@@ -1,14 +1,14 @@
 //! The codecs of this crate, a line each.
 
 use crate::codec::array_to_array::{self as filter, transpose};
-use crate::codec::array_to_bytes::{indexed_vlen, optional, packbits, pcodec, sharding, vlen};
+use crate::codec::array_to_bytes::{bytes, indexed_vlen, optional, packbits, pcodec, sharding, vlen};
+use crate::codec::blosc;
 use crate::codec::bytes_to_bytes::{base64, bz2, checksum, deflate, lz4, lzma, shuffle, zstd};
 use crate::codec::definition::Definition;
-use crate::codec::{blosc, byte_order};
 
 /// Those that most arrays have come first.
 static CODECS: &[&Definition] = &[
-    &byte_order::BYTES,
+    &bytes::DEFINITION,
     &zstd::DEFINITION,
     &blosc::DEFINITION,
     &deflate::GZIP,

@@ -7,27 +7,12 @@
 //!    a list says where in the element those words lie.
 //! 3. Reversing is its own inverse, so that encoding does the same.
 
-use crate::codec::chain::ArrayToBytes;
-use crate::codec::definition::{Definition, Stage};
-use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::parameter::wrong_parameter;
 use crate::error::Result;
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
-use serde_json::json;
 use std::sync::Arc;
 use zarrow_array::{DataType, WordRun};
-
-/// The codec `bytes`.
-pub const BYTES: Definition = Definition {
-    names: &["bytes"],
-    parameters: &[("endian", ParameterType::Text)],
-    defaults: |data_type| if data_type.word_size() > 1 { json!({ "endian": "little" }) } else { Value::Null },
-    stage: Stage::Serializer(|metadata, layout| {
-        layout.only_if(layout.has_fixed_elements())?;
-        Ok(Some(ArrayToBytes::Bytes { swap: Swap::new(metadata, layout.data_type)? }))
-    }),
-    ..Definition::PLAIN
-};
 
 /// What is reversed in each element.
 #[derive(Debug, Clone, PartialEq, Eq)]

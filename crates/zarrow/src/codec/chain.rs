@@ -10,59 +10,22 @@
 //!    stay ours, since they bound the decoded size. The fallback is the feature `zarrs`; without it such a list is
 //!    refused.
 
-use crate::codec::array_to_array::Filtered;
-use crate::codec::array_to_array::transpose;
-#[cfg(feature = "zarrs")]
-use crate::codec::array_to_bytes::fallback::Fallback;
-use crate::codec::array_to_bytes::indexed_vlen::IndexedVlen;
-use crate::codec::array_to_bytes::optional::OptionalCodec;
-use crate::codec::array_to_bytes::packbits::PackBits;
-use crate::codec::array_to_bytes::pcodec::Pcodec;
-use crate::codec::array_to_bytes::sharding::Sharding;
-use crate::codec::built_in;
-use crate::codec::byte_order::Swap;
-use crate::codec::bytes_to_bytes::BytesToBytes;
-use crate::codec::compress::Compressor;
-use crate::codec::definition::{ChunkLayout, Stage};
+use crate::codec::array_to_array::{Filtered, transpose};
+use crate::codec::array_to_bytes::{self, ArrayToBytes, Layout, bytes};
+use crate::codec::bytes_to_bytes::{BytesToBytes, between_limit, decode};
+use crate::codec::compress::{Compressor, Encoded, encode};
+use crate::codec::definition::ChunkLayout;
 use crate::codec::order;
-use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::{ChunkElements, Codecs, Output, Scratch};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
-use zarrow_array::DataType;
+use std::mem::MaybeUninit;
 use zarrow_array::fork::OnceCell;
+use zarrow_array::{DataType, allocation, shape};
 
 /// More codecs than anybody chains.
 const MAX_CODECS: usize = 32;
-
-/// How the bytes of an array come about.
-#[derive(Debug)]
-pub enum ArrayToBytes {
-    /// The elements themselves.
-    Bytes {
-        /// What is reversed to come to the machine's byte order.
-        swap: Swap,
-    },
-    /// One bit an element.
-    PackBits(PackBits),
-    /// Numbers as a file of pco.
-    Pcodec(Box<Pcodec>),
-    /// Elements behind their lengths.
-    Vlen,
-    /// Elements, and where each begins.
-    IndexedVlen(Box<IndexedVlen>),
-    /// A mask, and the elements that it says are there.
-    Optional(Box<OptionalCodec>),
-    /// Chunks inside the chunk.
-    Sharding(Box<Sharding>),
-    /// Other elements, or another shape, which have codecs of their own.
-    Filtered(Box<Filtered>),
-    /// A codec of a user's own.
-    Registered(Registered),
-    /// Another library's codecs.
-    #[cfg(feature = "zarrs")]
-    Fallback(Box<Fallback>),
-}
 
 /// A compiled list of codecs.
 #[derive(Debug)]
@@ -72,7 +35,7 @@ pub struct Chain {
     /// Which axis of the array each stored axis is; `None` for the same order.
     pub order: Option<Vec<usize>>,
     /// The codec from array to bytes.
-    pub array_to_bytes: ArrayToBytes,
+    pub(super) array_to_bytes: Box<dyn ArrayToBytes>,
     /// The codecs from bytes to bytes, in the order in which they encode.
     pub bytes_to_bytes: Vec<BytesToBytes>,
     /// The same codecs as metadata, and as compressors once something was written.
@@ -105,19 +68,17 @@ impl Chain {
             Some(order) => order.iter().map(|axis| chunk_shape[*axis]).collect(),
             None => chunk_shape.to_vec(),
         };
-        let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
+        let Some((codec, bytes_to_bytes)) = rest.split_first() else {
             return Err(ErrorKind::BadCodec(
                 "expected a codec from array to bytes (such as \"bytes\")".into(),
             )
             .into());
         };
-        if let Some(filtered) =
-            Filtered::new(array_to_bytes, bytes_to_bytes, data_type, &stored_shape, limits)?
-        {
+        if let Some(filtered) = Filtered::new(codec, bytes_to_bytes, data_type, &stored_shape, limits)? {
             return Ok(Chain {
                 data_type: data_type.clone(),
                 order,
-                array_to_bytes: ArrayToBytes::Filtered(Box::new(filtered)),
+                array_to_bytes: Box::new(filtered),
                 compressors: (Vec::new(), OnceCell::new()),
                 bytes_to_bytes: Vec::new(),
                 limits: *limits,
@@ -126,8 +87,7 @@ impl Chain {
         let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<Vec<_>>>()?;
         let ours = ours.into_iter().collect::<Option<Vec<_>>>();
         let layout = ChunkLayout { data_type, shape: &stored_shape, fill_value, limits };
-        let known = ArrayToBytes::new(array_to_bytes, &layout)
-            .map_err(|error| error.in_codec(&array_to_bytes.name))?;
+        let known = array_to_bytes::compile(codec, &layout).map_err(|error| error.in_codec(&codec.name))?;
         if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
             return Ok(Chain {
                 data_type: data_type.clone(),
@@ -144,7 +104,7 @@ impl Chain {
         Ok(Chain {
             data_type: data_type.clone(),
             order: None,
-            array_to_bytes: ArrayToBytes::foreign(foreign, data_type, fill_value)?,
+            array_to_bytes: array_to_bytes::foreign(foreign, data_type, fill_value)?,
             bytes_to_bytes: compressors.into_iter().rev().collect(),
             compressors: (ours.to_vec(), OnceCell::new()),
             limits: *limits,
@@ -166,6 +126,77 @@ impl Chain {
         usize::try_from(self.limits.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
     }
 
+    /// Checks that `encoded` bytes may decode to `nbytes`, by the limit of their ratio.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub fn check_ratio(&self, nbytes: usize, encoded: usize) -> Result<()> {
+        let (actual, limit) = (nbytes as u64, self.ratio_limit(encoded) as u64);
+        if actual > limit {
+            let what = "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)";
+            return Err(ErrorKind::Limit { what, actual, limit }.into());
+        }
+        Ok(())
+    }
+
+    /// Returns the most bytes that a chunk of `shape` can honestly be encoded to.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`].
+    pub fn encoded_limit(&self, shape: &[u64]) -> Result<usize> {
+        if self.data_type.is_variable() {
+            return Ok(self.limits.max_variable_nbytes);
+        }
+        let element = self.item_size().unwrap_or(0).saturating_add(self.array_to_bytes.added_nbytes());
+        let nbytes = shape::nbytes(shape, element)?;
+        Ok(between_limit(&self.bytes_to_bytes, nbytes).saturating_mul(2).saturating_add(1 << 20))
+    }
+
+    /// Returns the fewest bytes that `count` elements are encoded to, for elements of no fixed size.
+    pub fn least_encoded(&self, count: usize) -> usize {
+        self.array_to_bytes.least_encoded(count)
+    }
+
+    /// Returns the arrangement of the elements in the bytes of a chunk, before any compressor.
+    pub fn layout(&self) -> Layout<'_> {
+        self.array_to_bytes.layout()
+    }
+
+    /// Returns the arrangement of the elements in the stored bytes of a chunk: [`Layout::Whole`] where they are compressed.
+    pub fn stored_layout(&self) -> Layout<'_> {
+        if self.bytes_to_bytes.is_empty() { self.layout() } else { Layout::Whole }
+    }
+
+    /// Decompresses the bytes of [elements](Layout::Elements) to all of `memory`.
+    ///
+    /// # Errors
+    /// As [`decode`].
+    pub fn decompress_elements(
+        &self,
+        encoded: &[u8],
+        memory: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<()> {
+        // A fault of no compressor is one of the elements.
+        decode(&self.bytes_to_bytes, encoded, Output::Exact(memory), codecs)
+            .map_err(|error| error.in_codec(bytes::NAME))
+    }
+
+    /// Encodes the elements of a chunk of `shape`.
+    ///
+    /// # Errors
+    /// What the codecs give, with their names.
+    pub fn encode(&self, elements: ChunkElements<'_>, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
+        let bytes = self.array_to_bytes.encode(self, elements, shape, codecs)?;
+        let compressors = self.compressors()?;
+        if compressors.is_empty() {
+            return Ok(bytes);
+        }
+        let mut scratch = Scratch::default();
+        let Encoded { body, tail } = encode(compressors, &bytes, &mut scratch, codecs)?;
+        Ok(allocation::concatenated(&[body, &tail])?)
+    }
+
     /// The codecs from bytes to bytes as they encode. What they were set to is looked at when something is written: a
     /// reader need not mind it.
     ///
@@ -180,11 +211,6 @@ impl Chain {
         Ok(parsed.get_or_make(|| compressors))
     }
 
-    /// The name of the codec for strings or bytes.
-    pub fn vlen_name(&self) -> &'static str {
-        if self.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
-    }
-
     /// Checks all settings for a new array with this fill value, also of inner codecs, and also those that matter to
     /// writers alone.
     ///
@@ -192,53 +218,11 @@ impl Chain {
     /// As [`compressors`](Chain::compressors); [`ErrorKind::BadCodec`] where a filter cannot store the fill value.
     pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
         self.compressors()?;
-        let any = FillValue::Variable(Vec::new());
-        match &self.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(fill_value),
-            ArrayToBytes::Filtered(filtered) => filtered.check_settings(fill_value),
-            ArrayToBytes::IndexedVlen(vlen) => {
-                vlen.index.check_settings(&any)?;
-                vlen.data.check_settings(&any)
-            }
-            ArrayToBytes::Optional(optional) => {
-                optional.mask.check_settings(&any)?;
-                optional.data.check_settings(&any)
-            }
-            _ => Ok(()),
-        }
+        self.array_to_bytes.check_settings(fill_value)
     }
 
     /// The codecs' names, for people.
     pub fn names(codecs: &[CodecMetadata]) -> String {
         codecs.iter().map(|codec| codec.name.as_str()).collect::<Vec<_>>().join(" → ")
-    }
-}
-
-impl ArrayToBytes {
-    /// Codecs of another library (step 5).
-    #[cfg(feature = "zarrs")]
-    fn foreign(codecs: &[CodecMetadata], data_type: &DataType, fill: &FillValue) -> Result<ArrayToBytes> {
-        Ok(ArrayToBytes::Fallback(Box::new(Fallback::new(codecs, data_type, fill)?)))
-    }
-
-    /// The refusal of what only another library can do (step 5).
-    #[cfg(not(feature = "zarrs"))]
-    fn foreign(codecs: &[CodecMetadata], data_type: &DataType, _: &FillValue) -> Result<ArrayToBytes> {
-        let names = Chain::names(codecs);
-        let text = format!("{names} of {data_type}, which needs the feature \"zarrs\" of the crate zarrow");
-        Err(crate::Error::from(ErrorKind::Unsupported(text)).in_codec(&names))
-    }
-
-    /// The codec that `metadata` names, `None` where it is not ours.
-    fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Option<ArrayToBytes>> {
-        match built_in::find(&metadata.name).map(|codec| &codec.stage) {
-            Some(Stage::Serializer(compile)) => compile(metadata, layout),
-            Some(_) => Ok(None),
-            None => {
-                let Some(codec) = Registered::of(metadata, CodecKind::ArrayToBytes)? else { return Ok(None) };
-                layout.only_if(layout.has_fixed_elements())?;
-                Ok(Some(ArrayToBytes::Registered(codec)))
-            }
-        }
     }
 }

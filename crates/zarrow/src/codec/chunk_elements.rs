@@ -1,5 +1,7 @@
 //! The elements of a chunk of any layout, as they are to be encoded.
 
+use crate::error::{Error, ErrorKind, Result};
+
 /// The elements of a chunk in the C order of its stored axes.
 pub enum ChunkElements<'a> {
     /// Elements of a fixed size, in the machine's byte order.
@@ -13,4 +15,60 @@ pub enum ChunkElements<'a> {
         /// The elements, with room for the missing ones.
         data: Box<ChunkElements<'a>>,
     },
+}
+
+/// The error of elements that have another layout than the codec: a checked plan rules it out.
+pub fn mismatch() -> Error {
+    ErrorKind::Internal("values of another type than the array's".into()).into()
+}
+
+impl<'a> ChunkElements<'a> {
+    /// Returns the bytes of elements of a fixed size.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] for elements of another layout.
+    pub fn into_fixed(self) -> Result<Vec<u8>> {
+        match self {
+            ChunkElements::Fixed(bytes) => Ok(bytes),
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// Returns strings or bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] for elements of another layout.
+    pub fn into_variable(self) -> Result<Vec<&'a [u8]>> {
+        match self {
+            ChunkElements::Variable(elements) => Ok(elements),
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// Returns the elements that are not missing.
+    pub fn present(self, missing: &[u8], item_size: usize) -> ChunkElements<'a> {
+        /// The items move together in the memory that they have.
+        fn keep<T: Copy>(items: &mut Vec<T>, missing: &[u8], size: usize) {
+            let mut kept = 0;
+            for at in missing.iter().enumerate().filter(|(_, missing)| **missing == 0).map(|(at, _)| at) {
+                items.copy_within(at * size..(at + 1) * size, kept);
+                kept += size;
+            }
+            items.truncate(kept);
+        }
+        match self {
+            ChunkElements::Fixed(mut bytes) => {
+                keep(&mut bytes, missing, item_size);
+                ChunkElements::Fixed(bytes)
+            }
+            ChunkElements::Variable(mut elements) => {
+                keep(&mut elements, missing, 1);
+                ChunkElements::Variable(elements)
+            }
+            ChunkElements::Optional { missing: mut inner, data } => {
+                keep(&mut inner, missing, 1);
+                ChunkElements::Optional { data: Box::new(data.present(missing, item_size)), missing: inner }
+            }
+        }
+    }
 }

@@ -5,9 +5,9 @@
 //! 3. A user's choice is checked more strictly than what is stored: see [`check_parameters`](super::check_parameters).
 
 use crate::codec::array_to_array::{Filter, Parameters};
+use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::bytes_to_bytes::checksum::Checksum;
 use crate::codec::bytes_to_bytes::{Decoder, Encoder};
-use crate::codec::chain::ArrayToBytes;
 use crate::codec::parameter::ParameterType;
 use crate::codec::registry::CodecKind;
 use crate::error::{Error, ErrorKind, Result};
@@ -73,7 +73,7 @@ pub enum Stage {
     /// From array to array.
     Filter(fn(&Parameters<'_>) -> Result<Filter>),
     /// From array to bytes; `None` where another library has to do it.
-    Serializer(fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Option<ArrayToBytes>>),
+    Serializer(fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>>),
     /// From bytes to bytes.
     Compressor {
         /// Reads what decoding needs.

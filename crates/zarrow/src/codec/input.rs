@@ -7,7 +7,7 @@ use crate::store::remote::BodyMemory;
 use crate::store::remote::bodies::Bodies;
 use std::mem::MaybeUninit;
 
-/// Bytes that are read at once, however few of them are wanted: another request would cost as much.
+/// Bytes that are read at once even if few are needed, since a second request costs as much.
 pub const FEW_NBYTES: u64 = 256 << 10;
 
 /// Where a chunk's encoded bytes are.
@@ -58,7 +58,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Whether the bytes were fetched by requests, and only those that the plan asked for are there.
+    /// Whether the bytes were fetched by the requests of a plan, so that other bytes of the value are not in memory.
     pub fn is_fetched(&self) -> bool {
         matches!(self.bytes, EncodedBytes::Bodies { .. })
     }

@@ -7,26 +7,28 @@
 //!    memory, from where they are moved. However many parts are wanted, the chunk is decompressed once. Of a codec that
 //!    decodes ranges, no more than the run, or a small part, is decompressed.
 //! 4. A shard's inner chunks are read as [`shard`](super::shard) says, each by the same steps, however deep.
-//! 5. Elements that may be missing are read as [`optional`](super::optional) says.
-//! 6. Other layouts are decoded whole, and handed on.
+//! 5. Elements behind a mask are decoded from the first wanted element to the last. Mask and elements are decoded straight
+//!    to the result if the wanted elements are one run of the chunk, and contiguous in the result.
+//! 6. Chunks of other layouts are decoded whole, and placed.
 //! 7. What goes to memory that is not written here is handed over as it is stored: [`chunk_sink`](super::chunk_sink).
 
-use crate::codec::Input;
-use crate::codec::Worker;
-use crate::codec::{ArrayToBytes, Chain, Codecs, Output, Swap, between_limit, decode, decode_range};
-use crate::error::{Error, ErrorKind, Result};
+use crate::codec::{
+    Chain, Codecs, EncodedChunk, Input, Layout, Output, Swap, Worker, decode, decode_range,
+    wrong_elements_size,
+};
+use crate::error::{ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
-use crate::exec::elements::decode_elements;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
 use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, PerAxis, run_of};
-use crate::exec::range::{read_range, small_span};
+use crate::exec::range::{read_range, small_span, span};
 use crate::exec::shard::Share;
 use crate::exec::sink::Sink;
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 use zarrow_array::{Buffer, UninitBuffer, shape};
 
@@ -117,39 +119,34 @@ impl Chunk<'_> {
         share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Chain { array_to_bytes, bytes_to_bytes, .. } = self.chain;
+        let (layout, compressors) = (self.chain.layout(), &self.chain.bytes_to_bytes);
         if let [claim] = &*claims
             && let Sink::Chunks(sink) = claim.sink()
-            && !matches!(array_to_bytes, ArrayToBytes::Sharding(_))
+            && !matches!(layout, Layout::InnerChunks(_))
         {
             return self.hand_over(*sink, claim.part(), input, worker);
         }
-        match array_to_bytes {
-            ArrayToBytes::Bytes { swap } if bytes_to_bytes.is_empty() => {
+        match layout {
+            Layout::Elements(swap) if compressors.is_empty() => {
                 self.read_uncompressed(input, claims, swap, worker)?;
             }
-            ArrayToBytes::Bytes { swap } => self.read_compressed(input, claims, swap, worker)?,
-            ArrayToBytes::Sharding(sharding) if bytes_to_bytes.is_empty() => {
+            Layout::Elements(swap) => self.read_compressed(input, claims, swap, worker)?,
+            Layout::InnerChunks(sharding) if compressors.is_empty() => {
                 return self.read_shard(sharding, input, claims, share, worker);
             }
-            ArrayToBytes::Sharding(sharding) => {
+            Layout::InnerChunks(sharding) => {
                 // A shard that was compressed as a whole has to be there as a whole.
                 let limit = self.encoded_limit()?;
                 let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
-                decode(bytes_to_bytes, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
+                decode(compressors, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
                 return self.read_shard(sharding, &Input::of_bytes(&shard), claims, None, worker);
             }
-            ArrayToBytes::Optional(optional) => {
-                let input = input.within(self.encoded_limit()?)?;
-                self.read_optional(optional, &input, claims, worker)?;
+            Layout::Masked => {
+                let run = run_of_all(claims, self.shape)?;
+                self.read_run(run, input, claims, worker)?;
             }
-            _ => {
-                let input = input.within(self.encoded_limit()?)?;
-                let all = 0..shape::nbytes(self.shape, 1)?;
-                let decoded = decode_elements(self.chain, &input, self.shape, all, worker)?;
-                claims.iter_mut().try_for_each(|claim| claim.place(&decoded, 0, self.shape))?;
-            }
+            Layout::Whole => self.read_run(0..shape::nbytes(self.shape, 1)?, input, claims, worker)?,
         }
         // SAFETY: all of them were read without an error, and so their places written.
         claims.iter_mut().try_for_each(|claim| unsafe { claim.mark() })
@@ -165,17 +162,7 @@ impl Chunk<'_> {
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
     pub fn encoded_limit(&self) -> Result<usize> {
-        /// An index entry, a mask and what headers an inner chunk has, for each element at most.
-        const BESIDE: usize = 32;
-        if self.chain.data_type.is_variable() {
-            return Ok(self.chain.limits.max_variable_nbytes);
-        }
-        let beside = match self.chain.array_to_bytes {
-            ArrayToBytes::Bytes { .. } | ArrayToBytes::PackBits(_) => 0,
-            _ => BESIDE,
-        };
-        let nbytes = shape::nbytes(self.shape, self.item_size().saturating_add(beside))?;
-        Ok(between_limit(&self.chain.bytes_to_bytes, nbytes).saturating_mul(2).saturating_add(1 << 20))
+        self.chain.encoded_limit(self.shape)
     }
 
     /// Step 2.
@@ -187,21 +174,19 @@ impl Chunk<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let expected = shape::nbytes(self.shape, self.item_size())? as u64;
-        let wrong_size =
-            |actual: u64| Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes");
         if let [claim] = claims
             && claim.is_whole(self.shape)
             && let Some((memory, length)) = claim.contiguous_and_spare()
         {
             let Some(filled) = input.read_whole(memory, length)? else {
-                return Err(wrong_size(input.nbytes()?));
+                return Err(wrong_elements_size(expected, input.nbytes()?));
             };
             swap.in_place(filled, self.item_size());
             return Ok(());
         }
         let input = input.measured()?;
         if input.nbytes()? != expected {
-            return Err(wrong_size(input.nbytes()?));
+            return Err(wrong_elements_size(expected, input.nbytes()?));
         }
         if let [claim] = claims
             && let Some((first, _)) = run_of(claim.part(), self.shape)
@@ -235,16 +220,8 @@ impl Chunk<'_> {
         let nbytes = shape::nbytes(self.shape, self.item_size())?;
         let strides = c_strides(self.shape, self.item_size());
         let decode_elements = |encoded: &[u8], memory: &mut [MaybeUninit<u8>], codecs: &mut Codecs| {
-            let limit = self.chain.ratio_limit(encoded.len());
-            if nbytes > limit {
-                let (what, actual) = (
-                    "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)",
-                    nbytes as u64,
-                );
-                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
-            }
-            // A fault of no compressor is one of the elements.
-            decode(chain, encoded, Output::Exact(memory), codecs).map_err(|error| error.in_codec("bytes"))
+            self.chain.check_ratio(nbytes, encoded.len())?;
+            self.chain.decompress_elements(encoded, memory, codecs)
         };
         if let Some(slot) = self.slot {
             let buffer = match slot.get() {
@@ -298,6 +275,45 @@ impl Chunk<'_> {
         let source = Source { bytes, origin: 0, strides: &strides, swap };
         claims.iter_mut().try_for_each(|claim| claim.scatter(&source))
     }
+
+    /// Steps 5 and 6: decodes the elements in `run`, and places them.
+    fn read_run(
+        &self,
+        run: Range<usize>,
+        input: &Input<'_>,
+        claims: &mut [OutputClaim<'_>],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let input = input.within(self.encoded_limit()?)?;
+        let chunk = EncodedChunk::new(self.chain, &input, self.shape)?;
+        if let (Layout::Masked, [claim]) = (self.chain.layout(), &mut *claims)
+            && run_of(claim.part(), self.shape).is_some()
+            && let Some((mask, elements)) = claim.contiguous_optional()
+        {
+            chunk.decode_masked(run, mask, elements, worker)?;
+            // SAFETY: the mask was decoded to all of its places.
+            unsafe { claim.pack() };
+            return Ok(());
+        }
+        let decoded = chunk.decode(run.clone(), worker)?;
+        claims.iter_mut().try_for_each(|claim| claim.place(&decoded, run.start, self.shape))
+    }
+}
+
+/// The run from the first element that is wanted to the last.
+fn run_of_all(claims: &[OutputClaim<'_>], extents: &[u64]) -> Result<Range<usize>> {
+    let strides = c_strides(extents, 1);
+    let mut run = None;
+    for claim in claims {
+        let own = span(claim.part(), &strides, 1)?;
+        run =
+            Some(run.map_or(own.clone(), |run: Range<usize>| run.start.min(own.start)..run.end.max(own.end)));
+    }
+    let (run, count) = (run.unwrap_or(0..0), shape::nbytes(extents, 1)?);
+    if run.end > count {
+        return Err(ErrorKind::Internal("a part lies outside its chunk".into()).into());
+    }
+    Ok(run)
 }
 
 /// A part of a chunk, its axes in the order in which they are stored.

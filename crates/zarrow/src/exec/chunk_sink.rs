@@ -6,8 +6,10 @@
 
 use crate::codec::Input;
 use crate::codec::Worker;
-use crate::codec::{ArrayToBytes, BytesToBytes, Codecs, Output, Swap, decode, decode_checksums};
-use crate::error::{Error, ErrorKind, Result};
+use crate::codec::{
+    BytesToBytes, Codecs, Layout, Output, Swap, decode, decode_checksums, wrong_elements_size,
+};
+use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::Chunk;
 use crate::exec::part::AxisPart;
 use crate::store::remote::BodyAlloc;
@@ -128,8 +130,7 @@ impl<'a> StoredChunk<'a> {
     fn verify<'b>(&self, stored: &'b [u8]) -> Result<&'b [u8]> {
         let (chain, bytes) = decode_checksums(self.chain, stored)?;
         if chain.is_empty() && bytes.len() != self.decoded_nbytes {
-            let (expected, actual) = (self.decoded_nbytes as u64, bytes.len() as u64);
-            return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
+            return Err(wrong_elements_size(self.decoded_nbytes as u64, bytes.len() as u64));
         }
         Ok(bytes)
     }
@@ -216,7 +217,7 @@ impl Chunk<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let internal = |what: &str| ErrorKind::Internal(format!("a sink of chunks does not take {what}"));
-        let ArrayToBytes::Bytes { swap } = &self.chain.array_to_bytes else {
+        let Layout::Elements(swap) = self.chain.layout() else {
             return Err(internal("this layout").into());
         };
         let word_nbytes = match swap {
@@ -233,11 +234,9 @@ impl Chunk<'_> {
             None => (&self.chain.bytes_to_bytes[..], input.within(self.encoded_limit()?)?),
         };
         let stored_nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
-        let (limit, compressors) = (self.chain.ratio_limit(stored_nbytes), compressors(chain));
-        if !compressors.is_empty() && decoded_nbytes > limit {
-            let what = "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)";
-            let (actual, limit) = (decoded_nbytes as u64, limit as u64);
-            return Err(ErrorKind::Limit { what, actual, limit }.into());
+        let compressors = compressors(chain);
+        if !compressors.is_empty() {
+            self.chain.check_ratio(decoded_nbytes, stored_nbytes)?;
         }
         let compressor = match compressors {
             [BytesToBytes::Compressor { name, .. }] => Some(*name),

@@ -5,6 +5,7 @@
 //!    whether the caller was interrupted.
 //! 3. A panic, in a task or in the question, is caught and becomes an error.
 
+use crate::codec::Worker;
 use crate::codec_calls::{self, Inherited};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::idle;

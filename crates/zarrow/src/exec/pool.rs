@@ -13,6 +13,7 @@
 //! 7. A codec of a user may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts another
 //!    one. Jobs that codecs began go first, the deepest before all, so that few threads are enough.
 
+use crate::codec::Worker;
 use crate::codec_calls;
 use crate::error::{ErrorKind, Result};
 use crate::exec::job::{Checkpoint, INTERRUPT_INTERVAL, Job, Task};

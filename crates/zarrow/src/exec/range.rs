@@ -95,7 +95,7 @@ pub fn read_range(
     worker: &mut Worker,
     checkpoint: &Checkpoint<'_>,
 ) -> Result<()> {
-    if input.cuts() == Cuts::LOCAL && read_apart(claim, input, strides, format, worker, checkpoint)? {
+    if Cuts::of(input) == Cuts::LOCAL && read_apart(claim, input, strides, format, worker, checkpoint)? {
         return Ok(());
     }
     let (item_size, swap) = format;
@@ -129,8 +129,7 @@ fn read_apart(
     let nbytes = span(part, strides, item_size)?.len() as u64;
     let (distance, own) = apart(&part[axis], strides[axis], nbytes);
     let gaps = CACHED_GAP_NBYTES..GAP_NBYTES;
-    if nbytes <= COALESCE_NBYTES || own > CACHED_GAP_NBYTES || !gaps.contains(&(distance - own.min(distance)))
-    {
+    if nbytes <= FEW_NBYTES || own > CACHED_GAP_NBYTES || !gaps.contains(&(distance - own.min(distance))) {
         return Ok(false);
     }
     let first = span(&narrowed(part, axis, 0, 1), strides, item_size)?;

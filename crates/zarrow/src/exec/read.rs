@@ -8,7 +8,7 @@
 //! 4. Where a chunk was missing, the array may have gone: [`presence`](super::presence).
 //! 5. When all tasks have succeeded the memory is filled, and becomes the result.
 
-use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
+use crate::codec::{Chain, Layout, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::batch::Item;
 use crate::exec::cache::Cache;
@@ -235,14 +235,14 @@ impl<'a> Reader<'a> {
     /// About how many bytes the chunks that `part` touches decode to, inner ones where there are shards; 0 where it is one
     /// chunk, or where chunks are not decoded as a whole. Extents of chunks are at least 1, as the metadata's check says.
     fn decoded_nbytes(&self, part: &[AxisPart<'_>]) -> u64 {
-        let (chunk, chain) = match (&self.chain.array_to_bytes, &self.metadata.chunk_grid) {
-            (ArrayToBytes::Sharding(sharding), _) if self.is_sharded() && self.chain.order.is_none() => {
+        let (chunk, chain) = match (self.chain.stored_layout(), &self.metadata.chunk_grid) {
+            (Layout::InnerChunks(sharding), _) if self.chain.order.is_none() => {
                 (&sharding.chunk_shape, &sharding.inner)
             }
             (_, ChunkGrid::Regular { chunk_shape }) => (chunk_shape, self.chain),
             _ => return 0,
         };
-        if matches!(chain.array_to_bytes, ArrayToBytes::Bytes { .. }) && chain.bytes_to_bytes.is_empty() {
+        if matches!(chain.stored_layout(), Layout::Elements(_)) {
             return 0;
         }
         let touched = part.iter().zip(chunk).fold(1, |touched: u64, (axis, extent)| {
@@ -281,15 +281,15 @@ impl<'a> Reader<'a> {
 
     /// The codec of shards, where chunks are shards that were not compressed as a whole.
     pub fn sharding(&self) -> Option<&'a Sharding> {
-        match &self.chain.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) if self.is_sharded() => Some(sharding),
+        match self.chain.stored_layout() {
+            Layout::InnerChunks(sharding) => Some(sharding),
             _ => None,
         }
     }
 
     /// Whether chunks are shards that were not compressed as a whole.
     pub fn is_sharded(&self) -> bool {
-        matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_)) && self.chain.bytes_to_bytes.is_empty()
+        self.sharding().is_some()
     }
 
     /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and a
@@ -301,11 +301,11 @@ impl<'a> Reader<'a> {
             return 1;
         }
         let shares = wanted.div_ceil(chunks.max(1));
-        match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice()) {
-            (ArrayToBytes::Sharding(_), []) => shares.min(inner_count(self.chain, part)).max(1),
-            (ArrayToBytes::Bytes { .. }, []) => shares.min(large).max(1),
+        match (self.chain.layout(), self.chain.bytes_to_bytes.as_slice()) {
+            (Layout::InnerChunks(_), []) => shares.min(inner_count(self.chain, part)).max(1),
+            (Layout::Elements(_), []) => shares.min(large).max(1),
             // Each share decompresses its blocks, and loads the others: worth it only where threads would do nothing.
-            (ArrayToBytes::Bytes { .. }, [only])
+            (Layout::Elements(_), [only])
                 if only.decodes_ranges() && chunks < threads as u64 && self.chunks.is_none() =>
             {
                 (threads as u64).div_ceil(chunks.max(1))

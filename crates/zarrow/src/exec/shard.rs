@@ -6,7 +6,7 @@
 
 use crate::codec::Input;
 use crate::codec::Worker;
-use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
+use crate::codec::{Chain, Layout, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::chunk_parts::{AxisGrid, ChunkParts};
@@ -152,8 +152,8 @@ impl Chunk<'_> {
     /// # Errors
     /// Any [`ErrorKind`] that an index can give.
     pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
-        match &self.chain.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
+        match self.chain.layout() {
+            Layout::InnerChunks(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
             _ => Err(ErrorKind::Internal("an index of what is no shard".into()).into()),
         }
     }
@@ -161,7 +161,7 @@ impl Chunk<'_> {
 
 /// How many inner chunks `part` of a chunk touches; 1 where it is no shard.
 pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
-    let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes else { return 1 };
+    let Layout::InnerChunks(sharding) = chain.layout() else { return 1 };
     inner_chunk_parts(sharding, &stored_part(chain, part)).map_or(u64::MAX, |chunk_parts| chunk_parts.count())
 }
 

@@ -14,8 +14,8 @@
 //! to the missing pages of a file that was truncated kills the process. Hence mapping is only on request.
 
 use crate::array::Array;
-use crate::codec::{ArrayToBytes, Chain, Swap};
-use crate::error::{Error, ErrorKind, Result};
+use crate::codec::{Chain, Layout, Swap, wrong_elements_size};
+use crate::error::{ErrorKind, Result};
 use crate::exec::{AxisPart, Located, PerAxis, Reader, SharedChunk, num_threads, run, whole_part};
 use crate::metadata::{ChunkGrid, FillValue};
 use crate::selection::Selection;
@@ -205,16 +205,14 @@ fn step_of(axis: &AxisPart<'_>, origin: u64) -> IndexStep {
 /// The shape of chunks that are plain elements, and how many of them a stored chunk has along each axis: one, but inner
 /// chunks of plain shards.
 fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u64>, Vec<u64>)>> {
-    Ok(match &chain.array_to_bytes {
-        _ if chain.order.is_some() || !chain.bytes_to_bytes.is_empty() => None,
-        ArrayToBytes::Bytes { swap: Swap::None } => Some((chunk_shape.to_vec(), vec![1; chunk_shape.len()])),
-        ArrayToBytes::Sharding(sharding) => match &sharding.inner {
-            inner if inner.order.is_some() || !inner.bytes_to_bytes.is_empty() => None,
-            Chain { array_to_bytes: ArrayToBytes::Bytes { swap: Swap::None }, .. } => {
-                Some((sharding.chunk_shape.clone(), sharding.grid(chunk_shape)?))
-            }
-            _ => None,
-        },
+    let is_plain = |chain: &Chain| {
+        chain.order.is_none() && matches!(chain.stored_layout(), Layout::Elements(Swap::None))
+    };
+    Ok(match chain.stored_layout() {
+        _ if is_plain(chain) => Some((chunk_shape.to_vec(), vec![1; chunk_shape.len()])),
+        Layout::InnerChunks(sharding) if chain.order.is_none() && is_plain(&sharding.inner) => {
+            Some((sharding.chunk_shape.clone(), sharding.grid(chunk_shape)?))
+        }
         _ => None,
     })
 }
@@ -238,7 +236,7 @@ fn map_chunk(
         // Of what is no file the store itself says so.
         let actual = if range.is_none() { value.nbytes()? } else { length };
         let expected = nbytes as u64;
-        return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
+        return Err(wrong_elements_size(expected, actual));
     }
     // A range that reaches behind the end is told by reading it; where it is mapped it would kill who touches it.
     let start = begin.saturating_add(start);

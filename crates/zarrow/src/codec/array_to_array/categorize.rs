@@ -7,8 +7,8 @@
 use super::Filter;
 use super::element::{self, Element, Wide, numbers, room, with_element};
 use super::parameters::{Parameters, bad};
+use crate::codec::array_to_bytes::vlen::encode_variable;
 use crate::codec::definition::{Definition, Stage};
-use crate::codec::encode_variable;
 use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
 use serde_json::Value;

@@ -27,16 +27,19 @@ pub mod squeeze;
 pub mod transpose;
 
 use crate::codec::VariableChunk;
+use crate::codec::array_to_bytes::{ArrayToBytes, wrong_elements_size};
 use crate::codec::built_in;
 use crate::codec::chain::Chain;
 use crate::codec::definition::Stage;
 use crate::codec::registry::{ChunkDescription, CodecKind, Registered};
-use crate::codec::{ChunkElements, Decoded};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Swap, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 pub use parameters::{Parameters, number_named};
 use std::fmt::Debug;
+use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 use zarrow_array::{DataType, shape};
 
@@ -85,7 +88,7 @@ pub struct Filtered {
     name: String,
     filter: Filter,
     /// How the elements are stored that the filter makes.
-    pub stored: Chain,
+    stored: Chain,
 }
 
 impl Filtered {
@@ -133,34 +136,11 @@ impl Filtered {
         Ok(Some(Filtered { name: metadata.name.clone(), filter, stored }))
     }
 
-    /// Checks the settings of the chain behind the filter, and that the filter can store `fill_value`.
-    ///
-    /// numcodecs stores no fill values, so its filters need not have one.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`], with the codec; what [`Chain::check_settings`] refuses.
-    ///
-    /// Source: zarr-extensions `scale_offset` and `cast_value`, fill value.
-    pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
-        let stored = match (&self.filter, fill_value, self.name.as_str()) {
-            (Filter::Values(values, _), FillValue::Fixed(bytes), "scale_offset" | "cast_value") => {
-                let stored = values.encode(bytes.clone()).map_err(|error| {
-                    let text = format!("cannot store the fill value ({error}): choose another fill_value");
-                    Error::from(ErrorKind::BadCodec(text)).in_codec(&self.name)
-                })?;
-                FillValue::Fixed(stored)
-            }
-            (Filter::Shape(_), other, _) => other.clone(),
-            _ => FillValue::Variable(Vec::new()),
-        };
-        self.stored.check_settings(&stored)
-    }
-
     /// The shape in which a chunk of `shape` is stored, and the same in the order of the stored axes.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], with the codec.
-    pub fn stored_shape(&self, shape: &[u64]) -> Result<(Vec<u64>, Vec<u64>)> {
+    fn stored_shape(&self, shape: &[u64]) -> Result<(Vec<u64>, Vec<u64>)> {
         let shape = self.filter.stored_shape(shape).map_err(|error| error.in_codec(&self.name))?;
         let in_order = match &self.stored.order {
             Some(order) => order.iter().map(|axis| shape[*axis]).collect(),
@@ -169,11 +149,18 @@ impl Filtered {
         Ok((shape, in_order))
     }
 
+    /// Decodes all elements of a chunk (step 2).
+    fn decode_all(&self, chunk: &EncodedChunk<'_>, worker: &mut Worker) -> Result<Decoded> {
+        let (_, stored_shape) = self.stored_shape(chunk.shape)?;
+        let stored = EncodedChunk::new(&self.stored, chunk.input, &stored_shape)?;
+        self.elements_of(stored.decode(0..stored.count, worker)?, chunk.shape)
+    }
+
     /// The elements of a chunk of `shape`, of what the chain behind the filter decoded (step 2).
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`], with the codec; [`zarrow_array::Error::OutOfMemory`].
-    pub fn decode(&self, stored: Decoded, shape: &[u64]) -> Result<Decoded> {
+    fn elements_of(&self, stored: Decoded, shape: &[u64]) -> Result<Decoded> {
         let (_, in_order) = self.stored_shape(shape)?;
         let in_filter = |error: Error| error.in_codec(&self.name);
         let count = shape::nbytes(shape, 1)?;
@@ -204,14 +191,14 @@ impl Filtered {
                 Err(error) => Err(error),
             },
         };
-        Ok(Decoded::Fixed { bytes: bytes.map_err(in_filter)?, swap: crate::codec::Swap::None })
+        Ok(Decoded::Fixed { bytes: bytes.map_err(in_filter)?, swap: Swap::None })
     }
 
     /// The elements to be stored, in the order of the stored axes, of those of a chunk of `shape` (step 2).
     ///
     /// # Errors
     /// [`ErrorKind::BadValue`], with the codec; [`zarrow_array::Error::OutOfMemory`].
-    pub fn encode<'a>(&self, elements: ChunkElements<'a>, shape: &[u64]) -> Result<ChunkElements<'a>> {
+    fn stored_of<'a>(&self, elements: ChunkElements<'a>, shape: &[u64]) -> Result<ChunkElements<'a>> {
         let (shape, _) = self.stored_shape(shape)?;
         let in_filter = |error: Error| error.in_codec(&self.name);
         let bytes = match (&self.filter, elements) {
@@ -234,6 +221,59 @@ impl Filtered {
             Some(order) => transpose::permuted(&bytes, &shape, order, self.stored.item_size().unwrap_or(0))?,
             None => bytes,
         }))
+    }
+}
+
+impl ArrayToBytes for Filtered {
+    fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        if chunk.chain.has_fixed_elements() {
+            return chunk.fixed(&run, |memory| self.decode_run(chunk, run.clone(), memory, worker));
+        }
+        self.decode_all(chunk, worker)
+    }
+
+    fn decode_run(
+        &self,
+        chunk: &EncodedChunk<'_>,
+        run: Range<usize>,
+        memory: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<Swap> {
+        let Decoded::Fixed { bytes, swap } = self.decode_all(chunk, worker)? else {
+            return Err(ErrorKind::Internal("elements of no fixed size".into()).into());
+        };
+        let wrong_size = || wrong_elements_size(chunk.nbytes as u64, bytes.len() as u64);
+        memory.write_copy_of_slice(bytes.get(chunk.bytes_of(&run)).ok_or_else(wrong_size)?);
+        Ok(swap)
+    }
+
+    fn encode(
+        &self,
+        _chain: &Chain,
+        elements: ChunkElements<'_>,
+        shape: &[u64],
+        codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        let (_, stored_shape) = self.stored_shape(shape)?;
+        self.stored.encode(self.stored_of(elements, shape)?, &stored_shape, codecs)
+    }
+
+    /// Checks that the filter can store `fill_value` too. numcodecs stores no fill values, so its filters need not have one.
+    ///
+    /// Source: zarr-extensions `scale_offset` and `cast_value`, fill value.
+    fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
+        let stored = match (&self.filter, fill_value, self.name.as_str()) {
+            (Filter::Values(values, _), FillValue::Fixed(bytes), "scale_offset" | "cast_value") => {
+                let stored = values.encode(bytes.clone()).map_err(|error| {
+                    let text = format!("cannot store the fill value ({error}): choose another fill_value");
+                    Error::from(ErrorKind::BadCodec(text)).in_codec(&self.name)
+                })?;
+                FillValue::Fixed(stored)
+            }
+            (Filter::Shape(_), other, _) => other.clone(),
+            _ => FillValue::Variable(Vec::new()),
+        };
+        self.stored.check_settings(&stored)
     }
 }
 

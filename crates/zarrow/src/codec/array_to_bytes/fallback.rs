@@ -4,9 +4,13 @@
 //! Only codecs whose output is as large as their input are allowed: nothing else bounds what they allocate. Compressors
 //! never come here.
 
+use crate::codec::array_to_bytes::{ArrayToBytes, wrong_elements_size};
+use crate::codec::chain::Chain;
+use crate::codec::{ChunkElements, Codecs, EncodedChunk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use zarrow_array::DataType;
@@ -36,7 +40,7 @@ impl Fallback {
     /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for a codec that is not let through and for types that
     /// `zarrs` does not have.
     pub fn new(codecs: &[CodecMetadata], data_type: &DataType, fill_value: &FillValue) -> Result<Fallback> {
-        let names = crate::codec::Chain::names(codecs);
+        let names = Chain::names(codecs);
         if let Some(other) = codecs.iter().find(|codec| !ALLOWED.contains(&codec.name.as_str())) {
             return Err(Error::from(ErrorKind::Unsupported(names)).in_codec(&other.name));
         }
@@ -54,11 +58,31 @@ impl Fallback {
         Ok(Fallback { chain, data_type, fill_value: ZarrsFillValue::new(item.clone()), names })
     }
 
-    /// Encodes a chunk of `shape` from its elements in C order and the machine's byte order.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`], with the codecs named.
-    pub fn encode(&self, elements: &[u8], shape: &[u64]) -> Result<Vec<u8>> {
+    /// Allocates and frees as much memory as `zarrs` takes for a chunk of `nbytes` bytes, at most two copies a codec: `zarrs`
+    /// ends the process if an allocation fails. Other threads may take the memory after this check.
+    fn probe(&self, nbytes: usize) -> Result<()> {
+        let copies = self.names.split(',').count().saturating_add(1).saturating_mul(2);
+        // Neither codec's checksum nor padding is longer than this.
+        let nbytes = nbytes.saturating_add(64).saturating_mul(copies);
+        std::hint::black_box(allocation::with_capacity::<u8>(nbytes)?);
+        Ok(())
+    }
+}
+
+impl ArrayToBytes for Fallback {
+    fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
+        // Filters before a compressor may widen an element, a few times at most.
+        chunk.nbytes.saturating_mul(8).saturating_add(64 << 10)
+    }
+
+    fn encode(
+        &self,
+        _chain: &Chain,
+        elements: ChunkElements<'_>,
+        shape: &[u64],
+        _codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        let elements = elements.into_fixed()?;
         let failed = |text: String| Error::from(ErrorKind::Unsupported(text)).in_codec(&self.names);
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
         let shape = shape.ok_or_else(|| failed("an empty chunk".into()))?;
@@ -73,29 +97,27 @@ impl Fallback {
         }
     }
 
-    /// Asks for the memory that `zarrs` takes for a chunk of `nbytes` bytes, at most two copies a codec, and gives it back:
-    /// `zarrs` would end the process where there is none. It is a check and no promise.
-    fn probe(&self, nbytes: usize) -> Result<()> {
-        let copies = self.names.split(',').count().saturating_add(1).saturating_mul(2);
-        // Neither codec's checksum nor padding is longer than this.
-        let nbytes = nbytes.saturating_add(64).saturating_mul(copies);
-        std::hint::black_box(allocation::with_capacity::<u8>(nbytes)?);
-        Ok(())
-    }
-
-    /// Decodes a chunk of `shape` to its elements in C order and the machine's byte order.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`], with the codecs named.
-    pub fn decode(&self, bytes: &[u8], shape: &[u64]) -> Result<Vec<u8>> {
+    fn decode_whole(
+        &self,
+        bytes: &[u8],
+        chunk: &EncodedChunk<'_>,
+        memory: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
         let failed = |text: String| Error::from(ErrorKind::Corrupt(text)).in_codec(&self.names);
-        let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
+        let shape: Option<Vec<NonZeroU64>> =
+            chunk.shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
         let shape = shape.ok_or_else(|| failed("an empty chunk".into()))?;
         let options = CodecOptions::default().with_concurrent_target(1).with_chunk_concurrent_minimum(1);
         self.probe(bytes.len())?;
         let decode = || self.chain.decode(bytes.into(), &shape, &self.data_type, &self.fill_value, &options);
         match catch_unwind(AssertUnwindSafe(decode)) {
-            Ok(Ok(ArrayBytes::Fixed(decoded))) => Ok(decoded.into_owned()),
+            Ok(Ok(ArrayBytes::Fixed(decoded))) if decoded.len() == memory.len() => {
+                memory.write_copy_of_slice(&decoded);
+                Ok(())
+            }
+            Ok(Ok(ArrayBytes::Fixed(decoded))) => {
+                Err(wrong_elements_size(memory.len() as u64, decoded.len() as u64))
+            }
             Ok(Ok(_)) => Err(failed("decodes to variable-length data".into())),
             Ok(Err(error)) => Err(failed(error.to_string())),
             Err(_) => Err(failed("the decoder panicked".into())),

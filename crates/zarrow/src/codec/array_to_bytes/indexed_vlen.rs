@@ -5,15 +5,20 @@
 //!
 //! Source: the documentation of the codec `vlen` of zarrs.
 
-use crate::codec::chain::ArrayToBytes;
+use crate::codec::array_to_bytes::ArrayToBytes;
+use crate::codec::array_to_bytes::vlen::{VariableChunk, encode_variable, least_encoded};
 use crate::codec::chain::Chain;
 use crate::codec::definition::{Definition, Stage};
+use crate::codec::encoded_chunk::filled;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Input, Swap, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use serde_json::Value;
-use zarrow_array::{DataType, Number};
+use std::ops::Range;
+use std::sync::Arc;
+use zarrow_array::{DataType, Number, shape};
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -26,21 +31,21 @@ pub const DEFINITION: Definition = Definition {
     ],
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
-        Ok(Some(ArrayToBytes::IndexedVlen(Box::new(IndexedVlen::new(metadata, layout.limits)?))))
+        Ok(Some(Box::new(IndexedVlen::new(metadata, layout.limits)?)))
     }),
     ..Definition::PLAIN
 };
 
 /// The name in metadata.
-pub const NAME: &str = "zarrs.vlen";
+const NAME: &str = "zarrs.vlen";
 
 /// The codecs of both parts.
 #[derive(Debug)]
-pub struct IndexedVlen {
+struct IndexedVlen {
     /// How the offsets are encoded.
-    pub index: Chain,
+    index: Chain,
     /// How the bytes are encoded.
-    pub data: Chain,
+    data: Chain,
     wide: bool,
     at_end: bool,
 }
@@ -50,7 +55,7 @@ impl IndexedVlen {
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], and what either chain refuses.
-    pub fn new(metadata: &CodecMetadata, limits: &DecodeLimits) -> Result<IndexedVlen> {
+    fn new(metadata: &CodecMetadata, limits: &DecodeLimits) -> Result<IndexedVlen> {
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let text = |key: &str| metadata.configuration.get(key).map(Value::as_str);
         let wide = match text("index_data_type") {
@@ -81,7 +86,7 @@ impl IndexedVlen {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] where the length does not lie in the chunk.
-    pub fn parts<'a>(&self, chunk: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
+    fn parts<'a>(&self, chunk: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let parts = || {
             let (length, rest) = match self.at_end {
                 true => chunk.split_last_chunk::<8>().map(|(rest, length)| (length, rest))?,
@@ -99,7 +104,7 @@ impl IndexedVlen {
     }
 
     /// The encoded chunk of both encoded parts.
-    pub fn joined(&self, index: &[u8], data: &[u8]) -> Vec<u8> {
+    fn joined(&self, index: &[u8], data: &[u8]) -> Vec<u8> {
         let length = (index.len() as u64).to_le_bytes();
         if self.at_end { [data, index, &length].concat() } else { [&length, index, data].concat() }
     }
@@ -108,7 +113,7 @@ impl IndexedVlen {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] where `uint32` does not hold them.
-    pub fn offsets(&self, elements: &[&[u8]]) -> Result<Vec<u8>> {
+    fn offsets(&self, elements: &[&[u8]]) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut end = 0u64;
         let mut push = |offset: u64| {
@@ -134,7 +139,7 @@ impl IndexedVlen {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`].
-    pub fn ends(&self, offsets: &[u8], limit: usize) -> Result<Vec<usize>> {
+    fn ends(&self, offsets: &[u8], limit: usize) -> Result<Vec<usize>> {
         let corrupt = || Error::from(ErrorKind::Corrupt("its offsets decrease".into()));
         let offsets: Vec<u64> = match self.wide {
             true => offsets.as_chunks::<8>().0.iter().map(|offset| u64::from_ne_bytes(*offset)).collect(),
@@ -152,5 +157,76 @@ impl IndexedVlen {
         }
         // As large as a limit in memory.
         Ok(offsets.into_iter().skip(1).map(|end| end as usize).collect())
+    }
+}
+
+impl IndexedVlen {
+    /// Decodes the elements of `chunk`, which has `count`.
+    fn decode_chunk(&self, chunk: &[u8], count: usize, limit: usize, worker: &mut Worker) -> Result<Decoded> {
+        let (index, data) = self.parts(chunk)?;
+        let offsets = decode_part(&self.index, index, count.saturating_add(1), worker)?;
+        let ends = self.ends(&offsets, limit)?;
+        let data = match ends.last() {
+            None | Some(0) => Vec::new(),
+            Some(nbytes) => decode_part(&self.data, data, *nbytes, worker)?,
+        };
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let elements: Option<Vec<&[u8]>> =
+            starts.zip(&ends).map(|(start, end)| data.get(start..*end)).collect();
+        let elements = elements.ok_or_else(|| ErrorKind::Internal("offsets behind the bytes".into()))?;
+        Ok(Decoded::Variable(Arc::new(VariableChunk::parse(encode_variable(&elements)?, count)?)))
+    }
+}
+
+/// Decodes the `count` numbers of one part, in the byte order of the machine.
+fn decode_part(chain: &Chain, encoded: &[u8], count: usize, worker: &mut Worker) -> Result<Vec<u8>> {
+    let (input, shape, item_size) =
+        (Input::of_bytes(encoded), [count as u64], chain.item_size().unwrap_or(0));
+    let chunk = EncodedChunk::new(chain, &input, &shape)?;
+    let mut swap = Swap::None;
+    let mut elements = filled(shape::nbytes(&shape, item_size)?, |memory| {
+        swap = chunk.decode_run(0..count, memory, worker)?;
+        Ok(())
+    })?;
+    swap.in_place(&mut elements, item_size);
+    Ok(elements)
+}
+
+impl ArrayToBytes for IndexedVlen {
+    fn least_encoded(&self, count: usize) -> usize {
+        least_encoded(count)
+    }
+
+    fn decode(&self, chunk: &EncodedChunk<'_>, _run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        let limit = chunk.chain.limits.max_variable_nbytes;
+        let bytes = chunk.decompressed_vec(limit, &mut worker.encoded, &mut worker.codecs)?;
+        self.decode_chunk(&bytes, chunk.count, limit, worker).map_err(|error| error.in_codec(NAME))
+    }
+
+    fn encode(
+        &self,
+        _chain: &Chain,
+        elements: ChunkElements<'_>,
+        _shape: &[u64],
+        codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        let elements = elements.into_variable()?;
+        let count = elements.len() as u64 + 1;
+        let offsets = self.offsets(&elements).map_err(|error| error.in_codec(NAME))?;
+        let index = self.index.encode(ChunkElements::Fixed(offsets), &[count], codecs)?;
+        let data = match elements.concat() {
+            none if none.is_empty() => none,
+            data => {
+                let nbytes = data.len() as u64;
+                self.data.encode(ChunkElements::Fixed(data), &[nbytes], codecs)?
+            }
+        };
+        Ok(self.joined(&index, &data))
+    }
+
+    fn check_settings(&self, _fill_value: &FillValue) -> Result<()> {
+        let any = FillValue::Variable(Vec::new());
+        self.index.check_settings(&any)?;
+        self.data.check_settings(&any)
     }
 }

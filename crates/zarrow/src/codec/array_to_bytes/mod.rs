@@ -1,11 +1,204 @@
 //! Codecs from array to bytes: a file each.
+//!
+//! 1. [`ArrayToBytes`] is all that is known of such a codec outside its file. [`compile`] finds the codec that the metadata
+//!    name: one of zarrow's, or one that a user registered.
+//! 2. A codec that decodes whole chunks of elements of a fixed size has three functions: `most_encoded`, `decode_whole` and
+//!    `encode`. `pcodec.rs` is an example.
+//! 3. A codec that splits a chunk into parts (a mask and elements, offsets and bytes) has a [`Chain`] for each part. It
+//!    decodes a part by [`EncodedChunk`] and encodes it by [`Chain::encode`], at any depth.
+//! 4. A codec does not see the result of a read. It decodes a run of elements to contiguous memory in C order. The caller
+//!    passes the memory of the result where the run is contiguous there, and moves the elements otherwise.
 
+pub mod bytes;
 #[cfg(feature = "zarrs")]
 pub mod fallback;
 pub mod indexed_vlen;
 pub mod optional;
 pub mod packbits;
 pub mod pcodec;
+mod registered;
 pub mod shard_index;
 pub mod sharding;
 pub mod vlen;
+
+use crate::codec::built_in;
+use crate::codec::chain::Chain;
+use crate::codec::definition::{ChunkLayout, Stage};
+use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Sharding, Swap, Worker};
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{CodecMetadata, FillValue};
+use std::fmt::Debug;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use zarrow_array::DataType;
+
+/// The arrangement of the elements in the bytes of a chunk, before any compressor. It determines which bytes a part of the
+/// chunk needs, and whether the bytes can be mapped.
+#[derive(Debug, Clone, Copy)]
+pub enum Layout<'c> {
+    /// Element after element in C order. These words of each element are reversed.
+    Elements(&'c Swap),
+    /// Inner chunks, and an index of their places.
+    InnerChunks(&'c Sharding),
+    /// A mask, and the elements that are present. A run of elements is decoded without the others, to a mask and elements.
+    Masked,
+    /// Anything else: all elements are decoded together.
+    Whole,
+}
+
+/// A codec from array to bytes, compiled for the chunks of one array.
+///
+/// The caller checks that the chunk contains the run, and that run and memory have the same number of bytes. A function that
+/// decodes to memory writes every byte or returns an error: without an error, the memory counts as initialised.
+pub trait ArrayToBytes: Debug + Send + Sync {
+    /// Returns the arrangement of the elements.
+    fn layout(&self) -> Layout<'_> {
+        Layout::Whole
+    }
+
+    /// Returns the most bytes that the codec adds for each element, such as a mask, an index entry or headers.
+    fn added_nbytes(&self) -> usize {
+        32
+    }
+
+    /// Returns the fewest bytes that `count` elements are encoded to, for elements of no fixed size.
+    fn least_encoded(&self, _count: usize) -> usize {
+        0
+    }
+
+    /// Returns the most bytes that the codecs behind this one may decode to.
+    fn most_encoded(&self, _chunk: &EncodedChunk<'_>) -> usize {
+        usize::MAX
+    }
+
+    /// Decodes all elements of a chunk from `encoded` to `memory`, in the byte order of the machine.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`] of wrong bytes, with the codec.
+    fn decode_whole(
+        &self,
+        _encoded: &[u8],
+        _chunk: &EncodedChunk<'_>,
+        _memory: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        Err(ErrorKind::Internal("elements of no fixed size".into()).into())
+    }
+
+    /// Decodes the elements in `run`, which have a fixed size, to `memory`. Returns the words of each element that the
+    /// caller reverses.
+    ///
+    /// # Errors
+    /// Errors of the store; any [`ErrorKind`] of wrong bytes, with the codec.
+    fn decode_run(
+        &self,
+        chunk: &EncodedChunk<'_>,
+        run: Range<usize>,
+        memory: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<Swap> {
+        let Worker { codecs, encoded, decoded, .. } = worker;
+        let encoded = chunk.decompressed(self.most_encoded(chunk), encoded, codecs)?;
+        if chunk.is_all(&run) {
+            self.decode_whole(&encoded, chunk, memory)?;
+        } else {
+            let all = decoded.take(chunk.nbytes)?;
+            self.decode_whole(&encoded, chunk, all)?;
+            memory.copy_from_slice(&all[chunk.bytes_of(&run)]);
+        }
+        Ok(Swap::None)
+    }
+
+    /// Decodes the elements in `run` to fresh memory. Elements without a fixed size are all decoded.
+    ///
+    /// # Errors
+    /// As [`decode_run`](ArrayToBytes::decode_run).
+    fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        chunk.fixed(&run, |memory| self.decode_run(chunk, run.clone(), memory, worker))
+    }
+
+    /// Decodes the elements in `run` to a mask, 1 where an element is missing, and to elements in the byte order of the
+    /// machine. Only a codec with [`Layout::Masked`] does.
+    ///
+    /// # Errors
+    /// As [`decode_run`](ArrayToBytes::decode_run).
+    fn decode_masked(
+        &self,
+        _chunk: &EncodedChunk<'_>,
+        _run: Range<usize>,
+        _mask: &mut [MaybeUninit<u8>],
+        _elements: &mut [MaybeUninit<u8>],
+        _worker: &mut Worker,
+    ) -> Result<()> {
+        Err(ErrorKind::Internal("elements without a mask".into()).into())
+    }
+
+    /// Encodes the elements of a chunk of `shape`. `chain` is the chain of this codec.
+    ///
+    /// # Errors
+    /// Elements that the codec cannot encode, with the codec; [`zarrow_array::Error::OutOfMemory`].
+    fn encode(
+        &self,
+        chain: &Chain,
+        elements: ChunkElements<'_>,
+        shape: &[u64],
+        codecs: &mut Codecs,
+    ) -> Result<Vec<u8>>;
+
+    /// Checks the settings of inner chains for a new array with this fill value.
+    ///
+    /// # Errors
+    /// As [`Chain::check_settings`].
+    fn check_settings(&self, _fill_value: &FillValue) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Compiles the codec that `metadata` name, one of zarrow or of a user. Returns `None` for an unknown name.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`].
+pub fn compile(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>> {
+    match built_in::find(&metadata.name).map(|codec| &codec.stage) {
+        Some(Stage::Serializer(compile)) => compile(metadata, layout),
+        Some(_) => Ok(None),
+        None => {
+            let Some(codec) = Registered::of(metadata, CodecKind::ArrayToBytes)? else { return Ok(None) };
+            layout.only_if(layout.has_fixed_elements())?;
+            Ok(Some(Box::new(codec)))
+        }
+    }
+}
+
+/// Compiles a list of codecs of another library.
+///
+/// # Errors
+/// As [`Fallback::new`](fallback::Fallback::new).
+#[cfg(feature = "zarrs")]
+pub fn foreign(
+    codecs: &[CodecMetadata],
+    data_type: &DataType,
+    fill: &FillValue,
+) -> Result<Box<dyn ArrayToBytes>> {
+    Ok(Box::new(fallback::Fallback::new(codecs, data_type, fill)?))
+}
+
+/// Refuses a list of codecs that only another library has.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`].
+#[cfg(not(feature = "zarrs"))]
+pub fn foreign(
+    codecs: &[CodecMetadata],
+    data_type: &DataType,
+    _: &FillValue,
+) -> Result<Box<dyn ArrayToBytes>> {
+    let names = Chain::names(codecs);
+    let text = format!("{names} of {data_type}, which needs the feature \"zarrs\" of the crate zarrow");
+    Err(Error::from(ErrorKind::Unsupported(text)).in_codec(&names))
+}
+
+/// Returns the error of elements that have `actual` bytes in place of `expected`.
+pub fn wrong_elements_size(expected: u64, actual: u64) -> Error {
+    Error::from(ErrorKind::WrongSize { expected, actual }).in_codec(bytes::NAME)
+}

@@ -1,23 +1,37 @@
-//! `zarrs.optional`: a mask, and the elements that it says are there, each with codecs of its own.
+//! `zarrs.optional`: a mask, and the elements that it marks as present, both with their own codecs.
 //!
 //! A chunk is two lengths (little-endian `u64`), the encoded mask and the encoded elements. The mask is an array
-//! of bools, 1 where an element is there; the elements are one run without the missing ones, and are left out
+//! of bools, 1 where an element is present. The elements are one run without the missing ones, and are left out
 //! where there is none.
+//!
+//! 1. A read decodes one run of the chunk's elements. The mask before the run gives the number of stored elements that are
+//!    skipped, and the mask of the run the number of stored elements that are decoded.
+//! 2. Where the elements are stored plainly, the mask is decoded up to the end of the run, and only the elements of the run
+//!    are read. Where their codec decodes a part of its bytes, only that part is decoded.
+//! 3. Into places that are one run, mask and elements are decoded directly. The elements are then moved apart from the last
+//!    to the first, with zero bytes between them.
 //!
 //! Source: zarr-extensions pull request 33; the form that the `zarrs` crate writes.
 
-use crate::codec::chain::ArrayToBytes;
+use crate::codec::array_to_bytes::vlen::VariableChunk;
+use crate::codec::array_to_bytes::{ArrayToBytes, Layout, wrong_elements_size};
 use crate::codec::chain::Chain;
+use crate::codec::chunk_elements::mismatch;
 use crate::codec::definition::{Definition, Stage};
+use crate::codec::encoded_chunk::filled;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, FEW_NBYTES, Input, Swap, Worker};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
-use zarrow_array::{DataType, Number};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+use zarrow_array::{DataType, Number, allocation, shape};
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
-    names: &["zarrs.optional", "optional"],
+    names: &[NAME, "optional"],
     parameters: &[("mask_codecs", ParameterType::List), ("data_codecs", ParameterType::List)],
     inner: |data_type| match data_type {
         DataType::Optional(inner) => {
@@ -29,22 +43,24 @@ pub const DEFINITION: Definition = Definition {
         let DataType::Optional(inner) = layout.data_type else {
             return layout.only_if(false).map(|()| None);
         };
-        let codec = OptionalCodec::new(metadata, inner, layout.limits)?;
-        Ok(Some(ArrayToBytes::Optional(Box::new(codec))))
+        Ok(Some(Box::new(OptionalCodec::new(metadata, inner, layout.limits)?)))
     }),
     ..Definition::PLAIN
 };
 
+/// The name in errors.
+const NAME: &str = "zarrs.optional";
+
 /// Bytes before the mask.
-pub const HEADER_NBYTES: usize = 16;
+const HEADER_NBYTES: usize = 16;
 
 /// The codecs of both parts.
 #[derive(Debug)]
-pub struct OptionalCodec {
+struct OptionalCodec {
     /// How the mask is encoded.
-    pub mask: Chain,
+    mask: Chain,
     /// How the elements are encoded.
-    pub data: Chain,
+    data: Chain,
 }
 
 impl OptionalCodec {
@@ -52,7 +68,7 @@ impl OptionalCodec {
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], and what either chain refuses.
-    pub fn new(metadata: &CodecMetadata, inner: &DataType, limits: &DecodeLimits) -> Result<OptionalCodec> {
+    fn new(metadata: &CodecMetadata, inner: &DataType, limits: &DecodeLimits) -> Result<OptionalCodec> {
         let codecs = |key: &str, data_type: &DataType| -> Result<Vec<CodecMetadata>> {
             let missing = || wrong_parameter(&metadata.configuration, key, "a list of codecs");
             let value = metadata.configuration.get(key).ok_or_else(missing)?;
@@ -74,7 +90,7 @@ impl OptionalCodec {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] where they do not fill the chunk.
-    pub fn lengths(&self, header: &[u8], nbytes: u64) -> Result<(u64, u64)> {
+    fn lengths(&self, header: &[u8], nbytes: u64) -> Result<(u64, u64)> {
         let lengths = || {
             let [mask, data] = header.as_chunks::<8>().0 else { return None };
             let (mask, data) = (u64::from_le_bytes(*mask), u64::from_le_bytes(*data));
@@ -84,6 +100,301 @@ impl OptionalCodec {
         lengths()
             .ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not add up".into()).into())
     }
+
+    /// The encoded mask and the encoded elements.
+    fn parts<'a>(&self, input: &Input<'a>) -> Result<(Input<'a>, Input<'a>)> {
+        let nbytes = input.nbytes()?;
+        let mut header = [MaybeUninit::uninit(); HEADER_NBYTES];
+        let length = HEADER_NBYTES.min(usize::try_from(nbytes).unwrap_or(HEADER_NBYTES));
+        let (mask, data) = self.lengths(input.read(0, &mut header[..length])?, nbytes)?;
+        let start = HEADER_NBYTES as u64;
+        Ok((input.slice(start, mask)?, input.slice(start.saturating_add(mask), data)?))
+    }
+
+    /// Returns the length of the mask that is decoded (step 2). Codecs of the elements need the whole mask, for the number of
+    /// elements.
+    fn known(&self, count: usize, run: &Range<usize>) -> usize {
+        if is_plain(&self.data) { run.end } else { count }
+    }
+
+    /// Decodes the first bytes of the mask, which has 1 for a present element.
+    fn decode_mask(
+        &self,
+        input: &Input<'_>,
+        count: usize,
+        memory: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let (shape, known) = ([count as u64], memory.len());
+        EncodedChunk::new(&self.mask, input, &shape)?.decode_run(0..known, memory, worker).map(|_| ())
+    }
+
+    /// Decodes the elements in `run` of `count` to fresh memory.
+    fn decode_parts(
+        &self,
+        input: &Input<'_>,
+        count: usize,
+        run: Range<usize>,
+        worker: &mut Worker,
+    ) -> Result<Decoded> {
+        let (mask, data) = self.parts(input)?;
+        let mut missing =
+            filled(self.known(count, &run), |memory| self.decode_mask(&mask, count, memory, worker))?;
+        let given = Given::of(invert(&mut missing), &run, count);
+        missing.truncate(run.end);
+        missing.drain(..run.start);
+        let item_size = self.data.item_size().unwrap_or(0);
+        let data = if given.is_nothing(&data)? {
+            nothing(&self.data.data_type)?
+        } else if is_plain(&self.data) {
+            let mut swap = Swap::None;
+            let bytes = filled(shape::nbytes(&[given.run.len() as u64], item_size)?, |memory| {
+                swap = read_plain(&self.data, &data, &given, memory)?;
+                Ok(())
+            })?;
+            Decoded::Fixed { bytes, swap }
+        } else {
+            EncodedChunk::new(&self.data, &data, &[given.all as u64])?.decode(given.run.clone(), worker)?
+        };
+        let data = Box::new(data.spread(&missing, item_size)?);
+        Ok(Decoded::Optional { missing, data })
+    }
+
+    /// Decodes the elements in `run` of `count`, which have a fixed size, to the places of mask and elements (step 3).
+    fn decode_in_place(
+        &self,
+        input: &Input<'_>,
+        count: usize,
+        run: Range<usize>,
+        missing: &mut [MaybeUninit<u8>],
+        elements: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let (mask, data) = self.parts(input)?;
+        let item_size = self.data.item_size().unwrap_or(0);
+        let known = self.known(count, &run);
+        let (given, missing) = if (0..known) == run {
+            self.decode_mask(&mask, count, missing, worker)?;
+            // SAFETY: decoding has written every byte.
+            let missing = invert(unsafe { missing.assume_init_mut() });
+            (Given::of(missing, &run, count), &*missing)
+        } else {
+            let mut all = filled(known, |memory| self.decode_mask(&mask, count, memory, worker))?;
+            let given = Given::of(invert(&mut all), &run, count);
+            (given, &*missing.write_copy_of_slice(&all[run]))
+        };
+        if given.is_nothing(&data)? {
+            elements.fill(MaybeUninit::new(0));
+            return Ok(());
+        }
+        let dense = &mut elements[..given.run.len() * item_size];
+        let swap = if is_plain(&self.data) {
+            read_plain(&self.data, &data, &given, dense)?
+        } else {
+            let shape = [given.all as u64];
+            EncodedChunk::new(&self.data, &data, &shape)?.decode_run(given.run.clone(), dense, worker)?
+        };
+        // SAFETY: both write every byte of their memory.
+        swap.in_place(unsafe { dense.assume_init_mut() }, item_size);
+        move_apart(elements, missing, given.run.len(), item_size);
+        Ok(())
+    }
+}
+
+impl ArrayToBytes for OptionalCodec {
+    fn layout(&self) -> Layout<'_> {
+        // A run of strings cannot be found without the lengths of all strings before it.
+        if self.data.data_type.is_variable() { Layout::Whole } else { Layout::Masked }
+    }
+
+    fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        open(chunk, worker, |input, worker| self.decode_parts(input, chunk.count, run, worker))
+            .map_err(|error| error.in_codec(NAME))
+    }
+
+    fn decode_masked(
+        &self,
+        chunk: &EncodedChunk<'_>,
+        run: Range<usize>,
+        mask: &mut [MaybeUninit<u8>],
+        elements: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        open(chunk, worker, |input, worker| {
+            self.decode_in_place(input, chunk.count, run, mask, elements, worker)
+        })
+        .map_err(|error| error.in_codec(NAME))
+    }
+
+    fn encode(
+        &self,
+        _chain: &Chain,
+        elements: ChunkElements<'_>,
+        _shape: &[u64],
+        codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        let ChunkElements::Optional { missing, data } = elements else { return Err(mismatch()) };
+        encode(self, &missing, *data, codecs).map_err(|error| error.in_codec(NAME))
+    }
+
+    fn check_settings(&self, _fill_value: &FillValue) -> Result<()> {
+        let any = FillValue::Variable(Vec::new());
+        self.mask.check_settings(&any)?;
+        self.data.check_settings(&any)
+    }
+}
+
+/// Encodes a mask, and the elements that are present.
+fn encode(
+    optional: &OptionalCodec,
+    missing: &[u8],
+    data: ChunkElements<'_>,
+    codecs: &mut Codecs,
+) -> Result<Vec<u8>> {
+    // Stored as 1 where an element is present.
+    let valid: Vec<u8> = allocation::collected(missing.iter().map(|missing| u8::from(*missing == 0)))?;
+    let given = missing.iter().filter(|missing| **missing == 0).count();
+    let mask = optional.mask.encode(ChunkElements::Fixed(valid), &[missing.len() as u64], codecs)?;
+    let data = match given {
+        0 => Vec::new(),
+        given => {
+            let present = data.present(missing, optional.data.item_size().unwrap_or(0));
+            optional.data.encode(present, &[given as u64], codecs)?
+        }
+    };
+    let lengths = [mask.len() as u64, data.len() as u64].map(u64::to_le_bytes);
+    Ok(allocation::concatenated(&[lengths.as_flattened(), &mask, &data])?)
+}
+
+/// Passes the decompressed bytes of a chunk to `read`: in memory, unless they are many and not compressed.
+///
+/// # Errors
+/// Errors of the store and of `read`.
+fn open<T>(
+    chunk: &EncodedChunk<'_>,
+    worker: &mut Worker,
+    read: impl FnOnce(&Input<'_>, &mut Worker) -> Result<T>,
+) -> Result<T> {
+    let input = chunk.input.measured()?;
+    let is_plain = chunk.chain.bytes_to_bytes.is_empty();
+    if is_plain && (input.bytes().is_some() || input.nbytes()? > FEW_NBYTES) {
+        return read(&input, worker);
+    }
+    // Taken from the worker, which decodes the parts.
+    let mut scratch = std::mem::take(&mut worker.encoded);
+    let limit = if is_plain { usize::MAX } else { chunk.chain.limits.max_variable_nbytes };
+    let result = EncodedChunk { input: &input, ..*chunk }
+        .decompressed(limit, &mut scratch, &mut worker.codecs)
+        .and_then(|bytes| read(&Input::of_bytes(&bytes), worker));
+    worker.encoded = scratch;
+    result
+}
+
+/// Moves the first `given` elements to the places of the zeros of `missing`, and sets the elements at its ones to zero bytes.
+fn move_apart(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize, item_size: usize) {
+    fn chunks<const SIZE: usize>(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize) {
+        let mut left = given;
+        let elements = elements.as_chunks_mut::<SIZE>().0;
+        for (at, missing) in missing.iter().enumerate().rev() {
+            if left > at {
+                // No missing one is before this one: the others are in their places.
+                return;
+            }
+            elements[at] = if *missing == 0 {
+                left -= 1;
+                elements[left]
+            } else {
+                [MaybeUninit::new(0); SIZE]
+            };
+        }
+    }
+    match item_size {
+        1 => chunks::<1>(elements, missing, given),
+        2 => chunks::<2>(elements, missing, given),
+        4 => chunks::<4>(elements, missing, given),
+        8 => chunks::<8>(elements, missing, given),
+        16 => chunks::<16>(elements, missing, given),
+        size => {
+            let mut left = given;
+            for (at, missing) in missing.iter().enumerate().rev() {
+                if *missing == 0 {
+                    left -= 1;
+                    elements.copy_within(left * size..(left + 1) * size, at * size);
+                } else {
+                    elements[at * size..(at + 1) * size].fill(MaybeUninit::new(0));
+                }
+            }
+        }
+    }
+}
+
+/// Which of the stored elements belong to a run (step 1).
+struct Given {
+    /// These.
+    run: Range<usize>,
+    /// How many there are by as much of the mask as was decoded, which is all unless elements are stored plainly.
+    all: usize,
+    /// Whether the run is the whole chunk.
+    whole: bool,
+}
+
+impl Given {
+    fn of(missing: &[u8], run: &Range<usize>, count: usize) -> Given {
+        let there = |missing: &[u8]| missing.len() - zarrow_array::count_missing(missing);
+        let before = there(&missing[..run.start]);
+        let end = before + there(&missing[run.clone()]);
+        let all = end + there(&missing[run.end..]);
+        Given { run: before..end, all, whole: *run == (0..count) }
+    }
+
+    /// Whether nothing is to be decoded: then what would be of another size is not noticed, unless all is wanted.
+    fn is_nothing(&self, data: &Input<'_>) -> Result<bool> {
+        Ok(self.run.is_empty() && (!self.whole || data.nbytes()? == 0))
+    }
+}
+
+/// Whether elements are stored plainly.
+fn is_plain(data: &Chain) -> bool {
+    matches!(data.stored_layout(), Layout::Elements(_))
+}
+
+/// Reads the plain elements of a run to all of `memory`. Returns the words of each element that the caller reverses.
+fn read_plain(
+    chain: &Chain,
+    data: &Input<'_>,
+    given: &Given,
+    memory: &mut [MaybeUninit<u8>],
+) -> Result<Swap> {
+    let item_size = chain.item_size().unwrap_or(0) as u64;
+    let (start, end) = (given.run.start as u64 * item_size, given.run.end as u64 * item_size);
+    let actual = data.nbytes()?;
+    if actual < end || (given.whole && actual != end) || !actual.is_multiple_of(item_size.max(1)) {
+        return Err(wrong_elements_size(end, actual));
+    }
+    data.read(start, memory)?;
+    Ok(match chain.layout() {
+        Layout::Elements(swap) => swap.clone(),
+        _ => Swap::None,
+    })
+}
+
+/// Turns the stored mask, 1 for a present element, into 1 for a missing element.
+fn invert(mask: &mut [u8]) -> &mut [u8] {
+    mask.iter_mut().for_each(|byte| *byte = u8::from(*byte == 0));
+    mask
+}
+
+/// No elements of a type.
+fn nothing(data_type: &DataType) -> Result<Decoded> {
+    Ok(match data_type {
+        DataType::Optional(inner) => {
+            Decoded::Optional { missing: Vec::new(), data: Box::new(nothing(inner)?) }
+        }
+        other if other.is_variable() => {
+            Decoded::Variable(Arc::new(VariableChunk::parse(allocation::filled(0, 4)?, 0)?))
+        }
+        _ => Decoded::Fixed { bytes: Vec::new(), swap: Swap::None },
+    })
 }
 
 /// A fill value that is never used: an element that is missing has none.

@@ -4,9 +4,11 @@
 //!    are decoded to zero; in signed integers, those above the last bit repeat the sign.
 //! 2. Parts of whole bytes, with all their bits, are stored as little-endian bytes without a padding byte, as zarrs does.
 
-use crate::codec::chain::ArrayToBytes;
+use crate::codec::array_to_bytes::ArrayToBytes;
+use crate::codec::chain::Chain;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use std::mem::MaybeUninit;
@@ -23,7 +25,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
-        PackBits::parse(metadata, layout.data_type).map(|packing| Some(ArrayToBytes::PackBits(packing)))
+        Ok(Some(Box::new(PackBits::parse(metadata, layout.data_type)?)))
     }),
     ..Definition::PLAIN
 };
@@ -191,6 +193,37 @@ impl PackBits {
             }
         }
         packed.extend((pending_bits > 0).then_some(pending as u8));
+    }
+}
+
+impl ArrayToBytes for PackBits {
+    fn added_nbytes(&self) -> usize {
+        0
+    }
+
+    fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
+        // Uncompressed bytes are in memory already, and unpacking checks their number.
+        let is_plain = chunk.chain.bytes_to_bytes.is_empty();
+        if is_plain { usize::MAX } else { self.encoded_nbytes(chunk.count) }
+    }
+
+    fn decode_whole(
+        &self,
+        encoded: &[u8],
+        _chunk: &EncodedChunk<'_>,
+        memory: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        self.unpack(encoded, memory)
+    }
+
+    fn encode(
+        &self,
+        _chain: &Chain,
+        elements: ChunkElements<'_>,
+        _shape: &[u64],
+        _codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        self.pack(&elements.into_fixed()?)
     }
 }
 

@@ -11,10 +11,12 @@
 //!
 //! Source: the format of pco 1, `standalone` in its documentation; numcodecs `PCodec`.
 
-use crate::codec::chain::ArrayToBytes;
+use crate::codec::array_to_bytes::ArrayToBytes;
+use crate::codec::chain::Chain;
 use crate::codec::definition::{Definition, NumcodecsForm, Stage};
 use crate::codec::number_type::with_type;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use pco::metadata::DeltaEncoding;
@@ -47,13 +49,13 @@ pub const DEFINITION: Definition = Definition {
     }),
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
-        Ok(Some(ArrayToBytes::Pcodec(Box::new(Pcodec::parse(metadata, layout.data_type)?))))
+        Ok(Some(Box::new(Pcodec::parse(metadata, layout.data_type)?)))
     }),
     ..Definition::PLAIN
 };
 
 /// The name in metadata.
-pub const NAME: &str = "numcodecs.pcodec";
+const NAME: &str = "numcodecs.pcodec";
 const MAGIC: &[u8] = b"pco!";
 /// The newest version of the head.
 const VERSION: u8 = 3;
@@ -66,7 +68,7 @@ const DICTIONARY: u32 = 4;
 
 /// The configuration, and the type of the numbers.
 #[derive(Debug)]
-pub struct Pcodec {
+struct Pcodec {
     number: Number,
     config: ChunkConfig,
 }
@@ -91,7 +93,7 @@ impl Pcodec {
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for types that pco does not have.
-    pub fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<Pcodec> {
+    fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<Pcodec> {
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let number =
             data_type.as_number().filter(|number| with_number!(*number, T => size_of::<T>()).is_some());
@@ -136,18 +138,22 @@ impl Pcodec {
             .with_paging_spec(PagingSpec::EqualPagesUpTo(page));
         Ok(Pcodec { number, config })
     }
+}
 
-    /// The most bytes that `nbytes` bytes of numbers can be encoded to.
-    pub fn most_encoded(nbytes: usize) -> usize {
-        // An eighth and 64 KiB leave room for the heads of chunks of few numbers.
-        nbytes.saturating_mul(2).saturating_add(64 << 10)
+impl ArrayToBytes for Pcodec {
+    fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
+        // 64 KiB leave room for the heads of chunks of few numbers.
+        chunk.nbytes.saturating_mul(2).saturating_add(64 << 10)
     }
 
-    /// Encodes numbers in the machine's byte order.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`], [`zarrow_array::Error::OutOfMemory`].
-    pub fn encode(&self, elements: &[u8]) -> Result<Vec<u8>> {
+    fn encode(
+        &self,
+        _chain: &Chain,
+        elements: ChunkElements<'_>,
+        _shape: &[u64],
+        _codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        let elements = elements.into_fixed()?;
         let failed = |text: String| Error::from(ErrorKind::Unsupported(text)).in_codec(NAME);
         let encoded = with_number!(self.number, T => {
             let (items, nbytes) = (elements.as_chunks::<{ size_of::<T>() }>().0, elements.len());
@@ -164,11 +170,13 @@ impl Pcodec {
         }
     }
 
-    /// Decodes a file to all of `memory`, in the machine's byte order.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`], with the codec named; [`zarrow_array::Error::OutOfMemory`].
-    pub fn decode(&self, file: &[u8], memory: &mut [MaybeUninit<u8>]) -> Result<()> {
+    fn decode_whole(
+        &self,
+        file: &[u8],
+        chunk: &EncodedChunk<'_>,
+        memory: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        chunk.chain.check_ratio(chunk.nbytes, file.len())?;
         let decoded = with_number!(self.number, T => catch_unwind(AssertUnwindSafe(|| decode::<T, { size_of::<T>() }>(file, memory, T::to_ne_bytes))));
         decoded.and_then(std::result::Result::ok).unwrap_or_else(|| Err(corrupt("the decoder panicked")))
     }

@@ -5,14 +5,17 @@
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
 use crate::codec::array_to_bytes::shard_index::{IndexCodecs, ShardIndex};
-use crate::codec::chain::ArrayToBytes;
+use crate::codec::array_to_bytes::{ArrayToBytes, Layout};
 use crate::codec::chain::Chain;
+use crate::codec::chunk_elements::mismatch;
 use crate::codec::definition::{ChunkLayout, Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Worker};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, FillValue};
 use crate::store::remote::Span;
 use serde_json::json;
+use std::ops::Range;
 use zarrow_array::Number;
 
 /// The codec.
@@ -26,9 +29,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     defaults: |_| json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
     inner: |data_type| vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())],
-    stage: Stage::Serializer(|metadata, layout| {
-        Ok(Some(ArrayToBytes::Sharding(Box::new(Sharding::new(metadata, layout)?))))
-    }),
+    stage: Stage::Serializer(|metadata, layout| Ok(Some(Box::new(Sharding::new(metadata, layout)?)))),
     ..Definition::PLAIN
 };
 
@@ -143,5 +144,24 @@ impl Sharding {
     /// As [`IndexCodecs::decode`].
     pub fn parse_index(&self, bytes: &[u8], grid: &[u64], nbytes: u64) -> Result<ShardIndex> {
         self.index.decode(bytes, grid, nbytes).map_err(|error| error.in_codec("sharding_indexed"))
+    }
+}
+
+/// The engine reads and writes each inner chunk as a chunk, by the index.
+impl ArrayToBytes for Sharding {
+    fn layout(&self) -> Layout<'_> {
+        Layout::InnerChunks(self)
+    }
+
+    fn decode(&self, _: &EncodedChunk<'_>, _: Range<usize>, _: &mut Worker) -> Result<Decoded> {
+        Err(Error::from(ErrorKind::BadCodec("shards inside a mask".into())).in_codec("sharding_indexed"))
+    }
+
+    fn encode(&self, _: &Chain, _: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
+        Err(mismatch())
+    }
+
+    fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
+        self.inner.check_settings(fill_value)
     }
 }

@@ -2,10 +2,14 @@
 //!
 //! Source: numcodecs `VLenUTF8`, zarr-extensions `vlen-utf8` and `vlen-bytes`.
 
-use crate::codec::chain::ArrayToBytes;
+use crate::codec::array_to_bytes::ArrayToBytes;
+use crate::codec::chain::Chain;
 use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Worker};
 use crate::error::{ErrorKind, Result};
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
 use zarrow_array::DataType;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::fork::OnceCell;
@@ -16,7 +20,7 @@ pub const UTF8: Definition = Definition {
     numcodecs: Some(NumcodecsForm::SAME),
     stage: Stage::Serializer(|_, layout| {
         layout.only_if(*layout.data_type == DataType::String)?;
-        Ok(Some(ArrayToBytes::Vlen))
+        Ok(Some(Box::new(Vlen)))
     }),
     ..Definition::PLAIN
 };
@@ -27,7 +31,7 @@ pub const BYTES: Definition = Definition {
     numcodecs: Some(NumcodecsForm::SAME),
     stage: Stage::Serializer(|_, layout| {
         layout.only_if(*layout.data_type == DataType::Bytes)?;
-        Ok(Some(ArrayToBytes::Vlen))
+        Ok(Some(Box::new(Vlen)))
     }),
     ..Definition::PLAIN
 };
@@ -37,10 +41,57 @@ pub const EITHER: Definition = Definition {
     names: &["zarrs.vlen_v2"],
     stage: Stage::Serializer(|_, layout| {
         layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
-        Ok(Some(ArrayToBytes::Vlen))
+        Ok(Some(Box::new(Vlen)))
     }),
     ..Definition::PLAIN
 };
+
+/// Elements behind their lengths.
+#[derive(Debug)]
+struct Vlen;
+
+/// Returns the name of the codec for text or bytes.
+fn name(chain: &Chain) -> &'static str {
+    if chain.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
+}
+
+impl ArrayToBytes for Vlen {
+    fn least_encoded(&self, count: usize) -> usize {
+        least_encoded(count)
+    }
+
+    fn decode(&self, chunk: &EncodedChunk<'_>, _run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        let Worker { codecs, encoded, .. } = worker;
+        let bytes = chunk.decompressed_vec(chunk.chain.limits.max_variable_nbytes, encoded, codecs)?;
+        let parsed = VariableChunk::parse(bytes, chunk.count);
+        Ok(Decoded::Variable(Arc::new(parsed.map_err(|error| error.in_codec(name(chunk.chain)))?)))
+    }
+
+    fn encode(
+        &self,
+        chain: &Chain,
+        elements: ChunkElements<'_>,
+        _shape: &[u64],
+        _codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        let (elements, limit) = (elements.into_variable()?, chain.limits.max_variable_nbytes);
+        let encoded = encode_variable(&elements).and_then(|bytes| match chain.data_type {
+            _ if bytes.len() > limit => {
+                let what = "the size of a chunk of strings (DecodeLimits.max_variable_nbytes)";
+                let (actual, limit) = (bytes.len() as u64, limit as u64);
+                Err(ErrorKind::Limit { what, actual, limit }.into())
+            }
+            DataType::String => check_text(&bytes).map(|()| bytes),
+            _ => Ok(bytes),
+        });
+        encoded.map_err(|error| error.in_codec(name(chain)))
+    }
+}
+
+/// Returns the fewest bytes of a chunk of `count` elements: a length of four bytes for each, and their count.
+pub fn least_encoded(count: usize) -> usize {
+    count.saturating_mul(4).saturating_add(4)
+}
 
 /// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]

@@ -352,7 +352,8 @@ fn counted(decoder: &dyn Decoder, source: &[u8], expected: usize, codecs: &mut C
     }
 }
 
-fn over_limit(size: usize, limit: usize) -> Error {
+/// The error of output that is larger than `limit`.
+pub fn over_limit(size: usize, limit: usize) -> Error {
     let (actual, limit) = (size as u64, limit as u64);
     ErrorKind::Limit { what: "the decoded size", actual, limit }.into()
 }

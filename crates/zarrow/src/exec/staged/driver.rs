@@ -2,7 +2,6 @@
 
 use crate::codec::Input;
 use crate::codec::Worker;
-use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::batch::Item;
 use crate::exec::chunk::{Chunk, Slot};

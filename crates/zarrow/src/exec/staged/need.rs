@@ -3,7 +3,7 @@
 //! It is the plan of the same steps by which a [`Chunk`] is read, without a read: a pure function of the codecs and of what
 //! is wanted, so that a chunk that has what it needs is decoded by [`Chunk::read`] and asks for nothing more.
 
-use crate::codec::{ArrayToBytes, Sharding};
+use crate::codec::{Layout, Sharding};
 use crate::error::Result;
 use crate::exec::chunk::Chunk;
 use crate::exec::output_strides::c_strides;
@@ -31,9 +31,9 @@ impl<'c> Chunk<'c> {
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].
     pub fn need(&self, parts: &[&[AxisPart<'_>]], shape: &[u64]) -> Result<Need<'c>> {
-        match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice()) {
-            (ArrayToBytes::Sharding(sharding), []) => Ok(Need::Index(sharding)),
-            (ArrayToBytes::Bytes { .. }, []) => {
+        match self.chain.stored_layout() {
+            Layout::InnerChunks(sharding) => Ok(Need::Index(sharding)),
+            Layout::Elements(_) => {
                 let item_size = self.chain.item_size().unwrap_or(0);
                 let nbytes = shape::nbytes(shape, item_size)? as u64;
                 let mut ranges = Vec::new();
@@ -42,7 +42,7 @@ impl<'c> Chunk<'c> {
                 }
                 Ok(Need::Ranges(ranges, nbytes))
             }
-            _ => Ok(Need::Whole(self.encoded_limit()? as u64)),
+            Layout::Masked | Layout::Whole => Ok(Need::Whole(self.encoded_limit()? as u64)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One value of a staged read: the chunk that it is, the leaves that it is decoded by, and the requests that these wait for.
 
-use crate::codec::ShardIndex;
+use crate::codec::{ShardIndex, wrong_elements_size};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::chunk_list::{ChunkList, Pieces};
@@ -278,7 +278,7 @@ impl<'p> ObjectPlan<'p> {
         if is_complete && (!of_chunk || nbytes.is_none_or(|nbytes| nbytes == expected)) {
             return None;
         }
-        Some(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"))
+        Some(wrong_elements_size(expected, actual))
     }
 
     /// Calls `each` with each inner chunk that is wanted, in the order of their numbers where several items want some.
@@ -339,9 +339,7 @@ impl<'p> ObjectPlan<'p> {
             Need::Ranges(ranges, expected) if expected == actual => {
                 ranges.into_iter().try_for_each(|own| add(range.start + own.start..range.start + own.end))
             }
-            Need::Ranges(_, expected) => {
-                Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"))
-            }
+            Need::Ranges(_, expected) => Err(wrong_elements_size(expected, actual)),
             // A nested shard is fetched whole.
             Need::Index(_) | Need::Whole(_) => {
                 let limit = inner.encoded_limit()? as u64;

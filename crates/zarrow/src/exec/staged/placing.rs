@@ -5,7 +5,7 @@
 //! 3. An inner chunk of another size than it should have is fetched whole, for decoding to say what is wrong with it.
 //! 4. What has landed already is decoded from there.
 
-use crate::codec::{ArrayToBytes, Chain, Swap};
+use crate::codec::{Chain, Layout, Swap};
 use crate::error::Result;
 use crate::exec::chunk::Chunk;
 use crate::exec::chunk_list::Pieces;
@@ -86,8 +86,7 @@ unsafe fn place_of<'a>(
     sinks: Sinks<'a>,
 ) -> Option<Place> {
     let ([(item, part)], item_size) = (&pieces[..], chain.item_size()? as u64) else { return None };
-    let is_stored_so = matches!(chain.array_to_bytes, ArrayToBytes::Bytes { swap: Swap::None })
-        && chain.bytes_to_bytes.is_empty();
+    let is_stored_so = matches!(chain.stored_layout(), Layout::Elements(Swap::None));
     let sink = sinks(*item);
     if !is_stored_so || !matches!(sink, Sink::Fixed(_)) {
         return None;

@@ -4,8 +4,6 @@ use crate::error::Result;
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
 use crate::store::remote::bodies::{InFlight, Landed};
-use crate::store::remote::bodies::{InFlight, Landed};
-use crate::store::remote::body_memory::BodyBytes;
 use crate::store::remote::body_memory::BodyBytes;
 use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};

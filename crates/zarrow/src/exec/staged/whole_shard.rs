@@ -7,7 +7,7 @@
 //!    What has landed takes memory until then: so these requests are sent whatever else is in flight.
 //! 4. A shard that may be larger than a merged request begins with its index; so does any where a range has to end inside of it.
 
-use crate::codec::{ArrayToBytes, Sharding};
+use crate::codec::{Layout, Sharding};
 use crate::error::Result;
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::part::{AxisPart, PerAxis};
@@ -87,8 +87,7 @@ impl ObjectPlan<'_> {
                 Ok(())
             })?,
         }
-        let is_raw = matches!(sharding.inner.array_to_bytes, ArrayToBytes::Bytes { .. })
-            && sharding.inner.bytes_to_bytes.is_empty();
+        let is_raw = matches!(sharding.inner.stored_layout(), Layout::Elements(_));
         let elements = self.pieces.iter().fold(0u64, |sum, (_, part)| sum.saturating_add(count_of(part)));
         let is_most = |count: u64, all: u64| count >= all.div_ceil(2);
         Ok(is_most(touched, inside.inner_chunks) && (!is_raw || is_most(elements, inside.elements)))

@@ -13,16 +13,13 @@
 //! 6. Other layouts are encoded from a list of their elements.
 //! 7. A chunk that could not be read again is refused: more encoded bytes than a read takes, and more strings.
 
-use crate::codec::Input;
-use crate::codec::Worker;
 use crate::codec::{
-    ArrayToBytes, Chain, ChunkElements, Encoded, FromLent, Output, ShardIndex, Sharding, Swap, decode,
-    encode, encode_lent,
+    Chain, ChunkElements, Encoded, EncodedChunk, FromLent, Input, Layout, Output, ShardIndex, Sharding, Swap,
+    Worker, decode, encode, encode_lent,
 };
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
-use crate::exec::elements::decode_elements;
 use crate::exec::field::FieldPlace;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
@@ -151,9 +148,9 @@ impl<'a> Target<'a> {
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
         let old = old.filter(|_| !self.is_covered(part));
-        match &self.chain.array_to_bytes {
-            ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, swap, worker),
-            ArrayToBytes::Sharding(sharding) => {
+        match self.chain.layout() {
+            Layout::Elements(swap) => self.encode_bytes(part, values, old, swap, worker),
+            Layout::InnerChunks(sharding) => {
                 let mut decoded = Vec::new();
                 let old = match old {
                     Some(old) => {
@@ -173,7 +170,7 @@ impl<'a> Target<'a> {
                 let encoded = encode(self.chain.compressors()?, &shard, encoded, codecs)?;
                 Ok(Some(allocation::concatenated(&[encoded.body, &encoded.tail])?.into()))
             }
-            _ => self.encode_elements(part, values, old, worker),
+            Layout::Masked | Layout::Whole => self.encode_elements(part, values, old, worker),
         }
     }
 
@@ -337,9 +334,9 @@ impl<'a> Target<'a> {
         let decoded = match old {
             Some(input) => {
                 let limit = self.as_stored().encoded_limit()?;
-                let decoded = input
-                    .within(limit)
-                    .and_then(|input| decode_elements(self.chain, &input, self.shape, 0..count, worker));
+                let decoded = input.within(limit).and_then(|input| {
+                    EncodedChunk::new(self.chain, &input, self.shape)?.decode(0..count, worker)
+                });
                 self.unless_replaced(part, decoded)?
             }
             None => None,
@@ -353,7 +350,7 @@ impl<'a> Target<'a> {
         if !self.keep_filled && elements.are(self.fill) {
             return Ok(None);
         }
-        let encoded = elements.encode(self.chain, self.shape, &mut worker.codecs)?;
+        let encoded = self.chain.encode(elements, self.shape, &mut worker.codecs)?;
         let limit = self.as_stored().encoded_limit()?;
         match encoded.len() {
             nbytes if nbytes > limit => Err(too_large(nbytes as u64, limit as u64)),
@@ -364,11 +361,8 @@ impl<'a> Target<'a> {
     /// Refuses so many strings that no read would take them back, before there is memory for them (step 7): a chunk has a
     /// length for each, of four bytes, the empty ones beyond the array's edge too.
     fn check_readable_count(&self, count: usize) -> Result<()> {
-        let is_variable =
-            matches!(self.chain.array_to_bytes, ArrayToBytes::Vlen | ArrayToBytes::IndexedVlen(_));
-        let (actual, limit) =
-            (count.saturating_mul(4).saturating_add(4), self.chain.limits.max_variable_nbytes);
-        if is_variable && actual > limit {
+        let (actual, limit) = (self.chain.least_encoded(count), self.chain.limits.max_variable_nbytes);
+        if actual > limit {
             let what = "the least size of a chunk of so many strings (DecodeLimits.max_variable_nbytes)";
             return Err(ErrorKind::Limit { what, actual: actual as u64, limit: limit as u64 }.into());
         }

@@ -36,7 +36,7 @@ pub use values::Values;
 
 use crate::codec::Input;
 use crate::codec::Worker;
-use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
+use crate::codec::{ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::stored_part;
 use crate::exec::chunk_parts::ChunkParts;
@@ -131,10 +131,7 @@ impl Writer<'_> {
 
     /// How shards are cut into inner chunks.
     fn sharding(&self) -> Option<&Sharding> {
-        match &self.reader.chain.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) if self.reader.is_sharded() => Some(&**sharding),
-            _ => None,
-        }
+        self.reader.sharding()
     }
 
     /// Calls `work` with the index of a chunk in `chunk_parts`, the chunk, and its written part.

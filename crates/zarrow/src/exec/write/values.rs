@@ -2,6 +2,7 @@
 //! [`Lent`]).
 
 use crate::codec::Swap;
+pub(super) use crate::codec::mismatch;
 use crate::error::{ErrorKind, Result};
 use crate::exec::output_strides::OutputStrides;
 use crate::exec::output_strides::c_strides;
@@ -347,11 +348,6 @@ impl<'v, 'a> Level<'v, 'a> {
             _ => Err(mismatch()),
         }
     }
-}
-
-/// Values and an array that do not go together: a check before rules that out.
-pub(super) fn mismatch() -> crate::Error {
-    ErrorKind::Internal("values of another type than the array's".into()).into()
 }
 
 fn outside() -> crate::Error {

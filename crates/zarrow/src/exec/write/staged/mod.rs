@@ -15,7 +15,6 @@ mod state;
 
 use crate::codec::Input;
 use crate::codec::Worker;
-use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk_parts::ChunkParts;
 use crate::exec::job::Checkpoint;
@@ -25,7 +24,6 @@ use crate::exec::staged::{Arrival, Inbox, Told};
 use crate::exec::write::values::Values;
 use crate::exec::write::{OpenShard, Writer};
 use crate::selection::Selection;
-use crate::store::remote::bodies::InFlight;
 use crate::store::remote::bodies::InFlight;
 use crate::store::remote::{
     Collector, Condition, Fetched, Put, RemoteStore, RemoteWriter, Request, RequestClass, RequestHandle, Span,

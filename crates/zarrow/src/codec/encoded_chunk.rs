@@ -1,0 +1,183 @@
+//! Decoding the elements of one stored chunk by its chain, to memory in C order.
+
+use crate::codec::array_to_bytes::ArrayToBytes;
+use crate::codec::bytes_to_bytes::over_limit;
+use crate::codec::chain::Chain;
+use crate::codec::{Codecs, Decoded, Input, Output, Scratch, Swap, Worker, decode};
+use crate::error::{Error, ErrorKind, Result};
+use std::borrow::Cow;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use zarrow_array::allocation;
+use zarrow_array::shape;
+
+/// A stored chunk, or a part of a chunk with its own chain.
+#[derive(Clone, Copy)]
+pub struct EncodedChunk<'a> {
+    /// Its codecs.
+    pub chain: &'a Chain,
+    /// Its stored bytes.
+    pub input: &'a Input<'a>,
+    /// Its shape, in the order of the stored axes.
+    pub shape: &'a [u64],
+    /// The number of its elements.
+    pub count: usize,
+    /// The bytes of all elements; 0 without a fixed size.
+    pub nbytes: usize,
+}
+
+impl<'a> EncodedChunk<'a> {
+    /// A chunk of `shape`, stored by `chain` as `input`.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`].
+    pub fn new(chain: &'a Chain, input: &'a Input<'a>, shape: &'a [u64]) -> Result<EncodedChunk<'a>> {
+        let (count, nbytes) =
+            (shape::nbytes(shape, 1)?, shape::nbytes(shape, chain.item_size().unwrap_or(0))?);
+        Ok(EncodedChunk { chain, input, shape, count, nbytes })
+    }
+
+    /// Decodes the elements in `run`, counted in C order, to fresh memory. Elements without a fixed size are all decoded.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`] that bytes can give, with the codec.
+    pub fn decode(&self, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        self.codec().decode(self, run, worker)
+    }
+
+    /// Decodes the elements in `run`, which have a fixed size, to all of `memory`. Returns the words of each element that
+    /// the caller reverses.
+    ///
+    /// # Errors
+    /// As [`decode`](EncodedChunk::decode).
+    pub fn decode_run(
+        &self,
+        run: Range<usize>,
+        memory: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<Swap> {
+        self.check(&run, memory)?;
+        self.codec().decode_run(self, run, memory, worker)
+    }
+
+    /// Decodes the elements in `run` to all of `mask`, 1 where an element is missing, and to all of `elements`, which have
+    /// a fixed size.
+    ///
+    /// # Errors
+    /// As [`decode`](EncodedChunk::decode).
+    pub fn decode_masked(
+        &self,
+        run: Range<usize>,
+        mask: &mut [MaybeUninit<u8>],
+        elements: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<()> {
+        self.check(&run, elements)?;
+        if mask.len() != run.len() {
+            return Err(not_in_chunk());
+        }
+        self.codec().decode_masked(self, run, mask, elements, worker)
+    }
+
+    fn codec(&self) -> &'a dyn ArrayToBytes {
+        &*self.chain.array_to_bytes
+    }
+
+    /// Checks that the chunk has the elements in `run`, and `memory` their bytes.
+    fn check(&self, run: &Range<usize>, memory: &[MaybeUninit<u8>]) -> Result<()> {
+        if run.end > self.count || memory.len() != self.bytes_of(run).len() {
+            return Err(not_in_chunk());
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of one element; 0 without a fixed size.
+    pub fn item_size(&self) -> usize {
+        self.chain.item_size().unwrap_or(0)
+    }
+
+    /// Returns the range of bytes that the elements in `run` have among all decoded elements.
+    pub fn bytes_of(&self, run: &Range<usize>) -> Range<usize> {
+        run.start * self.item_size()..run.end * self.item_size()
+    }
+
+    /// Whether `run` is all of the chunk.
+    pub fn is_all(&self, run: &Range<usize>) -> bool {
+        *run == (0..self.count)
+    }
+
+    /// Returns the bytes that the codec from array to bytes made, at most `limit`.
+    ///
+    /// # Errors
+    /// Errors of the store; as [`decode`].
+    pub fn decompressed<'s>(
+        &'s self,
+        limit: usize,
+        scratch: &'s mut Scratch,
+        codecs: &mut Codecs,
+    ) -> Result<Cow<'s, [u8]>> {
+        let encoded = self.input.load(usize::MAX, scratch)?;
+        let limit = limit.min(self.chain.ratio_limit(encoded.len()));
+        if !self.chain.bytes_to_bytes.is_empty() {
+            let mut bytes = Vec::new();
+            decode(&self.chain.bytes_to_bytes, encoded, Output::Growing(&mut bytes, limit), codecs)?;
+            return Ok(Cow::Owned(bytes));
+        }
+        if encoded.len() > limit {
+            return Err(over_limit(encoded.len(), limit).in_codec("bytes"));
+        }
+        Ok(Cow::Borrowed(encoded))
+    }
+
+    /// As [`decompressed`](EncodedChunk::decompressed), in a vector.
+    ///
+    /// # Errors
+    /// As [`decompressed`](EncodedChunk::decompressed); [`zarrow_array::Error::OutOfMemory`].
+    pub fn decompressed_vec(
+        &self,
+        limit: usize,
+        scratch: &mut Scratch,
+        codecs: &mut Codecs,
+    ) -> Result<Vec<u8>> {
+        Ok(match self.decompressed(limit, scratch, codecs)? {
+            Cow::Owned(bytes) => bytes,
+            Cow::Borrowed(bytes) => allocation::copied(bytes)?,
+        })
+    }
+
+    /// Returns the elements in `run`, which have a fixed size, in fresh memory that `decode` fills.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`], and errors of `decode`.
+    pub fn fixed(
+        &self,
+        run: &Range<usize>,
+        decode: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<Swap>,
+    ) -> Result<Decoded> {
+        let nbytes = shape::nbytes(&[run.len() as u64], self.item_size())?;
+        let mut swap = Swap::None;
+        let bytes = filled(nbytes, |memory| {
+            self.check(run, memory)?;
+            swap = decode(memory)?;
+            Ok(())
+        })?;
+        Ok(Decoded::Fixed { bytes, swap })
+    }
+}
+
+/// The error of a run outside of its chunk, an error of the caller.
+fn not_in_chunk() -> Error {
+    ErrorKind::Internal("a run of elements that a chunk has not".into()).into()
+}
+
+/// Returns a vector of `nbytes` bytes. `fill` writes every byte or returns an error.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`], and errors of `fill`.
+pub fn filled(nbytes: usize, fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>) -> Result<Vec<u8>> {
+    let mut bytes: Vec<u8> = allocation::with_capacity(nbytes)?;
+    fill(&mut bytes.spare_capacity_mut()[..nbytes])?;
+    // SAFETY: a codec fills the memory: without an error, it has written every byte.
+    unsafe { bytes.set_len(nbytes) };
+    Ok(bytes)
+}
