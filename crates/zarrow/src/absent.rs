@@ -1,17 +1,17 @@
-//! What to say of a node that is not there: what is there instead, and which names come close.
+//! Explains a missing node: what exists instead, and which names are similar.
 //!
-//! Nothing here is asked before a node was looked for and not found.
+//! Nothing here is called unless a lookup has failed.
 
 use crate::error::{Error, ErrorKind};
 use crate::metadata::{MetadataLimits, NodeMetadata};
 use crate::node_documents::read_metadata;
 use crate::store::{Store, join};
 
-/// Of so many names the close ones are looked for.
+/// Similar names are searched among this many at most.
 const MAX_NAMES: usize = 10_000;
 
-/// The error of a node at `path` that is not there, with what there is to know; any other error as it is. `listed` has the
-/// names of the nodes that its group knows by consolidated metadata.
+/// Adds a hint to the error of a missing node at `path`; returns any other error unchanged. `listed` has the names of
+/// the nodes that its group knows by consolidated metadata.
 pub fn explained(
     error: Error,
     store: &dyn Store,
@@ -31,7 +31,7 @@ pub fn explained(
             format!("/{group}")
         ));
     }
-    // The nearest node above, and the part of the path that it does not have.
+    // The nearest existing node above, and the first missing part of the path.
     let mut above = path;
     let (above, name) = loop {
         let (parent, name) = above.rsplit_once('/').unwrap_or(("", above));
@@ -60,7 +60,7 @@ pub fn explained(
     }
 }
 
-/// Those of `names` that `name` may have been meant as, the closest first.
+/// Returns the names similar to `name`, the closest first.
 fn close_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut close: Vec<(usize, &str)> = names
         .filter(|other| *other != name)
@@ -70,9 +70,9 @@ fn close_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a 
     close.into_iter().map(|(_, name)| name).collect()
 }
 
-/// How many characters have to be changed, where they are few for the length: upper and lower case are no difference.
+/// Returns the number of characters to change if it is small for the length, ignoring case.
 fn distance(name: &str, other: &str) -> Option<usize> {
-    /// Longer names are no names that a person typed.
+    /// A longer name was not typed by a person.
     const LONGEST: usize = 100;
     let [name, other] = [name, other].map(|text| text.to_lowercase().chars().collect::<Vec<char>>());
     let (longest, difference) = (name.len().max(other.len()), name.len().abs_diff(other.len()));
@@ -80,7 +80,7 @@ fn distance(name: &str, other: &str) -> Option<usize> {
     if longest > LONGEST || difference > most {
         return None;
     }
-    // Row by row of the usual table: what it takes to make the beginning of the one of the beginning of the other.
+    // Row by row of the usual table: the number of changes from each prefix of one name to each prefix of the other.
     let mut above: Vec<usize> = (0..=other.len()).collect();
     for (row, character) in name.iter().enumerate() {
         let mut diagonal = above[0];

@@ -1,12 +1,12 @@
 //! Groups that stand for one array or for one table, as AnnData writes them.
 //!
 //! The attribute `encoding-type` says what a group is:
-//! - `nullable-integer`, `nullable-boolean`, `nullable-string-array`: arrays `values` and `mask`, True where a value is
-//!   missing;
-//! - `categorical`: arrays `codes`, -1 where there is none, and `categories`, and an attribute `ordered`;
-//! - `dataframe`: one member a column, in the order of the attribute `column-order`, and one that `_index` names.
+//! - `nullable-integer`, `nullable-boolean`, `nullable-string-array`: arrays `values` and `mask`, True for missing
+//!   values;
+//! - `categorical`: arrays `codes`, -1 for a missing value, and `categories`, and an attribute `ordered`;
+//! - `dataframe`: one member per column, in the order of the attribute `column-order`, and one named by `_index`.
 //!
-//! A group that has `column-order` and says nothing of its type is a table without an index: `zarrow.save` writes such.
+//! A group with `column-order` but without a type is a table without an index: `zarrow.save` writes such tables.
 //!
 //! Source: AnnData, "On-disk format", encoding versions 0.1.0 and 0.2.0.
 
@@ -25,19 +25,19 @@ use zarrow_array::{
 
 const ENCODING: &str = "encoding-type";
 
-/// An array that a group of several stands for.
+/// An array stored as a group of several arrays.
 #[derive(Debug, Clone)]
 pub enum EncodedArray {
-    /// Values of which some are missing.
+    /// Values with a mask.
     Nullable {
         /// The values.
         values: Array,
-        /// True where one is missing.
+        /// True for missing values.
         missing: Array,
     },
-    /// Values that are few different ones.
+    /// Values drawn from a small set of categories.
     Categorical {
-        /// The number of each element's category; negative where it has none.
+        /// Index of each element's category; negative for a missing value.
         codes: Array,
         /// The categories.
         categories: Array,
@@ -46,14 +46,14 @@ pub enum EncodedArray {
     },
 }
 
-/// What an [`EncodedArray`] decodes to.
+/// Decoded form of an [`EncodedArray`].
 #[derive(Debug)]
 pub enum EncodedValues {
     /// A masked layout.
     Masked(DecodedArray),
     /// Codes and categories.
     Categorical {
-        /// The number of each element's category; negative where it has none.
+        /// Index of each element's category; negative for a missing value.
         codes: SharedTensor,
         /// All categories.
         categories: DecodedArray,
@@ -63,10 +63,10 @@ pub enum EncodedValues {
 }
 
 impl EncodedArray {
-    /// The array that `group` stands for; `None` where it is none.
+    /// Returns the array that `group` stands for; `None` for any other group.
     ///
     /// # Errors
-    /// [`ErrorKind::Metadata`] where its members do not go together; what opening them gives.
+    /// [`ErrorKind::Metadata`] if its members do not fit together, and errors of opening them.
     pub fn of_group(group: &Group) -> Result<Option<EncodedArray>> {
         let Some(encoding) = group.attributes().get(ENCODING).and_then(Value::as_str) else {
             return Ok(None);
@@ -108,13 +108,13 @@ impl EncodedArray {
         }
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the extents, outermost axis first.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         self.arrays()[0].shape()
     }
 
-    /// The arrays that are read by a selection.
+    /// Returns the arrays to read for a selection.
     pub(crate) fn arrays(&self) -> Vec<&Array> {
         match self {
             EncodedArray::Nullable { values, missing } => vec![values, missing],
@@ -122,7 +122,7 @@ impl EncodedArray {
         }
     }
 
-    /// Reads `selection`; all categories, where there are any.
+    /// Reads `selection`, together with all categories if there are any.
     ///
     /// # Errors
     /// As [`Array::read`].
@@ -130,7 +130,7 @@ impl EncodedArray {
         self.read_with(selection, &ReadOptions::default())
     }
 
-    /// As [`read`](EncodedArray::read), with options, of which it takes whether to stop.
+    /// As [`read`](EncodedArray::read), with options. Only `cancel` is used.
     ///
     /// # Errors
     /// As [`Array::read_with`].
@@ -158,10 +158,10 @@ impl EncodedArray {
     }
 }
 
-/// The masked layout of values and what is missing of them. Nothing is copied.
+/// Combines values and mask to the masked layout. Nothing is copied.
 ///
 /// # Errors
-/// [`ErrorKind::Array`] where they differ in length.
+/// [`ErrorKind::Array`] if their lengths differ.
 pub(crate) fn masked(decoded: Vec<DecodedArray>) -> Result<DecodedArray> {
     let [values, missing] = pair(decoded)?;
     let mask = Mask::new(vec![tensor(missing)?.into_buffer()]).map_err(ErrorKind::Array)?;
@@ -186,10 +186,10 @@ fn tensor(decoded: DecodedArray) -> Result<Tensor> {
     }
 }
 
-/// The names of a table's columns in their order, the index first; `None` where `group` is no table.
+/// Returns the names of a table's columns in their order, the index first; `None` if `group` is not a table.
 ///
 /// # Errors
-/// [`ErrorKind::Metadata`] where the group does not say them.
+/// [`ErrorKind::Metadata`] if the names are malformed or missing.
 pub fn table_columns(group: &Group) -> Result<Option<Vec<String>>> {
     let attributes = group.attributes();
     let columns = attributes.get("column-order").and_then(Value::as_array).and_then(|columns| {

@@ -1,4 +1,4 @@
-//! An array that is open for reading.
+//! An open array.
 
 use crate::codec::{Chain, Layout, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::{Buffer, DataType, DecodedArray, shape};
 
-/// A Zarr array: checked metadata, compiled codecs, and the store that has its chunks.
+/// A Zarr array: checked metadata, compiled codecs, and the store with its chunks.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,11 +42,11 @@ pub struct Array {
     indexes: Arc<Cache<ShardIndex>>,
     versions: Arc<Cache<SeenVersion>>,
     chunks: Option<Arc<Cache<Buffer>>>,
-    /// The version of the document whose shape and layout the metadata have, as a number; 0 where none was seen.
+    /// Version of the document with this handle's shape and layout, as a number; 0 if none was seen.
     seen: Arc<AtomicU64>,
-    /// Whether its own document was read: an array that is known from consolidated metadata may have none.
+    /// Whether the array's own document was read. An array opened from consolidated metadata may lack one.
     has_document: bool,
-    /// The number of the last change of this process that the metadata have in them.
+    /// Revision that the metadata reflect.
     revision: u64,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Debug for Array {
     }
 }
 
-/// Bytes of shard indexes that an array keeps.
+/// Maximum bytes of shard indexes that an array caches.
 const INDEXES_NBYTES: usize = 16 << 20;
 
 impl Array {
@@ -103,89 +103,88 @@ impl Array {
         })
     }
 
-    /// The array, whose own document was read or set.
+    /// Marks the array's own document as read or written.
     pub(crate) fn with_document(self) -> Array {
         Array { has_document: true, ..self }
     }
 
-    /// Whether its document was there at some time.
+    /// Whether the array's document is known to have existed.
     pub(crate) fn had_document(&self) -> bool {
         self.has_document || self.seen.load(Ordering::Relaxed) != 0
     }
 
-    /// The array as it is after a change, whose chunks are laid out as before.
+    /// Returns the array after a change that keeps the chunk layout.
     pub(crate) fn renewed(&self, metadata: ArrayMetadata, revision: u64) -> Array {
         Array { metadata: Arc::new(metadata), seen: Arc::default(), revision, ..self.clone() }
     }
 
-    /// The same array at another place.
+    /// Returns the same array at another location.
     pub(crate) fn moved(&self, store: Arc<dyn Store>, path: String) -> Array {
         Array { store, path, ..self.clone() }
     }
 
-    /// Whether the document had the version of this number when its shape and layout were those of this handle.
+    /// Whether the document had this version when its shape and layout were last equal to this handle's.
     pub(crate) fn has_seen(&self, version: u64) -> bool {
         self.seen.load(Ordering::Relaxed) == version
     }
 
-    /// Whether this handle has seen any version.
     pub(crate) fn has_seen_any(&self) -> bool {
         self.seen.load(Ordering::Relaxed) != 0
     }
 
-    /// Keeps the number of such a version.
+    /// Remembers such a version.
     pub(crate) fn see(&self, version: u64) {
         self.seen.store(version, Ordering::Relaxed);
     }
 
-    /// How far this handle has followed the changes that this process makes: of two handles of one array that with the
-    /// larger number knows the later state.
+    /// Returns the revision of this process's changes that this handle reflects. Of two handles of one array, the one
+    /// with the larger revision has the later state.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// How the array was opened.
+    /// Returns the options that the array was opened with.
     #[must_use]
     pub fn options(&self) -> &OpenOptions {
         &self.options
     }
 
-    /// The store that has the chunks.
+    /// Returns the store with the chunks.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// The attributes: what the user stored beside the array.
+    /// Returns the attributes that the user stored with the array.
     #[must_use]
     pub fn attributes(&self) -> &Attributes {
         &self.metadata.attributes
     }
 
-    /// The path in the store, `""` for the root.
+    /// Returns the path in the store, `""` for the root.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The checked metadata.
+    /// Returns the checked metadata.
     #[must_use]
     pub fn metadata(&self) -> &ArrayMetadata {
         &self.metadata
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the extents, outermost axis first.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.metadata.shape
     }
 
-    /// Changes the attributes; this handle has them as they are stored then, with the changes of others.
+    /// Changes the attributes. Afterwards this handle has the attributes as stored, including changes by others.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]; [`ErrorKind::NotFound`] where the array was erased meanwhile, and
-    /// [`ErrorKind::Stale`] where it was replaced.
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]; [`ErrorKind::NotFound`] if the array was erased in the meantime,
+    /// and [`ErrorKind::Stale`] if it was replaced.
     pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
         let changed = self.stored_node().change_attributes(change).map_err(|error| self.place(error))?;
         if let (NodeMetadata::Array(metadata), revision) = changed {
@@ -194,7 +193,7 @@ impl Array {
         Ok(())
     }
 
-    /// The documents of the array.
+    /// Returns the array's documents.
     pub(crate) fn stored_node(&self) -> StoredNode<'_> {
         StoredNode {
             store: &*self.store,
@@ -205,31 +204,31 @@ impl Array {
         }
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn data_type(&self) -> &DataType {
         &self.metadata.data_type
     }
 
-    /// Returns the shape of the chunks, those inside of a shard where the array is sharded. They may be shards
-    /// themselves. `None` on a grid of unequal chunks.
+    /// Returns the shape of the chunks; in a sharded array, of the chunks inside a shard, which may themselves be
+    /// shards. `None` on a grid of unequal chunks.
     #[must_use]
     pub fn chunk_shape(&self) -> Option<Vec<u64>> {
         self.chunk_shape_within(1)
     }
 
-    /// Returns the shape of the chunks that are decoded by themselves: the innermost of nested shards. `None` on a grid
-    /// of unequal chunks.
+    /// Returns the shape of the chunks that are decoded independently: the innermost of nested shards. `None` on a
+    /// grid of unequal chunks.
     #[must_use]
     pub fn innermost_chunk_shape(&self) -> Option<Vec<u64>> {
         self.chunk_shape_within(usize::MAX)
     }
 
-    /// The shape of the chunks within at most this many levels of shards.
+    /// Returns the shape of the chunks within at most `levels` levels of shards.
     fn chunk_shape_within(&self, levels: usize) -> Option<Vec<u64>> {
         let mut shape = self.outer_chunk_shape()?;
         let mut chain = &*self.chain;
-        // Which axis of the array each stored axis is, through the transposes of all levels.
+        // The array's axis for each stored axis, through the transposes of all levels.
         let mut axes: Vec<usize> = (0..shape.len()).collect();
         let mut level = 0;
         while level < levels
@@ -247,7 +246,7 @@ impl Array {
         Some(shape)
     }
 
-    /// The shape of the shards, where the array is sharded and all have one shape.
+    /// Returns the shape of the shards if the array is sharded and all shards have the same shape.
     #[must_use]
     pub fn shard_shape(&self) -> Option<Vec<u64>> {
         match self.chain.layout() {
@@ -263,7 +262,8 @@ impl Array {
         }
     }
 
-    /// Which axis of the array each stored axis is; `None` for the same order. Inside of shards, where there are any.
+    /// Returns the array's axis for each stored axis, inside the shards if there are any; `None` if the order is the
+    /// same.
     pub(crate) fn stored_order(&self) -> Option<&[usize]> {
         let mut chain = &*self.chain;
         while let Layout::InnerChunks(sharding) = chain.layout() {
@@ -272,14 +272,14 @@ impl Array {
         chain.order.as_deref()
     }
 
-    /// The bytes of the whole array in memory; `None` where elements have no fixed size.
+    /// Returns the size of the whole array in memory, in bytes; `None` if elements have no fixed size.
     #[must_use]
     pub fn nbytes(&self) -> Option<u64> {
         let nbytes = shape::nbytes(self.shape(), self.data_type().item_size()?).ok()?;
         u64::try_from(nbytes).ok()
     }
 
-    /// The bytes that the store holds for this array, metadata included. Looks at every chunk.
+    /// Returns the number of bytes that the store holds for this array, metadata included. Looks at every chunk.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
@@ -287,7 +287,8 @@ impl Array {
         self.store.nbytes(&self.path).map_err(|error| self.place(error))
     }
 
-    /// The elements of the chunks that `indices` ask for, in the grid of chunks: of shards, where the array is sharded.
+    /// Returns the elements of the chunks selected by `indices` in the grid of chunks, or of shards if the array is
+    /// sharded.
     ///
     /// # Errors
     /// As [`Selection::blocks`].
@@ -295,23 +296,23 @@ impl Array {
         Selection::blocks(&self.metadata.chunk_grid, self.shape(), indices).map_err(|error| self.place(error))
     }
 
-    /// Writes `values` to `selection`, repeated to its shape by NumPy's rules, on as many threads as
+    /// Writes `values` to `selection`, broadcast to its shape by NumPy's rules, on as many threads as
     /// [`num_threads`](crate::num_threads) says.
     ///
-    /// Chunks are encoded straight from the values' memory, of which no copy is made beyond one chunk a thread. Each chunk
-    /// is old or new, whole, also where this process is killed. Of a chunk that the selection does not cover the rest is
-    /// kept: writers of parts of one chunk wait for each other, also those of other processes, by a lock.
+    /// Chunks are encoded straight from the values' memory; at most one chunk per thread is copied. Each chunk is
+    /// written whole or not at all, even if this process is killed. If the selection covers only part of a chunk, the
+    /// rest of the chunk is kept: writers to the same chunk wait for each other by a lock, also across processes.
     ///
     /// `values` may be a slice, a [`Tensor`](zarrow_array::Tensor), an array of `ndarray` in any order, or any
-    /// [`Values`]. What has reached the disk then is what was asked for at opening.
+    /// [`Values`]. The data are as [durable](Array::durability) when the call returns as was asked for at opening.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where the array was erased since, [`ErrorKind::Stale`] where it was replaced by one whose
-    /// chunks are others, or made smaller than the selection: before the first chunk is written if that was before the call,
-    /// else after the last one.
-    /// [`ErrorKind::Shape`] for values that do not fit the selection; [`ErrorKind::Index`] for a selection of another shape;
-    /// [`ErrorKind::Unsupported`] for values of another type; [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be
-    /// encoded or written, with store, array, chunk and codec: some chunks may be new then.
+    /// [`ErrorKind::NotFound`] if the array was erased since, [`ErrorKind::Stale`] if it was replaced by an array with
+    /// different chunks, or made smaller than the selection. If that happened before the call, the error comes before
+    /// the first chunk is written, else after the last one. [`ErrorKind::Shape`] if values do not fit the selection;
+    /// [`ErrorKind::Index`] for a selection of another shape; [`ErrorKind::Unsupported`] for values of another type;
+    /// [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be encoded or written, with store, array, chunk and
+    /// codec. After such an error some chunks may be new.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -340,7 +341,7 @@ impl Array {
         self.write_with(selection, &values, &self.write_options())
     }
 
-    /// As [`write`](Array::write), with options: what reaches the disk, whether chunks of the fill value are stored, and
+    /// As [`write`](Array::write), with options: the durability, whether chunks of the fill value are stored, and
     /// whether to stop.
     ///
     /// # Errors
@@ -358,7 +359,7 @@ impl Array {
         .map_err(|error| self.place(error))
     }
 
-    /// The options of a write that says nothing: those of the opening.
+    /// Returns the default options of a write, as set at opening.
     pub(crate) fn write_options(&self) -> WriteOptions<'static> {
         WriteOptions::default().durability(self.options.durability)
     }
@@ -378,7 +379,7 @@ impl Array {
         Ok(())
     }
 
-    /// Writes without a look at whether the array is there, unless `guard` looks.
+    /// Writes without checking that the array still exists, unless `guard` checks.
     pub(crate) fn write_elements(
         &self,
         selection: &Selection,
@@ -390,7 +391,8 @@ impl Array {
         self.put(selection, values, guard, options, false)
     }
 
-    /// Puts values where something is stored; what cannot be decoded stays as it is, of which no element is ever shown.
+    /// Writes to stored chunks only. A chunk that cannot be decoded is left unchanged, since none of its elements can
+    /// be read.
     pub(crate) fn clear_elements(
         &self,
         selection: &Selection,
@@ -414,26 +416,26 @@ impl Array {
         writer.write(selection, &values, guard, options.interrupted())
     }
 
-    /// What has reached the disk when a write returns, unless it says otherwise: what was asked for at opening.
+    /// Returns the default durability when a write returns, as set at opening.
     #[must_use]
     pub fn durability(&self) -> crate::store::Durability {
         self.options.durability
     }
 
-    /// The shape of the smallest region that is written without regard to any other: of a shard where there are shards,
-    /// else of a chunk. Writers of different such regions never wait for each other; those of parts of one do.
-    /// `None` on a grid of unequal chunks.
+    /// Returns the shape of the smallest region that can be written independently: a shard if the array is sharded,
+    /// else a chunk. Writers of different regions never wait for each other; writers within one region do. `None` on a
+    /// grid of unequal chunks.
     #[must_use]
     pub fn write_unit(&self) -> Option<Vec<u64>> {
         self.outer_chunk_shape()
     }
 
-    /// The compiled codecs.
+    /// Returns the compiled codecs.
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// What the executor reads from.
+    /// Returns the input of the executor's reads.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             store: &*self.store,
@@ -450,7 +452,7 @@ impl Array {
         }
     }
 
-    /// Whether both are the same array of one store, as both know it.
+    /// Whether both handles are the same array of the same store, with the same metadata.
     pub(crate) fn is(&self, other: &Array) -> bool {
         Arc::ptr_eq(&self.metadata, &other.metadata)
             || Arc::ptr_eq(&self.store, &other.store)
@@ -458,7 +460,7 @@ impl Array {
                 && self.metadata == other.metadata
     }
 
-    /// Bytes of an element, where the array decodes to a tensor.
+    /// Returns the size of an element in bytes if the array decodes to a tensor.
     pub(crate) fn tensor_item_size(&self) -> Result<usize> {
         let refused = || {
             let text = "reading into given memory, or in another order, is for elements of one fixed size, none missing";
@@ -470,7 +472,7 @@ impl Array {
         }
     }
 
-    /// What is selected, all of which lies inside the array.
+    /// Resolves `selection`, and checks that it is inside the array.
     pub(crate) fn selection<'s>(&self, selection: impl IntoSelection<'s>) -> Result<Cow<'s, Selection>> {
         let selection = selection.into_selection(self.shape()).map_err(|error| self.place(error))?;
         self.check(&selection)?;
@@ -486,8 +488,7 @@ impl Array {
         Err(self.place(ErrorKind::Index(text).into()))
     }
 
-    /// Reads the chunk at `indices` of the grid (the shard, where the array is sharded), as far as it lies inside
-    /// the array.
+    /// Reads the chunk (in a sharded array: the shard) at `indices` of the grid, clipped to the array's shape.
     ///
     /// # Errors
     /// [`ErrorKind::Index`] for indices outside the grid, and as [`read_with`](Array::read_with).

@@ -1,5 +1,4 @@
-//! What an array is made of, in the words of those who create one: filters, serializer, compressors, order, and how many
-//! of its chunks are stored.
+//! Describes an array as its creator would: filters, serializer, compressors, order, and the number of stored chunks.
 
 use crate::array::Array;
 use crate::codec;
@@ -8,23 +7,22 @@ use crate::hierarchy;
 use crate::metadata::{CodecMetadata, ZarrFormat};
 use serde_json::Value;
 
-/// The codecs of an array, each on its side of the border between array and bytes; inside of shards, where these are all
-/// that the array has.
+/// The codecs of an array by stage. If the array has nothing but shards, these are the codecs inside the shards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodecStages {
-    /// From arrays to arrays.
+    /// Array-to-array codecs.
     pub filters: Vec<CodecMetadata>,
-    /// From array to bytes.
+    /// Array-to-bytes codec.
     pub serializer: CodecMetadata,
-    /// From bytes to bytes.
+    /// Bytes-to-bytes codecs.
     pub compressors: Vec<CodecMetadata>,
 }
 
 impl Array {
-    /// The codecs by what they work on.
+    /// Returns the codecs by stage.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`](crate::ErrorKind::BadCodec), which an array that was opened does not give.
+    /// [`ErrorKind::BadCodec`](crate::ErrorKind::BadCodec), which cannot happen for an opened array.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -49,7 +47,7 @@ impl Array {
         };
         let codecs = inner.as_deref().unwrap_or(&self.metadata().codecs);
         let (filters, serializer, compressors) = codec::stages(codecs)?;
-        // In version 2 the order of axes is not a filter, but a word of its own.
+        // In version 2 the order of axes is a separate key, not a filter.
         let is_filter = |codec: &&CodecMetadata| {
             self.metadata().zarr_format == ZarrFormat::V3 || codec.name != "transpose"
         };
@@ -60,20 +58,19 @@ impl Array {
         })
     }
 
-    /// Whether the elements of a chunk are stored with those of the first axis side by side (order `F`).
+    /// Whether each chunk is stored in column-major order (order `F`).
     #[must_use]
     pub fn is_column_major(&self) -> bool {
         let reversed = (0..self.shape().len()).rev();
         self.stored_order().is_some_and(|order| order.iter().copied().eq(reversed))
     }
 
-    /// How many of the chunks that hold elements of the array are stored; of the shards, where there are any. Lists
-    /// them all.
+    /// Counts the stored chunks, or shards if there are any, that hold elements of the array. Lists them all.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) where the store cannot be listed;
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) and [`ErrorKind::Stale`](crate::ErrorKind::Stale) where the array
-    /// was erased or replaced since.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the store cannot be listed;
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) and [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the
+    /// array was erased or replaced since.
     pub fn stored_chunk_count(&self) -> Result<u64> {
         let count = hierarchy::stored_count(self);
         count
@@ -81,7 +78,7 @@ impl Array {
             .map_err(|error| error.in_array(self.store().name(), self.path()))
     }
 
-    /// Whether nothing can be written to the array by this handle.
+    /// Whether this handle cannot write to the array.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.store().writer().is_none()

@@ -1,4 +1,4 @@
-//! Reading and writing an array without waiting: what an event loop awaits.
+//! Reads and writes an array without blocking, for event loops.
 
 use crate::array::Array;
 use crate::error::Result;
@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 use zarrow_array::DecodedArray;
 
-/// Work under way on the engine's own threads.
+/// Work in progress on the engine's own threads.
 ///
-/// Dropping it leaves the work alone.
+/// Dropping it does not stop the work.
 #[derive(Clone)]
 pub struct Detached(OpenJob);
 
@@ -22,16 +22,18 @@ impl Detached {
         Detached(job)
     }
 
-    /// Stops the work soon: its requests are cancelled, and it ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted)
-    /// unless it has ended already.
+    /// Stops the work soon: its requests are cancelled, and it ends with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) unless it has ended already.
     pub fn cancel(&self) {
         self.0.cancel();
     }
 
-    /// Runs `work` on one of the engine's threads, and tells `done` there. What `work` is given says whether to stop.
+    /// Runs `work` on one of the engine's threads, and calls `done` there. The argument of `work` says whether to
+    /// stop.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the system refuses the first of these threads; then `done` is not called.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the system refuses the first of these threads; then `done` is not
+    /// called.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -56,13 +58,14 @@ impl fmt::Debug for Detached {
 }
 
 impl Array {
-    /// As [`read_with`](Array::read_with), on the engine's own threads: returns at once, and tells `done` on one of them.
+    /// As [`read_with`](Array::read_with), on the engine's own threads: returns at once, and calls `done` on one of
+    /// them.
     ///
-    /// A read from a store whose answers come by completion holds no thread while it waits for them, so that thousands can
-    /// be under way. `missing` are values that mean that an element is missing.
+    /// If the store's requests complete asynchronously, a read holds no thread while it waits, so that thousands can
+    /// run concurrently. `missing` are the values that mark missing elements.
     ///
     /// # Errors
-    /// As [`read_with`](Array::read_with), where it is known at once; then `done` is not told.
+    /// As [`read_with`](Array::read_with) for errors known at once; then `done` is not called.
     ///
     /// ```
     /// # use std::sync::{Arc, mpsc};
@@ -101,14 +104,14 @@ impl Array {
         job.map(Detached).map_err(|error| self.place(error))
     }
 
-    /// As [`read_strided`](Array::read_strided), on the engine's own threads: returns at once, and tells `done` on one of them,
-    /// when nothing writes to the memory any more; `keeper` is dropped before that.
+    /// As [`read_strided`](Array::read_strided), on the engine's own threads: returns at once, and calls `done` on one
+    /// of them once nothing writes to the memory any more. `keeper` is dropped before that.
     ///
     /// # Errors
-    /// As [`read_strided`](Array::read_strided), where it is known at once; then `done` is not told.
+    /// As [`read_strided`](Array::read_strided) for errors known at once; then `done` is not called.
     ///
     /// # Safety
-    /// As [`read_strided`](Array::read_strided), until `done` is told: `keeper` keeps the memory alive.
+    /// As [`read_strided`](Array::read_strided), until `done` is called: `keeper` keeps the memory alive.
     pub unsafe fn read_strided_detached(
         &self,
         selection: Selection,
@@ -135,14 +138,14 @@ impl Array {
         job.map(Detached).map_err(|error| self.place(error))
     }
 
-    /// As [`write_with`](Array::write_with), on the engine's own threads: returns at once, and tells `done` on one of them,
-    /// after which nothing reads the values.
+    /// As [`write_with`](Array::write_with), on the engine's own threads: returns at once, and calls `done` on one of
+    /// them once nothing reads the values any more.
     ///
-    /// A write to a store whose answers come by completion holds no thread while it waits for them, so that thousands can
-    /// be under way. What stops it is [`Detached::cancel`], and not the options.
+    /// If the store's requests complete asynchronously, a write holds no thread while it waits, so that thousands can
+    /// run concurrently. [`Detached::cancel`] stops it; `options.cancel` is ignored.
     ///
     /// # Errors
-    /// As [`write_with`](Array::write_with), where it is known at once; then `done` is not told.
+    /// As [`write_with`](Array::write_with) for errors known at once; then `done` is not called.
     ///
     /// ```
     /// # use std::sync::{Arc, mpsc};

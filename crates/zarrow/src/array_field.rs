@@ -1,4 +1,4 @@
-//! Fields of an array of structures, which are read and written by themselves.
+//! Single fields of an array of structures, for reading and writing.
 
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,10 +9,10 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::selection::{IntoSelection, Selection};
 use zarrow_array::{DataType, DecodedArray, Field, SharedTensor, Struct};
 
-/// One field of the elements of an array of structures, or several.
+/// One or several fields of an array of structures.
 ///
-/// A chunk is decoded as a whole, and of its elements only the field's bytes are kept. Where a field is written, the
-/// others of each element stay as they are: every chunk that it touches is read, changed and set.
+/// A read decodes whole chunks, and keeps only the field's bytes. A write leaves the other fields unchanged: it reads,
+/// changes and stores each chunk that it touches.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -30,30 +30,30 @@ use zarrow_array::{DataType, DecodedArray, Field, SharedTensor, Struct};
 #[derive(Debug, Clone)]
 pub struct ArrayField {
     array: Array,
-    /// Those of an array of which each element is the field.
+    /// Metadata of an array with only the field as its elements.
     metadata: ArrayMetadata,
     place: FieldPlace,
-    /// Whether other fields lie among these.
+    /// Whether there are other fields between these.
     has_others: bool,
 }
 
 impl Array {
-    /// The field called `name`, where elements are structures; one of a nested structure is called by the names on the
-    /// way to it, joined by dots, where none has the whole name.
+    /// Returns the field `name` of the structures. A field of a nested structure is named by its path, joined by dots,
+    /// unless a field has the whole name.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where they have no such field, [`ErrorKind::Unsupported`] for a field of several items.
+    /// [`ErrorKind::Index`] if there is no such field, [`ErrorKind::Unsupported`] for a field of several items.
     pub fn field(&self, name: &str) -> Result<ArrayField> {
         let whole = self.all_fields();
         let found = whole.find(name).map_err(|error| self.place(error))?;
         found.ok_or_else(|| self.place(whole.no_field(name).into()))
     }
 
-    /// The fields called `names`, as structures that have only these, at the places that they have in the elements:
-    /// bytes between them are those of other fields. They can be read, and not written.
+    /// Returns the fields `names` as structures of only these fields, at their offsets in the elements; the bytes
+    /// between them belong to other fields. These can be read, but not written.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where elements have no such fields, or these are not in the order in which they lie.
+    /// [`ErrorKind::Index`] if there are no such fields, or if `names` are not in the order of the fields in memory.
     pub fn fields(&self, names: &[&str]) -> Result<ArrayField> {
         self.all_fields().select(names).map_err(|error| self.place(error))
     }
@@ -71,7 +71,7 @@ impl ArrayField {
         ErrorKind::Index(format!("unknown field {name:?}: the elements are {}", self.place.data_type))
     }
 
-    /// The field of this one that `name` calls, if there is one.
+    /// Finds the field `name` within this one.
     fn find(&self, name: &str) -> Result<Option<ArrayField>> {
         let DataType::Struct(structure) = &self.place.data_type else { return Ok(None) };
         if let Some(field) = structure.field(name) {
@@ -124,19 +124,19 @@ impl ArrayField {
         Ok(ArrayField { metadata, place, has_others, ..self })
     }
 
-    /// The type of the field; optional where the array's elements are.
+    /// Returns the type of the field; optional if the array's elements are optional.
     #[must_use]
     pub fn data_type(&self) -> &DataType {
         &self.metadata.data_type
     }
 
-    /// The array's metadata, but for data type and fill value, which are the field's.
+    /// Returns the array's metadata, with the field's data type and fill value.
     #[must_use]
     pub fn metadata(&self) -> &ArrayMetadata {
         &self.metadata
     }
 
-    /// The array.
+    /// Returns the array.
     #[must_use]
     pub fn array(&self) -> &Array {
         &self.array
@@ -150,7 +150,7 @@ impl ArrayField {
         self.read_with(selection, &ReadOptions::default())
     }
 
-    /// Reads `selection` in Fortran's order: as [`Array::read_column_major`].
+    /// Reads `selection` in Fortran order: as [`Array::read_column_major`].
     ///
     /// # Errors
     /// As [`Array::read_column_major`].
@@ -180,7 +180,7 @@ impl ArrayField {
         read(reader, &selection, options.interrupted()).map_err(|error| self.array.place(error))
     }
 
-    /// Reads `selection` into memory of the caller's: as [`Array::read_strided`].
+    /// Reads `selection` into the caller's memory: as [`Array::read_strided`].
     ///
     /// # Errors
     /// As [`Array::read_strided`].
@@ -203,11 +203,12 @@ impl ArrayField {
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.array.place(error))
     }
 
-    /// Writes `values` to the field of the selected elements, whose other fields stay as they are: as [`Array::write`].
+    /// Writes `values` to the field of the selected elements, and leaves the other fields unchanged: as
+    /// [`Array::write`].
     ///
     /// # Errors
-    /// As [`Array::write`]; [`ErrorKind::Unsupported`] for several fields that are not all, and where elements may be
-    /// missing.
+    /// As [`Array::write`]; [`ErrorKind::Unsupported`] for several fields unless they are all fields, and if elements
+    /// may be missing.
     pub fn write<'s, 'v, V: TryInto<Values<'v>>>(
         &self,
         selection: impl IntoSelection<'s>,
@@ -260,7 +261,7 @@ impl ArrayField {
     }
 }
 
-/// The type with another element at its core.
+/// Replaces the innermost element type.
 fn with_element(data_type: &DataType, element: &DataType) -> DataType {
     match data_type {
         DataType::Optional(inner) => DataType::Optional(Box::new(with_element(inner, element))),
@@ -268,7 +269,7 @@ fn with_element(data_type: &DataType, element: &DataType) -> DataType {
     }
 }
 
-/// The field of a structure's fill value.
+/// Returns the field's part of a structure's fill value.
 fn fill_of(value: &FillValue, field: &Field) -> FillValue {
     match value {
         FillValue::Present(inner) => FillValue::Present(Box::new(fill_of(inner, field))),

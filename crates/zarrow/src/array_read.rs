@@ -13,15 +13,16 @@ use zarrow_array::{DecodedArray, Element, Error as ArrayError, SharedTensor, sha
 impl Array {
     /// Reads `selection` into fresh memory, aligned to 64 bytes, on as many threads as [`crate::num_threads`] says.
     ///
-    /// What is read of one chunk, or of one shard, is of one version, where writers replace values whole. Different ones
-    /// may be of different times: a read waits for no writer.
+    /// If writers replace values whole, all elements read from one chunk, or from one shard, are of the same version.
+    /// Different chunks may be of different times: a read waits for no writer.
     ///
-    /// Where a chunk is missing it is looked once whether the array is still there, since its chunks may have gone with it.
+    /// If a chunk is missing, the read checks once that the array still exists, because its chunks may have been
+    /// erased with it.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] for a selection that does not fit the array's shape; any kind for chunks that cannot be read
-    /// or decoded, with store, array, chunk and codec; [`ErrorKind::NotFound`] and [`ErrorKind::Stale`] where a chunk is
-    /// missing or cannot be decoded, and the array was erased, or replaced by one whose chunks are others.
+    /// [`ErrorKind::Index`] for a selection that does not fit the array's shape; any kind for chunks that cannot be
+    /// read or decoded, with store, array, chunk and codec; [`ErrorKind::NotFound`] and [`ErrorKind::Stale`] if a
+    /// chunk is missing or cannot be decoded, and the array was erased, or replaced by an array with different chunks.
     ///
     /// ```
     /// # use zarrow::{ArrayBuilder, Existing, Group};
@@ -40,7 +41,7 @@ impl Array {
         self.read_with(selection, &ReadOptions::default())
     }
 
-    /// As [`read`](Array::read), with options: which values mean that an element is missing, and whether to stop.
+    /// As [`read`](Array::read), with options: which values mark missing elements, and whether to stop.
     ///
     /// # Errors
     /// As [`read`](Array::read); [`ErrorKind::Interrupted`].
@@ -54,11 +55,11 @@ impl Array {
         read(reader, &selection, options.interrupted()).map_err(|error| self.place(error))
     }
 
-    /// Reads `selection` into fresh memory in Fortran's order: neighbours on the first axis are neighbours in memory.
+    /// Reads `selection` into fresh memory in Fortran order: neighbours on the first axis are neighbours in memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for arrays that are no tensors, and for values that mean that an element is missing; and
-    /// as [`read_with`](Array::read_with).
+    /// [`ErrorKind::Unsupported`] for arrays that are not tensors, and if `options` name missing values; and as
+    /// [`read_with`](Array::read_with).
     ///
     /// ```
     /// # use zarrow::{ArrayBuilder, Existing, Group, ReadOptions};
@@ -81,22 +82,22 @@ impl Array {
             .map_err(|error| self.place(error))
     }
 
-    /// Whether the elements of each chunk are stored in Fortran's order, by a transpose of all axes.
+    /// Whether the elements of each chunk are stored in Fortran order, by a transpose of all axes.
     #[must_use]
     pub fn is_stored_column_major(&self) -> bool {
         let order = self.chain().order.as_ref();
         order.is_some_and(|order| order.iter().rev().copied().eq(0..order.len()))
     }
 
-    /// Reads `selection` into memory of the caller's, whose elements lie in C order: those of the array's type, or bytes,
-    /// which take any elements of a fixed size.
+    /// Reads `selection` into the caller's memory in C order. `T` is the array's type, or bytes, which hold elements
+    /// of any fixed size.
     ///
     /// On an error some of the elements may have been written.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongSize`] where `out` has another length than the selection; [`ErrorKind::Array`] for elements of
-    /// another type; [`ErrorKind::Unsupported`] for arrays that are no tensors, and for values that mean that an element is missing; and
-    /// as [`read_with`](Array::read_with).
+    /// [`ErrorKind::WrongSize`] if the length of `out` differs from the selection's; [`ErrorKind::Array`] for elements
+    /// of another type; [`ErrorKind::Unsupported`] for arrays that are not tensors; and as
+    /// [`read_with`](Array::read_with).
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -133,18 +134,18 @@ impl Array {
         unsafe { self.read_strided(&selection, out, &ReadOptions::default()) }
     }
 
-    /// Reads `selection` into memory of the caller's, whose elements lie as far apart as `out` says.
+    /// Reads `selection` into the caller's memory, with the strides of `out`.
     ///
     /// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for arrays that are no tensors, and for values that mean that an element is missing; and
-    /// as [`read_with`](Array::read_with).
+    /// [`ErrorKind::Unsupported`] for arrays that are not tensors, and if `options` name missing values; and as
+    /// [`read_with`](Array::read_with).
     ///
     /// # Safety
-    /// `out`'s memory may be written during the call, and its strides (one for each axis of the selection's shape) give
-    /// different positions different places. No other code of Rust reads or writes it then; where other libraries do,
-    /// what they read and what stands there afterwards is a mixture.
+    /// `out`'s memory may be written during the call, and its strides (one for each axis of the selection's shape)
+    /// give different positions different addresses. No other Rust code reads or writes it during the call; if other
+    /// libraries do, they read a mixture, and the memory's final content is one as well.
     pub unsafe fn read_strided(
         &self,
         selection: &Selection,
@@ -159,12 +160,12 @@ impl Array {
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
     }
 
-    /// Hands the chunks of `selection` to `sink` as they are stored, each once, with what of it is wanted: for memory that
-    /// this engine does not write, such as a device's. Each stored byte is copied once, to memory of the sink's.
+    /// Passes the stored chunks of `selection` to `sink`, each once, with its selected part: for memory that this
+    /// engine does not write, such as a device's. Each stored byte is copied once, to the sink's memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for arrays and selections that [`hands_over`](Array::hands_over) does not take, and for
-    /// values that mean that an element is missing; what the sink answers; and as [`read_with`](Array::read_with).
+    /// [`ErrorKind::Unsupported`] for arrays and selections that [`hands_over`](Array::hands_over) refuses, and if
+    /// `options` name missing values; the sink's errors; and as [`read_with`](Array::read_with).
     pub fn read_stored(
         &self,
         selection: &Selection,
@@ -181,8 +182,8 @@ impl Array {
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
     }
 
-    /// Whether [`read_stored`](Array::read_stored) can read `selection`: the elements have a fixed size and lie in their chunks side by
-    /// side (whatever compresses these), and the positions on each axis are evenly spaced.
+    /// Whether [`read_stored`](Array::read_stored) can read `selection`: the elements have a fixed size and are
+    /// contiguous in their decompressed chunks, and the positions on each axis are evenly spaced.
     #[must_use]
     pub fn hands_over(&self, selection: &Selection) -> bool {
         let mut chain = self.chain();
@@ -194,12 +195,12 @@ impl Array {
         is_plain && chain.has_fixed_elements() && selection.axes().iter().all(is_even)
     }
 
-    /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`
-    /// where that is not so, and it is to be [`read`](Array::read).
+    /// Maps `selection` from its files if they hold plain elements in the layout of a tensor. Otherwise returns
+    /// `None`, and the caller has to [`read`](Array::read).
     ///
-    /// The tensor is writable, and what is written stays in this process. A write in place by another process shows
-    /// through, and a file that somebody truncates while it is mapped kills this process at the next touch: map files
-    /// that nobody changes. Nothing is copied, and a page is loaded when it is touched.
+    /// The tensor is writable, and changes to it stay in this process. An in-place write by another process shows
+    /// through, and if a mapped file is truncated, the next access kills this process: map only files that do not
+    /// change. Nothing is copied; a page is loaded on first access.
     ///
     /// # Errors
     /// As [`read`](Array::read).

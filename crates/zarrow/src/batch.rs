@@ -1,4 +1,4 @@
-//! Reading many selections of one or several arrays as one batch.
+//! Reads many selections of one or several arrays as one batch.
 
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
@@ -10,10 +10,10 @@ use crate::selection::Selection;
 use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 
-/// Reads all items. Every chunk is fetched and decoded once, however many items want a part of it: so all of them see the
-/// same version of it.
+/// Reads all items. Every chunk is fetched and decoded once for all the items that need it, so they see the same
+/// version.
 ///
-/// Items of one type and shape come as one array with a new first axis, others as one array each.
+/// Items of the same type and shape are returned as one array with a new first axis, others as one array each.
 ///
 /// # Errors
 /// As [`Array::read`]; the first error stops all.
@@ -32,7 +32,7 @@ pub fn read_many(items: &[(&Array, &Selection)]) -> Result<Batch> {
     read_many_with(items, &ReadOptions::default())
 }
 
-/// As [`read_many`], with options. Where values mean that an element is missing, items come as one array each.
+/// As [`read_many`], with options. If values that mark missing elements are given, each item is an array by itself.
 ///
 /// # Errors
 /// As [`Array::read_with`]; the first error stops all.
@@ -44,7 +44,7 @@ pub fn read_many_with(items: &[(&Array, &Selection)], options: &ReadOptions<'_>)
     exec::read_many(&checked, options.interrupted()).map_err(|error| place(items, error))
 }
 
-/// As [`read_many`], each item into memory of its own, of whatever type and shape they are.
+/// As [`read_many`], with separate memory for each item, of any type and shape.
 ///
 /// # Errors
 /// As [`read_many`].
@@ -63,8 +63,7 @@ pub fn read_each(items: &[(&Array, &Selection)], options: &ReadOptions<'_>) -> R
     read_each_with(items, &missing, options.interrupted())
 }
 
-/// Reads all items, each into memory of its own, and into a masked layout where values are given that mean that an
-/// element is missing.
+/// Reads each item into separate memory, in a masked layout if values that mark missing elements are given.
 ///
 /// # Errors
 /// As [`read_many`].
@@ -80,13 +79,13 @@ pub(crate) fn read_each_with(
     exec::read_each(&checked, interrupted).map_err(|error| place(items, error))
 }
 
-/// Reads all items into memory of the caller's: item `i` to position `i` of the first axis.
+/// Reads all items into the caller's memory: item `i` to position `i` of the first axis.
 ///
 /// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
 ///
 /// # Errors
-/// [`ErrorKind::Index`] where the items differ in shape, [`ErrorKind::Unsupported`] where they are no tensors of
-/// one type; and as [`read_many`].
+/// [`ErrorKind::Index`] if the items differ in shape, [`ErrorKind::Unsupported`] if they are not tensors of one type;
+/// and as [`read_many`].
 ///
 /// # Safety
 /// As [`Array::read_strided`], for strides with the batch's axis before the others.
@@ -134,7 +133,7 @@ fn checked<'a>(items: &[(&'a Array, &'a Selection)]) -> Result<Vec<Item<'a>>> {
     }))
 }
 
-/// The error with store and path, where all items are of one array.
+/// Adds store and path if all items are from the same array.
 fn place(items: &[(&Array, &Selection)], error: Error) -> Error {
     match items.first() {
         Some((first, _)) if items.iter().all(|(array, _)| array.is(first)) => first.place(error),

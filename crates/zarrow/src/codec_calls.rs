@@ -1,9 +1,9 @@
-//! Calls of users' codecs that are under way.
+//! Calls of user-defined codecs in progress.
 //!
-//! 1. A codec may read and write arrays with other codecs of users, down to [`MAX_DEPTH`]. A job of the thread pool has
-//!    the depth of the thread that made it, so that threads which help count on.
-//! 2. A codec may wait for a lock that its own caller holds. Nothing shows that in general: the codec may have handed the
-//!    wait to another thread. So a wait inside a codec is short, and so is one that a single call of a codec outlasts.
+//! 1. A codec may read and write arrays with other user-defined codecs, down to [`MAX_DEPTH`]. A job of the thread
+//!    pool inherits the depth of the thread that submitted it, so that helping threads count correctly.
+//! 2. A codec may wait for a lock that its own caller holds. This cannot be detected in general: the codec may wait on
+//!    another thread. So a wait inside a codec is short, and so is any wait during a long single call of a codec.
 //! 3. A codec may block a thread of the pool until a detached job has ended. The pool starts another thread then.
 
 use std::cell::Cell;
@@ -16,14 +16,14 @@ const MAX_DEPTH: usize = 8;
 /// Maximum number of calls in the process: codecs that hand their work to new threads have no depth.
 const MAX_CALLS: usize = 4096;
 
-/// Maximum wait of a codec for one holder of a lock.
+/// Maximum time that a codec waits for one holder of a lock.
 #[cfg(not(test))]
 const INSIDE: Duration = Duration::from_secs(10);
 #[cfg(test)]
 const INSIDE: Duration = Duration::from_millis(200);
 
-/// Maximum wait for one holder of a lock during a single call of a codec, on whatever thread. A slow codec takes less for
-/// a chunk.
+/// Maximum wait for one holder of a lock during a single call of a codec, on any thread. Even a slow codec needs less
+/// for a chunk.
 #[cfg(not(test))]
 const BESIDE: Duration = Duration::from_secs(30);
 #[cfg(test)]
@@ -36,11 +36,11 @@ thread_local! {
 /// The process and the start of each call.
 static CALLS: Mutex<Vec<(u64, Instant)>> = Mutex::new(Vec::new());
 
-/// A call that is under way until this is dropped.
+/// Guard of a call in progress.
 pub struct CodecCall((u64, Instant));
 
 impl CodecCall {
-    /// Enters a call, `None` if there are too many.
+    /// Enters a call; returns `None` if there are too many.
     pub fn enter() -> Option<CodecCall> {
         if depth() >= MAX_DEPTH {
             return None;
@@ -67,12 +67,12 @@ impl Drop for CodecCall {
     }
 }
 
-/// Returns how many calls led to what this thread does.
+/// Returns the number of nested calls around this thread's work.
 pub fn depth() -> usize {
     DEPTH.get()
 }
 
-/// The depth of another thread, which this one has until it is dropped.
+/// Guard that gives this thread the depth of another one.
 pub struct Inherited(usize);
 
 impl Inherited {
@@ -94,7 +94,7 @@ pub fn count() -> usize {
     CALLS.lock().iter().filter(|(process, _)| *process == own).count()
 }
 
-/// Returns whether a wait for one holder of a lock, which began at `first`, is too long because of a codec (step 2).
+/// Returns whether a codec makes a wait for one holder of a lock, which began at `first`, too long (step 2).
 pub fn is_too_long(first: Instant) -> bool {
     let waited = first.elapsed();
     if depth() > 0 {
@@ -119,7 +119,7 @@ mod tests {
 
     type Work = Box<dyn Fn(&Array) -> Result<()> + Send + Sync>;
 
-    /// Does something to the array that it encodes.
+    /// A codec that uses the array while encoding it.
     struct Reentrant {
         array: Arc<OnceCell<Array>>,
         work: Arc<Work>,
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// All threads of the pool wait in codecs for work that the pool does.
+    /// All threads of the pool wait in codecs for work of the pool.
     #[test]
     fn a_codec_that_awaits_the_pool_is_an_error_where_it_needs_itself() {
         let errors = errors_of("awaits itself", |array| {

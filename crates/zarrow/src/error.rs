@@ -1,7 +1,7 @@
 //! The one error type of the engine: what went wrong, and where.
 //!
-//! An [`Error`] is made where the fault is seen, with what is known there, and gains its place (codec, chunk,
-//! array, store) on the way out.
+//! An [`Error`] is created at the fault, with the details known there, and gains its location (codec, chunk, array,
+//! store) on the way out.
 
 use crate::metadata::MetadataError;
 use crate::visible::visible;
@@ -14,89 +14,89 @@ pub enum ErrorKind {
     /// There is neither an array nor a group at the path.
     #[error("no Zarr array or group here")]
     NotFound,
-    /// There is something already where a node was to be created.
+    /// There is already a node, folder or value where a node was to be created.
     #[error("{0} is already here")]
     Exists(&'static str),
-    /// A folder that is no node was to be erased for a new one, and something is in it: its first names.
+    /// A folder that is not a node was to be erased for a new one, but is not empty: the first names in it.
     #[error(
         "this folder is not a Zarr array or group, and holds {0}: zarrow never erases it, remove it yourself"
     )]
     Foreign(String),
-    /// Another has changed the array since this handle of it was opened, so that a write would not go where it is meant.
+    /// The array has been changed since this handle was opened, so that a write would go to the wrong place.
     #[error("the array {0} since it was opened here: open it again")]
     Stale(&'static str),
-    /// The node is of the other kind.
+    /// The node is of the wrong kind.
     #[error("this is {found}, expected {expected}")]
     WrongNode {
-        /// What was asked for.
+        /// Kind that was requested.
         expected: &'static str,
-        /// What is there.
+        /// Kind that was found.
         found: &'static str,
     },
     /// The store could not be read.
     #[error("cannot read: {0}")]
     Io(std::io::Error),
-    /// The store could not be written; what stood there still stands.
+    /// The store could not be written; the old value is still in place.
     #[error("cannot write: {0}")]
     Write(std::io::Error),
     /// A store failed, and it is unknown whether it applied a write.
     #[error("this write may or may not have been applied: {0}")]
     Uncertain(String),
-    /// Others have set the value again and again, each time between reading and setting it here.
+    /// Other writers have repeatedly set the value between this writer's read and its write.
     #[error("another writer was faster, again and again: nothing was written here")]
     Conflict,
     /// The store can only be read.
     #[error("the store is read-only")]
     ReadOnly,
-    /// A key would leave the store's root, or is no valid key.
+    /// A key would leave the store's root, or is not a valid key.
     #[error("invalid path or store key {:?}: {}", .0, crate::store::key_fault(.0))]
     BadKey(String),
-    /// The metadata is malformed or asks for what does not exist.
+    /// The metadata is malformed or asks for something that does not exist.
     #[error("{0}")]
     Metadata(MetadataError),
-    /// A codec that neither this engine nor its fallback knows.
+    /// A codec that neither this engine nor its fallback supports.
     #[error("unknown codec {0:?}")]
     UnknownCodec(String),
-    /// A codec whose configuration is malformed, or that cannot stand where it does.
+    /// A codec with a malformed configuration, or at a position where it cannot be.
     #[error("invalid codec: {0}")]
     BadCodec(String),
-    /// Encoded bytes that are no valid output of their codec.
+    /// Encoded bytes that are not a valid output of their codec.
     #[error("corrupt data: {0}")]
     Corrupt(String),
-    /// A codec of a user's own that failed, with what it says.
+    /// A user-defined codec failed, with its error.
     #[error("the codec failed: {0}")]
     CodecFailed(Box<dyn std::error::Error + Send + Sync>),
-    /// A value that a codec cannot turn into another type.
+    /// A value that a codec cannot convert to another type.
     #[error("invalid value: {0}")]
     BadValue(String),
-    /// A checksum that does not match its bytes.
+    /// A checksum does not match its bytes.
     #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
     Checksum {
-        /// What the chunk says.
+        /// Checksum stored in the chunk.
         stored: u32,
-        /// What its bytes give.
+        /// Checksum computed from its bytes.
         computed: u32,
     },
-    /// A chunk that decodes to another size than its metadata says.
+    /// A chunk decodes to a different size than its metadata says.
     #[error("decodes to {actual} bytes, expected {expected} by its metadata")]
     WrongSize {
-        /// Bytes by the metadata.
+        /// Bytes according to the metadata.
         expected: u64,
-        /// Bytes found.
+        /// Actual bytes.
         actual: u64,
     },
-    /// A chunk that decodes to so many bytes more than its metadata says that they were not counted.
+    /// A chunk decodes to far more bytes than its metadata says; they were not all counted.
     #[error("decodes to more than {least} bytes, expected {expected} by its metadata")]
     TooLong {
-        /// Bytes by the metadata.
+        /// Bytes according to the metadata.
         expected: u64,
-        /// Bytes up to which was counted.
+        /// Bytes counted before stopping.
         least: u64,
     },
-    /// A limit that guards against hostile input.
+    /// A limit that protects against hostile input was exceeded.
     #[error("{what} is {actual}, the limit is {limit}")]
     Limit {
-        /// What is too large.
+        /// Name of the size that is too large.
         what: &'static str,
         /// Its size.
         actual: u64,
@@ -106,25 +106,25 @@ pub enum ErrorKind {
     /// An index outside the array or the chunk grid, or of the wrong kind.
     #[error("{0}")]
     Index(String),
-    /// Memory that could not be had, or an array that cannot be built.
+    /// Memory could not be allocated, or an array cannot be built.
     #[error("{0}")]
     Array(zarrow_array::Error),
-    /// Arrays that are to stand side by side, and do not fit.
+    /// Arrays that are to be combined do not fit each other.
     #[error("{0}")]
     Shape(String),
-    /// Something valid that this engine does not read.
+    /// Valid input that this engine does not support.
     #[error("not supported: {0}")]
     Unsupported(String),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
-    /// A fault of the engine itself, contained.
+    /// A bug of the engine, contained.
     #[error("internal error: {0}")]
     Internal(String),
 }
 
 impl ErrorKind {
-    /// A short name of the kind that stays the same between versions.
+    /// Returns a short name of the kind that stays the same between versions.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -171,20 +171,20 @@ impl ErrorKind {
     }
 }
 
-/// Where it went wrong, as far as is known.
+/// Location of an error, as far as known.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Context {
-    /// The store, as it calls itself.
+    /// The store's name.
     pub store: Option<String>,
     /// The path of the array or group in the store.
     pub path: Option<String>,
-    /// The chunk's place in the grid.
+    /// The chunk's position in the grid.
     pub chunk: Option<Vec<u64>>,
     /// The codec's name.
     pub codec: Option<String>,
 }
 
-/// An error with its place.
+/// An error with its location.
 ///
 /// ```
 /// use zarrow::{Error, ErrorKind};
@@ -199,25 +199,25 @@ pub struct Context {
 pub struct Error(Box<(ErrorKind, Context, Option<String>)>);
 
 impl Error {
-    /// What went wrong.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.0
     }
 
-    /// Where it went wrong.
+    /// Returns where the error occurred.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.1
     }
 
-    /// What else there is to know, or to do.
+    /// Returns further information, such as advice.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.2.as_deref()
     }
 
-    /// The error with what else there is to know, or to do; it is told behind the place.
+    /// Adds further information or advice, displayed after the location.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.0.2.get_or_insert_with(|| hint.into());
@@ -234,7 +234,7 @@ impl Error {
         self
     }
 
-    /// Whether the fault is in the bytes that are stored, so that nobody can decode them.
+    /// Whether the stored bytes are at fault, so that decoding them fails in every program.
     pub(crate) fn is_of_stored_bytes(&self) -> bool {
         use zarrow_array::Error::NotUtf8;
         matches!(
@@ -248,21 +248,21 @@ impl Error {
         )
     }
 
-    /// The error in a codec; an inner codec that is known already stays.
+    /// Adds the codec, unless an inner codec is set already.
     #[must_use]
     pub fn in_codec(mut self, codec: &str) -> Error {
         self.0.1.codec.get_or_insert_with(|| codec.to_owned());
         self
     }
 
-    /// The error in a chunk of the array's grid.
+    /// Adds the chunk of the array's grid.
     #[must_use]
     pub fn in_chunk(mut self, chunk: &[u64]) -> Error {
         self.0.1.chunk.get_or_insert_with(|| chunk.to_vec());
         self
     }
 
-    /// The error in an array or group of a store.
+    /// Adds the store and the path of the array or group.
     #[must_use]
     pub fn in_array(mut self, store: &str, path: &str) -> Error {
         self.0.1.store.get_or_insert_with(|| store.to_owned());
@@ -271,7 +271,7 @@ impl Error {
     }
 }
 
-/// The sentence of `Display`: what `unwrap` and a `main` that returns the error print.
+/// Formats as `Display`: this is what `unwrap` prints, and a `main` that returns the error.
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)
@@ -281,7 +281,7 @@ impl fmt::Debug for Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, context, hint) = &*self.0;
-        // What is wrong is told with names and values of the store.
+        // The message contains names and values from the store.
         formatter.write_str(&visible(&kind.to_string()))?;
         let mut separator = " (";
         let mut place = |formatter: &mut fmt::Formatter<'_>, text: String| {

@@ -1,4 +1,4 @@
-//! A group: a node that has nodes below it.
+//! Groups: nodes with nodes below them.
 
 use crate::absent::explained;
 use crate::anndata::{EncodedArray, table_columns};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
 
-/// Nodes directly below a group, by their names. One that cannot be opened is an error in its place.
+/// Nodes directly below a group, by name. A node that cannot be opened is an error in its place.
 pub type Members = Vec<(String, Result<Node>)>;
 
 /// A Zarr group.
@@ -45,17 +45,17 @@ pub type Members = Vec<(String, Result<Node>)>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Where the metadata of everything below was consolidated, the group takes it from there and lists no folder. What this
-/// process changes below, by whichever handle, is seen all the same ([`changed`](Group::changed)).
+/// If the metadata of everything below it were consolidated, the group takes them from there and lists no folder. It
+/// still sees this process's changes below it, by any handle ([`changed`](Group::changed)).
 #[derive(Clone)]
 pub struct Group {
     store: Arc<dyn Store>,
     path: String,
     metadata: Arc<GroupMetadata>,
     options: OpenOptions,
-    /// The number of the last change of this process that the metadata have in them.
+    /// Revision that the metadata reflect.
     revision: u64,
-    /// The number up to which no change concerned the document of a consolidated group, and the version of the document.
+    /// Last revision without a change to the document of a consolidated group, and the version of the document.
     unchanged: Arc<[AtomicU64; 2]>,
 }
 
@@ -81,17 +81,17 @@ impl Group {
         Group { store, path, metadata: Arc::new(metadata), options, revision, unchanged: Arc::default() }
     }
 
-    /// How far this handle has followed the changes that this process makes, as [`Array::revision`].
+    /// Returns the revision of this process's changes that this handle reflects, as [`Array::revision`].
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The group as it is now, where its metadata were consolidated and this process has changed something of it since, by
-    /// whichever handle; `None` where nothing has changed. Changes of other processes are seen by
-    /// [`refresh`](Group::refresh).
+    /// Returns the current group if its metadata were consolidated and this process, by any handle, has changed
+    /// something in it since; `None` if nothing has changed. [`refresh`](Group::refresh) also sees changes of other
+    /// processes.
     ///
-    /// That is one look at the store after a change, and none without.
+    /// This looks at the store once after a change, and never without one.
     ///
     /// # Errors
     /// As [`refresh`](Group::refresh).
@@ -108,12 +108,12 @@ impl Group {
         }
         let mut group = self.clone();
         group.refresh()?;
-        // The version was asked before the document was read: where it is old, the next look reads once more.
+        // The version was requested before the document was read: if it is old, the next call reads once more.
         group.unchanged[1].store(found, Ordering::Relaxed);
         Ok(Some(group))
     }
 
-    /// A number for the version of the document that has the consolidated metadata; 0 where it is not known.
+    /// Returns the version of the document with the consolidated metadata, as a number; 0 if it is unknown.
     fn document_version(&self) -> Result<u64> {
         let name = match self.zarr_format() {
             ZarrFormat::V3 => ZARR_JSON,
@@ -125,46 +125,46 @@ impl Group {
         })
     }
 
-    /// The store that the group is in.
+    /// Returns the group's store.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// How the group was opened.
+    /// Returns the options that the group was opened with.
     #[must_use]
     pub fn options(&self) -> &OpenOptions {
         &self.options
     }
 
-    /// The path in the store, `""` for the root.
+    /// Returns the path in the store, `""` for the root.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What the user stored beside the group.
+    /// Returns the attributes that the user stored with the group.
     #[must_use]
     pub fn attributes(&self) -> &Attributes {
         &self.metadata.attributes
     }
 
-    /// The version that the group is stored in.
+    /// Returns the Zarr version that the group is stored in.
     #[must_use]
     pub fn zarr_format(&self) -> ZarrFormat {
         self.metadata.zarr_format
     }
 
-    /// Whether the group knows everything below it from one document.
+    /// Whether the group has the metadata of everything below it from one document.
     #[must_use]
     pub fn is_consolidated(&self) -> bool {
         self.metadata.consolidated.is_some()
     }
 
-    /// Changes the attributes; this handle has them as they are stored then, with the changes of others.
+    /// Changes the attributes. Afterwards this handle has the attributes as stored, including changes by others.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the group was erased meanwhile.
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] if the group was erased in the meantime.
     pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
         let node = StoredNode {
             store: &*self.store,
@@ -181,7 +181,7 @@ impl Group {
         Ok(())
     }
 
-    /// Creates an array at `path` below the group, which should be of the group's version.
+    /// Creates an array at `path` below the group; `metadata` should have the group's Zarr version.
     ///
     /// # Errors
     /// As [`create_array`](crate::create_array).
@@ -192,7 +192,7 @@ impl Group {
         Ok(array)
     }
 
-    /// As [`create_array`](Group::create_array), with `values` in it, written as `write` says.
+    /// As [`create_array`](Group::create_array), and writes `values` to it with the options `write`.
     ///
     /// # Errors
     /// As [`create_array_with`](crate::create_array_with).
@@ -210,7 +210,7 @@ impl Group {
         Ok(array)
     }
 
-    /// As [`create_array_with`](Group::create_array_with), with elements that `source` puts part by part.
+    /// As [`create_array_with`](Group::create_array_with), with the elements supplied part by part by `source`.
     ///
     /// # Errors
     /// As [`create_array_from`](crate::create_array_from).
@@ -228,7 +228,7 @@ impl Group {
         Ok(array)
     }
 
-    /// Creates a group of this group's version at `path` below it.
+    /// Creates a group of the same Zarr version at `path` below this one.
     ///
     /// # Errors
     /// As [`create_group`](crate::create_group).
@@ -245,8 +245,8 @@ impl Group {
         Ok(group)
     }
 
-    /// Erases the array or group at `path` below the group, with everything below it. Nothing else is erased: a folder or a
-    /// value without a Zarr document stays.
+    /// Erases the array or group at `path` below the group, with everything below it. Folders and values without a
+    /// Zarr document are kept.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a path without a node, [`ErrorKind::Foreign`] if another program made its document,
@@ -262,19 +262,19 @@ impl Group {
         self.reopen_consolidated()
     }
 
-    /// Copies the metadata of everything below the group into the group's own, so that opening what is below needs no
-    /// look at the store. zarrow keeps the copies true when it changes a node below; programs that do not make them
-    /// stale.
+    /// Copies the metadata of everything below the group into the group's own, so that nodes below it can be opened
+    /// without access to the store. zarrow updates the copies when it changes a node below; programs that do not make
+    /// them stale.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::Metadata`] where a document below is no JSON.
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::Metadata`] if a document below is not JSON.
     pub fn consolidate_metadata(&mut self) -> Result<()> {
         consolidate(&*self.store, &self.path, self.zarr_format(), &self.options)
             .map_err(|error| self.place(error))?;
         self.refresh()
     }
 
-    /// Reads the metadata again, so that the group is as the store has it now.
+    /// Reads the metadata again.
     ///
     /// # Errors
     /// As [`open`](crate::open).
@@ -285,12 +285,12 @@ impl Group {
         Ok(())
     }
 
-    /// Makes the handle of a consolidated group see what changed below it.
+    /// Reopens a consolidated group after a change below it.
     fn reopen_consolidated(&mut self) -> Result<()> {
         if self.is_consolidated() { self.refresh() } else { Ok(()) }
     }
 
-    /// The path from the root of a path below the group, which is not the group itself.
+    /// Joins the group's path and a non-empty path below it.
     fn below(&self, path: &str) -> Result<String> {
         let below = normalize_path(path)
             .and_then(|path| check_key(&path).map(|()| path))
@@ -302,18 +302,19 @@ impl Group {
         error.in_array(self.store.name(), &self.path)
     }
 
-    /// The array or group at `path`, which may have several parts (`"a/b"`).
+    /// Opens the array or group at `path`, which may have several parts (`"a/b"`).
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], [`ErrorKind::BadKey`], and what its metadata gives.
+    /// [`ErrorKind::NotFound`], [`ErrorKind::BadKey`], and errors in the node's metadata.
     pub fn get(&self, path: &str) -> Result<Node> {
         self.opened(path, open_node)
     }
 
-    /// As [`get`](Group::get), for a node that may be missing: `None` then, after one round trip to a remote store.
+    /// As [`get`](Group::get), for a node that may be missing: then returns `None`, after one round trip to a remote
+    /// store.
     ///
     /// # Errors
-    /// As [`get`](Group::get), but for [`ErrorKind::NotFound`].
+    /// As [`get`](Group::get), except [`ErrorKind::NotFound`].
     pub fn find(&self, path: &str) -> Result<Option<Node>> {
         existing(self.opened(path, find_node))
     }
@@ -343,8 +344,8 @@ impl Group {
         }
     }
 
-    /// As [`get`](Group::get), for a name that a person gave: where there is no such node the error says what is there
-    /// instead, or which names come close ([`Error::hint`]).
+    /// As [`get`](Group::get), for a name typed by a person: if there is no such node, the error's [hint](Error::hint)
+    /// says what the store has there instead, or lists similar names.
     ///
     /// # Errors
     /// As [`get`](Group::get).
@@ -359,7 +360,7 @@ impl Group {
         })
     }
 
-    /// The array at `path`, which may have several parts (`"a/b"`).
+    /// Opens the array at `path`, which may have several parts (`"a/b"`).
     ///
     /// # Errors
     /// As [`get`](Group::get); [`ErrorKind::WrongNode`] for a group.
@@ -367,7 +368,7 @@ impl Group {
         self.get(path)?.into_array()
     }
 
-    /// The group at `path`, which may have several parts (`"a/b"`).
+    /// Opens the group at `path`, which may have several parts (`"a/b"`).
     ///
     /// # Errors
     /// As [`get`](Group::get); [`ErrorKind::WrongNode`] for an array.
@@ -375,12 +376,13 @@ impl Group {
         self.get(path)?.into_group()
     }
 
-    /// The arrays at `columns`, or groups that stand for an array ([`EncodedArray`]), as a table. Where none are given:
-    /// the columns of a table of AnnData's, in their order; else all directly below that have an axis.
+    /// Returns the arrays at `columns`, or the groups that stand for an array ([`EncodedArray`]), as a table. If
+    /// `columns` is `None`: the columns of an AnnData table, in their order; in other groups, all arrays directly
+    /// below that have an axis.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where they differ in length, or there is none; [`ErrorKind::WrongNode`] for a group among
-    /// `columns`; and as [`get`](Group::get).
+    /// [`ErrorKind::Shape`] if the lengths differ, or there are no columns; [`ErrorKind::WrongNode`] if a column is a
+    /// group; and as [`get`](Group::get).
     pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
         let of_table = if columns.is_none() { table_columns(self)? } else { None };
         let columns = match columns.or(of_table.as_deref()) {
@@ -404,11 +406,11 @@ impl Group {
         Ok(table.with_attributes(self.metadata.attributes.clone()))
     }
 
-    /// The names and nodes directly below, sorted by name. Folders that are no nodes are left out; a node that
-    /// cannot be opened is an error in its place.
+    /// Returns the names and nodes directly below, sorted by name. Folders that are not nodes are left out; a node
+    /// that cannot be opened is an error in its place.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] where the store cannot be listed.
+    /// [`ErrorKind::Io`] if the store cannot be listed.
     pub fn children(&self) -> Result<Members> {
         if let Some(changed) = self.changed()? {
             return changed.children();

@@ -1,9 +1,9 @@
-//! Which documents the nodes of remote stores had, so that the next open asks for those first.
+//! Documents found in the nodes of remote stores, so that the next open requests those first.
 //!
-//! 1. An entry is a guess: another program may have replaced the node since. The documents that come confirm it; if they do
-//!    not, all documents are requested, as if nothing had been known.
-//! 2. The table has a fixed size and no lock. Entries that share a set push out the oldest. A race between two threads loses an
-//!    entry, and nothing else.
+//! 1. An entry is a guess: another program may have replaced the node since. The fetched documents confirm it; if they
+//!    do not, all documents are requested, as for an unknown node.
+//! 2. The table has a fixed size and no lock. New entries evict the oldest in their set. A race between two threads
+//!    only loses an entry.
 
 use crate::metadata::{NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::store::{Store, join};
@@ -58,11 +58,11 @@ impl Likely {
     }
 }
 
-/// Returns the documents that the node at `path` is likely to have: those that it had before; or its siblings; or, up to the
-/// store's root, the groups above it.
+/// Returns the likely documents of the node at `path`: its earlier documents; or its siblings'; or those of the groups
+/// above it, up to the store's root.
 ///
-/// Siblings of a node of which nothing is known are taken for version 3 until its documents have come: of many nodes that are
-/// opened at once only the first requests all documents.
+/// Siblings of an unknown node are assumed to be version 3 until its documents have arrived: if many nodes are opened
+/// concurrently, only the first requests all documents.
 pub(crate) fn likely(store: &dyn Store, path: &str) -> Likely {
     let full = join(store.name(), path);
     let mut location = full.as_str();
@@ -99,17 +99,17 @@ pub(crate) fn expect(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
     }
 }
 
-/// Whether all keys below `path` were more than one answer to a list holds.
+/// Whether the keys below `path` did not fit one response to a list request.
 pub(crate) fn is_large(store: &dyn Store, path: &str) -> bool {
     look_up(all_below(&join(store.name(), path))).is_some()
 }
 
-/// Remembers that all keys below `path` are more than one answer to a list holds.
+/// Remembers that the keys below `path` do not fit one response to a list request.
 pub(crate) fn remember_large(store: &dyn Store, path: &str) {
     record(all_below(&join(store.name(), path)), Likely::Any);
 }
 
-/// The location one level up; `None` for a bucket or a host.
+/// Returns the location one level up; `None` for a bucket or a host.
 fn parent(location: &str) -> Option<&str> {
     let (above, _) = location.rsplit_once('/')?;
     (!above.ends_with('/')).then_some(above)
@@ -136,7 +136,7 @@ fn place(kind: &str, location: &str) -> u64 {
 const SETS: usize = 512;
 const ENTRIES: usize = 8;
 
-/// Bits of an entry for [`Likely::number`]. The other bits identify its place; 0 is an empty entry.
+/// Bits of an entry for [`Likely::number`]. The other bits identify its location; 0 is an empty entry.
 const NUMBER: u64 = 3;
 
 type Set = [AtomicU64; ENTRIES];
@@ -159,7 +159,7 @@ fn look_up(place: u64) -> Option<Likely> {
 
 fn record(place: u64, likely: Likely) {
     let mut next = place & !NUMBER | likely.number();
-    // The new entry comes first; each other one moves down, as far as the old entry of the same place or the end.
+    // The new entry is put first; the others move down, up to the old entry of the same location or the end.
     for entry in set(place) {
         next = entry.swap(next, Ordering::Relaxed);
         if next & !NUMBER == place & !NUMBER || next == 0 {

@@ -3,14 +3,14 @@
 //!
 //! - [`open`] an array or a group in a [`store`].
 //! - Choose a [`Selection`] as in NumPy.
-//! - [`Array::read`] decodes it on all cores, straight into place where possible, and gives one of the four layouts of
-//!   [`zarrow_array`].
-//! - [`Array::write`] encodes [`Values`] from where they lie in the caller's memory. Each chunk is old or new, never
-//!   half.
+//! - [`Array::read`] decodes it on all cores, straight into the result where possible, and returns one of the four
+//!   layouts of [`zarrow_array`].
+//! - [`Array::write`] encodes [`Values`] straight from the caller's memory. Each chunk is written whole or not at all.
 //! - A malformed or hostile store gives a typed [`Error`] with store, array, chunk and codec. It never causes a panic,
-//!   or an allocation that checked metadata do not justify. Data that a checksum guards are exact or an error.
+//!   or an allocation that the checked metadata do not justify. Data with a checksum are exact, or reading them is an
+//!   error.
 //!
-//! The crate does not know Python. It starts no thread before the first read of more than one chunk.
+//! The crate is independent of Python. It starts no thread before the first read of more than one chunk.
 
 mod absent;
 pub mod anndata;

@@ -1,11 +1,11 @@
-//! The nodes directly below a group: their names by a list, their documents on demand.
+//! The nodes directly below a group: names from a list, documents on demand.
 //!
-//! 1. A list of all keys below a group of a remote store shows the documents of its members, if one answer holds it. Then the
-//!    names take no further request, and of each member only the documents in the list are requested.
-//! 2. Below a larger group a list has the names alone, and the documents of each are requested to tell whether it is a node.
-//!    The process remembers this, and begins with that list the next time.
-//! 3. A document as long as an unfinished one is read, since it may be no node.
-//! 4. Local stores read all documents; a consolidated group has them.
+//! 1. A list of all keys below a group of a remote store shows its members' documents, if one response holds it. Then
+//!    the names need no further request, and for each member only the documents in the list are requested.
+//! 2. Below a larger group, a list has only the names, and each name's documents are requested to decide whether it is
+//!    a node. The process remembers such groups, and starts with the short list the next time.
+//! 3. A document of the same length as an unfinished one is read, since it may not be a node.
+//! 4. Local stores read all documents; a consolidated group has them already.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::{Group, Members};
@@ -30,29 +30,29 @@ pub struct ListedMembers {
 /// Knowledge about the members.
 #[derive(Debug)]
 enum Known {
-    /// Their nodes.
+    /// Opened nodes.
     Nodes(Vec<Result<Node>>),
-    /// Their documents, as the bits of [`DOCUMENTS`].
+    /// Documents of each, as the bits of [`DOCUMENTS`].
     Documents(Vec<u8>),
-    /// Nothing but the names.
+    /// Only the names.
     Names,
 }
 
 impl ListedMembers {
-    /// These members of `group`.
+    /// Creates the list of these members of `group`.
     #[must_use]
     pub fn new(group: Group, members: Vec<(String, Node)>) -> ListedMembers {
         let (names, nodes) = members.into_iter().map(|(name, node)| (name, Ok(node))).unzip();
         ListedMembers { group, names, members: Known::Nodes(nodes) }
     }
 
-    /// The names of the nodes.
+    /// Returns the names of the nodes.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The same names, with nothing known of their documents.
+    /// Returns the same names without knowledge of their documents.
     #[must_use]
     pub fn without_documents(&self) -> ListedMembers {
         ListedMembers { group: self.group.clone(), names: self.names.clone(), members: Known::Names }
@@ -69,7 +69,7 @@ impl ListedMembers {
         }
     }
 
-    /// All nodes, where one that cannot be opened is an error in its place.
+    /// Returns all nodes. A node that cannot be opened is an error in its place.
     pub(crate) fn into_members(self) -> Result<Members> {
         let nodes = match self.members {
             Known::Nodes(nodes) => nodes,
@@ -100,7 +100,7 @@ impl ListedMembers {
         paths.into_iter().zip(metadata).map(open).collect()
     }
 
-    /// Drops the names that are no nodes, by their documents.
+    /// Drops names without a node, by their documents.
     fn with_nodes(self) -> Result<ListedMembers> {
         let group = self.group.clone();
         let (names, nodes) = self.into_members()?.into_iter().unzip();
@@ -129,7 +129,7 @@ impl ListedMembers {
     }
 }
 
-/// A list that has begun, for a group that may not be open yet.
+/// A list request in progress, for a group that may not be open yet.
 pub(crate) struct PendingList<'a> {
     store: &'a dyn Store,
     path: &'a str,
@@ -151,7 +151,7 @@ impl<'a> PendingList<'a> {
         if let Some(page) = self.page {
             match page.wait(&|| Ok(())) {
                 Ok(Some(listing)) => return Ok(shown_by(group, &listing)),
-                // A bucket may allow lists of names alone.
+                // A bucket may allow only lists of names.
                 Err(error) if error.kind().code() != "permission" => return Err(error),
                 _ => {}
             }
@@ -182,7 +182,7 @@ impl Group {
     }
 }
 
-/// The members of a group, by all keys below it.
+/// Finds the members of a group in a list of all keys below it.
 fn shown_by(group: &Group, listing: &remote::Listing) -> ListedMembers {
     let mut members: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
     for value in &listing.values {
@@ -206,7 +206,7 @@ fn shown_by(group: &Group, listing: &remote::Listing) -> ListedMembers {
         .without_unfinished(&nbytes)
 }
 
-/// The documents of a member that are needed, by their bits.
+/// Returns the needed documents of a member, by their bits.
 fn shown(bits: u8) -> Vec<&'static str> {
     let names = || (0..).zip(DOCUMENTS).filter(|(place, _)| bits & 1 << place != 0).map(|(_, name)| name);
     if names().next() == Some(ZARR_JSON) { vec![ZARR_JSON] } else { names().collect() }

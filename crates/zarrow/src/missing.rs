@@ -1,17 +1,17 @@
-//! Values that mean that an element is missing: those that the attributes name, the fill value, or any that are given.
+//! Values that mark missing elements: those named by the attributes, the fill value, or values from the caller.
 //!
 //! - Numbers are compared as numbers: any NaN is equal to NaN, and -0 to 0. Floats of 8 bits and fewer, and complex
 //!   numbers of floats of 16 bits and fewer, are compared by their bits, as are all other types.
-//! - A value that the type cannot hold is equal to no element: an attribute that names one names nothing.
+//! - A value outside the type's range is equal to no element: an attribute with such a value has no effect.
 //!
-//! Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`, for what it writes instead of JSON's floats.
+//! Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`, for its replacement of JSON's floats.
 
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ARRAY_DIMENSIONS, ArrayMetadata, FillValue, ZarrFormat};
 use serde_json::Value;
 use zarrow_array::{Buffer, DataType, Number, Variable};
 
-/// Values of one type that mean that an element is missing.
+/// Values of one type that mark missing elements.
 ///
 /// ```
 /// use zarrow::MissingValues;
@@ -31,7 +31,7 @@ pub struct MissingValues {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Bits,
-    /// Floats of 16 bits, whose exponent these bits are.
+    /// 16-bit floats, with these exponent bits.
     Half(u16),
     Float32,
     Float64,
@@ -40,10 +40,10 @@ enum Comparison {
 }
 
 impl MissingValues {
-    /// These values, each of which has the bytes of an element as it lies in memory.
+    /// Takes values, each as the bytes of an element in memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for one of another length than elements of the type have.
+    /// [`ErrorKind::Shape`] if a value's length differs from the type's element size.
     pub fn new(data_type: &DataType, values: Vec<Vec<u8>>) -> Result<MissingValues> {
         let size = data_type.item_size();
         if let Some(value) = values.iter().find(|value| size.is_some_and(|size| size != value.len())) {
@@ -62,13 +62,13 @@ impl MissingValues {
         Ok(MissingValues { comparison, values })
     }
 
-    /// The values that the attributes `_FillValue` and `missing_value` name, each one or a list.
+    /// Returns the values in the attributes `_FillValue` and `missing_value`; each is one value or a list.
     ///
-    /// Where xarray wrote the array in version 2 (it has `_ARRAY_DIMENSIONS`) and there is no `_FillValue`, that is the
-    /// array's fill value, if it has one.
+    /// If xarray wrote the array in version 2 (it has `_ARRAY_DIMENSIONS`) and there is no `_FillValue`, the array's
+    /// fill value is used, if it has one.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], which no value of the type has.
+    /// [`ErrorKind::Shape`], which does not occur for values of the type.
     pub fn cf(metadata: &ArrayMetadata) -> Result<MissingValues> {
         let element = metadata.data_type.without_optional();
         let attribute = |name: &str| metadata.attributes.get(name);
@@ -88,16 +88,17 @@ impl MissingValues {
         MissingValues::new(element, values)
     }
 
-    /// The array's fill value; none where version 2 leaves it open, and in an optional type where it is missing already.
+    /// Returns the array's fill value; nothing if version 2 leaves it open, or in an optional type if the fill value
+    /// is missing already.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`], which no value of the type has.
+    /// [`ErrorKind::Shape`], which does not occur for values of the type.
     pub fn fill(metadata: &ArrayMetadata) -> Result<MissingValues> {
         let value = bytes(&metadata.fill_value).filter(|_| metadata.has_fill_value);
         MissingValues::new(metadata.data_type.without_optional(), value.into_iter().collect())
     }
 
-    /// The values, each as it lies in memory.
+    /// Returns the values, each as the bytes of an element in memory.
     #[must_use]
     pub fn values(&self) -> &[Vec<u8>] {
         &self.values
@@ -116,7 +117,7 @@ impl MissingValues {
         }
     }
 
-    /// Writes 1 for each element that is missing, to a place that was 0.
+    /// Writes 1 to `missing` for each missing element. `missing` starts as zeros.
     pub(crate) fn mark(&self, elements: &[u8], missing: &mut [u8]) {
         let size = elements.len().checked_div(missing.len()).unwrap_or(0);
         for value in &self.values {
@@ -131,10 +132,10 @@ impl MissingValues {
         }
     }
 
-    /// The mask of an array of strings or bytes, one byte an element.
+    /// Returns the mask of an array of strings or bytes, one byte per element.
     ///
     /// # Errors
-    /// [`ErrorKind::Array`] where memory is short.
+    /// [`ErrorKind::Array`] if memory is short.
     pub(crate) fn mask_of(&self, variable: &Variable) -> Result<Buffer> {
         let mut missing = Buffer::zeroed(variable.size())?;
         for (index, missing) in missing.iter_mut().enumerate() {
@@ -144,7 +145,7 @@ impl MissingValues {
     }
 }
 
-/// The bytes of a fill value, `None` where it is nothing.
+/// Returns the bytes of a fill value, `None` for a missing one.
 fn bytes(value: &FillValue) -> Option<Vec<u8>> {
     match value {
         FillValue::Fixed(bytes) | FillValue::Variable(bytes) => Some(bytes.clone()),
@@ -153,7 +154,7 @@ fn bytes(value: &FillValue) -> Option<Vec<u8>> {
     }
 }
 
-/// The values that an attribute names: one, or a list of them.
+/// Returns the values in an attribute: one, or a list.
 fn named(value: &Value, element: &DataType, format: ZarrFormat) -> Vec<Vec<u8>> {
     if let Some(bytes) = FillValue::of_attribute(value, element, format).as_ref().and_then(bytes) {
         return vec![bytes];
@@ -162,7 +163,7 @@ fn named(value: &Value, element: &DataType, format: ZarrFormat) -> Vec<Vec<u8>> 
     list.filter_map(|value| bytes(&FillValue::of_attribute(value, element, format)?)).collect()
 }
 
-/// Marks more elements: those for which `equal` says so.
+/// Marks the elements that satisfy `equal`.
 fn more<const SIZE: usize>(elements: &[u8], missing: &mut [u8], equal: impl Fn([u8; SIZE]) -> bool) {
     for (element, place) in elements.as_chunks::<SIZE>().0.iter().zip(missing) {
         *place |= u8::from(equal(*element));
@@ -193,7 +194,7 @@ fn bits(elements: &[u8], value: &[u8], size: usize, missing: &mut [u8]) {
     }
 }
 
-/// What the comparison of floats needs of them.
+/// Operations needed to compare floats.
 trait Float: PartialEq + Copy {
     fn is_missing(self) -> bool;
 }
@@ -240,7 +241,7 @@ fn complex<const PART: usize, const SIZE: usize, T: Float>(
     });
 }
 
-/// Floats of 16 bits, all but whose sign is compared where they are zero or NaN.
+/// Marks 16-bit floats, ignoring the sign of zeros and NaN.
 fn half(elements: &[u8], value: &[u8], exponent: u16, missing: &mut [u8]) {
     let Ok(value) = value.try_into().map(u16::from_ne_bytes) else { return };
     let magnitude = |bits: u16| bits & 0x7fff;
@@ -295,7 +296,7 @@ mod tests {
     }
 
     proptest! {
-        /// Elements of any size are marked where their bytes are a value's.
+        /// Marks elements of any size that have the bytes of a value.
         #[test]
         fn others_are_compared_by_their_bytes(
             size in 0u32..20, picks in prop::collection::vec(0u8..4, 0..40), values in prop::collection::vec(0u8..4, 0..3),

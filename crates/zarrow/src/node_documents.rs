@@ -1,4 +1,4 @@
-//! The documents of a node: their requests, and the metadata in them.
+//! The documents of a node: requests for them, and the metadata in them.
 //!
 //! 1. A local store reads one document after the other, as far as needed.
 //! 2. A remote store requests the node's likely documents together (`known_documents`), or its listed documents. If these do
@@ -35,7 +35,7 @@ fn search(
     path: &str,
     begin: impl FnOnce() -> Search,
 ) -> Result<NodeMetadata> {
-    // Documents fetched ahead are in memory.
+    // Prefetched documents are in memory.
     let Some(remote) = store.remote().filter(|_| !AheadStore::is(store)) else {
         return metadata(limits, &mut |name, limit| store.get(&join(path, name), limit));
     };
@@ -49,11 +49,11 @@ fn search(
     }
 }
 
-/// The search for the metadata of one node of a remote store.
+/// Search for the metadata of one node of a remote store.
 pub(crate) struct Search {
     path: String,
     limits: MetadataLimits,
-    /// The documents to request now.
+    /// Documents to request now.
     asked: Vec<&'static str>,
     /// Whether a list has shown that the node has no other documents.
     is_listed: bool,
@@ -65,7 +65,7 @@ impl Search {
         Search::of(path, limits, known_documents::likely(store, path).documents().to_vec())
     }
 
-    /// The search for a node with these documents, as a list has shown.
+    /// Starts a search for a node with these documents, known from a list.
     fn listed(path: &str, limits: &MetadataLimits, shown: Vec<&'static str>) -> Search {
         Search { is_listed: true, ..Search::of(path, limits, shown) }
     }
@@ -74,19 +74,19 @@ impl Search {
         Search { path: path.to_owned(), limits: *limits, asked, is_listed: false, found: Vec::new() }
     }
 
-    /// Also asks for all documents that make a node.
+    /// Also requests all documents that make a node.
     fn with_nodes(mut self) -> Search {
         let more = OF_NODES.into_iter().filter(|name| !self.asked.contains(name));
         self.asked.extend(more.collect::<Vec<_>>());
         self
     }
 
-    /// The keys of the documents to request now, each with the bytes that it may have.
+    /// Returns the keys of the documents to request now, each with its maximum length in bytes.
     pub(crate) fn keys(&self) -> Vec<(String, u64)> {
         self.asked.iter().map(|name| (join(&self.path, name), limit_of(name, &self.limits))).collect()
     }
 
-    /// Returns the metadata by the documents of [`keys`](Search::keys); `None` where others have to be requested.
+    /// Returns the metadata, given the documents of [`keys`](Search::keys); `None` if others have to be requested.
     pub(crate) fn answered(&mut self, store: &dyn Store, found: Vec<Got>) -> Option<Result<NodeMetadata>> {
         self.found.extend(std::mem::take(&mut self.asked).into_iter().zip(found));
         let missing: Vec<&'static str> =
@@ -120,7 +120,7 @@ impl Search {
     }
 }
 
-/// How many bytes a document may have.
+/// Returns the maximum length of a document in bytes.
 fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
     match name {
         ZARR_JSON | ZMETADATA => limits.max_consolidated_nbytes,
@@ -130,8 +130,8 @@ fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
 
 /// Reads the metadata of the nodes at `paths`, directly below a group of this version, with one round of requests.
 ///
-/// Below a group of version 3 that is one for each node. A path without `zarr.json` is likely no node, and rarely one of
-/// version 2. Below a group of version 2 most nodes are arrays.
+/// Below a group of version 3, one document is requested per node: a path without `zarr.json` is likely not a node,
+/// and rarely one of version 2. Below a group of version 2 most nodes are arrays.
 pub(crate) fn read_each(
     store: &dyn Store,
     paths: &[String],
@@ -145,7 +145,7 @@ pub(crate) fn read_each(
     searched(store, paths.iter().map(|path| Search::of(path, limits, first.documents().to_vec())).collect())
 }
 
-/// As [`read_each`], of nodes with the documents that a list has shown.
+/// As [`read_each`], for nodes with the documents known from a list.
 pub(crate) fn read_listed<'a>(
     store: &dyn Store,
     nodes: impl Iterator<Item = (&'a str, Vec<&'static str>)>,

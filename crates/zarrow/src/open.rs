@@ -1,4 +1,4 @@
-//! Opening: from a path in a store to an array or a group.
+//! Opens arrays and groups.
 
 use crate::absent::explained;
 use crate::array::Array;
@@ -34,7 +34,7 @@ impl Node {
         revision >= revision::present()
     }
 
-    /// The store that the node is in.
+    /// Returns the node's store.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         match self {
@@ -43,7 +43,7 @@ impl Node {
         }
     }
 
-    /// The array.
+    /// Returns the array.
     ///
     /// # Errors
     /// [`ErrorKind::WrongNode`] for a group.
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// The group.
+    /// Returns the group.
     ///
     /// # Errors
     /// [`ErrorKind::WrongNode`] for an array.
@@ -92,7 +92,7 @@ impl Group {
         open(Arc::new(FilesystemStore::open(path)?), "")?.into_group()
     }
 
-    /// Creates a group of version 3 in the folder `path`, and the missing folders above it.
+    /// Creates a group of Zarr version 3 in the folder `path`, and the missing folders above it.
     ///
     /// # Errors
     /// As [`create_group`](crate::create_group).
@@ -100,7 +100,7 @@ impl Group {
         Group::create_with(path, Existing::Refuse)
     }
 
-    /// As [`create`](Group::create), with what becomes of an existing node.
+    /// As [`create`](Group::create); `existing` says what to do with an existing node.
     ///
     /// # Errors
     /// As [`create_group`](crate::create_group).
@@ -124,8 +124,8 @@ impl Group {
 /// Opens the array or group at `path` of `store`, version 3 before version 2; `""` is the root.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] where there is neither, [`ErrorKind::BadKey`] for a path that leaves the store,
-/// [`ErrorKind::Metadata`], and what the array's codecs give; with store and path.
+/// [`ErrorKind::NotFound`] if there is neither, [`ErrorKind::BadKey`] for a path that leaves the store,
+/// [`ErrorKind::Metadata`], and errors in the array's codecs; with store and path.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -141,7 +141,7 @@ pub fn open(store: Arc<dyn Store>, path: &str) -> Result<Node> {
     open_with(store, path, &OpenOptions::default())
 }
 
-/// As [`open`], with limits and a cache of the caller's.
+/// As [`open`], with the caller's options, such as limits and a cache.
 ///
 /// # Errors
 /// As [`open`].
@@ -151,10 +151,10 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
         .map_err(|error| explained(error, &*store, &path, &options.limits.metadata, None))
 }
 
-/// As [`open_with`], for a node that may be missing: `None` then, after one round trip to a remote store.
+/// As [`open_with`], for a node that may be missing: then returns `None`, after one round trip to a remote store.
 ///
 /// # Errors
-/// As [`open`], but for [`ErrorKind::NotFound`].
+/// As [`open`], except [`ErrorKind::NotFound`].
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -168,7 +168,7 @@ pub fn find(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<
     existing(find_node(&store, &path, options))
 }
 
-/// `None` for a node that does not exist.
+/// Returns `None` for a node that does not exist.
 pub(crate) fn existing(opened: Result<Node>) -> Result<Option<Node>> {
     match opened {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound) => Ok(None),
@@ -176,8 +176,8 @@ pub(crate) fn existing(opened: Result<Node>) -> Result<Option<Node>> {
     }
 }
 
-/// As [`open_with`], with the names and nodes directly below a group, as [`Group::children`] gives them: its documents and
-/// its listing are asked for at once, where a request takes long. Below an array there are none.
+/// As [`open_with`], together with the names and nodes directly below a group, as [`Group::children`] returns them. In
+/// a remote store the group's documents and its listing are requested concurrently. An array has no members.
 ///
 /// # Errors
 /// As [`open`] and [`Group::children`].
@@ -206,8 +206,8 @@ pub fn open_members(store: Arc<dyn Store>, path: &str, options: &OpenOptions) ->
     Ok((node, members))
 }
 
-/// Says that the node at `path` of a remote store is likely of this version, so that an open asks for fewer documents. It is
-/// no error if it is of the other one.
+/// Says that the node at `path` of a remote store is likely of this version, so that opening it requests fewer
+/// documents. A wrong guess is not an error.
 pub fn expect_format(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
     if let Ok(path) = normalize_path(path) {
         known_documents::expect(store, &path, zarr_format);
@@ -227,7 +227,7 @@ pub(crate) fn find_node(store: &Arc<dyn Store>, path: &str, options: &OpenOption
     node_with_document(store, path.to_owned(), metadata, options)
 }
 
-/// The node of metadata that were read from its own documents.
+/// Returns the node of metadata that were read from its own documents.
 pub(crate) fn node_with_document(
     store: &Arc<dyn Store>,
     path: String,

@@ -82,9 +82,9 @@ struct Opening {
 struct State {
     /// `None` while a thread parses the documents.
     search: Option<Search>,
-    /// The documents that have come.
+    /// Documents that have arrived.
     came: Option<Result<Vec<Got>>>,
-    /// The requests of each round.
+    /// Requests of each round.
     handles: Vec<RequestHandle>,
     opened: Option<Result<Node>>,
 }
@@ -125,7 +125,7 @@ impl Opening {
     }
 }
 
-/// Passes an answer on to a thread of the pool, also if the store drops it.
+/// Passes a response on to a thread of the pool, even if the store drops it.
 struct Answer(Option<Arc<Opening>>);
 
 impl Answer {

@@ -1,6 +1,6 @@
-//! How a hierarchy is opened, with what is refused as hostile and what is kept in memory; and how it is read and written.
+//! Options for opening, reading and writing: limits against hostile stores, caches, durability.
 //!
-//! Options are made from their default by the methods that bear the fields' names, so that fields can be added.
+//! Options are built from their default by methods named as the fields, so that fields can be added.
 
 use crate::error::{ErrorKind, Result};
 use crate::metadata::MetadataLimits;
@@ -8,7 +8,7 @@ use crate::missing::MissingValues;
 use crate::store::Durability;
 use std::fmt;
 
-/// Limits that no honest store meets, so that a hostile one cannot take memory or time without end.
+/// Limits above anything in an honest store, so that a hostile one cannot exhaust memory or time.
 ///
 /// ```
 /// let limits = zarrow::DecodeLimits::default().max_ratio(1000);
@@ -17,11 +17,11 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
-    /// What metadata may ask for.
+    /// Limits for metadata.
     pub metadata: MetadataLimits,
-    /// The most bytes that a chunk of strings or bytes may decode to.
+    /// Maximum bytes that a chunk of strings or bytes may decode to.
     pub max_variable_nbytes: usize,
-    /// The most bytes that one encoded byte of a chunk may decode to. A constant gigabyte in zstd has some 30,000.
+    /// Maximum number of decoded bytes per encoded byte of a chunk. A constant gigabyte in zstd has some 30,000.
     pub max_ratio: u64,
 }
 
@@ -36,26 +36,26 @@ impl Default for DecodeLimits {
 }
 
 impl DecodeLimits {
-    /// What metadata may ask for.
+    /// Sets the limits for metadata.
     #[must_use]
     pub fn metadata(self, metadata: MetadataLimits) -> Self {
         DecodeLimits { metadata, ..self }
     }
 
-    /// The most bytes that a chunk of strings or bytes may decode to.
+    /// Sets the maximum bytes that a chunk of strings or bytes may decode to.
     #[must_use]
     pub fn max_variable_nbytes(self, max_variable_nbytes: usize) -> Self {
         DecodeLimits { max_variable_nbytes, ..self }
     }
 
-    /// The most bytes that one encoded byte of a chunk may decode to.
+    /// Sets the maximum number of decoded bytes per encoded byte of a chunk.
     #[must_use]
     pub fn max_ratio(self, max_ratio: u64) -> Self {
         DecodeLimits { max_ratio, ..self }
     }
 }
 
-/// How a hierarchy is opened. Groups hand it on to what is below them.
+/// Options for opening a hierarchy. Groups pass them on to the nodes below them.
 ///
 /// ```
 /// let options = zarrow::OpenOptions::default().cache_nbytes(1 << 30);
@@ -64,41 +64,41 @@ impl DecodeLimits {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// What is refused.
+    /// Limits against hostile stores.
     pub limits: DecodeLimits,
-    /// Bytes of memory that each array's cache of decoded chunks takes, its own bookkeeping among them, for reads that
-    /// overlap; 0 keeps none. A chunk that was rewritten since is decoded again.
+    /// Maximum memory for each array's cache of decoded chunks, its bookkeeping included, in bytes: for reads that
+    /// overlap. 0 turns the cache off. A chunk that was rewritten since is decoded again.
     pub cache_nbytes: usize,
-    /// What has reached the disk when a write returns.
+    /// Durability when a write returns.
     pub durability: Durability,
 }
 
 impl OpenOptions {
-    /// What is refused.
+    /// Sets the limits against hostile stores.
     #[must_use]
     pub fn limits(self, limits: DecodeLimits) -> Self {
         OpenOptions { limits, ..self }
     }
 
-    /// Bytes of memory that each array's cache of decoded chunks takes; 0 keeps none.
+    /// Sets the maximum bytes of each array's cache of decoded chunks; 0 turns it off.
     #[must_use]
     pub fn cache_nbytes(self, cache_nbytes: usize) -> Self {
         OpenOptions { cache_nbytes, ..self }
     }
 
-    /// What has reached the disk when a write returns.
+    /// Sets the durability when a write returns.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         OpenOptions { durability, ..self }
     }
 }
 
-/// Whether to stop: asked now and then, on the calling thread.
+/// Whether to stop: called from time to time, on the calling thread.
 pub(crate) type Cancel<'a> = &'a dyn Fn() -> bool;
 
 const NEVER: Cancel<'static> = &|| false;
 
-/// How elements are read.
+/// Options for reads.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -110,22 +110,22 @@ const NEVER: Cancel<'static> = &|| false;
 #[derive(Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct ReadOptions<'a> {
-    /// Values that mean that an element is missing. The result has a masked layout then; elements that are missing by
-    /// their type stay so.
+    /// Values that mark missing elements. With these the result has a masked layout; elements that are missing by
+    /// their type stay missing.
     pub missing: Option<&'a MissingValues>,
-    /// Whether to stop. It is asked now and then, on the calling thread; where it says true the read ends with
+    /// Whether to stop: called from time to time, on the calling thread. If it returns true, the read ends with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
 impl<'a> ReadOptions<'a> {
-    /// Values that mean that an element is missing.
+    /// Sets the values that mark missing elements.
     #[must_use]
     pub fn missing(self, missing: &'a MissingValues) -> Self {
         ReadOptions { missing: Some(missing), ..self }
     }
 
-    /// Whether to stop.
+    /// Sets the function that says whether to stop.
     #[must_use]
     pub fn cancel(self, cancel: &'a dyn Fn() -> bool) -> Self {
         ReadOptions { cancel: Some(cancel), ..self }
@@ -135,7 +135,7 @@ impl<'a> ReadOptions<'a> {
         self.cancel.unwrap_or(NEVER)
     }
 
-    /// Whether to stop, of a read into memory that has no place for a mask.
+    /// Returns `cancel` for a read into memory without a mask; an error if `missing` is set.
     pub(crate) fn strided(&self) -> Result<Cancel<'a>> {
         match self.missing {
             None => Ok(self.interrupted()),
@@ -161,7 +161,7 @@ impl fmt::Debug for ReadOptions<'_> {
     }
 }
 
-/// How elements are written.
+/// Options for writes.
 ///
 /// ```
 /// use zarrow::{WriteOptions, store::Durability};
@@ -171,30 +171,30 @@ impl fmt::Debug for ReadOptions<'_> {
 #[derive(Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct WriteOptions<'a> {
-    /// What has reached the disk when the write returns.
+    /// Durability when the write returns.
     pub durability: Durability,
-    /// Whether chunks are stored that are nothing but the fill value. They are left out by default, and erased where
-    /// they were stored before; where version 2 has no fill value they are always stored.
+    /// Whether chunks with nothing but the fill value are stored. By default they are left out, and erased if they
+    /// were stored before. In version 2, an array without a fill value always stores them.
     pub write_empty_chunks: bool,
-    /// Whether to stop. It is asked now and then, on the calling thread; where it says true the write ends between
+    /// Whether to stop: called from time to time, on the calling thread. If it returns true, the write ends between
     /// chunks, with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub cancel: Option<&'a dyn Fn() -> bool>,
 }
 
 impl<'a> WriteOptions<'a> {
-    /// What has reached the disk when the write returns.
+    /// Sets the durability when the write returns.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         WriteOptions { durability, ..self }
     }
 
-    /// Whether chunks are stored that are nothing but the fill value.
+    /// Sets whether chunks with nothing but the fill value are stored.
     #[must_use]
     pub fn write_empty_chunks(self, write_empty_chunks: bool) -> Self {
         WriteOptions { write_empty_chunks, ..self }
     }
 
-    /// Whether to stop.
+    /// Sets the function that says whether to stop.
     #[must_use]
     pub fn cancel(self, cancel: &'a dyn Fn() -> bool) -> Self {
         WriteOptions { cancel: Some(cancel), ..self }
@@ -204,7 +204,7 @@ impl<'a> WriteOptions<'a> {
         self.cancel.unwrap_or(NEVER)
     }
 
-    /// The same of a write that has to be finished.
+    /// Returns the same options for a write that must not be stopped.
     pub(crate) fn without_cancel(&self) -> Self {
         WriteOptions { cancel: None, ..*self }
     }

@@ -1,4 +1,4 @@
-//! How many chunks of an array are stored, of those that its grid has.
+//! Counts the stored chunks of an array.
 
 use crate::array::Array;
 use crate::error::{ErrorKind, Result};
@@ -6,19 +6,18 @@ use crate::store::remote::{RemoteStore, wait};
 use crate::store::{Version, join};
 use std::collections::HashSet;
 
-/// The chunks of an array: shards, where it is sharded.
+/// Number of an array's chunks, or of its shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredChunks {
-    /// How many the grid has.
+    /// Number in the grid.
     pub count: u64,
-    /// How many of them are stored; `None` where they are too many to look at, and where the store is remote and cannot
-    /// list what it has.
+    /// Number stored; `None` if there are too many to look at, or if a remote store cannot list its keys.
     pub stored: Option<u64>,
 }
 
 impl Array {
-    /// The number of chunks, and how many are stored where there are `most` at most: each takes one look at the store, a
-    /// remote one lists them.
+    /// Counts the chunks, and the stored ones among them if the grid has `most` at most: a local store is asked for
+    /// each chunk, a remote one lists them.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -55,7 +54,7 @@ impl Array {
         Ok(StoredChunks { count, stored })
     }
 
-    /// How many chunks are in the listing of the store.
+    /// Counts the chunks in the store's listing.
     fn listed(&self, remote: &dyn RemoteStore, count: u64, grid: &[u64]) -> Result<Option<u64>> {
         let listing = match wait(|done| remote.list(self.path(), true, done), &|| Ok(())) {
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => return Ok(None),

@@ -1,10 +1,10 @@
-//! Names as a terminal may show them: what stores hold comes from anyone, and a terminal obeys what it is shown.
+//! Makes names safe to print: stores may hold any text, and a terminal executes escape sequences in it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// `text` with escapes, as Python writes them, for what is no visible character: controls, line breaks, and the marks
-/// that turn the direction of the text after them.
+/// Replaces invisible characters of `text` with escapes in Python's syntax: controls, line breaks, and marks that
+/// change the direction of the following text.
 ///
 /// ```
 /// assert_eq!(zarrow::visible("rain\u{1b}[2J\n"), r"rain\x1b[2J\n");
@@ -32,8 +32,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Controls, line and paragraph separators, and what has no width or changes the direction (Unicode, categories Cc, Zl,
-/// Zp, and those of Cf). Joiners, which scripts and emoji need, stay.
+/// Whether a character is a control, a line or paragraph separator, or a mark without width or for the direction
+/// (Unicode, categories Cc, Zl, Zp, and some of Cf). Joiners are kept, since scripts and emoji need them.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -7,8 +7,8 @@ thread_local! {
     static WARNINGS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Does `work`, and returns its result with the warnings of this thread's changes: for example, a change that is stored
-/// while its consolidated metadata could not be written. Outside of such a call, warnings go to standard error.
+/// Does `work`, and returns its result with the warnings of this thread's changes: for example, that a change is
+/// stored, but its consolidated metadata could not be written. Outside such a call, warnings go to standard error.
 ///
 /// ```
 /// use std::sync::Arc;
