@@ -1,7 +1,7 @@
-//! What users store beside a node: JSON, kept as its text.
+//! Attributes that users store with a node: JSON, kept as its text.
 //!
-//! Python writes attributes that JSON's values cannot hold: bare `NaN`, integers of any size, halves of surrogate pairs.
-//! The text keeps all of it, for readers such as Python. The values are as near as JSON's own come
+//! Python writes attributes that JSON values cannot hold: bare `NaN`, integers of any size, halves of surrogate pairs.
+//! The text keeps them, for readers such as Python. The values are the nearest JSON values
 //! ([`lenient`](super::lenient)).
 
 use std::fmt;
@@ -15,9 +15,9 @@ use super::json::Document;
 use super::members::{compact, key_text, members};
 use super::{MetadataError, MetadataLimits};
 
-/// The attributes of an array or a group: a map of values, and the JSON text that they were read from.
+/// Attributes of an array or a group: a map of values, and their original JSON text.
 ///
-/// Two are equal where their values are.
+/// Two are equal if their values are equal.
 ///
 /// ```
 /// use zarrow::metadata::{Attributes, MetadataLimits};
@@ -34,13 +34,13 @@ pub struct Attributes {
 
 #[derive(Default)]
 struct Held {
-    /// Empty for none.
+    /// Empty if there are no attributes.
     text: String,
     values: Map<String, Value>,
 }
 
 impl Attributes {
-    /// Reads the text of a JSON object, as Python writes it.
+    /// Reads the text of a JSON object, as written by Python.
     ///
     /// # Errors
     /// [`MetadataError::NotJson`], and [`MetadataError::TooLarge`] beyond `limits`.
@@ -48,7 +48,7 @@ impl Attributes {
         Document::parse(text, limits.max_metadata_nbytes)?.into_attributes()
     }
 
-    /// `text`, which was read as `values`.
+    /// Creates attributes of `text`, already parsed to `values`.
     pub(super) fn of(text: &[u8], values: Map<String, Value>) -> Result<Attributes, MetadataError> {
         match str::from_utf8(text) {
             Ok(text) if !values.is_empty() => {
@@ -57,25 +57,25 @@ impl Attributes {
                     held: Arc::new(Held { text: allocation::text(text).map_err(short)?, values }),
                 })
             }
-            // The parser takes nothing that is not UTF-8.
+            // The parser accepts only UTF-8.
             _ => Ok(values.into()),
         }
     }
 
-    /// The text: JSON, as Python reads it.
+    /// Returns the text: JSON, readable by Python.
     #[must_use]
     pub fn text(&self) -> &str {
         if self.held.text.is_empty() { "{}" } else { &self.held.text }
     }
 
-    /// The values, with text for what no value of JSON's is: `"NaN"`, `"Infinity"`, `"-Infinity"`. Integers beyond 64
-    /// bits are floats.
+    /// Returns the values, with text for numbers outside JSON: `"NaN"`, `"Infinity"`, `"-Infinity"`. Integers beyond
+    /// 64 bits are floats.
     #[must_use]
     pub fn values(&self) -> &Map<String, Value> {
         &self.held.values
     }
 
-    /// The keys, each with its value and the text of that, without white space.
+    /// Returns the keys, each with its value and the value's text, without white space.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Value, String)> {
         let text = self.text();
         members(text.as_bytes()).into_iter().filter_map(move |member| {
@@ -86,7 +86,7 @@ impl Attributes {
 }
 
 impl Document<'_> {
-    /// Takes the attributes, which are an object and empty where they are absent.
+    /// Takes the attributes: an object, empty if it is absent.
     pub(super) fn attributes(&mut self) -> Result<Attributes, MetadataError> {
         const KEY: &str = "attributes";
         let values = self.object(KEY)?;
@@ -94,7 +94,7 @@ impl Document<'_> {
         Attributes::of(text.unwrap_or_default(), values)
     }
 
-    /// The whole document as attributes.
+    /// Takes the whole document as attributes.
     pub(super) fn into_attributes(self) -> Result<Attributes, MetadataError> {
         Attributes::of(self.text(), self.into_map())
     }

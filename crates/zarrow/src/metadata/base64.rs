@@ -1,9 +1,9 @@
-//! Base64 (RFC 4648 §4), in which metadata stores bytes.
+//! Base64 (RFC 4648 §4), the encoding of bytes in metadata.
 
-/// The digits, by the six bits that each stands for.
+/// Digits by their six bits.
 pub(crate) const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The bytes that `text` stands for, `None` where it is no base64. Padding may be left out.
+/// Decodes `text`; returns `None` if it is not base64. Padding is optional.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=').as_bytes();
     if text.len() % 4 == 1 {
@@ -22,7 +22,7 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// `bytes` as base64, with padding.
+/// Encodes `bytes` with padding.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
@@ -37,7 +37,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The six bits that a digit stands for.
+/// Returns the six bits of a digit.
 pub(crate) fn digit(byte: u8) -> Option<u32> {
     let digit = match byte {
         b'A'..=b'Z' => byte - b'A',

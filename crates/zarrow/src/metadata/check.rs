@@ -1,21 +1,21 @@
-//! All shape arithmetic on metadata: what passes here does not overflow later.
+//! All shape arithmetic on metadata: metadata that pass these checks cannot overflow later.
 
 use super::{ArrayMetadata, MetadataError};
 use zarrow_array::DataType;
 
-/// The most that metadata may ask for. An honest store never meets these.
+/// Limits on metadata, which no honest store reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetadataLimits {
-    /// Axes of an array.
+    /// Maximum number of axes of an array.
     pub max_ndim: usize,
-    /// Bytes of one element in memory.
+    /// Maximum bytes of one element in memory.
     pub max_item_nbytes: u64,
-    /// Bytes of one decoded chunk (of a sharded array: one shard).
+    /// Maximum bytes of one decoded chunk (of a sharded array: one shard).
     pub max_chunk_nbytes: u64,
-    /// Bytes of one metadata document.
+    /// Maximum bytes of one metadata document.
     pub max_metadata_nbytes: u64,
-    /// Bytes of a metadata document that holds consolidated metadata.
+    /// Maximum bytes of a document with consolidated metadata.
     pub max_consolidated_nbytes: u64,
 }
 
@@ -32,40 +32,40 @@ impl Default for MetadataLimits {
 }
 
 impl MetadataLimits {
-    /// Axes of an array.
+    /// Sets the maximum number of axes of an array.
     #[must_use]
     pub fn max_ndim(self, max_ndim: usize) -> Self {
         MetadataLimits { max_ndim, ..self }
     }
 
-    /// Bytes of one element in memory.
+    /// Sets the maximum bytes of one element in memory.
     #[must_use]
     pub fn max_item_nbytes(self, max_item_nbytes: u64) -> Self {
         MetadataLimits { max_item_nbytes, ..self }
     }
 
-    /// Bytes of one decoded chunk.
+    /// Sets the maximum bytes of one decoded chunk.
     #[must_use]
     pub fn max_chunk_nbytes(self, max_chunk_nbytes: u64) -> Self {
         MetadataLimits { max_chunk_nbytes, ..self }
     }
 
-    /// Bytes of one metadata document.
+    /// Sets the maximum bytes of one metadata document.
     #[must_use]
     pub fn max_metadata_nbytes(self, max_metadata_nbytes: u64) -> Self {
         MetadataLimits { max_metadata_nbytes, ..self }
     }
 
-    /// Bytes of a metadata document that holds consolidated metadata.
+    /// Sets the maximum bytes of a document with consolidated metadata.
     #[must_use]
     pub fn max_consolidated_nbytes(self, max_consolidated_nbytes: u64) -> Self {
         MetadataLimits { max_consolidated_nbytes, ..self }
     }
 
-    /// Checks the size of one element, before a fill value of that size is made.
+    /// Checks the size of one element, before a fill value of that size is created.
     ///
     /// # Errors
-    /// [`MetadataError::Invalid`] for an element of no bytes, [`MetadataError::TooLarge`].
+    /// [`MetadataError::Invalid`] for an element of zero bytes, [`MetadataError::TooLarge`].
     pub fn check_item(&self, data_type: &DataType) -> Result<(), MetadataError> {
         match data_type.item_size() {
             Some(0) => Err(MetadataError::invalid("data_type", "expected elements of at least one byte")),
@@ -114,7 +114,7 @@ pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<()
         ));
     }
     let item_nbytes = element_nbytes(&array.data_type);
-    // No chunk that counts is without an element, and so this bounds the number of chunks as well.
+    // Every counted chunk has at least one element, so that this bounds the number of chunks as well.
     let limit = i64::MAX as u64;
     product(array.shape.iter().copied(), item_nbytes)
         .filter(|nbytes| *nbytes <= limit)
@@ -129,7 +129,7 @@ pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<()
     Ok(())
 }
 
-/// Bytes that one element takes in memory: its item, or one offset, and a mask for each optional level.
+/// Returns the memory of one element in bytes: its item, or one offset, and a mask for each optional level.
 fn element_nbytes(data_type: &DataType) -> u64 {
     match data_type {
         DataType::Optional(inner) => element_nbytes(inner).saturating_add(1),
@@ -137,7 +137,7 @@ fn element_nbytes(data_type: &DataType) -> u64 {
     }
 }
 
-/// The product, `None` where it overflows.
+/// Returns the product; `None` if it overflows.
 ///
 /// An empty axis counts as one: strides are products of the other axes, and must not overflow either.
 fn product(extents: impl Iterator<Item = u64>, item_nbytes: u64) -> Option<u64> {

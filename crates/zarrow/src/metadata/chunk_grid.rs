@@ -1,4 +1,4 @@
-//! How an array is cut into chunks, and which chunk holds a coordinate.
+//! Chunk grids: how an array is divided into chunks, and which chunk contains a coordinate.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::json::{Extension, extent, extents};
 
 const KEY: &str = "chunk_grid";
 
-/// How an array is cut into chunks. No extent is zero.
+/// Division of an array into chunks. No extent is zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChunkGrid {
@@ -17,23 +17,23 @@ pub enum ChunkGrid {
         /// Elements of a chunk along each axis.
         chunk_shape: Vec<u64>,
     },
-    /// Chunks whose extents differ along an axis (zarr-extensions, `rectilinear`).
+    /// Chunks with different extents along an axis (zarr-extensions, `rectilinear`).
     Rectilinear {
         /// The edges along each axis.
         axes: Vec<AxisEdges>,
     },
 }
 
-/// The chunk extents along one axis of a rectilinear grid, as runs: they are never written out, since eight
-/// bytes of metadata can claim 2⁶³ chunks.
+/// Chunk extents along one axis of a rectilinear grid, as runs: they are never expanded, since eight bytes of metadata
+/// can claim 2⁶³ chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxisEdges {
     runs: Vec<Run>,
-    /// How many chunks there are, `None` for one run without an end.
+    /// Number of chunks; `None` for one run without an end.
     count: Option<u64>,
 }
 
-/// `extent` repeated, from the chunk `first` that starts at the coordinate `start`.
+/// `extent` repeated, starting with the chunk `first` at the coordinate `start`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     extent: u64,
@@ -42,7 +42,7 @@ struct Run {
 }
 
 impl ChunkGrid {
-    /// Number of axes.
+    /// Returns the number of axes.
     #[must_use]
     pub fn ndim(&self) -> usize {
         match self {
@@ -51,7 +51,7 @@ impl ChunkGrid {
         }
     }
 
-    /// Number of chunks along each axis of an array of `array_shape`: those that hold an element of it.
+    /// Returns the number of chunks along each axis that contain elements of an array of `array_shape`.
     ///
     /// ```
     /// use zarrow::metadata::ChunkGrid;
@@ -69,11 +69,10 @@ impl ChunkGrid {
         array_shape.iter().enumerate().map(count).collect()
     }
 
-    /// Where the chunk `index` starts along `axis`, and how many elements it is stored with, which may reach
-    /// beyond the array.
+    /// Returns the start of the chunk `index` along `axis`, and its stored extent, which may reach beyond the array.
     ///
     /// # Panics
-    /// Where the grid has no such axis, or its extent there is zero.
+    /// If the grid has no such axis, or its extent there is zero.
     #[must_use]
     #[inline]
     pub fn chunk_extent(&self, axis: usize, index: u64) -> (u64, u64) {
@@ -89,10 +88,10 @@ impl ChunkGrid {
         }
     }
 
-    /// The index along `axis` of the chunk that holds `coordinate`.
+    /// Returns the index along `axis` of the chunk that contains `coordinate`.
     ///
     /// # Panics
-    /// Where the grid has no such axis, or its extent there is zero.
+    /// If the grid has no such axis, or its extent there is zero.
     #[must_use]
     #[inline]
     pub fn locate(&self, axis: usize, coordinate: u64) -> u64 {
@@ -105,7 +104,7 @@ impl ChunkGrid {
         }
     }
 
-    /// The extent of the largest chunk along each axis.
+    /// Returns the extent of the largest chunk along each axis.
     #[must_use]
     pub fn largest_chunk(&self) -> Vec<u64> {
         match self {
@@ -114,7 +113,7 @@ impl ChunkGrid {
         }
     }
 
-    /// Checks that there is a chunk for every element of an array of `shape`, which has as many axes.
+    /// Checks that there is a chunk for every element of an array of `shape`, which has as many axes as the grid.
     pub(super) fn check_covers(&self, shape: &[u64]) -> Result<(), MetadataError> {
         let ChunkGrid::Rectilinear { axes } = self else { return Ok(()) };
         let covers = |(axis, extent): (&AxisEdges, &u64)| match (axis.count, axis.runs.last()) {
@@ -130,7 +129,7 @@ impl ChunkGrid {
         Err(MetadataError::unsupported("a shape larger than its rectilinear grid"))
     }
 
-    /// The `chunk_grid` of a version 3 document.
+    /// Returns the `chunk_grid` of a version 3 document.
     pub(super) fn document(&self) -> Value {
         match self {
             ChunkGrid::Regular { chunk_shape } => {
@@ -159,7 +158,7 @@ impl ChunkGrid {
         }
     }
 
-    /// A regular grid from the chunk shape in `value`, for an array of `shape`.
+    /// Creates a regular grid from the chunk shape in `value`, for an array of `shape`.
     pub(super) fn regular(
         key: &'static str,
         value: &Value,
@@ -183,8 +182,8 @@ fn check_ndim(ndim: usize, shape: &[u64]) -> Result<(), MetadataError> {
 }
 
 impl AxisEdges {
-    /// Reads the edges of one axis: an extent for all, or a list of extents and `[extent, count]` pairs,
-    /// which must cover `array_extent`.
+    /// Reads the edges of one axis: an extent for all, or a list of extents and `[extent, count]` pairs, which must
+    /// cover `array_extent`.
     fn parse(value: &Value, array_extent: u64) -> Result<AxisEdges, MetadataError> {
         let invalid = || MetadataError::expected(KEY, "extents above 0, or [extent, count] pairs", value);
         let positive = |value: &Value| extent(value).filter(|extent| *extent > 0).ok_or_else(invalid);
@@ -215,7 +214,7 @@ impl AxisEdges {
         Ok(AxisEdges { runs, count: Some(first) })
     }
 
-    /// What [`parse`](AxisEdges::parse) reads back as these edges.
+    /// Returns the JSON of these edges, readable by [`parse`](AxisEdges::parse).
     fn document(&self) -> Value {
         let Some(count) = self.count else { return json!(self.largest()) };
         let ends = self.runs.iter().skip(1).map(|run| run.first).chain([count]);
@@ -223,8 +222,7 @@ impl AxisEdges {
         pairs.map(|(run, end)| json!([run.extent, end.saturating_sub(run.first)])).collect()
     }
 
-    /// The last run that starts no later than what is asked for. The first run starts at 0, and so there
-    /// always is one.
+    /// Returns the last run that satisfies `starts_before`. The first run starts at 0, so that there always is one.
     fn run(&self, starts_before: impl Fn(&Run) -> bool) -> Run {
         let after = self.runs.partition_point(starts_before);
         self.runs[after.saturating_sub(1)]

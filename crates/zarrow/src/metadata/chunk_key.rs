@@ -1,4 +1,4 @@
-//! How a chunk's position in the grid becomes its key in the store.
+//! Chunk keys: from a chunk's position in the grid to its key in the store.
 
 use serde_json::{Value, json};
 
@@ -7,25 +7,25 @@ use super::json::Extension;
 
 const KEY: &str = "chunk_key_encoding";
 
-/// How a chunk's position in the grid becomes its key, relative to the array (Zarr core 3.1, chunk key
-/// encoding). The separator is `.` or `/`.
+/// Encoding of a chunk's position in the grid as its key, relative to the array (Zarr core 3.1, chunk key encoding).
+/// The separator is `.` or `/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkKeyEncoding {
-    /// `c/1/2`, and `c` for an array of no axes.
+    /// `c/1/2`, and `c` for an array without axes.
     Default {
-        /// What stands between the parts.
+        /// Separator of the parts.
         separator: char,
     },
-    /// `1.2`, and `0` for an array of no axes.
+    /// `1.2`, and `0` for an array without axes.
     V2 {
-        /// What stands between the parts.
+        /// Separator of the parts.
         separator: char,
     },
 }
 
-/// Appends a number: by itself, since formatting it takes as long as the rest of a small read's plan.
+/// Appends a number, without the standard formatter, which would take as long as the rest of a small read's plan.
 fn push_decimal(number: u64, key: &mut String) {
-    /// Digits of the largest.
+    /// Digits of the largest number.
     const DIGITS: usize = 20;
     let mut digits = [b'0'; DIGITS];
     let (mut rest, mut first) = (number, DIGITS);
@@ -63,7 +63,7 @@ impl ChunkKeyEncoding {
         }
     }
 
-    /// What stands between the parts.
+    /// Returns the separator of the parts.
     #[must_use]
     pub fn separator(&self) -> char {
         match self {
@@ -82,7 +82,7 @@ impl ChunkKeyEncoding {
     /// Reads a `chunk_key_encoding` of version 3: a name, or an object of name and configuration.
     ///
     /// # Errors
-    /// A [`MetadataError`] where it is none.
+    /// A [`MetadataError`] if it is not a chunk key encoding.
     pub fn parse(value: &Value) -> Result<Self, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
         let given = extension.get("separator").map(|value| separator(KEY, value)).transpose()?;
@@ -97,7 +97,7 @@ impl ChunkKeyEncoding {
     }
 }
 
-/// `.` or `/`: any other character could lead a key out of its array.
+/// Reads a separator, `.` or `/`: any other character could lead a key out of its array.
 pub(super) fn separator(key: &'static str, value: &Value) -> Result<char, MetadataError> {
     match value.as_str() {
         Some(".") => Ok('.'),

@@ -1,8 +1,8 @@
-//! Codecs as the metadata names them, under one name each.
+//! Codecs in metadata, with one canonical name each.
 //!
-//! numcodecs and Zarr version 3 have the same codecs under two names. Where the bytes are the same, the name
-//! of version 3 is kept; where they are not (`numcodecs.packbits`) or version 3 has none (`numcodecs.lz4`,
-//! `numcodecs.zlib`), the name is `numcodecs.` and the id.
+//! numcodecs and Zarr version 3 have the same codecs under two names. If both give the same bytes, the version 3 name
+//! is used. If they do not (`numcodecs.packbits`) or version 3 has no name (`numcodecs.lz4`, `numcodecs.zlib`), the
+//! name is `numcodecs.` and the id.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ use crate::codec::{CodecKind, definition, kind_in_v2, kind_of};
 
 const KEY: &str = "codecs";
 
-/// What version 3 puts before the ids of numcodecs.
+/// Prefix of numcodecs ids in version 3.
 const PREFIX: &str = "numcodecs.";
 
 /// One codec of a chain, by its canonical name.
@@ -22,14 +22,14 @@ const PREFIX: &str = "numcodecs.";
 pub struct CodecMetadata {
     /// The name, such as `zstd` or `numcodecs.lz4`.
     pub name: String,
-    /// What the codec was set to, in the form of Zarr version 3.
+    /// Parameters of the codec, in the form of Zarr version 3.
     pub configuration: Map<String, Value>,
     /// Whether a reader that does not know the codec must refuse the array.
     pub must_understand: bool,
 }
 
 impl CodecMetadata {
-    /// A codec that must be understood.
+    /// Creates a codec that must be understood.
     #[must_use]
     pub fn new(name: impl Into<String>, configuration: Map<String, Value>) -> Self {
         CodecMetadata { name: name.into(), configuration, must_understand: true }
@@ -37,10 +37,10 @@ impl CodecMetadata {
 
     /// Reads a list of codecs, such as `codecs` of an array or of a sharding codec's configuration.
     ///
-    /// `item_size` is the bytes of one element, 1 for a variable-length type.
+    /// `item_size` is the size of one element in bytes, 1 for a variable-length type.
     ///
     /// # Errors
-    /// [`MetadataError::Invalid`] where this is no list of codecs, or an empty one.
+    /// [`MetadataError::Invalid`] if this is not a list of codecs, or is empty.
     pub fn parse_chain(value: &Value, item_size: usize) -> Result<Vec<CodecMetadata>, MetadataError> {
         match value.as_array() {
             Some(codecs) if !codecs.is_empty() => {
@@ -57,7 +57,7 @@ impl CodecMetadata {
             configuration: extension.configuration(),
             must_understand: extension.must_understand,
         };
-        // An order for each field is what version 2 is translated to, and no codec of version 3.
+        // Orders for each field only occur in translated version 2 metadata, not in version 3 codecs.
         if codec.name == "bytes" && codec.configuration.get("endian").is_some_and(Value::is_array) {
             return Err(MetadataError::expected(KEY, "an endian of \"little\" or \"big\"", value));
         }
@@ -65,7 +65,7 @@ impl CodecMetadata {
         codec.into_canonical(item_size, ZarrFormat::V3)
     }
 
-    /// A numcodecs codec, as Zarr version 2 stores it: its `id` and its parameters in one object.
+    /// Reads a numcodecs codec in the form of Zarr version 2: its `id` and its parameters in one object.
     pub(crate) fn from_v2(key: &'static str, value: &Value, item_size: usize) -> Result<Self, MetadataError> {
         let invalid = || MetadataError::expected(key, "an object with an \"id\"", value);
         let mut configuration = value.as_object().ok_or_else(invalid)?.clone();
@@ -73,7 +73,7 @@ impl CodecMetadata {
         CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size, ZarrFormat::V2)
     }
 
-    /// The codec as a version 3 document lists it, in the normal form at every depth.
+    /// Returns the codec for a version 3 document, in the normal form at every depth.
     #[must_use]
     pub fn document(&self) -> Value {
         let mut codec = json!([{ "name": self.name, "configuration": self.configuration }]);
@@ -85,9 +85,9 @@ impl CodecMetadata {
         codec
     }
 
-    /// The codec as numcodecs writes it, `None` where numcodecs has none that gives the same bytes.
+    /// Returns the codec in the form of numcodecs; `None` if numcodecs has no codec with the same bytes.
     ///
-    /// `item_size` is the bytes of one element, 1 for a variable-length type.
+    /// `item_size` is the size of one element in bytes, 1 for a variable-length type.
     pub(super) fn v2_document(&self, item_size: usize) -> Option<Value> {
         let mut configuration = self.configuration.clone();
         let id = self.name.strip_prefix(PREFIX);
@@ -110,12 +110,12 @@ impl CodecMetadata {
         kind_in_v2(&self.name)
     }
 
-    /// The parameter `name`, where it is text.
+    /// Returns the parameter `name` if it is text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.configuration.get(name).and_then(Value::as_str)
     }
 
-    /// The codec of version 3 that is the same, where there is one.
+    /// Returns the equivalent codec of version 3 if there is one.
     fn into_canonical(mut self, item_size: usize, format: ZarrFormat) -> Result<Self, MetadataError> {
         let Some(id) = self.name.strip_prefix(PREFIX) else { return Ok(self) };
         let Some(form) = definition(&self.name).and_then(|codec| codec.numcodecs.as_ref()) else {

@@ -1,10 +1,10 @@
-//! The metadata of a whole hierarchy in one document.
+//! Consolidated metadata: a whole hierarchy's metadata in one document.
 //!
-//! 1. Every entry is kept as its JSON text under its path from the root, in one sorted map: a text takes far less memory
-//!    than its values, and says all of the attributes.
-//! 2. A subgroup is the same map seen from another prefix, so that it has all of its descendants whatever
-//!    its own entry says: zarr-python writes an empty map into it.
-//! 3. An entry is parsed when it is asked for, so that one bad node does not spoil its neighbours.
+//! 1. Every entry is kept as JSON text under its path from the root, in one sorted map: text takes far less memory
+//!    than parsed values, and keeps the attributes exactly.
+//! 2. A subgroup is the same map with another prefix, so that it has all of its descendants even if its own entry is
+//!    empty: zarr-python writes an empty map into it.
+//! 3. An entry is parsed on access, so that one bad node does not affect its neighbours.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -20,19 +20,19 @@ use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, v
 pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
 
-/// Bytes of the text of the shortest node; the number of nodes is bounded by it.
+/// Length of the shortest node's text in bytes, which bounds the number of nodes.
 const SHORTEST_NODE: u64 = 16;
 
-/// The metadata of everything below one group. A clone shares it.
+/// Metadata of everything below one group. Clones share them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consolidated {
     entries: Arc<BTreeMap<String, Entry>>,
-    /// Empty, or the path of the group from the root with a `/` after it.
+    /// Empty, or the path of the group from the root with a final `/`.
     prefix: String,
     limits: MetadataLimits,
 }
 
-/// The JSON of one node, which was parsed once.
+/// JSON of one node, which was parsed once.
 #[derive(Debug, Clone, PartialEq)]
 enum Entry {
     V3(Vec<u8>),
@@ -41,7 +41,7 @@ enum Entry {
 }
 
 impl Consolidated {
-    /// Reads the text of `consolidated_metadata` of a version 3 group; `None` where it may be ignored.
+    /// Reads the text of `consolidated_metadata` of a version 3 group; returns `None` if it may be ignored.
     pub(super) fn from_v3(text: &[u8], limits: MetadataLimits) -> Result<Option<Self>, MetadataError> {
         if !text.starts_with(b"{") {
             return Err(MetadataError::invalid(KEY, "expected an object"));
@@ -59,14 +59,14 @@ impl Consolidated {
         Ok(Some(Consolidated::new(entries, limits)))
     }
 
-    /// Reads a `.zmetadata`. The keys of the root itself are those that the caller has read already.
+    /// Reads a `.zmetadata`. The caller has read the keys of the root itself already.
     pub(super) fn from_v2(text: &[u8], limits: MetadataLimits) -> Result<Self, MetadataError> {
         json::check_object(text, limits.max_consolidated_nbytes)?;
         const FORMAT: &str = "zarr_consolidated_format";
         match member(text, FORMAT.as_bytes()) {
             Some(b"1") => {}
             Some(_) => return Err(MetadataError::invalid(FORMAT, "expected 1")),
-            // Some writers leave it out; there is no other format.
+            // Some writers omit the version; there is no other format.
             None if member(text, METADATA.as_bytes()).is_some() => {}
             None => return Err(MetadataError::MissingKey { key: FORMAT }),
         }
@@ -75,7 +75,7 @@ impl Consolidated {
             Some(text) if text.starts_with(b"{") => text,
             Some(_) => return Err(MetadataError::invalid(METADATA, "expected an object")),
         };
-        // The last of one key is it, as parsers have it.
+        // The last of equal keys wins, as in parsers.
         let (mut attributes, mut nodes) = (HashMap::new(), HashMap::new());
         for found in members(text) {
             let key = key_text(found.key);
@@ -103,10 +103,10 @@ impl Consolidated {
         Consolidated { entries: Arc::new(entries), prefix: String::new(), limits }
     }
 
-    /// The node at `path` below the group, such as `sub/array`; `None` where it is not there. A group comes
-    /// with the consolidated metadata of what is below it.
+    /// Returns the node at `path` below the group, such as `sub/array`; `None` if it is missing. A group has the
+    /// consolidated metadata of its descendants.
     ///
-    /// The inner [`MetadataError`] says what is wrong with the metadata of that one node.
+    /// The inner [`MetadataError`] describes an error in the metadata of that one node.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Result<NodeMetadata, MetadataError>> {
         let entry = self.entries.get(&format!("{}{path}", self.prefix))?;
@@ -119,7 +119,7 @@ impl Consolidated {
         }))
     }
 
-    /// The names of the nodes directly below the group at `path`, in order. The path is empty for the group
+    /// Returns the names of the nodes directly below the group at `path`, in order. The path is empty for the group
     /// itself.
     ///
     /// ```
@@ -144,7 +144,7 @@ impl Consolidated {
         Ok(allocation::collected(below.filter(|path| !path.contains('/')).map(str::to_owned))?)
     }
 
-    /// The same metadata, seen from the group at `path`.
+    /// Returns the same metadata for the group at `path`.
     #[must_use]
     pub fn subgroup(&self, path: &str) -> Consolidated {
         let mut subgroup = self.clone();
@@ -177,12 +177,12 @@ impl Entry {
     }
 }
 
-/// The text of the `metadata` of a `consolidated_metadata`.
+/// Returns the text of the `metadata` of a `consolidated_metadata`.
 fn inline(text: &[u8]) -> Option<&[u8]> {
     member(text, METADATA.as_bytes()).filter(|text| text.starts_with(b"{"))
 }
 
-/// Refuses one more entry where there are as many as a document of the largest size could have.
+/// Refuses one more entry if there are as many as a document of the maximum size could have.
 fn admit(entries: usize, limits: &MetadataLimits) -> Result<(), MetadataError> {
     let limit = limits.max_consolidated_nbytes / SHORTEST_NODE;
     match entries as u64 >= limit {
@@ -191,10 +191,9 @@ fn admit(entries: usize, limits: &MetadataLimits) -> Result<(), MetadataError> {
     }
 }
 
-/// Adds the entries of one inline map, of which `text` is the text, and of those that its own entries carry, below
-/// `prefix`.
+/// Adds the entries of an inline map with this `text` below `prefix`, and of the maps inside those entries.
 ///
-/// The recursion is as deep as the JSON, which was bounded.
+/// The recursion is as deep as the JSON, which is bounded.
 fn collect(
     prefix: &str,
     text: &[u8],
@@ -210,7 +209,7 @@ fn collect(
             Some(_) => {
                 let mut own = JsonText::of_object(node)?;
                 own.remove(KEY);
-                // As large as it is now, since an entry stays.
+                // Exact size, since the entry does not grow.
                 allocation::copied(own.as_bytes())?
             }
         };
@@ -223,7 +222,7 @@ fn collect(
     Ok(())
 }
 
-/// A relative path whose every part is a name, and not a way up (Zarr core 3.1, node names).
+/// Checks a relative path: each part is a name, never `..` (Zarr core 3.1, node names).
 fn checked_path(path: &str) -> Result<&str, MetadataError> {
     let is_name = |part: &str| part.bytes().any(|byte| byte != b'.');
     if path.split('/').all(is_name) {

@@ -1,4 +1,4 @@
-//! Data types as Zarr version 3 names them.
+//! Data types in the notation of Zarr version 3.
 
 use serde_json::{Value, json};
 use zarrow_array::{DataType, Number, TimeUnit};
@@ -34,7 +34,7 @@ pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
         "numpy.datetime64" => time(&extension).map(|(unit, scale)| DataType::DateTime64 { unit, scale }),
         "numpy.timedelta64" => time(&extension).map(|(unit, scale)| DataType::TimeDelta64 { unit, scale }),
         "struct" | "structured" => structure::parse_v3(&extension),
-        // zarrs writes the first name; the second is that of the extension as it is proposed.
+        // zarrs writes the first name; the second is the one in the proposed extension.
         "zarrs.optional" | "optional" => {
             let inner = parse(&Value::Object(extension.configuration()))?;
             Ok(DataType::Optional(Box::new(inner)))
@@ -43,7 +43,8 @@ pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
     }
 }
 
-/// The `data_type` of a document, spelled so that zarr-python, tensorstore and zarrs read it where they know the type.
+/// Returns the `data_type` of a document, in a notation that zarr-python, tensorstore and zarrs can read if they know
+/// the type.
 pub(super) fn document(data_type: &DataType) -> Value {
     let named = |name: &str, configuration: Value| json!({ "name": name, "configuration": configuration });
     let length = |name: &str, length: u64| named(name, json!({ "length_bytes": length }));
@@ -64,7 +65,7 @@ pub(super) fn document(data_type: &DataType) -> Value {
             Value::String(name) => named("zarrs.optional", json!({ "name": name, "configuration": {} })),
             inner => named("zarrs.optional", inner),
         },
-        // Strings and bytes: the names that the types show are those of the registry.
+        // Strings and bytes: the types' display names are also the registry's names.
         other => json!(other.to_string()),
     }
 }

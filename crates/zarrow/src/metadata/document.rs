@@ -1,4 +1,4 @@
-//! Checked metadata as the documents that a store holds.
+//! Converts checked metadata to the documents of a store.
 
 use serde_json::{Map, Value, json};
 
@@ -7,31 +7,31 @@ use super::{
     json, structure, v2_document, v3_document,
 };
 
-/// The name of the document that makes a node of version 3.
+/// Name of the document that defines a node of version 3.
 pub(crate) const ZARR_JSON: &str = "zarr.json";
-/// The name of the document that makes an array of version 2.
+/// Name of the document that defines an array of version 2.
 pub(crate) const ZARRAY: &str = ".zarray";
-/// The name of the document that makes a group of version 2.
+/// Name of the document that defines a group of version 2.
 pub(crate) const ZGROUP: &str = ".zgroup";
-/// The name of the document that has the attributes of a node of version 2.
+/// Name of the document with the attributes of a node of version 2.
 pub(crate) const ZATTRS: &str = ".zattrs";
-/// The name of the document that has the metadata of everything below a group of version 2.
+/// Name of the document with the metadata of everything below a group of version 2.
 pub(crate) const ZMETADATA: &str = ".zmetadata";
 
-/// The name of a document, and its JSON.
+/// Name of a document, and its JSON.
 pub type Document = (&'static str, Vec<u8>);
 
 impl ArrayMetadata {
-    /// The documents that describe the array, each with its name below the array's path: `zarr.json`, or `.zarray`
-    /// after the `.zattrs` where there are attributes.
+    /// Returns the documents of the array, each with its name below the array's path: `zarr.json`, or `.zarray`,
+    /// preceded by `.zattrs` if there are attributes.
     ///
-    /// They are spelled so that zarr-python, tensorstore and zarrs read them where they know the data type and the
-    /// codecs, and the parsers of this module read them back as the same metadata, but for the bits of a NaN that
-    /// version 2 cannot say.
+    /// Their notation can be read by zarr-python, tensorstore and zarrs if they know the data type and the codecs. The
+    /// parsers of this module read them back as the same metadata, except the bits of a NaN in version 2, which has
+    /// only one.
     ///
     /// # Errors
-    /// [`MetadataError::Unsupported`] for what the version of the array cannot say;
-    /// [`MetadataError::Invalid`] for a fill value of another type.
+    /// [`MetadataError::Unsupported`] for metadata that the array's version cannot express; [`MetadataError::Invalid`]
+    /// for a fill value of another type.
     pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
             ZarrFormat::V3 if !structure::is_v3(&self.data_type) => Err(MetadataError::unsupported(format!(
@@ -43,7 +43,7 @@ impl ArrayMetadata {
         }
     }
 
-    /// Checks that the sizes do not overflow, keep within `limits` and fit the chunk grid, as the parsers do.
+    /// Checks that the sizes do not overflow, are within `limits` and fit the chunk grid, as the parsers do.
     ///
     /// # Errors
     /// [`MetadataError::TooLarge`], [`MetadataError::Invalid`], and [`MetadataError::Unsupported`] for a shape beyond
@@ -54,7 +54,7 @@ impl ArrayMetadata {
         self.chunk_grid.check_covers(&self.shape)
     }
 
-    /// The array in the words of a `zarr.json`, whichever version it is stored in.
+    /// Returns the array's metadata as a `zarr.json`, for arrays of both versions.
     ///
     /// # Errors
     /// [`MetadataError::Invalid`] for a fill value of another type.
@@ -64,8 +64,8 @@ impl ArrayMetadata {
 }
 
 impl GroupMetadata {
-    /// The documents that describe the group, each with its name below the group's path: `zarr.json`, or `.zgroup`
-    /// after the `.zattrs` where there are attributes. Consolidated metadata is no part of them.
+    /// Returns the documents of the group, each with its name below the group's path: `zarr.json`, or `.zgroup`,
+    /// preceded by `.zattrs` if there are attributes. Consolidated metadata are not included.
     ///
     /// # Errors
     /// [`MetadataError::OutOfMemory`].
@@ -80,7 +80,7 @@ impl GroupMetadata {
     }
 }
 
-/// The attributes come first, so that a node that is there has them.
+/// Puts the document of the attributes first, so that a node has its attributes as soon as it exists.
 fn with_attributes(
     attributes: &Attributes,
     name: &'static str,
@@ -93,7 +93,7 @@ fn with_attributes(
     }
 }
 
-/// A `zarr.json`, whose attributes are their text: values may say less.
+/// Returns a `zarr.json` with the attributes' original text, since the values may lose information.
 fn v3_text(node: Map<String, Value>, attributes: &Attributes) -> Result<Vec<u8>, MetadataError> {
     let mut document = JsonText::from_value(&Value::Object(node))?;
     document.set_text("attributes", attributes.text())?;

@@ -1,10 +1,10 @@
-//! Changing members of a JSON object, so that every other byte stays.
+//! Edits members of a JSON object, and keeps every other byte.
 //!
-//! A document of another program may hold what this crate does not know, or cannot keep in its own types: integers
-//! beyond 64 bits, bare `NaN`, an order of keys. So a change is one of the text:
-//! 1. the text was parsed before, so that the scanner only needs to tell where members begin and end;
-//! 2. members are spans of the text, with their keys unescaped, which may be no text of Rust's (`members`);
-//! 3. a value is replaced in its span, a member removed with one comma beside it, a new one added at the end,
+//! A document of another program may hold members unknown to this crate, or values outside its types: integers beyond
+//! 64 bits, bare `NaN`, an order of keys. So the text itself is edited:
+//! 1. the text was parsed before, so that the scanner only needs to find where members begin and end;
+//! 2. members are spans of the text, with their keys unescaped, which may be invalid as a Rust string (`members`);
+//! 3. a value is replaced in its span, a member is removed with one adjacent comma, and a new one is added at the end,
 //!    indented like its neighbours.
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use super::json::{self, Document};
 use super::members::{Member, indented, key_text, member, members};
 use super::{Attributes, MetadataError, ZarrFormat, normal_form, repair};
 
-/// The text of a JSON object, to be changed.
+/// Text of a JSON object, for editing.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonText(Vec<u8>);
 
@@ -27,44 +27,44 @@ impl Default for JsonText {
 }
 
 impl JsonText {
-    /// The text of an object, at most `limit` bytes of it.
+    /// Parses the text of an object, at most `limit` bytes.
     pub(crate) fn parse(bytes: Vec<u8>, limit: u64) -> Result<JsonText, MetadataError> {
         // Step 1.
         Document::parse(&bytes, limit)?;
         Ok(JsonText(bytes))
     }
 
-    /// The text of a value inside of a document that was parsed.
+    /// Takes the text of an object inside a document that was parsed.
     pub(super) fn of_object(text: &[u8]) -> Result<JsonText, MetadataError> {
         Ok(JsonText(allocation::copied(text)?))
     }
 
-    /// The text as it is now.
+    /// Returns the current text.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The text as it is now.
+    /// Returns the current text.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// The text of an object.
+    /// Serialises an object.
     pub(crate) fn from_value(value: &Value) -> Result<JsonText, MetadataError> {
         Ok(JsonText(json::text(value)?))
     }
 
-    /// JSON, indented as documents are.
+    /// Indents JSON like documents.
     pub(super) fn indented(json: &str) -> Result<JsonText, MetadataError> {
         Ok(JsonText(indented(json)?))
     }
 
-    /// Whether there is no member.
+    /// Whether the object is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.members().is_empty()
     }
 
-    /// An object of these members, each with the text of its value.
+    /// Creates an object of these members, each with the text of its value.
     pub(crate) fn of(
         members: impl IntoIterator<Item = (String, JsonText)>,
     ) -> Result<JsonText, MetadataError> {
@@ -79,33 +79,33 @@ impl JsonText {
         Ok(JsonText(text))
     }
 
-    /// The keys, as often as they are there.
+    /// Returns the keys, with repetitions.
     pub(crate) fn keys(&self) -> impl Iterator<Item = String> {
         self.members().into_iter().map(|member| key_text(member.key))
     }
 
-    /// The object as values, as far as they can say it.
+    /// Returns the object as values, which may lose information.
     pub(crate) fn values(&self) -> Result<Map<String, Value>, MetadataError> {
         Ok(Document::parse(&self.0, u64::MAX)?.into_map())
     }
 
-    /// The object that is the value of `key`; an empty one where there is none.
+    /// Returns the object in `key`; an empty one if it is missing.
     pub(crate) fn object(&self, key: &str) -> Result<JsonText, MetadataError> {
         let text = member(&self.0, key.as_bytes()).filter(|text| text.first() == Some(&b'{'));
         JsonText::of_object(text.unwrap_or(b"{}"))
     }
 
-    /// Gives `key` the value, which is there once then.
+    /// Sets `key` to the value. Afterwards the key occurs once.
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), MetadataError> {
         self.put(key.as_bytes(), &quoted(key)?, &JsonText::from_value(value)?.0, true)
     }
 
-    /// Gives `key` the value that `json` says.
+    /// Sets `key` to the value with the text `json`.
     pub(super) fn set_text(&mut self, key: &str, json: &str) -> Result<(), MetadataError> {
         self.put(key.as_bytes(), &quoted(key)?, &indented(json)?, true)
     }
 
-    /// Gives each of the keys of `attributes` its value, as their text says it.
+    /// Sets each of the keys of `attributes` to the text of its value.
     pub(crate) fn update(&mut self, attributes: &Attributes) -> Result<(), MetadataError> {
         let text = attributes.text();
         for member in members(text.as_bytes()) {
@@ -116,7 +116,7 @@ impl JsonText {
         Ok(())
     }
 
-    /// Takes out what `attributes` do not have, or, with `named`, what they have.
+    /// Removes all keys of `attributes` if `named`, else all other keys.
     pub(crate) fn remove_all(&mut self, attributes: &Attributes, named: bool) {
         let keys: HashSet<Vec<u8>> =
             members(attributes.text().as_bytes()).into_iter().map(|member| member.key).collect();
@@ -125,12 +125,12 @@ impl JsonText {
         }
     }
 
-    /// Gives `key` the object as its text is.
+    /// Sets `key` to the object, with its text unchanged.
     pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) -> Result<(), MetadataError> {
         self.put(key.as_bytes(), &quoted(key)?, &object.0, false)
     }
 
-    /// Rewrites codecs and chunk grid of an array in the form that every reader takes.
+    /// Rewrites codecs and chunk grid of an array in the form that every reader accepts.
     pub(crate) fn normalise_array(&mut self, format: ZarrFormat) -> Result<(), MetadataError> {
         let value = |text: &JsonText, key: &str| {
             let value = member(&text.0, key.as_bytes());
@@ -154,7 +154,7 @@ impl JsonText {
         Ok(())
     }
 
-    /// Gives the key, unescaped and as JSON has it, the value; moved in like its neighbours where asked to.
+    /// Sets the key (given unescaped and as JSON) to the value, indented like its neighbours if `indent`.
     fn put(
         &mut self,
         key: &[u8],
@@ -167,7 +167,7 @@ impl JsonText {
         let mut moved: Vec<u8> = allocation::with_capacity(value.len())?;
         for (number, line) in value.split(|byte| *byte == b'\n').enumerate() {
             if number > 0 {
-                // A change of depth: each line after the first moves in, since no string has a line break.
+                // At another depth each line after the first is indented further, since no string has a line break.
                 moved.try_append(indentation.as_deref().filter(|_| indent).unwrap_or(b"\n"))?;
             }
             moved.try_append(line)?;
@@ -183,7 +183,7 @@ impl JsonText {
         Ok(())
     }
 
-    /// Takes `key` out, as often as it is there; says whether it was.
+    /// Removes `key` with its repetitions; returns whether it occurred.
     pub(crate) fn remove(&mut self, key: &str) -> bool {
         let members = self.members();
         let of_key = members.iter().rev().filter(|member| member.key == key.as_bytes());
@@ -191,7 +191,7 @@ impl JsonText {
         found.count() > 0
     }
 
-    /// The line break and the white space before a member, where members have lines of their own.
+    /// Returns the line break and the white space before a member, if members are on separate lines.
     fn indentation(&self, members: &[Member]) -> Option<Vec<u8>> {
         let first = members.first()?;
         let before = &self.0[..first.span.start];
@@ -222,7 +222,7 @@ impl JsonText {
         Ok(())
     }
 
-    /// Takes out one member, and a comma beside it.
+    /// Removes one member, and an adjacent comma.
     fn cut(&mut self, member: &Member) {
         let is_space = |byte: &u8| byte.is_ascii_whitespace();
         let before = self.0[..member.span.start].iter().rposition(|byte| !is_space(byte)).unwrap_or(0);
@@ -245,7 +245,7 @@ impl JsonText {
     }
 }
 
-/// A key as JSON has it.
+/// Returns a key as JSON.
 fn quoted(key: &str) -> Result<Vec<u8>, MetadataError> {
     json::text(&key)
 }

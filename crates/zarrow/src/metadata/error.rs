@@ -1,49 +1,49 @@
-//! What can be wrong with metadata.
+//! Errors in metadata.
 
 use serde_json::Value;
 
-/// What is wrong with a metadata document. The caller adds which store and which node.
+/// Error in a metadata document. The caller adds the store and the node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataError {
     /// The bytes are not JSON, or not a JSON object.
     #[error("the metadata is not a JSON object: {reason}")]
     NotJson {
-        /// What the JSON parser says.
+        /// Message of the JSON parser.
         reason: String,
     },
-    /// A key that the specification requires is not there.
+    /// A key required by the specification is missing.
     #[error("the metadata has no {key:?}")]
     MissingKey {
         /// The key.
         key: &'static str,
     },
-    /// A key holds something that the specification does not allow.
+    /// A key has a value that the specification does not allow.
     #[error("the metadata's {key:?} is invalid: {reason}")]
     Invalid {
         /// The key.
         key: &'static str,
-        /// What is wrong with its value.
+        /// Description of the error in its value.
         reason: String,
     },
-    /// The metadata asks for something that this crate does not have.
+    /// Valid metadata, but unsupported by this crate.
     #[error("{what} is not supported")]
     Unsupported {
-        /// What it asks for.
+        /// Unsupported feature.
         what: String,
     },
     /// A size overflows, or exceeds a limit.
     #[error("{what} exceeds the limit of {limit}")]
     TooLarge {
-        /// What is too large.
+        /// Name of the size that is too large.
         what: &'static str,
-        /// The most that is allowed.
+        /// Maximum value.
         limit: u64,
     },
     /// There is no memory for the metadata.
     #[error("cannot allocate {nbytes} bytes for the metadata")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Number of requested bytes.
         nbytes: usize,
     },
 }
@@ -53,7 +53,7 @@ impl MetadataError {
         MetadataError::Invalid { key, reason: reason.into() }
     }
 
-    /// `value` is not `expected`.
+    /// Creates the error for a `value` that is not `expected`.
     pub(crate) fn expected(key: &'static str, expected: &str, value: &Value) -> Self {
         MetadataError::Invalid { key, reason: format!("expected {expected}, found {}", excerpt(value)) }
     }
@@ -63,7 +63,7 @@ impl MetadataError {
     }
 }
 
-/// The value as JSON, cut short: an error must not carry megabytes that someone else wrote.
+/// Returns the value as JSON, truncated: an error must not carry megabytes of someone else's data.
 pub(crate) fn excerpt(value: &Value) -> String {
     const LENGTH: usize = 80;
     let text = match value {
@@ -78,7 +78,7 @@ pub(crate) fn excerpt(value: &Value) -> String {
 }
 
 impl From<zarrow_array::Error> for MetadataError {
-    /// Memory that was asked for and not there; nothing else comes here.
+    /// Converts an allocation error; no other error occurs here.
     fn from(error: zarrow_array::Error) -> MetadataError {
         match error {
             zarrow_array::Error::OutOfMemory { nbytes } => MetadataError::OutOfMemory { nbytes },

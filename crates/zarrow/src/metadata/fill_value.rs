@@ -1,4 +1,4 @@
-//! What an element is where no chunk is stored.
+//! Fill values of missing chunks.
 
 use serde_json::{Map, Value};
 use zarrow_array::{DataType, Field, Number, Struct, WordRun, allocation};
@@ -7,21 +7,21 @@ use super::{MetadataError, ZarrFormat, base64, float8, structure};
 
 const KEY: &str = "fill_value";
 
-/// What an element is where no chunk is stored, as it lies in memory.
+/// Value of the elements of missing chunks, in its memory representation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FillValue {
-    /// The bytes of one element of a fixed size, in the machine's byte order.
+    /// Bytes of one fixed-size element, in native byte order.
     Fixed(Vec<u8>),
-    /// The bytes of one element of variable length.
+    /// Bytes of one element of variable length.
     Variable(Vec<u8>),
-    /// Nothing, in an optional type.
+    /// Missing, in an optional type.
     Missing,
-    /// A value, in an optional type.
+    /// Present, in an optional type.
     Present(Box<FillValue>),
 }
 
 impl FillValue {
-    /// The value whose bytes are all zero; of an optional type, that nothing is there.
+    /// Returns the value with zero in all bytes; for an optional type, a missing value.
     #[must_use]
     pub fn zero(data_type: &DataType) -> FillValue {
         match (data_type, data_type.item_size()) {
@@ -31,7 +31,8 @@ impl FillValue {
         }
     }
 
-    /// The value where Zarr version 2 leaves it open, by null: NaT of times, as zarr-python has it, and zero of all else.
+    /// Returns the fill value for null in Zarr version 2: NaT for times, as in zarr-python, and zero for all other
+    /// types.
     #[must_use]
     pub fn open(data_type: &DataType) -> FillValue {
         match data_type {
@@ -42,9 +43,10 @@ impl FillValue {
         }
     }
 
-    /// The value that an attribute names, of a type that is not optional; `None` where the type has no such value.
+    /// Returns the value in an attribute, for a type that is not optional; `None` if the type has no such value.
     ///
-    /// It may be written as a fill value is, or as xarray writes floats in attributes: 8 bytes in base64, least first.
+    /// It may have the form of a fill value, or xarray's form of floats in attributes: 8 bytes in base64,
+    /// little-endian.
     pub(crate) fn of_attribute(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<FillValue> {
         if value.is_null() {
             return None;
@@ -73,8 +75,8 @@ impl FillValue {
         format: ZarrFormat,
     ) -> Result<FillValue, MetadataError> {
         let invalid = || MetadataError::expected(KEY, &format!("a value of type {data_type}"), value);
-        // What is made of a long text are four bytes a character at most, and copies. They are asked for at once, and given
-        // back: a check, of a document's size (`max_metadata_nbytes`) some times over.
+        // A long text becomes at most four bytes per character, and copies. To check this, that much memory is
+        // allocated and freed again: a few times a document's size (`max_metadata_nbytes`).
         if let Some(text) = value.as_str().filter(|text| text.len() > 4096) {
             drop(std::hint::black_box(allocation::with_capacity::<u8>(text.len().saturating_mul(8))?));
         }
@@ -97,9 +99,9 @@ impl FillValue {
 }
 
 impl FillValue {
-    /// The `fill_value` of a document: what [`parse`](FillValue::parse) reads back as this value.
+    /// Returns the `fill_value` of a document, which [`parse`](FillValue::parse) reads back as this value.
     ///
-    /// Version 2 has one NaN, and so the bits of another are lost there.
+    /// Version 2 has only one NaN, so the bits of any other are lost.
     pub(super) fn document(&self, data_type: &DataType, format: ZarrFormat) -> Result<Value, MetadataError> {
         let value = match (self, data_type) {
             (FillValue::Missing, DataType::Optional(_)) => Some(Value::Null),
@@ -117,7 +119,7 @@ impl FillValue {
     }
 }
 
-/// An element of a fixed size as JSON, `None` where `bytes` are none of this type.
+/// Returns a fixed-size element as JSON; `None` if `bytes` are not an element of this type.
 fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Option<Value> {
     if data_type.item_size() != Some(bytes.len()) {
         return None;
@@ -143,7 +145,7 @@ fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Opti
             let text = characters.collect::<Option<String>>()?;
             Some(Value::from(text.trim_end_matches('\0')))
         }
-        // Whole, since tensorstore wants as many bytes as the type has.
+        // With padding, since tensorstore requires the type's full length.
         DataType::NullTerminatedBytes { .. } | DataType::RawBytes { .. } => {
             Some(base64::encode(bytes).into())
         }
@@ -169,7 +171,7 @@ fn integer_document(bytes: &[u8], number: Number) -> Option<Value> {
         Number::UInt16 => u16::from_ne_bytes(bytes.try_into().ok()?).into(),
         Number::UInt32 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
         Number::UInt64 => u64::from_ne_bytes(bytes.try_into().ok()?).into(),
-        // Upper bits have no meaning: the lower ones are moved up and back, with their sign.
+        // The upper bits have no meaning: the lower ones are shifted up and back, to extend their sign.
         Number::Int2 | Number::Int4 => {
             let unused = 8 - number.names().bits;
             (i8::from_ne_bytes(bytes.try_into().ok()?) << unused >> unused).into()
@@ -182,8 +184,7 @@ fn integer_document(bytes: &[u8], number: Number) -> Option<Value> {
     })
 }
 
-/// A floating-point number as JSON: a number, the name of a special one, or the bits of a NaN that is not the usual
-/// one.
+/// Returns a floating-point number as JSON: a number, the name of a special one, or the bits of an unusual NaN.
 fn float_document(bytes: &[u8], number: Number, format: ZarrFormat) -> Option<Value> {
     let value = match number {
         Number::Float16 => half::f16::from_ne_bytes(bytes.try_into().ok()?).to_f64(),
@@ -214,7 +215,7 @@ fn float_document(bytes: &[u8], number: Number, format: ZarrFormat) -> Option<Va
     })
 }
 
-/// The bytes of an element of a fixed size, `None` where `value` is none of this type.
+/// Returns the bytes of a fixed-size element; `None` if `value` is not of this type.
 fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u8>> {
     match data_type {
         DataType::Number(Number::Bool) => boolean(value).map(|value| vec![u8::from(value)]),
@@ -249,11 +250,12 @@ fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u
     }
 }
 
-/// An element of a structure: an object of its fields, or the base64 of all its bytes.
+/// Reads an element of a structure: an object of its fields, or the base64 of all its bytes.
 fn fields(value: &Value, structure: &Struct, words: &[WordRun], format: ZarrFormat) -> Option<Vec<u8>> {
     let size = structure.item_size();
     match value {
-        // Version 2 stores the bytes of an element, version 3 did before it had objects. Very old writers wrote a 0.
+        // Version 2 stores the bytes of an element, as did version 3 before it had objects. Very old writers wrote a
+        // 0.
         Value::String(_) => {
             let mut element = bytes(value).filter(|bytes| bytes.len() == size)?;
             if format == ZarrFormat::V3 && cfg!(target_endian = "big") {
@@ -277,7 +279,7 @@ fn fields(value: &Value, structure: &Struct, words: &[WordRun], format: ZarrForm
 fn boolean(value: &Value) -> Option<bool> {
     match (value, value.as_u64()) {
         (Value::Bool(value), _) => Some(*value),
-        // Version 3 has true and false, and yet writers put numbers, as version 2 lets them.
+        // Version 3 has true and false, but some writers use numbers, which version 2 allows.
         (_, Some(number @ 0..=1)) => Some(number == 1),
         _ => None,
     }
@@ -290,9 +292,9 @@ fn integer_or_text(value: &Value, number: Number) -> Option<Vec<u8>> {
     integer(&parsed.ok()?, number)
 }
 
-/// An integer of the type `number`, `None` where that is no integer type.
+/// Reads an integer of the type `number`; `None` if that is not an integer type.
 fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
-    // zarr-python takes 1.0 for 1 as well, and JSON parsers read -0 as -0.0.
+    // zarr-python accepts 1.0 for 1 as well, and JSON parsers read -0 as -0.0.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let whole = |float: &f64| float.fract() == 0.0 && float.abs() <= EXACT;
     #[allow(clippy::cast_possible_truncation, reason = "a whole number within 2^53 is exact")]
@@ -323,7 +325,7 @@ fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
     })
 }
 
-/// A floating-point number of the type `number`, `None` where that is no such type.
+/// Reads a floating-point number of the type `number`; `None` if that is not a floating-point type.
 fn float(value: &Value, number: Number) -> Option<Vec<u8>> {
     let value = match value.as_str() {
         Some("NaN") => f64::NAN,
@@ -348,7 +350,7 @@ fn float(value: &Value, number: Number) -> Option<Vec<u8>> {
     })
 }
 
-/// The bits of a floating-point number, in as many hexadecimal digits as it has.
+/// Reads the bits of a floating-point number from hexadecimal digits of its full width.
 fn bits(digits: &str, number: Number) -> Option<Vec<u8>> {
     let size = number.names().item_size;
     let hexadecimal = digits.len() == size * 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -361,7 +363,7 @@ fn bits(digits: &str, number: Number) -> Option<Vec<u8>> {
     })
 }
 
-/// Text; in version 2 a number too, which zarr-python writes for strings and reads as its digits.
+/// Reads text; in version 2 also a number, which zarr-python writes for strings and reads as its digits.
 fn text(value: &Value, format: ZarrFormat) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -370,7 +372,7 @@ fn text(value: &Value, format: ZarrFormat) -> Option<String> {
     }
 }
 
-/// Bytes, as base64 or as a list of integers.
+/// Reads bytes from base64 or from a list of integers.
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     let byte = |item: &Value| item.as_u64().and_then(|item| u8::try_from(item).ok());
     match value {
@@ -380,7 +382,7 @@ fn bytes(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// Bytes; in version 2 the number 0 too, which old writers have as the zero of every type.
+/// Reads bytes; in version 2 also the number 0, which old writers use as the zero of every type.
 fn bytes_or_zero(value: &Value, format: ZarrFormat) -> Option<Vec<u8>> {
     match value.as_u64() {
         Some(0) if format == ZarrFormat::V2 => Some(Vec::new()),
@@ -388,7 +390,7 @@ fn bytes_or_zero(value: &Value, format: ZarrFormat) -> Option<Vec<u8>> {
     }
 }
 
-/// `bytes` with zeros up to `size`, `None` where they are more.
+/// Pads `bytes` with zeros to `size`; returns `None` if there are more.
 fn padded(mut bytes: Vec<u8>, size: usize) -> Option<Vec<u8>> {
     (bytes.len() <= size).then(|| {
         bytes.resize(size, 0);

@@ -1,19 +1,19 @@
-//! The floating-point formats of 8 bits and fewer, by which code each has for a number.
+//! Floating-point formats of at most 8 bits, and their code for each number.
 //!
-//! 1. A format is its number of bits, how many of them are the mantissa's, its bias, and which codes are infinite or no
-//!    number.
-//! 2. A number is looked up among the values of all codes: one that is not exactly there has no code.
+//! 1. A format is defined by its number of bits, the bits of its mantissa, its bias, and its codes for infinities and
+//!    NaN.
+//! 2. Encoding searches the values of all codes: a number without an exact match has no code.
 
 use zarrow_array::Number;
 
-/// Which codes of a format are no finite numbers.
+/// Codes of a format that are not finite numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Specials {
     /// As in IEEE 754: all exponent bits set.
     Ieee,
-    /// No infinity, and NaN only where all bits but the sign are set (`fn`).
+    /// No infinity; NaN has all bits but the sign set (`fn`).
     AllOnes,
-    /// No infinity and no negative zero, whose code is NaN (`fnuz`).
+    /// No infinity; the code of negative zero is NaN (`fnuz`).
     NegativeZero,
     /// None: every code is a finite number.
     Finite,
@@ -44,7 +44,7 @@ fn format(number: Number) -> Option<Format> {
     Some(Format { sign: 1 << (number.names().bits - 1), mantissa_bits, bias, specials })
 }
 
-/// The code that `number`, a float of at most 8 bits, has for `value`, `None` where it has none.
+/// Returns the code of `value` in `number`, a float of at most 8 bits; `None` if there is no exact code.
 pub(super) fn encode(number: Number, value: f64) -> Option<u8> {
     let same = |code: &u8| {
         let decoded = decode(number, *code);
@@ -72,7 +72,7 @@ fn nan(number: Number) -> Option<u8> {
     })
 }
 
-/// The value of a code, whose upper bits count for nothing; `None` where it is NaN.
+/// Returns the value of a code, ignoring its unused upper bits; `None` for NaN.
 pub(super) fn decode(number: Number, code: u8) -> Option<f64> {
     if number == Number::Float8E8M0Fnu {
         return (code != 0xff).then(|| (f64::from(code) - 127.0).exp2());
@@ -89,7 +89,7 @@ pub(super) fn decode(number: Number, code: u8) -> Option<f64> {
         Specials::NegativeZero if code == 0x80 => return None,
         _ => {}
     }
-    // Without an implicit one the exponent is that of the smallest normal number.
+    // A number without an implicit one has the exponent of the smallest normal number.
     let implicit = if exponent == 0 { 0.0 } else { 1.0 };
     let fraction = f64::from(mantissa) / f64::from(1 << mantissa_bits);
     Some(sign * (implicit + fraction) * f64::from(exponent.max(1) - bias).exp2())

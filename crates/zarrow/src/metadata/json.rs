@@ -1,6 +1,6 @@
-//! Reading JSON that may come from anyone, key by key: the one reader of documents, attributes and consolidated metadata.
+//! Reads untrusted JSON, key by key: the only reader of documents, attributes and consolidated metadata.
 //!
-//! It takes JSON (RFC 8259), and of what Python writes besides it what [`lenient`](super::lenient) lists.
+//! It accepts JSON (RFC 8259), and the Python extensions listed in [`lenient`](super::lenient).
 
 use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use super::members::member;
 use super::outline::Outline;
 use super::value_tree::ValueTree;
 
-/// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
+/// JSON object that keys are taken out of one by one, so that the unknown ones remain.
 #[derive(Debug, Clone)]
 pub(super) struct Document<'a> {
     members: Map<String, Value>,
@@ -22,7 +22,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads `bytes`, at most `limit` of them.
+    /// Reads `bytes`, at most `limit` bytes long.
     ///
     /// Its depth is bounded, and so is every recursion over the result.
     pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self, MetadataError> {
@@ -36,12 +36,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes the value of `key`, `None` where it is absent or null.
+    /// Takes the value of `key`; `None` if it is absent or null.
     pub(super) fn optional(&mut self, key: &str) -> Option<Value> {
         self.members.remove(key).filter(|value| !value.is_null())
     }
 
-    /// Takes the value of `key`, null too.
+    /// Takes the value of `key`, which may be null.
     pub(super) fn required(&mut self, key: &'static str) -> Result<Value, MetadataError> {
         self.members.remove(key).ok_or(MetadataError::MissingKey { key })
     }
@@ -55,7 +55,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes `key`, an object, which is empty where it is absent.
+    /// Takes the object in `key`; an empty one if it is absent.
     pub(super) fn object(&mut self, key: &'static str) -> Result<Map<String, Value>, MetadataError> {
         match self.optional(key) {
             None => Ok(Map::new()),
@@ -64,12 +64,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The text of the value of `key`, whether it was taken or not.
+    /// Returns the text of the value of `key`, even if it was taken.
     pub(super) fn text_of(&self, key: &str) -> Option<&'a [u8]> {
         member(self.text, key.as_bytes())
     }
 
-    /// The text of the whole document.
+    /// Returns the text of the whole document.
     pub(super) fn text(&self) -> &'a [u8] {
         self.text
     }
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Checks that `bytes`, at most `limit` of them, are a JSON object, without making values of it.
+/// Checks that `bytes`, at most `limit` bytes long, are a JSON object, without building values.
 pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
     metadata_nbytes(bytes, limit)?;
     Outline::of(bytes).check_depth()?;
@@ -90,7 +90,7 @@ pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError
     }
 }
 
-/// The tree of a text.
+/// Builds the tree of a text.
 fn values(bytes: &[u8]) -> Result<Value, MetadataError> {
     let tree = ValueTree::default();
     let short =
@@ -98,7 +98,7 @@ fn values(bytes: &[u8]) -> Result<Value, MetadataError> {
     deserialize(bytes, &tree).map_err(|error| short(&tree).unwrap_or(error))
 }
 
-/// Reads JSON, and what [`lenient`] lists.
+/// Reads JSON, and the extensions in [`lenient`].
 fn deserialize<T>(
     bytes: &[u8],
     seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
@@ -115,9 +115,9 @@ fn deserialize<T>(
     value.map_err(|error| MetadataError::NotJson { reason: error.to_string() })
 }
 
-/// The value as indented JSON.
+/// Returns the value as indented JSON.
 pub(super) fn text(value: &impl serde::Serialize) -> Result<Vec<u8>, MetadataError> {
-    /// Text that grows where there is memory.
+    /// Text that reports failed allocations as it grows.
     #[derive(Default)]
     struct Text(Vec<u8>);
 
@@ -171,32 +171,32 @@ impl<'a> Extension<'a> {
         if extension.name.is_empty() { Err(invalid()) } else { Ok(extension) }
     }
 
-    /// A value of the configuration.
+    /// Returns a value of the configuration.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
         self.configuration.and_then(|map| map.get(name))
     }
 
-    /// A value of the configuration that must be there.
+    /// Returns a required value of the configuration.
     pub(super) fn require(&self, name: &str) -> Result<&'a Value, MetadataError> {
         self.get(name).ok_or_else(|| {
             MetadataError::invalid(self.key, format!("the configuration of {:?} has no {name:?}", self.name))
         })
     }
 
-    /// A copy of the whole configuration.
+    /// Returns a copy of the whole configuration.
     pub(super) fn configuration(&self) -> Map<String, Value> {
         self.configuration.cloned().unwrap_or_default()
     }
 }
 
-/// A list of non-negative integers below 2⁶³.
+/// Reads a list of non-negative integers below 2⁶³.
 pub(super) fn extents(key: &'static str, value: &Value) -> Result<Vec<u64>, MetadataError> {
     let invalid = || MetadataError::expected(key, "a list of integers from 0 to 2^63 - 1", value);
     let items = value.as_array().ok_or_else(invalid)?;
     items.iter().map(|item| extent(item).ok_or_else(invalid)).collect()
 }
 
-/// A non-negative integer below 2⁶³.
+/// Reads a non-negative integer below 2⁶³.
 pub(super) fn extent(value: &Value) -> Option<u64> {
     value.as_u64().filter(|extent| i64::try_from(*extent).is_ok())
 }

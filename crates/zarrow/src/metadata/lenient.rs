@@ -1,21 +1,21 @@
-//! What the JSON reader takes besides JSON, because Python writes it and real stores hold it.
+//! Python's extensions of JSON, which occur in real stores.
 //!
-//! A text that is not JSON is tried once more with these rewritten as JSON. Everything else that is not JSON is refused.
-//! 1. The bare words `NaN`, `Infinity` and `-Infinity` become text, as the specification writes fill values.
-//! 2. An escape that is half of a surrogate pair, such as `"\ud800"`, becomes U+FFFD: Rust's text cannot hold it.
-//! 3. A number that no float holds, such as 1e400, becomes the text of an infinity, the float that it rounds to.
+//! If a text is not JSON, it is parsed a second time with these rewritten as JSON. All other invalid JSON is refused.
+//! 1. The bare words `NaN`, `Infinity` and `-Infinity` become strings, as the specification writes fill values.
+//! 2. An escape that is half of a surrogate pair, such as `"\ud800"`, becomes U+FFFD: Rust strings cannot hold it.
+//! 3. A number outside the range of floats, such as 1e400, becomes the string of an infinity, the float that it rounds
+//!    to.
 //!
-//! So the values of attributes are as near as JSON's own come. Their text, which [`Attributes`](super::Attributes)
-//! keeps, still says what was written.
+//! So attributes have the nearest JSON values. Their text, kept by [`Attributes`](super::Attributes), is the original.
 
 const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
-/// An escape such as `\u00e9`.
+/// Length of an escape such as `\u00e9`.
 const ESCAPE: usize = 6;
 
-/// `text` with all of that as JSON says it, `None` where there is none of it.
+/// Returns `text` with these extensions rewritten as JSON; `None` if it contains none.
 pub(super) fn as_json(text: &[u8]) -> Option<Vec<u8>> {
     let mut json = Vec::new();
-    // Three bytes become five at most. Where there is no memory for that, the text stays what it is: no JSON.
+    // Three bytes become five at most. Without memory for that, the text is left unchanged, and is not JSON.
     json.try_reserve_exact(text.len().checked_mul(2)?).ok()?;
     let (mut position, mut in_string, mut found) = (0, false, false);
     while let Some(&byte) = text.get(position) {
@@ -46,7 +46,7 @@ pub(super) fn as_json(text: &[u8]) -> Option<Vec<u8>> {
     found.then_some(json)
 }
 
-/// Steps 1 and 3: the length of what `text` begins with, and what stands for it.
+/// Steps 1 and 3: returns the length of the first token of `text`, and its replacement.
 fn outside_string(text: &[u8]) -> (usize, Option<&'static [u8]>) {
     const QUOTED: [&[u8]; 3] = [b"\"NaN\"", b"\"Infinity\"", b"\"-Infinity\""];
     if let Some(word) = WORDS.iter().position(|word| text.starts_with(word)) {
@@ -62,7 +62,7 @@ fn outside_string(text: &[u8]) -> (usize, Option<&'static [u8]>) {
     }
 }
 
-/// Whether `text` is a number by JSON's grammar: Rust has more.
+/// Whether `text` is a number in JSON's grammar: Rust's is larger.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -80,17 +80,17 @@ fn is_number(text: &str) -> bool {
         && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
-/// What an escape has of a surrogate pair.
+/// Relation of an escape to surrogate pairs.
 #[derive(Debug, PartialEq)]
 pub(super) enum Surrogate {
     None,
     /// Two escapes that are one character.
     Pair,
-    /// One escape, which is no character.
+    /// One escape without the other half.
     Half(u16),
 }
 
-/// What the escape that `text` begins with has of a surrogate pair.
+/// Classifies the escape at the start of `text`.
 pub(super) fn escaped_surrogate(text: &[u8]) -> Surrogate {
     match code_unit(text) {
         Some(0xd800..=0xdbff) if matches!(text.get(ESCAPE..).and_then(code_unit), Some(0xdc00..=0xdfff)) => {
@@ -101,7 +101,7 @@ pub(super) fn escaped_surrogate(text: &[u8]) -> Surrogate {
     }
 }
 
-/// The number of an escape such as `\u00e9`.
+/// Returns the number of an escape such as `\u00e9`.
 fn code_unit(text: &[u8]) -> Option<u16> {
     let digits = text.get(..ESCAPE)?.strip_prefix(b"\\u")?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -1,10 +1,10 @@
-//! The members of a JSON object as spans of its text.
+//! Members of a JSON object as spans of its text.
 //!
-//! The text was parsed before, so that this only needs to tell where members begin and end. Nothing here recurs: a text may
-//! be nested as deep as its parser lets it.
+//! The text was parsed before, so this only needs to find where members begin and end. Nothing here is recursive: a
+//! text may be nested as deep as its parser allows.
 //!
-//! A key is bytes: UTF-8, and the halves of surrogate pairs that only an escape can say in three bytes each (WTF-8), so
-//! that no two keys are taken for one.
+//! A key is bytes: UTF-8, with three bytes (WTF-8) for each half of a surrogate pair, which only an escape can
+//! express. So different keys stay different.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use zarrow_array::allocation::{self, Grow};
 use super::MetadataError;
 use super::lenient::{Surrogate, escaped_surrogate};
 
-/// A member of an object.
+/// Member of an object.
 pub(super) struct Member {
-    /// The key, unescaped.
+    /// Unescaped key.
     pub(super) key: Vec<u8>,
-    /// From the key on to the end of the value.
+    /// Span from the key to the end of the value.
     pub(super) span: Range<usize>,
-    /// The value.
+    /// Span of the value.
     pub(super) value: Range<usize>,
     key_end: usize,
 }
 
 impl Member {
-    /// Where the key is, with its quotes.
+    /// Returns the span of the key with its quotes.
     pub(super) fn name(&self) -> Range<usize> {
         self.span.start..self.key_end
     }
 }
 
-/// The members of the object that is `text`, in order, and as often as they are there.
+/// Returns the members of the object `text`, in order and with repetitions.
 pub(super) fn members(text: &[u8]) -> Vec<Member> {
     let mut members = Vec::new();
     let mut at = find(text, 0, |byte| byte == b'{').map_or(0, |brace| brace + 1);
@@ -50,13 +50,13 @@ pub(super) fn members(text: &[u8]) -> Vec<Member> {
     members
 }
 
-/// The value of `key` in the object that is `text`: the last, as parsers have it.
+/// Returns the value of `key` in the object `text`: the last one, as in parsers.
 pub(super) fn member<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let found = members(text).into_iter().rfind(|member| member.key == key)?;
     text.get(found.value)
 }
 
-/// A key as text, with U+FFFD for what is none: as the parser has it.
+/// Returns a key as text, with U+FFFD for invalid characters, as in the parser.
 pub(super) fn key_text(mut key: Vec<u8>) -> String {
     for at in 0..key.len() {
         if let [0xed, 0xa0..=0xbf, ..] = key[at..] {
@@ -66,7 +66,7 @@ pub(super) fn key_text(mut key: Vec<u8>) -> String {
     String::from_utf8_lossy(&key).into_owned()
 }
 
-/// What a string with its quotes says.
+/// Unescapes a string with its quotes.
 fn unescaped(string: &[u8]) -> Vec<u8> {
     let inside = string.get(1..string.len().saturating_sub(1)).unwrap_or_default();
     if !inside.contains(&b'\\') {
@@ -97,7 +97,7 @@ fn unescaped(string: &[u8]) -> Vec<u8> {
     key
 }
 
-/// `json` with each member and item on a line of its own, two spaces deeper a level, as `serde_json` writes it.
+/// Formats `json` with each member and item on a separate line, two spaces deeper per level, as `serde_json` does.
 pub(super) fn indented(json: &str) -> Result<Vec<u8>, MetadataError> {
     let text = json.as_bytes();
     let mut indented: Vec<u8> = allocation::with_capacity(json.len())?;
@@ -141,7 +141,7 @@ pub(super) fn indented(json: &str) -> Result<Vec<u8>, MetadataError> {
     Ok(indented)
 }
 
-/// `json` without the white space that means nothing.
+/// Removes insignificant white space from `json`.
 pub(super) fn compact(json: &str) -> String {
     let mut in_string = false;
     let mut after_backslash = false;
@@ -159,8 +159,8 @@ fn find(text: &[u8], from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> 
     rest.iter().position(|byte| wanted(*byte)).map(|position| from + position)
 }
 
-/// Where the value ends that starts at `start`: a string behind its quote, an object or list behind its bracket,
-/// anything else before what cannot be of it.
+/// Returns the end of the value at `start`: for a string after its quote, for an object or list after its bracket,
+/// else before the first character that cannot belong to it.
 fn end_of_value(text: &[u8], start: usize) -> usize {
     let (mut depth, mut in_string) = (0usize, false);
     let mut at = start;

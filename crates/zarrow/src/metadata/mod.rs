@@ -1,11 +1,11 @@
-//! From metadata JSON to a checked description that no longer knows which version it came from.
+//! From metadata JSON to a checked description that is independent of its version.
 //!
-//! 1. [`parse_v3`], [`parse_v2_array`] and [`parse_v2_group`] read JSON that may come from anyone.
-//! 2. Version 2 is translated to the form of version 3: order `F` becomes a `transpose` codec, the byte
-//!    order of the type a `bytes` codec, filters and compressor the rest of the chain.
-//! 3. Everything that shape arithmetic relies on is checked, so that the rest of the crate need not.
-//! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that a store has already
-//!    are never written anew from a description, but edited (`edit`), so that nothing of another program is lost.
+//! 1. [`parse_v3`], [`parse_v2_array`] and [`parse_v2_group`] read untrusted JSON.
+//! 2. Version 2 is translated to the form of version 3: order `F` becomes a `transpose` codec, the byte order of the
+//!    type a `bytes` codec, filters and compressor the rest of the chain.
+//! 3. All assumptions of shape arithmetic are checked here, so that the rest of the crate need not check them.
+//! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that exist in a store
+//!    are never recreated from a description, but edited (`edit`), so that content from other programs is kept.
 
 mod attributes;
 pub(crate) mod base64;
@@ -54,7 +54,7 @@ pub(crate) use v2::{ARRAY_DIMENSIONS, dimension_names};
 use serde_json::Value;
 use zarrow_array::DataType;
 
-/// The version of the Zarr format that a node is stored in.
+/// Version of the Zarr format that a node is stored in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ZarrFormat {
     /// Zarr version 2: `.zarray`, `.zgroup`, `.zattrs`.
@@ -63,38 +63,37 @@ pub enum ZarrFormat {
     V3,
 }
 
-/// What one array is, checked, in the terms of Zarr version 3 whichever version it is stored in.
+/// Checked metadata of one array, in the terms of Zarr version 3 even if it is stored in version 2.
 ///
-/// The parsers guarantee: `shape`, the chunk grid and `dimension_names` have the same number of axes; no
-/// chunk extent is zero; and the sizes in bytes of the array and of one chunk, and the number of chunks,
-/// do not overflow and keep within the [`MetadataLimits`].
+/// The parsers guarantee: `shape`, the chunk grid and `dimension_names` have the same number of axes; no chunk extent
+/// is zero; and the sizes in bytes of the array and of one chunk, and the number of chunks, do not overflow and are
+/// within the [`MetadataLimits`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayMetadata {
-    /// The version that the array is stored in.
+    /// Version that the array is stored in.
     pub zarr_format: ZarrFormat,
     /// Elements along each axis.
     pub shape: Vec<u64>,
-    /// What one element is.
+    /// Type of one element.
     pub data_type: DataType,
-    /// How the array is cut into chunks.
+    /// Division of the array into chunks.
     pub chunk_grid: ChunkGrid,
-    /// How a chunk's position becomes its key in the store.
+    /// Encoding of a chunk's position as its key in the store.
     pub chunk_key_encoding: ChunkKeyEncoding,
-    /// What an element is where no chunk is stored.
+    /// Value of the elements of missing chunks.
     pub fill_value: FillValue,
-    /// Whether the document says it: version 2 may leave it open, and it is [`FillValue::open`] then.
+    /// Whether the document has a fill value. Version 2 may omit it; `fill_value` is [`FillValue::open`] then.
     pub has_fill_value: bool,
-    /// The codecs, in the order in which they encode.
+    /// Codecs in the order of encoding.
     pub codecs: Vec<CodecMetadata>,
-    /// What the user stored beside the array.
+    /// Attributes that the user stored with the array.
     pub attributes: Attributes,
-    /// A name for each axis, where the array has them.
+    /// Name of each axis, if the array has names.
     pub dimension_names: Option<Vec<Option<String>>>,
 }
 
 impl ArrayMetadata {
-    /// Whether chunks of the one are chunks of the other: all is the same but the shape, the attributes and the names of
-    /// the axes.
+    /// Whether the two have the same chunks: only the shape, the attributes and the names of the axes may differ.
     pub(crate) fn has_layout_of(&self, other: &ArrayMetadata) -> bool {
         self.zarr_format == other.zarr_format
             && self.data_type == other.data_type
@@ -106,14 +105,14 @@ impl ArrayMetadata {
     }
 }
 
-/// What one group is.
+/// Metadata of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupMetadata {
-    /// The version that the group is stored in.
+    /// Version that the group is stored in.
     pub zarr_format: ZarrFormat,
-    /// What the user stored beside the group.
+    /// Attributes that the user stored with the group.
     pub attributes: Attributes,
-    /// The metadata of everything below the group, where it was consolidated.
+    /// Metadata of everything below the group, if they were consolidated.
     pub consolidated: Option<Consolidated>,
 }
 
@@ -130,8 +129,8 @@ pub enum NodeMetadata {
 /// Reads a `zarr.json`.
 ///
 /// # Errors
-/// A [`MetadataError`] where the document is no JSON, breaks the specification (Zarr core 3.1), asks for
-/// what this crate does not have, or exceeds `limits`.
+/// A [`MetadataError`] if the document is not JSON, breaks the specification (Zarr core 3.1), is unsupported by this
+/// crate, or exceeds `limits`.
 ///
 /// ```
 /// use zarrow::metadata::{MetadataLimits, NodeMetadata, parse_v3};
@@ -149,10 +148,10 @@ pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, M
     Ok(node)
 }
 
-/// Reads a data type as version 3 names it: a name, or an object of name and configuration.
+/// Reads a data type in the notation of version 3: a name, or an object of name and configuration.
 ///
 /// # Errors
-/// A [`MetadataError`] where it is none, or one that this crate does not have.
+/// A [`MetadataError`] if it is not a data type, or an unsupported one.
 ///
 /// ```
 /// use zarrow::metadata::parse_data_type;
@@ -163,13 +162,13 @@ pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
     data_type::parse(name)
 }
 
-/// Whether a document says that it is metadata of Zarr, whether or not the rest of it can be read.
+/// Whether a document claims to be Zarr metadata, even if the remainder is invalid.
 pub(crate) fn is_of_zarr(document: &[u8]) -> bool {
     let format = members::member(document, b"zarr_format");
     matches!(format.map(<[u8]>::trim_ascii), Some(b"2" | b"3"))
 }
 
-/// The value as JSON, indented as documents are.
+/// Returns the value as JSON, indented like documents.
 ///
 /// # Errors
 /// [`MetadataError::OutOfMemory`].
@@ -177,13 +176,13 @@ pub fn json_text(value: &impl serde::Serialize) -> Result<Vec<u8>, MetadataError
     json::text(value)
 }
 
-/// What NumPy calls a data type in a byte order, `None` where it has no such type.
+/// Returns NumPy's type string of a data type in a byte order; `None` if NumPy has no such type.
 pub(crate) fn numpy_name(data_type: &DataType, big_endian: bool) -> Option<String> {
     let order = if big_endian { type_string::ByteOrder::Big } else { type_string::ByteOrder::Little };
     type_string::type_string(data_type, order)
 }
 
-/// Reads a `.zarray` and, where the store has one, the `.zattrs` beside it.
+/// Reads a `.zarray` and its `.zattrs`, if there is one.
 ///
 /// # Errors
 /// As [`parse_v3`], against the Zarr version 2 specification.
@@ -196,7 +195,7 @@ pub fn parse_v2_array(
     v2::array(document, attributes(zattrs, limits)?, limits)
 }
 
-/// Reads a `.zgroup` and, where the store has them, the `.zattrs` and `.zmetadata` beside it.
+/// Reads a `.zgroup` and its `.zattrs` and `.zmetadata`, if there are any.
 ///
 /// # Errors
 /// As [`parse_v3`], against the Zarr version 2 specification.
@@ -214,9 +213,9 @@ pub fn parse_v2_group(
     v2::group(document, attributes(zattrs, limits)?, consolidated)
 }
 
-/// The data type in the words of Zarr version 3: a name, or an object of name and configuration.
+/// Returns the data type in the notation of Zarr version 3: a name, or an object of name and configuration.
 ///
-/// Padding and arrays inside of a structure, for which there are no words, are told as `offset` and `shape` of a field.
+/// Padding and arrays inside a structure, which version 3 cannot express, become `offset` and `shape` of a field.
 ///
 /// ```
 /// use zarrow::metadata::data_type_document;

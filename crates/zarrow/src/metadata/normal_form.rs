@@ -1,18 +1,18 @@
-//! The form of a codec that every reader of version 3 takes: an object of `name` and `configuration`, the latter also where
-//! it is empty, at every depth.
+//! Normal form of codecs, accepted by every reader of version 3: an object of `name` and `configuration`, even an
+//! empty one, at every depth.
 //!
-//! The specification allows a bare name, and to leave an empty configuration out. zarr-python refuses the second for the
-//! codecs of numcodecs, and some readers the first.
+//! The specification also allows a bare name, and to omit an empty configuration. zarr-python refuses the latter for
+//! the codecs of numcodecs, and some readers refuse the former.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 use super::repair;
 
-/// Where a configuration has lists of codecs.
+/// Keys of a configuration with lists of codecs.
 const LISTS: [&str; 4] = ["codecs", "index_codecs", "mask_codecs", "data_codecs"];
 
-/// The codecs of numcodecs that version 3 knows by `numcodecs.` and their id, and that have no name of their own there.
+/// The numcodecs codecs without a version 3 name, known there by `numcodecs.` and their id.
 const NUMCODECS: [&str; 18] = [
     "adler32",
     "astype",
@@ -34,14 +34,14 @@ const NUMCODECS: [&str; 18] = [
     "base64",
 ];
 
-/// The name that every reader knows a codec by, from one that some writers gave it: the id of numcodecs alone, and what
-/// zarrs wrote before the names of version 3 were agreed.
+/// Returns a codec's name as known to every reader. Some writers use other names: the numcodecs id alone, or a zarrs
+/// name from before the version 3 names were agreed.
 pub(super) fn name(name: &str) -> Cow<'_, str> {
     let id = name.strip_prefix("https://codec.zarrs.dev/bytes_to_bytes/").unwrap_or(name);
     if NUMCODECS.contains(&id) { format!("numcodecs.{id}").into() } else { name.into() }
 }
 
-/// Gives every codec of a list the normal form; says whether one had another.
+/// Converts every codec of a list to the normal form; returns whether any changed.
 pub(super) fn normalise(codecs: &mut Value) -> bool {
     let mut changed = false;
     for codec in codecs.as_array_mut().into_iter().flatten() {
@@ -56,7 +56,7 @@ fn normalise_codec(codec: &mut Value) -> bool {
         *codec = Value::Object(Map::from_iter([("name".to_owned(), Value::from(std::mem::take(name)))]));
         changed = true;
     }
-    // What is no codec is refused where it is read.
+    // Anything but a codec is refused by the reader.
     let Value::Object(codec) = codec else { return changed };
     if let Some(Value::String(text)) = codec.get_mut("name")
         && let Cow::Owned(known) = name(text)
@@ -71,7 +71,7 @@ fn normalise_codec(codec: &mut Value) -> bool {
     configuration.is_some_and(normalise_inner) || changed
 }
 
-/// Gives the codecs inside of a codec the normal form; says whether one had another.
+/// Converts the codecs inside a codec to the normal form; returns whether any changed.
 pub(super) fn normalise_inner(configuration: &mut Map<String, Value>) -> bool {
     let mut changed = repair::inner_chunk_shape_of(configuration);
     for (_, list) in configuration.iter_mut().filter(|(key, _)| LISTS.contains(&key.as_str())) {

@@ -1,38 +1,38 @@
-//! How much memory a JSON text will take once it is parsed, found in one pass that allocates nothing.
+//! Estimates the memory of a parsed JSON text, in one pass without allocation.
 //!
-//! The tree of a text can take fifty times its bytes. The parser cannot report that there is no memory for objects and
-//! for strings with escapes; lists and strings of the tree can ([`value_tree`](super::value_tree)). So before a text is
-//! parsed:
+//! The tree of a text can take fifty times its bytes. The parser cannot report failed allocations of objects and of
+//! strings with escapes; for lists and strings of the tree it can ([`value_tree`](super::value_tree)). So before a
+//! text is parsed:
 //! 1. its depth is bounded, which bounds every recursion over the tree, its drop included;
-//! 2. as much memory as the tree can take is allocated and freed again. If there is none, that is an error.
+//! 2. as much memory as the tree can take is allocated and freed again. If that fails, it is an error.
 //!
-//! Step 2 is a check and no promise, since other threads allocate between it and the parse. Limits on the size of
+//! Step 2 is a check without a guarantee, since other threads allocate between it and the parse. Limits on the size of
 //! documents keep the risk small.
 //!
-//! Most documents are small. Whether one is, is first asked by counting bytes alone, which the processor does many at a
-//! time: what strings hold counts as well then, so that the count is never less than what the pass would find.
+//! Most documents are small. To recognise those, bytes are counted first, which the processor does many at a time.
+//! This counts the content of strings as well, so that the result is never less than the pass would find.
 
 use super::MetadataError;
 use serde_json::Value;
 
-/// How deep a document may be nested: as deep as its parser goes.
+/// Maximum depth of a document, equal to the parser's.
 pub(super) const MAX_DEPTH: usize = 127;
 
-/// What one text holds.
+/// Counts of one text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline {
-    /// The most objects and lists around a value.
+    /// Maximum number of objects and lists around a value.
     depth: usize,
-    /// Values, keys among them.
+    /// Number of values, including keys.
     values: usize,
     nbytes: usize,
 }
 
-/// Memory that is not worth a call of the allocator.
+/// Memory that is too small to be worth a call of the allocator.
 const SMALL_NBYTES: usize = 64 << 10;
 
 impl Outline {
-    /// Steps 1 and 2 for a text.
+    /// Does steps 1 and 2 for a text.
     ///
     /// # Errors
     /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
@@ -44,7 +44,7 @@ impl Outline {
         Outline::of(text).admit()
     }
 
-    /// No less than [`of`](Outline::of) finds in any respect.
+    /// Returns an upper bound of [`of`](Outline::of) in every field.
     fn at_most(text: &[u8]) -> Outline {
         let opening = text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
         let between = text.iter().filter(|byte| matches!(byte, b',' | b':')).count();
@@ -73,16 +73,16 @@ impl Outline {
         outline
     }
 
-    /// The most bytes that the tree takes while it is built: lists grow by doubling, and are copied meanwhile; a member of
-    /// an object has a key, a hash and a place in the table beside its value.
+    /// Returns the maximum bytes of the tree while it is built: lists grow by doubling, and are copied when they do; a
+    /// member of an object has a key, a hash and a table slot besides its value.
     pub(super) fn tree_nbytes(&self) -> usize {
         const VALUE_NBYTES: usize = 3 * (size_of::<Value>() + size_of::<String>() + 2 * size_of::<usize>());
-        // Each string is a piece of memory of its own.
+        // Each string is a separate allocation.
         const PIECE_NBYTES: usize = 32;
         self.values.saturating_mul(VALUE_NBYTES + PIECE_NBYTES).saturating_add(self.nbytes.saturating_mul(2))
     }
 
-    /// Steps 1 and 2.
+    /// Does steps 1 and 2.
     ///
     /// # Errors
     /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
@@ -96,7 +96,7 @@ impl Outline {
         Ok(())
     }
 
-    /// Step 1.
+    /// Does step 1.
     ///
     /// # Errors
     /// [`MetadataError::TooLarge`].

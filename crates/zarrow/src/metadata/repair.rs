@@ -2,10 +2,10 @@
 //!
 //! 1. A size of `true` is 1.
 //! 2. A size of 0 is the smallest size: 1, or the inner chunk of a shard. No chunk was stored under a size of 0.
-//! 3. A regular grid that lists the edges of some axes is a rectilinear grid.
+//! 3. A regular grid with the edges of some axes is a rectilinear grid.
 //! 4. An edge of `4.0` is 4.
 //!
-//! All other values are left for the reader of grids to check. A change of the document stores the repaired grid.
+//! All other values are checked by the reader of grids. A change of the document stores the repaired grid.
 //!
 //! Source: `zarr.core.metadata.repair` of zarr-python 3.4.
 

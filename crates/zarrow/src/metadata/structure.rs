@@ -1,9 +1,9 @@
-//! Structured types, as the two versions of Zarr name them.
+//! Structured types in the notations of both versions of Zarr.
 //!
-//! - Version 2 has NumPy's list of fields, each a name, a type string or another list, and a shape where it is an array;
-//!   an entry without a name and of raw bytes is padding. Each field has a byte order of its own.
-//! - Version 3 has `struct`, whose fields are objects (zarr-extensions, `struct`), and from before it `structured`, whose
-//!   fields are pairs. Fields follow one another without padding.
+//! - Version 2 has NumPy's list of fields, each a name, a type string or another list, and a shape if it is an array;
+//!   an entry of raw bytes without a name is padding. Each field has a separate byte order.
+//! - Version 3 has `struct`, with objects as fields (zarr-extensions, `struct`), and the older `structured`, with
+//!   pairs as fields. Fields follow one another without padding.
 
 use serde_json::{Value, json};
 use zarrow_array::{DataType, Field, Struct, allocation};
@@ -80,8 +80,8 @@ pub(super) fn parse_v3(extension: &Extension<'_>) -> Result<DataType, MetadataEr
     Ok(DataType::Struct(structure))
 }
 
-/// The fields as version 2 lists them, `None` where it has no name for one; `orders` gives the byte order of each run of
-/// words.
+/// Returns the fields in the notation of version 2; `None` if it has no name for one; `orders` gives the byte order of
+/// each run of words.
 pub(super) fn document_v2(structure: &Struct, orders: &mut dyn Iterator<Item = ByteOrder>) -> Option<Value> {
     let (mut entries, mut end) = (Vec::new(), 0);
     let pad = |entries: &mut Vec<Value>, end: usize, next: usize| {
@@ -111,8 +111,8 @@ pub(super) fn document_v2(structure: &Struct, orders: &mut dyn Iterator<Item = B
     Some(Value::from(entries))
 }
 
-/// The `data_type` of version 3. Shapes and padding, which it has no words for, are told with words of our own: what
-/// [`is_v3`] is false for may be shown and not be written.
+/// Returns the `data_type` of version 3. Shapes and padding, which it cannot express, get keys of this crate: a type
+/// may be displayed, but not written, if [`is_v3`] is false.
 pub(super) fn document_v3(structure: &Struct) -> Value {
     let has_padding = structure.has_padding();
     let field = |field: &Field| {
@@ -129,7 +129,7 @@ pub(super) fn document_v3(structure: &Struct) -> Value {
     json!({ "name": "struct", "configuration": { "fields": fields } })
 }
 
-/// Whether version 3 has words for the type.
+/// Whether version 3 can express the type.
 pub(super) fn is_v3(data_type: &DataType) -> bool {
     match data_type.without_optional() {
         DataType::Struct(structure) => {
@@ -140,7 +140,7 @@ pub(super) fn is_v3(data_type: &DataType) -> bool {
     }
 }
 
-/// The shape of a field; NumPy takes a number for one axis.
+/// Reads the shape of a field; NumPy also accepts a number for one axis.
 fn shape(value: &Value) -> Result<Vec<u64>, MetadataError> {
     match value.as_u64() {
         Some(extent) => Ok(vec![extent]),

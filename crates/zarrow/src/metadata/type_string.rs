@@ -1,18 +1,18 @@
-//! NumPy type strings (`<f4`, `|S5`, `<M8[10us]`), by which Zarr version 2 names its data types.
+//! NumPy type strings (`<f4`, `|S5`, `<M8[10us]`), the data types of Zarr version 2.
 
 use zarrow_array::{DataType, Number};
 
-/// The byte order that a type string begins with.
+/// Byte order at the start of a type string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
     Big,
-    /// `|`: the type has none.
+    /// `|`: the type has no byte order.
     None,
 }
 
 impl ByteOrder {
-    /// The byte order of `text`, where it begins with one.
+    /// Returns the byte order at the start of `text`, if any.
     pub(super) fn of(text: &str) -> Option<ByteOrder> {
         match text.as_bytes().first()? {
             b'<' => Some(ByteOrder::Little),
@@ -22,8 +22,8 @@ impl ByteOrder {
         }
     }
 
-    /// The byte order of the words of the type that `text` names, where it is one of NumPy's: little-endian, that of the
-    /// machines of all writers, where it does not say.
+    /// Returns the byte order of the words of `text`'s type if it is one of NumPy's. The default is little-endian,
+    /// since all writers run on such machines.
     pub(super) fn of_stored(text: &str) -> Option<ByteOrder> {
         let order = ByteOrder::of(text);
         let code = text.get(usize::from(order.is_some())..)?;
@@ -37,19 +37,19 @@ impl ByteOrder {
     }
 }
 
-/// What a type string stands for.
+/// Meaning of a type string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TypeString {
-    /// A type of a fixed size.
+    /// A fixed-size type.
     Fixed(DataType, ByteOrder),
-    /// `|O`: the filters say what the objects are.
+    /// `|O`: the filters define the objects.
     Object,
 }
 
 impl TypeString {
-    /// Reads a type string, `None` where it is none or names a type that is not supported.
+    /// Reads a type string; returns `None` if it is invalid or its type is not supported.
     pub(super) fn parse(text: &str) -> Option<TypeString> {
-        // TensorStore writes the types that NumPy lacks under their plain names, little-endian.
+        // TensorStore writes types outside NumPy under their plain names, little-endian.
         if let Some(number) = Number::from_zarr_name(text).filter(|number| number.names().numpy.is_none()) {
             let order = if number.names().word_size == 1 { ByteOrder::None } else { ByteOrder::Little };
             return Some(TypeString::Fixed(DataType::Number(number), order));
@@ -61,7 +61,7 @@ impl TypeString {
         }
         let data_type = DataType::from_numpy_code(code)?;
         let order = match order {
-            // Some writers leave the byte order out; the machines that they run on are little-endian.
+            // Some writers omit the byte order; they run on little-endian machines.
             ByteOrder::None if data_type.word_size() > 1 => ByteOrder::Little,
             order => order,
         };
@@ -69,13 +69,13 @@ impl TypeString {
     }
 }
 
-/// The type string of `data_type` in the byte order `order`, `None` where version 2 has none.
+/// Returns the type string of `data_type` in the byte order `order`; `None` if version 2 has no such type.
 pub(super) fn type_string(data_type: &DataType, order: ByteOrder) -> Option<String> {
     let code = match data_type {
         DataType::String | DataType::Bytes => return Some("|O".to_owned()),
         DataType::Optional(_) => return None,
         DataType::Number(number) if number.names().numpy.is_none() => {
-            // The plain names of `parse`, which say no byte order.
+            // The plain names of `parse`, without a byte order.
             return (order != ByteOrder::Big).then(|| number.names().zarr.to_owned());
         }
         other => other.numpy_code()?,

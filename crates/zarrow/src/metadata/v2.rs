@@ -1,11 +1,11 @@
 //! Zarr version 2: `.zarray` and `.zgroup`, translated to the form of version 3.
 //!
-//! An array's chain, in the order in which it encodes:
+//! An array's chain, in the order of encoding:
 //! 1. order `F` is a `transpose` that reverses the axes;
-//! 2. filters that map arrays to arrays come in their order; one that names what it reads has to be given the byte order
-//!    that it names, since numcodecs takes the bytes as they come;
-//! 3. one codec maps the array to bytes: a filter such as `vlen-utf8`, else `bytes` with the byte order of
-//!    what the filters leave;
+//! 2. array-to-array filters come in their order; a filter that names its input type must be given that type's byte
+//!    order, since numcodecs does not convert the bytes;
+//! 3. one codec maps the array to bytes: a filter such as `vlen-utf8`, else `bytes` with the byte order of the
+//!    filters' output;
 //! 4. other filters, and then the compressor, map bytes to bytes.
 
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ use super::{
     GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, repair, structure,
 };
 
-/// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
+/// Reads a `.zarray`. Keys outside the specification are ignored, as it requires.
 pub(super) fn array(
     mut document: Document<'_>,
     attributes: Attributes,
@@ -90,7 +90,7 @@ pub(super) fn group(
     Ok(GroupMetadata { zarr_format: ZarrFormat::V2, attributes, consolidated })
 }
 
-/// The data type, and the byte order that it is stored in: one for each run of words of a structure.
+/// Reads the data type, and its stored byte order: one for each run of words of a structure.
 fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, Vec<ByteOrder>), MetadataError> {
     let unsupported = || MetadataError::unsupported(format!("data type {}", excerpt(value)));
     let text = match value {
@@ -158,7 +158,7 @@ fn chain(
                         format!("filter {} of the other byte order", excerpt(&Value::from(stage.name)));
                     return Err(MetadataError::unsupported(what));
                 }
-                // A filter that changes the type names what it writes, byte order included.
+                // A filter that changes the type names its output type, including the byte order.
                 let bits = (stage.name == "numcodecs.packbits").then_some(ByteOrder::None);
                 if let Some(written) = bits.or_else(|| named(["astype", "encode_dtype"])).or(read) {
                     (order, stored) = (written, bytes(&[written]));
@@ -179,8 +179,8 @@ fn chain(
     Ok(codecs)
 }
 
-/// The `bytes` codec, with a list of orders where the fields of a structure differ: the one thing that the chain cannot
-/// say in the words of version 3.
+/// Returns the `bytes` codec, with a list of orders if the fields of a structure differ: the only part of the chain
+/// that version 3 cannot express.
 fn bytes(orders: &[ByteOrder]) -> CodecMetadata {
     let name = |order: ByteOrder| if order == ByteOrder::Big { "big" } else { "little" };
     let mut said = orders.iter().filter(|order| **order != ByteOrder::None);
@@ -191,7 +191,7 @@ fn bytes(orders: &[ByteOrder]) -> CodecMetadata {
     }
 }
 
-/// The fill value of a structure, which is stored as an element is, from the one byte order to the other.
+/// Converts the fill value of a structure, which is stored like an element, between the two byte orders.
 pub(super) fn in_other_order(fill_value: FillValue, data_type: &DataType, orders: &[ByteOrder]) -> FillValue {
     let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
     match (fill_value, data_type) {

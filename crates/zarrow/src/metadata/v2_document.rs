@@ -1,9 +1,9 @@
-//! Checked metadata as the `.zarray` of Zarr version 2: what [`super::v2`] reads back as the same metadata.
+//! Converts checked metadata to the `.zarray` of Zarr version 2, which [`super::v2`] reads back as the same metadata.
 //!
 //! The steps of [`super::v2`], backwards:
-//! 1. a `transpose` at the start that reverses the axes is order `F`, and there is no other;
+//! 1. a `transpose` at the start that reverses the axes is order `F`; no other is allowed;
 //! 2. the `bytes` codec is the byte order of the data type;
-//! 3. the last of the codecs that map bytes to bytes is the compressor, and what is before it are filters.
+//! 3. the last bytes-to-bytes codec is the compressor, and the codecs before it are filters.
 
 use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::codec::CodecKind;
 
-/// The `.zarray` of an array.
+/// Returns the `.zarray` of an array.
 pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, MetadataError> {
     let unsupported = |what: String| MetadataError::unsupported(format!("{what} in Zarr version 2"));
     let ChunkGrid::Regular { chunk_shape } = &array.chunk_grid else {
@@ -57,7 +57,7 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
     ]))
 }
 
-/// A chain in the terms of version 2.
+/// Codec chain in the terms of version 2.
 struct Chain {
     order: char,
     /// One for each run of words.
@@ -107,7 +107,8 @@ impl Chain {
         Ok(chain)
     }
 
-    /// The byte order that the first filter reads that names one: the `bytes` codec has that of what the filters write.
+    /// Returns the input byte order of the first filter that names one: the `bytes` codec has the order of the
+    /// filters' output.
     fn order_before_filters(&self) -> Option<ByteOrder> {
         let read = |filter: &Value| {
             let named = |key: &&str| ByteOrder::of_stored(filter.get(key)?.as_str()?);

@@ -11,8 +11,8 @@ use super::{
     MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type, repair, v2,
 };
 
-/// Reads the text of a node, and gives with it the text of its consolidated metadata, of which no values are made: what is
-/// beside it has to be as short as any other document.
+/// Reads the text of a node, and returns with it the unparsed text of its consolidated metadata. The rest of the
+/// document has to be as short as any other.
 pub(super) fn split<'a>(
     text: &'a [u8],
     limits: &MetadataLimits,
@@ -32,12 +32,12 @@ pub(super) fn split<'a>(
     Ok((node, Some(&text[value]).filter(|text| *text != b"null")))
 }
 
-/// Whether `text` may have the member `key`: it stands there, or an escape might say it.
+/// Whether `text` may have the member `key`: literally, or perhaps by an escape.
 fn may_have(text: &[u8], key: &str) -> bool {
     std::str::from_utf8(text).map_or(true, |text| text.contains(key) || text.contains('\\'))
 }
 
-/// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.
+/// Reads the document of a node. Known keys are taken out, and the remaining ones must be ignorable.
 fn node(mut document: Document<'_>, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
     document.require_format(3)?;
     let node_type = document.required("node_type")?;
@@ -92,7 +92,7 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
     Ok(array)
 }
 
-/// A group, whose consolidated metadata are read by themselves.
+/// Reads a group; its consolidated metadata are read separately.
 fn group(mut document: Document<'_>) -> Result<GroupMetadata, MetadataError> {
     let attributes = document.attributes()?;
     document.optional(consolidated::KEY);
@@ -110,7 +110,7 @@ fn dimension_names(value: Value) -> Result<Vec<Option<String>>, MetadataError> {
     value.as_array().ok_or_else(invalid)?.iter().map(name).collect()
 }
 
-/// An extension that this crate does not know must say that it may be ignored.
+/// Refuses unknown extensions, unless they are marked as ignorable.
 fn refuse_unknown(document: Document<'_>) -> Result<(), MetadataError> {
     for (key, value) in document.into_map() {
         if value.get("must_understand") != Some(&Value::Bool(false)) {

@@ -1,10 +1,11 @@
-//! Checked metadata as the `zarr.json` of Zarr version 3: what [`super::v3`] reads back as the same metadata.
+//! Converts checked metadata to the `zarr.json` of Zarr version 3, which [`super::v3`] reads back as the same
+//! metadata.
 
 use serde_json::{Map, Value, json};
 
 use super::{ArrayMetadata, CodecMetadata, GroupMetadata, MetadataError, ZarrFormat, data_type};
 
-/// The document of an array.
+/// Returns the document of an array.
 pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, MetadataError> {
     let mut document = node("array");
     let mut insert = |key: &str, value: Value| document.insert(key.to_owned(), value);
@@ -21,7 +22,7 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
     Ok(document)
 }
 
-/// The document of a group, without consolidated metadata.
+/// Returns the document of a group, without consolidated metadata.
 pub(super) fn group(group: &GroupMetadata) -> Map<String, Value> {
     let mut document = node("group");
     document.insert("attributes".to_owned(), Value::Object(group.attributes.values().clone()));

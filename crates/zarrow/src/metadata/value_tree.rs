@@ -1,7 +1,7 @@
-//! The values of a JSON text, in memory that is asked for: lists and strings that grow where there is memory.
+//! Builds the values of a JSON text, with lists and strings that report failed allocations.
 //!
-//! What the parser itself takes is not: the text of a string with escapes, while it is read, and the tables of objects.
-//! [`Outline`](super::outline) asks for that before.
+//! The parser's own memory does not: the text of a string with escapes, while it is read, and the tables of objects.
+//! [`Outline`](super::outline) checks those beforehand.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fmt;
 use zarrow_array::allocation::{self, Grow};
 
-/// Makes the tree of a text.
+/// Builds the tree of a text.
 #[derive(Default)]
 pub(super) struct ValueTree {
     is_short: Cell<bool>,
@@ -18,12 +18,12 @@ pub(super) struct ValueTree {
 }
 
 impl ValueTree {
-    /// Whether there was no memory for a tree.
+    /// Whether memory for a tree was short.
     pub(super) fn is_short(&self) -> bool {
         self.is_short.get()
     }
 
-    /// An error that ends the parse; which error it is, [`ValueTree::is_short`] says.
+    /// Converts a failed allocation to an error that ends the parse; [`ValueTree::is_short`] identifies it.
     fn had<T, E: Error>(&self, memory: zarrow_array::Result<T>) -> Result<T, E> {
         memory.map_err(|error| {
             self.is_short.set(true);
@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for &ValueTree {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        /// What a document of an array has, and some more: its table need not grow.
+        /// Members of an array's document, and some more, so that its table need not grow.
         const ROOT_MEMBERS: usize = 14;
         let mut map = if self.has_root.replace(true) { Map::new() } else { Map::with_capacity(ROOT_MEMBERS) };
         while let Some(key) = members.next_key::<String>()? {

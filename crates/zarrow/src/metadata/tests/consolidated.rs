@@ -1,4 +1,4 @@
-//! Consolidated metadata: subgroups keep what is below them.
+//! Consolidated metadata: subgroups keep their descendants.
 
 use super::*;
 

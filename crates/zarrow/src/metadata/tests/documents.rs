@@ -1,11 +1,11 @@
-//! Metadata out and in again: what [`ArrayMetadata::documents`] writes is read back as the same.
+//! Round trips of metadata: [`ArrayMetadata::documents`] are read back as the same.
 
 use proptest::prelude::*;
 use zarrow_array::{DataType, Field, Number, Struct, TimeUnit};
 
 use super::*;
 
-/// What the documents of `array` are read back as.
+/// Parses the documents of `array`.
 fn reread(array: &ArrayMetadata) -> ArrayMetadata {
     let documents = array.documents().unwrap();
     let named = |wanted: &str| {
@@ -144,7 +144,7 @@ fn fill_value(data_type: &DataType, seed: &[u8]) -> FillValue {
         DataType::Bytes => FillValue::Variable(seed[..seed[0] as usize % 9].to_vec()),
         DataType::Number(Number::Bool) => FillValue::Fixed(vec![seed[0] % 2]),
         DataType::Number(number) if number.is_sub_byte() => {
-            // The upper bits have no meaning, and are those of the sign when they are read.
+            // The upper bits have no meaning; reading sets them to the sign.
             let unused = 8 - number.names().bits;
             let signed = matches!(number, Number::Int2 | Number::Int4);
             let item = seed[..number.names().item_size].iter().map(|byte| match signed {
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let mut seed = random;
         if let Some(byte) = special {
-            // Zeros, NaNs and infinities: rare otherwise.
+            // Zeros, NaNs and infinities, which are rare otherwise.
             seed = [0; 24];
             for at in [1, 3, 7, 15] {
                 seed[at] = byte;
@@ -210,7 +210,7 @@ proptest! {
         } else if let Ok(documents) = array.documents() {
             prop_assert_eq!(documents.len(), 1);
             let read = reread(&array);
-            // Version 2 has one NaN, and NaN alone is lost.
+            // Version 2 has only one NaN; nothing else is lost.
             if has_nan(&array.data_type, &array.fill_value) {
                 prop_assert_eq!(&read.data_type, &array.data_type);
             } else {

@@ -1,10 +1,10 @@
-//! Whatever the bytes are, the parsers answer.
+//! The parsers return for any bytes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Hands `bytes` to every parser, and uses what they make of it.
+/// Passes `bytes` to every parser, and uses the results.
 fn read(bytes: &[u8]) {
     let limits = limits();
     if let Ok(array) = parse_v2_array(bytes, Some(bytes), &limits) {
@@ -25,7 +25,7 @@ fn read(bytes: &[u8]) {
     }
 }
 
-/// What the documentation of [`ArrayMetadata`] promises.
+/// Checks the guarantees in the documentation of [`ArrayMetadata`].
 fn walk(array: &ArrayMetadata) {
     let grid_shape = array.chunk_grid.grid_shape(&array.shape);
     assert_eq!(grid_shape.len(), array.shape.len());
@@ -48,7 +48,7 @@ fn valid_documents() -> Vec<Value> {
     arrays.chain(groups.iter().map(|text| serde_json::from_str(text).unwrap())).collect()
 }
 
-/// Any JSON, with the words of the format more often than others.
+/// Any JSON, with keywords of the format more often than others.
 fn any_json() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "regular",
@@ -110,7 +110,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value that a walk over `document` reaches, which goes down as `turns` say.
+/// Returns the value in `document` at the end of the path given by `turns`.
 fn reach<'a>(document: &'a mut Value, turns: &[usize]) -> &'a mut Value {
     let mut value = document;
     for turn in turns {
@@ -183,7 +183,7 @@ fn documents_are_bounded_before_they_are_parsed() {
     let empty = json!({"kind": "inline", "must_understand": false, "metadata": {}});
     let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
     too_large(parse_v3(group.to_string().as_bytes(), &limits).map(drop));
-    // An empty consolidated document is no excuse, wherever it stands and however it is spelled.
+    // An empty consolidated document is refused too, at any position and in any spelling.
     for key in ["\"consolidated_metadata\"", "\"consolidated\\u005fmetadata\""] {
         let text = group.to_string();
         let document = format!("{{{key}: {empty}, {}", &text[1..]);

@@ -1,4 +1,4 @@
-//! Metadata that zarr-python wrote, metadata that is wrong, and metadata that is hostile.
+//! Metadata written by zarr-python, malformed metadata, and hostile metadata.
 
 mod consolidated;
 mod documents;
@@ -17,12 +17,12 @@ fn limits() -> MetadataLimits {
     MetadataLimits::default()
 }
 
-/// The codecs as JSON, each a name and its configuration.
+/// Returns the codecs as JSON, each a name and its configuration.
 fn codecs(array: &ArrayMetadata) -> Value {
     array.codecs.iter().map(|codec| json!([codec.name, codec.configuration])).collect()
 }
 
-/// The array that `document`, a `zarr.json`, describes.
+/// Parses the array of `document`, a `zarr.json`.
 fn v3_array(document: &Value) -> Result<ArrayMetadata, MetadataError> {
     match parse_v3(document.to_string().as_bytes(), &limits())? {
         NodeMetadata::Array(array) => Ok(array),
@@ -30,12 +30,12 @@ fn v3_array(document: &Value) -> Result<ArrayMetadata, MetadataError> {
     }
 }
 
-/// The array that `document`, a `.zarray`, describes.
+/// Parses the array of `document`, a `.zarray`.
 fn v2_array(document: &Value) -> Result<ArrayMetadata, MetadataError> {
     parse_v2_array(document.to_string().as_bytes(), None, &limits())
 }
 
-/// A valid `zarr.json` with `changes` put over it; null takes a key out.
+/// Returns a valid `zarr.json` with `changes`; null removes a key.
 fn v3_document(changes: Value) -> Value {
     let document = json!({
         "zarr_format": 3, "node_type": "array", "shape": [10, 6], "data_type": "int16",
@@ -45,7 +45,7 @@ fn v3_document(changes: Value) -> Value {
     changed(document, changes)
 }
 
-/// A valid `.zarray` with `changes` put over it; null takes a key out.
+/// Returns a valid `.zarray` with `changes`; null removes a key.
 fn v2_document(changes: Value) -> Value {
     let document = json!({
         "zarr_format": 2, "shape": [10, 6], "chunks": [4, 3], "dtype": "<i2", "fill_value": -2, "order": "C",

@@ -99,7 +99,7 @@ fn objects_and_pairs_of_version_3() {
     assert_eq!(as_objects.data_type.to_string(), "struct{a: uint16, t: datetime64[s], s: struct{x: int8}}");
     let expected = [&258u16.to_ne_bytes()[..], &i64::MIN.to_ne_bytes(), &[255]].concat();
     assert_eq!(as_objects.fill_value, FillValue::Fixed(expected));
-    // From before fill values were objects: little-endian bytes.
+    // Fill values before objects: little-endian bytes.
     let old = v3("structured", json!([["a", "uint16"], ["b", "uint8"]]), json!("AgED")).unwrap();
     assert_eq!(old.fill_value, FillValue::Fixed([&258u16.to_ne_bytes()[..], &[3]].concat()));
 }

@@ -1,4 +1,4 @@
-//! Version 2 as other writers than zarr-python 3 write it.
+//! Version 2 from writers other than zarr-python 3.
 
 use zarrow_array::{DataType, Number, TimeUnit};
 

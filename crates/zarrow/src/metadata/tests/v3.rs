@@ -6,7 +6,7 @@ use zarrow_array::{DataType, Number, TimeUnit};
 use super::*;
 
 fn fill_value(data_type: Value, value: Value) -> Result<FillValue, MetadataError> {
-    // Null takes a key out of the document, and here it is a value.
+    // Null removes a key from the document, but here it is a value.
     let mut document = v3_document(json!({"data_type": data_type}));
     document["fill_value"] = value;
     v3_array(&document).map(|array| array.fill_value)

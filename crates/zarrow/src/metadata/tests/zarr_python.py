@@ -1,8 +1,9 @@
-"""Write `zarr_python.jsonl`: metadata as zarr-python writes it, with what NumPy says of type and fill value.
+"""Write `zarr_python.jsonl`: metadata as zarr-python writes it, with NumPy's type and fill value.
 
 Run with zarr-python 3.1. Each line is one array: `documents` by key, the NumPy type string without byte
-order, and the little-endian bytes of the fill value in hexadecimal. Beside it come `zarr_python_v2.json` (a
-`.zmetadata`) and `zarr_python_v3.json` (a `zarr.json`), the consolidated metadata of one hierarchy.
+order, and the little-endian bytes of the fill value in hexadecimal. The script also
+writes `zarr_python_v2.json` (a `.zmetadata`) and `zarr_python_v3.json` (a `zarr.json`), the consolidated
+metadata of one hierarchy.
 """
 
 import json

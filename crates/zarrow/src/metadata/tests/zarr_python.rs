@@ -1,8 +1,8 @@
-//! What zarr-python wrote, against what NumPy says of it.
+//! Compares arrays written by zarr-python with NumPy's values.
 
 use super::*;
 
-/// The lines that `zarr_python.py` wrote, as JSON by their names.
+/// Returns the lines of `zarr_python.py`, as JSON by their names.
 pub(super) fn written() -> Vec<(String, Value)> {
     let lines = include_str!("zarr_python.jsonl").lines();
     lines
@@ -25,7 +25,7 @@ fn named(name: &str) -> ArrayMetadata {
     read(&line)
 }
 
-/// Little-endian bytes in the machine's order.
+/// Converts little-endian bytes to native order.
 fn native(mut bytes: Vec<u8>, word_size: usize) -> Vec<u8> {
     if cfg!(target_endian = "big") {
         bytes.chunks_mut(word_size).for_each(<[u8]>::reverse);
