@@ -1,25 +1,25 @@
 //! Basic indices: integers, slices with any step, and `...`.
 //!
-//! 1. The caller gives one [`Index`] an axis, with at most one [`Index::Ellipsis`]; missing ones are `:`.
-//! 2. Each becomes an [`AxisSelection`]. An integer takes one position and drops its axis.
+//! 1. The caller gives one [`Index`] per axis, with at most one [`Index::Ellipsis`]; missing ones are `:`.
+//! 2. Each becomes an [`AxisSelection`]. An integer selects one position and drops its axis.
 //!
 //! Source: NumPy, "Basic indexing"; slices clip as `slice.indices` does, integers out of range are errors.
 
 use crate::error::{ErrorKind, Result};
 use crate::selection::{AxisSelection, Selection};
 
-/// The index of one axis, as the user wrote it.
+/// Index of one axis, as the user wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// One position, counted from the end where negative. Drops the axis.
+    /// One position, counted from the end if negative. Drops the axis.
     At(i64),
     /// A slice with any step but 0.
     Slice {
-        /// The first position.
+        /// First position.
         start: Option<i64>,
-        /// The position before which to stop.
+        /// Exclusive end.
         stop: Option<i64>,
-        /// The distance of neighbours, 1 if not given.
+        /// Distance of neighbours, 1 by default.
         step: Option<i64>,
     },
     /// As many `:` as are missing.
@@ -32,11 +32,11 @@ impl Index {
 }
 
 impl Selection {
-    /// The positions of `shape` that `indices` ask for.
+    /// Resolves `indices` in an array of `shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where an integer lies outside its axis, there are more indices than axes, more than
-    /// one ellipsis, or a step of 0.
+    /// [`ErrorKind::Index`] if an integer is outside its axis, or there are more indices than axes, more than one
+    /// ellipsis, or a step of 0.
     pub fn new(shape: &[u64], indices: &[Index]) -> Result<Selection> {
         let indices = one_an_axis(shape.len(), indices, &Index::ALL, |index| *index == Index::Ellipsis)?;
         let mut axes = Vec::with_capacity(shape.len());
@@ -47,10 +47,10 @@ impl Selection {
     }
 }
 
-/// One of `indices` for each of `ndim` axes: `all` for those that an ellipsis stands for, and for missing ones.
+/// Returns one of `indices` for each of `ndim` axes, with `all` in place of an ellipsis and of missing ones.
 ///
 /// # Errors
-/// [`ErrorKind::Index`] where there are more indices than axes, or more than one ellipsis.
+/// [`ErrorKind::Index`] if there are more indices than axes, or more than one ellipsis.
 pub fn one_an_axis<'a, T>(
     ndim: usize,
     indices: &'a [T],
@@ -72,7 +72,7 @@ pub fn one_an_axis<'a, T>(
 }
 
 impl AxisSelection {
-    /// The positions of one axis that a basic index asks for.
+    /// Resolves a basic index on one axis.
     ///
     /// # Errors
     /// As [`Selection::new`].
@@ -111,7 +111,7 @@ impl AxisSelection {
     }
 }
 
-/// The extent of an axis as a number that positions can be compared with.
+/// Returns the extent of an axis as a signed number, comparable with positions.
 ///
 /// # Errors
 /// [`ErrorKind::Index`] for an axis of 2⁶³ positions and more.
@@ -119,10 +119,10 @@ pub fn length(axis: usize, extent: u64) -> Result<i64> {
     Ok(i64::try_from(extent).map_err(|_| ErrorKind::Index(format!("axis {axis} is too long")))?)
 }
 
-/// A position of an axis of `length`, counted from its start.
+/// Resolves a position on an axis of `length` to one counted from the start.
 ///
 /// # Errors
-/// [`ErrorKind::Index`] where there is none.
+/// [`ErrorKind::Index`] if it is outside the axis.
 pub fn locate(position: i64, axis: usize, length: i64) -> Result<u64> {
     let from_start = if position < 0 { position.checked_add(length) } else { Some(position) };
     match from_start.filter(|start| (0..length).contains(start)) {

@@ -1,4 +1,4 @@
-//! Blocks: the chunks of an array's grid, by their places in it.
+//! Blocks: the chunks of an array's grid, by their positions in it.
 
 use crate::error::{ErrorKind, Result};
 use crate::metadata::ChunkGrid;
@@ -6,8 +6,8 @@ use crate::selection::basic::{Index, one_an_axis};
 use crate::selection::{AxisSelection, Selection};
 
 impl Selection {
-    /// The elements of the chunks that `indices`, in the grid of chunks of an array of `shape`, ask for. No axis is
-    /// dropped: an integer is one chunk. The grid is that of the shards, where the array is sharded.
+    /// Returns the elements of the chunks selected by `indices` in the chunk grid of an array of `shape`. No axis is
+    /// dropped: an integer selects one chunk. In a sharded array this is the grid of the shards.
     ///
     /// ```
     /// use zarrow::metadata::ChunkGrid;
@@ -19,7 +19,7 @@ impl Selection {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] as [`Selection::new`], and for a slice with another step than 1.
+    /// [`ErrorKind::Index`] as [`Selection::new`], and for a slice with a step other than 1.
     pub fn blocks(grid: &ChunkGrid, shape: &[u64], indices: &[Index]) -> Result<Selection> {
         let counts = grid.grid_shape(shape);
         let indices = one_an_axis(shape.len(), indices, &Index::ALL, |index| *index == Index::Ellipsis)?;

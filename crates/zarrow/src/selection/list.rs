@@ -1,15 +1,15 @@
-//! Positions of an axis in any order: sorted, so that those of one chunk follow one another.
+//! Positions of an axis in any order: sorted, so that positions in one chunk are adjacent.
 
 use crate::error::Result;
 use std::sync::Arc;
 use zarrow_array::allocation;
 
-/// Positions of an axis one by one, repeated as the caller likes.
+/// Individual positions of an axis, which may repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// Rising.
+    /// Ascending positions.
     positions: Arc<Vec<u64>>,
-    /// Where each goes; `None` where they were given in this order.
+    /// Index of each in the result; `None` if they were given in ascending order.
     places: Option<Arc<Vec<u64>>>,
 }
 
@@ -22,7 +22,7 @@ impl List {
         if positions.is_sorted() {
             return Ok(List { positions: Arc::new(positions), places: None });
         }
-        // Equal positions keep their order: where they are written to, the last one stays.
+        // Equal positions keep their order: in a write the last one wins.
         let mut pairs = allocation::collected(positions.iter().copied().zip(0u64..))?;
         pairs.sort_unstable();
         let (mut positions, mut places) = (positions, allocation::with_capacity(pairs.len())?);
@@ -33,24 +33,24 @@ impl List {
         Ok(List { positions: Arc::new(positions), places: Some(Arc::new(places)) })
     }
 
-    /// How many positions.
+    /// Returns the number of positions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.positions.len()
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
 
-    /// The positions, rising, and where each goes in the result: in their order, where that is not said.
+    /// Returns the ascending positions, and the index of each in the result (`None`: the same order).
     pub(crate) fn sorted(&self) -> (&[u64], Option<&[u64]>) {
         (&self.positions, self.places.as_ref().map(|places| places.as_slice()))
     }
 
-    /// All positions, as the caller ordered them.
+    /// Returns all positions in the caller's order.
     #[must_use]
     pub fn positions(&self) -> Vec<u64> {
         let mut positions = self.positions.to_vec();
@@ -60,12 +60,12 @@ impl List {
         positions
     }
 
-    /// The highest position.
+    /// Returns the highest position.
     pub(super) fn last(&self) -> Option<u64> {
         self.positions.last().copied()
     }
 
-    /// The position that the caller gave as the `number`th: found by looking at all, where they are not sorted.
+    /// Returns the caller's position with this `number`; if they were not sorted, this is a linear search.
     pub(super) fn position(&self, number: u64) -> u64 {
         let at = match &self.places {
             None => number as usize,

@@ -1,14 +1,14 @@
-//! What part of an array is asked for, checked against its shape.
+//! Selections of an array's elements, checked against its shape.
 //!
-//! 1. [`basic`]: integers, slices and `...`. Each axis has positions that are evenly spaced.
-//! 2. [`orthogonal`]: an axis may have a list of positions instead, in any order and repeated; the axes are combined,
-//!    as `numpy.ix_` does.
+//! 1. [`basic`]: integers, slices and `...`. Each axis has evenly spaced positions.
+//! 2. [`orthogonal`]: an axis may have a list of positions instead, in any order and repeated; the axes are combined
+//!    as by `numpy.ix_`.
 //! 3. [`points`]: lists of several axes that are taken together, position by position.
 //! 4. [`blocks`]: chunks of the array's grid.
-//! 5. [`ranges`]: the same as 1, as Rust writes it.
-//! 6. [`parts`]: a selection cut along the chunks, for memory that holds some of the result at a time.
+//! 5. [`ranges`]: the same as 1, in Rust's syntax.
+//! 6. [`parts`]: a selection split along the chunks, for memory that holds only part of the result at a time.
 //!
-//! What each gives is one [`AxisSelection`] an axis, all of whose positions lie inside the axis.
+//! Each results in one [`AxisSelection`] per axis, with all positions inside the axis.
 
 mod basic;
 mod blocks;
@@ -27,33 +27,33 @@ pub use ranges::IntoSelection;
 use std::sync::Arc;
 use zarrow_array::shape::Axes;
 
-/// The positions of one axis that are asked for.
+/// Selected positions of one axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AxisSelection {
     /// Positions `start, start + step, …`.
     Even {
-        /// The first position.
+        /// First position.
         start: u64,
-        /// The distance of neighbours, not 0; negative runs backwards.
+        /// Distance of neighbours, not 0; negative runs backwards.
         step: i64,
-        /// How many positions.
+        /// Number of positions.
         count: u64,
         /// Whether the axis is dropped from the result.
         dropped: bool,
     },
-    /// Positions one by one.
+    /// Individual positions.
     List(List),
-    /// The coordinate on this axis of each of the selection's points.
+    /// Coordinate on this axis of each of the selection's points.
     Points(Arc<Vec<u64>>),
 }
 
 impl AxisSelection {
-    /// All of an axis.
+    /// Selects all of an axis.
     fn whole(extent: u64) -> AxisSelection {
         AxisSelection::Even { start: 0, step: 1, count: extent, dropped: false }
     }
 
-    /// How many positions.
+    /// Returns the number of positions.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
@@ -63,10 +63,10 @@ impl AxisSelection {
         }
     }
 
-    /// The position `number`, which is below the count.
+    /// Returns the position with index `number`, which is below the count.
     ///
     /// # Panics
-    /// Where it is not.
+    /// If `number` is not below the count.
     #[must_use]
     pub fn position(&self, number: u64) -> u64 {
         match self {
@@ -78,7 +78,7 @@ impl AxisSelection {
         }
     }
 
-    /// All positions, as the caller ordered them.
+    /// Returns all positions in the caller's order.
     #[must_use]
     pub fn positions(&self) -> Vec<u64> {
         match self {
@@ -87,12 +87,12 @@ impl AxisSelection {
         }
     }
 
-    /// Whether the axis has no axis of the result to itself.
+    /// Whether no axis of the result belongs to this axis alone.
     fn is_dropped(&self) -> bool {
         matches!(self, AxisSelection::Even { dropped: true, .. } | AxisSelection::Points(_))
     }
 
-    /// Whether all positions lie below `extent`.
+    /// Whether all positions are below `extent`.
     fn fits(&self, extent: u64) -> bool {
         match self {
             AxisSelection::Even { start, step, count, .. } => {
@@ -109,23 +109,23 @@ impl AxisSelection {
     }
 }
 
-/// Where a selection's points stand in its result.
+/// Position of a selection's points in its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Points {
-    /// The axes that they have.
+    /// Shape of the points.
     shape: Vec<u64>,
-    /// How many other axes stand before these.
+    /// Number of other axes before them.
     at: usize,
 }
 
 impl Points {
     fn count(&self) -> u64 {
-        // As many as each list has.
+        // Each list has this many positions.
         self.shape.iter().product()
     }
 }
 
-/// A selection that fits one shape.
+/// A selection within one shape.
 ///
 /// ```
 /// use zarrow::{Index, Selection};
@@ -142,25 +142,25 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Every position of `shape`.
+    /// Selects every position of `shape`.
     #[must_use]
     pub fn all(shape: &[u64]) -> Selection {
         Selection { axes: shape.iter().map(|extent| AxisSelection::whole(*extent)).collect(), points: None }
     }
 
-    /// The positions of each axis of the array.
+    /// Returns the positions of each axis of the array.
     #[must_use]
     pub fn axes(&self) -> &[AxisSelection] {
         &self.axes
     }
 
-    /// Whether every position lies inside `shape`.
+    /// Whether every position is inside `shape`.
     #[must_use]
     pub fn fits(&self, shape: &[u64]) -> bool {
         self.axes.len() == shape.len() && self.axes.iter().zip(shape).all(|(axis, extent)| axis.fits(*extent))
     }
 
-    /// The shape of the result: the axes that are not dropped, and those of the points.
+    /// Returns the shape of the result: the axes that are not dropped, and the axes of the points.
     #[must_use]
     pub fn shape(&self) -> Vec<u64> {
         let mut shape = Vec::with_capacity(self.axes.len());
@@ -171,7 +171,7 @@ impl Selection {
         shape
     }
 
-    /// The shape of the result where points are one axis, however many they have.
+    /// Returns the shape of the result with all axes of the points flattened to one.
     pub(crate) fn flat_shape(&self) -> Axes<u64> {
         let mut shape: Axes<u64> = self.kept().collect();
         if let Some(points) = &self.points {
@@ -180,19 +180,19 @@ impl Selection {
         shape
     }
 
-    /// The extents of the axes that are neither dropped nor of points.
+    /// Returns the extents of the axes that are neither dropped nor of points.
     fn kept(&self) -> impl Iterator<Item = u64> {
         self.axes.iter().filter(|axis| !axis.is_dropped()).map(AxisSelection::count)
     }
 
-    /// The axis of [`flat_shape`](Selection::flat_shape) that the points are, and the axes that they have in the result;
-    /// `None` where the selection has no points.
+    /// Returns the points' axis in [`flat_shape`](Selection::flat_shape), and their shape in the result; `None` for a
+    /// selection without points.
     pub(crate) fn axes_of_points(&self) -> Option<(usize, &[u64])> {
         self.points.as_ref().map(|points| (points.at, &points.shape[..]))
     }
 
-    /// The axis of [`flat_shape`](Selection::flat_shape) that each axis of the array fills: `None` for a dropped one,
-    /// and for all of the points' axes but the first.
+    /// Returns the axis of [`flat_shape`](Selection::flat_shape) for each axis of the array: `None` for a dropped
+    /// axis, and for the points' axes after the first.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = Option<usize>> + '_ {
         let mut of_points = self.points.as_ref().map(|points| points.at);
         let reserved = of_points;

@@ -1,6 +1,6 @@
-//! Lists of positions and masks of single axes, combined as `numpy.ix_` combines them.
+//! Lists of positions and masks of single axes, combined as by `numpy.ix_`.
 //!
-//! A list whose positions are evenly spaced becomes what a slice would have become, so that it is read as fast.
+//! A list of evenly spaced positions becomes the equivalent slice, so that it is read as fast.
 
 use crate::error::{ErrorKind, Result};
 use crate::selection::basic::{Index, length, locate, one_an_axis};
@@ -8,14 +8,14 @@ use crate::selection::list::List;
 use crate::selection::{AxisSelection, Selection};
 use zarrow_array::allocation::{self, Grow};
 
-/// The index of one axis: a basic one, or positions one by one.
+/// Index of one axis: a basic one, or individual positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisIndex<'a> {
     /// An integer, a slice or an ellipsis.
     Basic(Index),
-    /// Positions in any order and repeated, counted from the end where negative.
+    /// Positions in any order and repeated, counted from the end if negative.
     List(&'a [i64]),
-    /// Whether each position of the axis is taken.
+    /// Whether each position of the axis is selected.
     Mask(&'a [bool]),
 }
 
@@ -31,7 +31,7 @@ impl From<Index> for AxisIndex<'_> {
 }
 
 impl Selection {
-    /// The positions that `indices` ask for on each axis by itself: the result has all their combinations.
+    /// Selects positions on each axis independently: the result has all their combinations.
     ///
     /// ```
     /// use zarrow::{AxisIndex, Index, Selection};
@@ -55,7 +55,7 @@ impl Selection {
     }
 }
 
-/// Each axis with its extent and its index.
+/// Returns each axis with its extent and its index.
 ///
 /// # Errors
 /// As [`one_an_axis`].
@@ -68,7 +68,7 @@ pub fn per_axis<'a>(
     Ok(indices.zip(shape).enumerate().map(|(axis, (index, extent))| (axis, *extent, *index)))
 }
 
-/// The positions of an axis that are given one by one, checked; the index itself where it is a basic one.
+/// Resolves and checks the individual positions of an axis; returns a basic index unchanged.
 ///
 /// # Errors
 /// As [`Selection::orthogonal`].
@@ -101,7 +101,7 @@ pub fn positions(
 }
 
 impl AxisSelection {
-    /// These positions, in this order.
+    /// Selects these positions in this order.
     fn listed(positions: Vec<u64>) -> Result<AxisSelection> {
         let start = positions.first().copied().unwrap_or(0);
         // Positions are below 2⁶³.
@@ -120,7 +120,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What is asked for is what is taken, in its order, and sorted lists say where each position goes.
+        /// The selected positions are the requested ones in their order, and sorted lists give each position's index
+        /// in the result.
         #[test]
         fn lists_and_masks_keep_what_they_ask_for(
             list in prop::collection::vec(-9i64..9, 0..12), mask in prop::collection::vec(any::<bool>(), 9),

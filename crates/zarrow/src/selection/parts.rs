@@ -1,24 +1,25 @@
-//! A selection cut into parts, for memory that holds some of the result at a time.
+//! Splits a selection into parts, for memory that holds only part of the result at a time.
 //!
-//! 1. Axes are cut where one unit (a chunk) ends and the next begins, so that no unit is in two parts. Lists of positions
-//!    and points are never cut.
-//! 2. The outermost axis is cut first: a part is then one run of the result. An inner axis is cut only where one unit of
-//!    all outer axes is too large already.
-//! 3. Parts are as large as they may be. One unit of every axis may be too large; then it is a part all the same.
+//! 1. Axes are split between units (chunks), so that each unit is in one part. Lists of positions and points are never
+//!    split.
+//! 2. The outermost axis is split first: a part is then contiguous in the result. An inner axis is split only if one
+//!    unit of all outer axes is too large already.
+//! 3. Parts are as large as possible. One unit of every axis may be too large; then it is a part nevertheless.
 
 use super::{AxisSelection, Selection};
 
-/// Some of a selection, and where it stands in the result.
+/// Part of a selection, and its position in the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Part {
-    /// The positions.
+    /// Positions in the array.
     pub selection: Selection,
-    /// Where the first element stands, on each axis of the whole selection's shape.
+    /// Position of the first element, on each axis of the whole selection's shape.
     pub start: Vec<u64>,
 }
 
-/// One axis that can be cut: its number, that of the result, and where each unit ends, in positions of the selection.
+/// A splittable axis: its index in the array and in the result, and the end of each unit, in positions of the
+/// selection.
 struct Cut {
     axis: usize,
     output: usize,
@@ -26,8 +27,8 @@ struct Cut {
 }
 
 impl Selection {
-    /// The selection in parts of at most `max_nbytes` bytes where units of `unit` positions, such as chunks, allow it.
-    /// Together they have each element once, in the order of the result as far as its outer axes go.
+    /// Splits the selection into parts of at most `max_nbytes` bytes, as far as units of `unit` positions, such as
+    /// chunks, allow it. Together they contain each element once, in the order of the result along its outer axes.
     ///
     /// ```
     /// use zarrow::Selection;
@@ -51,7 +52,7 @@ impl Selection {
                 break;
             }
             let count = cut.ends.last().copied().unwrap_or(1);
-            // The largest unit decides how many fit: units differ at the edges, and where steps leave out positions.
+            // The largest unit decides how many fit: units differ at the edges, and a step may skip positions.
             let widest = widths(&cut.ends).max().unwrap_or(1);
             let outside = part / count.max(1);
             let together = (max_nbytes as u64 / outside.saturating_mul(widest).max(1)).max(1);
@@ -67,7 +68,7 @@ impl Selection {
         parts
     }
 
-    /// Step 1: the axes that can be cut, in the order of the result.
+    /// Step 1: the splittable axes, in the order of the result.
     fn cuts(&self, unit: &[u64]) -> Vec<Cut> {
         let points = self.points.as_ref().map_or((usize::MAX, 0), |points| (points.at, points.shape.len()));
         let mut output = 0;
@@ -86,13 +87,13 @@ impl Selection {
     }
 }
 
-/// Where each unit's positions end, of the evenly spaced positions from `start` on.
+/// Returns the end of each unit among the evenly spaced positions from `start` on.
 fn ends(start: u64, step: i64, count: u64, unit: u64) -> Vec<u64> {
     let mut ends = Vec::new();
     let mut number = 0;
     while number < count {
         let position = start.wrapping_add_signed((number as i64).wrapping_mul(step));
-        // Positions that are left in the unit, from this one on.
+        // Remaining positions of the unit, from this one on.
         let left = if step > 0 { unit - position % unit } else { position % unit + 1 };
         number = number.saturating_add(left.div_ceil(step.unsigned_abs().max(1))).min(count);
         ends.push(number);
@@ -106,7 +107,7 @@ fn widths(ends: &[u64]) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Cut {
-    /// The part, divided where this axis is cut.
+    /// Splits a part along this axis.
     fn divide(&self, part: &Part) -> Vec<Part> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let pieces = starts.zip(&self.ends).map(|(from, to)| {
@@ -132,7 +133,7 @@ mod tests {
         Index::Slice { start: Some(start), stop, step: Some(step) }
     }
 
-    /// Every element of the selection, by the array's positions, in the order of the result.
+    /// Every element of the selection, by its position in the array, in the order of the result.
     fn elements(selection: &Selection) -> Vec<Vec<u64>> {
         let mut result = vec![vec![]];
         for axis in selection.axes() {

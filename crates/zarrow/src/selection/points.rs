@@ -1,8 +1,8 @@
 //! Points: lists of several axes that are taken together, the first position of each, the second of each, and so on.
 //!
-//! 1. The lists have been broadcast to one shape, and run through it in C order.
-//! 2. The axes of that shape stand in the result where the lists stand among the other indices, if these and the
-//!    integers are neighbours, and else before all others.
+//! 1. The lists have been broadcast to one shape, and enumerate it in C order.
+//! 2. If the lists and the integers are adjacent indices, the axes of that shape replace the lists in the result;
+//!    otherwise they come before all others.
 //!
 //! Source: NumPy, "Advanced indexing" and "Combining advanced and basic indexing".
 
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
 
 impl Selection {
-    /// The points whose coordinates `indices` list: as many for each axis that has a list as `points_shape` has
-    /// positions, in C order. Other axes are taken as their slices say, for every point.
+    /// Selects the points with the coordinates in `indices`: one list per axis, each of the length of `points_shape`,
+    /// in C order. For axes with a slice, each point takes the whole slice.
     ///
     /// ```
     /// use zarrow::{AxisIndex, Index, Selection};
@@ -26,7 +26,7 @@ impl Selection {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] as [`Selection::orthogonal`], and where a list has another length;
+    /// [`ErrorKind::Index`] as [`Selection::orthogonal`], and if a list has another length;
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn points(shape: &[u64], indices: &[AxisIndex<'_>], points_shape: &[u64]) -> Result<Selection> {
         let count = points_shape.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
@@ -56,10 +56,11 @@ impl Selection {
         Ok(Selection { axes, points })
     }
 
-    /// The elements of an array of `shape` where `mask`, which has its shape, is true: one axis, in C order.
+    /// Selects the elements of an array of `shape` at the true positions of `mask`, which has the same shape: one
+    /// axis, in C order.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where the mask has another length than the array; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::Index`] if the mask and the array differ in length; [`zarrow_array::Error::OutOfMemory`].
     pub fn mask(shape: &[u64], mask: &[bool]) -> Result<Selection> {
         if let [_] = shape {
             return Selection::orthogonal(shape, &[AxisIndex::Mask(mask)]);
@@ -77,10 +78,10 @@ impl Selection {
         }
         let count = mask.iter().filter(|taken| **taken).count();
         let mut coordinates = Vec::with_capacity(shape.len());
-        // How many elements lie between neighbours of an axis.
+        // Number of elements between neighbours of an axis.
         let mut stride = mask.len() as u64;
         for extent in shape {
-            // There is no element where an extent is 0, and no distance.
+            // If an extent is 0, there are no elements, and no distance.
             stride = stride.checked_div(*extent).unwrap_or(0);
             let mut positions = allocation::with_capacity(count)?;
             let taken = (0u64..).zip(mask).filter(|(_, taken)| **taken);

@@ -1,15 +1,17 @@
-//! Integers and ranges of Rust as indices, and tuples of them as selections: `(0..24, .., 5)`.
+//! Integers and Rust's ranges as indices, and their tuples as selections: `(0..24, .., 5)`.
 //!
-//! 1. An integer or a range is the [`Index`] of one axis, `..` all of it. Negative numbers count from the axis' end.
-//! 2. A tuple of them has one for each axis; the axes after the last are whole. So `..` by itself is everything.
-//! 3. What selects is resolved against the array's shape when it is used ([`IntoSelection`]).
+//! 1. An integer or a range is the [`Index`] of one axis, `..` the whole axis. Negative numbers count from the end of
+//!    the axis.
+//! 2. A tuple has one index per axis; axes after the last are whole. So `..` by itself is everything.
+//! 3. They are resolved against the array's shape at use ([`IntoSelection`]).
 
 use crate::error::Result;
 use crate::selection::{Index, Selection};
 use std::borrow::Cow;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// What chooses elements of an array: a [`Selection`], or integers and ranges for one that is made for the array's shape.
+/// Something that selects elements of an array: a [`Selection`], or integers and ranges to be resolved against the
+/// array's shape.
 ///
 /// ```
 /// use zarrow::{Index, IntoSelection};
@@ -23,7 +25,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 /// assert!((48, ..).into_selection(&shape).is_err());
 /// ```
 pub trait IntoSelection<'a> {
-    /// The selection in an array of `shape`.
+    /// Returns the selection in an array of `shape`.
     ///
     /// # Errors
     /// As [`Selection::new`].
@@ -49,14 +51,14 @@ impl IntoSelection<'_> for &[Index] {
 }
 
 impl IntoSelection<'_> for RangeFull {
-    /// Everything, of an array without axes too.
+    /// Selects everything, also in an array without axes.
     fn into_selection(self, shape: &[u64]) -> Result<Cow<'static, Selection>> {
         Ok(Cow::Owned(Selection::all(shape)))
     }
 }
 
 impl Index {
-    /// The slice in steps of `step`, as Python's `start:stop:step`; other indices as they are.
+    /// Returns the slice with the step `step`, as Python's `start:stop:step`; other indices unchanged.
     ///
     /// ```
     /// use zarrow::Index;
@@ -78,12 +80,12 @@ impl From<RangeFull> for Index {
     }
 }
 
-/// The bound behind `last`; none behind the axis' last position.
+/// Returns the exclusive bound after `last`; `None` after the last position of the axis.
 fn behind(last: i64) -> Option<i64> {
     if last == -1 { None } else { Some(last.saturating_add(1)) }
 }
 
-/// A position; no axis reaches the largest, which stands for what `i64` does not hold.
+/// Converts a position. No axis reaches the largest `i64`, which replaces numbers beyond it.
 fn position<T: TryInto<i64>>(number: T) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
