@@ -1,9 +1,9 @@
-//! The batches of a table, read one by one.
+//! Reads the batches of a table one by one.
 //!
 //! 1. A batch is the rows up to the next multiple of the table's batch length.
 //! 2. All arrays of all columns are read as one list of tasks.
-//! 3. Each column makes Arrow memory of what its arrays gave; a batch is a struct of them.
-//! 4. After an error there is nothing more: a consumer that goes on gets the error again.
+//! 3. Each column converts its arrays to Arrow memory; a batch is a struct of the columns.
+//! 4. After an error the stream is over: every later call gets the same error.
 
 use crate::array::Array;
 use crate::arrow::table::Table;
@@ -17,7 +17,7 @@ use zarrow_array::allocation;
 use zarrow_array::export::arrow_abi::{ArrayNode, ArrowArray, ArrowSchema};
 use zarrow_array::export::arrow_stream::{BatchSource, StreamError};
 
-/// Where a stream of a table is.
+/// Position in the stream of a table.
 pub(super) struct Batches {
     table: Arc<Table>,
     next: u64,
@@ -26,12 +26,12 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// The batches of `table`, from its first row on.
+    /// Returns the batches of `table`, starting at its first row.
     pub(super) fn new(table: Arc<Table>, interrupted: Box<dyn Fn() -> bool + Send>) -> Batches {
         Batches { next: table.rows().start, table, failed: None, interrupted }
     }
 
-    /// The rows of the next batch (step 1).
+    /// Returns the rows of the next batch (step 1).
     fn rows(&self) -> Option<Range<u64>> {
         let (end, length) = (self.table.rows().end, self.table.batch_rows().get());
         let boundary = (self.next / length).saturating_add(1).saturating_mul(length);
@@ -62,7 +62,7 @@ impl Batches {
     }
 }
 
-/// The selection of `rows` along the first axis.
+/// Selects `rows` along the first axis.
 fn select(array: &Array, rows: &Range<u64>) -> Result<Selection> {
     let bound = |row: u64| i64::try_from(row).ok();
     let rows = Index::Slice { start: bound(rows.start), stop: bound(rows.end), step: None };
@@ -85,7 +85,7 @@ impl BatchSource for Batches {
     }
 }
 
-/// An error in the words of the stream interface.
+/// Converts an error to one of the stream interface.
 fn stream_error(error: &Error) -> StreamError {
     let code = match error.kind() {
         ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => libc::ENOMEM,

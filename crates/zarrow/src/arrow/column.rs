@@ -1,4 +1,4 @@
-//! A column of a table: the arrays that it is read from, and the Arrow type that they make.
+//! A column of a table: the arrays that it is read from, and its Arrow type.
 
 use crate::anndata::{EncodedArray, masked};
 use crate::array::Array;
@@ -14,41 +14,41 @@ use zarrow_array::export::arrow_abi::{ArrayNode, SchemaNode};
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, DecodedArray, allocation};
 
-/// A name and what it stands for.
+/// A named column.
 #[derive(Debug, Clone)]
 pub struct Column {
     name: String,
     source: Source,
-    /// Which values of an array mean that one is missing, where some do.
+    /// Values that mark missing elements.
     missing: Option<Arc<MissingValues>>,
 }
 
-/// Which values mean that an element is missing, by what each array says itself.
+/// Which metadata name the values that mark missing elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaskChoice {
-    /// Those of [`MissingValues::cf`].
+    /// The attributes, by [`MissingValues::cf`].
     Cf,
-    /// That of [`MissingValues::fill`].
+    /// The fill value, by [`MissingValues::fill`].
     Fill,
 }
 
-/// What a column is read from.
+/// Source of a column's data.
 #[derive(Debug, Clone)]
 enum Source {
     Array(Array),
     Encoded {
         array: Box<EncodedArray>,
         attributes: Attributes,
-        /// The values of a dictionary, once they were read: all batches share them.
+        /// Dictionary values once they were read, shared by all batches.
         dictionary: Arc<OnceCell<ArrayNode>>,
     },
 }
 
 impl Column {
-    /// The column of an array along its first axis.
+    /// Creates the column of an array along its first axis.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an array of no axes.
+    /// [`ErrorKind::Shape`] for an array without axes.
     pub fn new(name: &str, array: Array) -> Result<Column> {
         Column { name: name.to_owned(), source: Source::Array(array), missing: None }.checked()
     }
@@ -60,10 +60,10 @@ impl Column {
         refused.map_or(Ok(self), Err)
     }
 
-    /// The column of a node: an array, or a group that stands for one.
+    /// Creates the column of a node: an array, or a group that stands for one.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongNode`] for another group, as [`EncodedArray::of_group`], and as [`new`](Column::new).
+    /// [`ErrorKind::WrongNode`] for other groups; errors of [`EncodedArray::of_group`] and [`new`](Column::new).
     pub fn of_node(name: &str, node: Node) -> Result<Column> {
         let group = match node {
             Node::Array(array) => return Column::new(name, array),
@@ -82,7 +82,7 @@ impl Column {
         .checked()
     }
 
-    /// The column, of which some values mean that one is missing. A group that stands for an array says itself which are.
+    /// Returns the column with missing values chosen by `choice`. A group that stands for an array has a mask already.
     ///
     /// # Errors
     /// As [`MissingValues::cf`].
@@ -95,24 +95,24 @@ impl Column {
         Ok(Column { missing: Some(Arc::new(missing)), ..self })
     }
 
-    /// Which values of its arrays mean that one is missing.
+    /// Returns the values that mark missing elements of its arrays.
     pub(super) fn missing(&self) -> Option<&MissingValues> {
         self.missing.as_deref()
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.arrays().next().and_then(|array| array.shape().first().copied()).unwrap_or(0)
     }
 
-    /// The arrays that a batch is read from, all of them as long as the column.
+    /// Returns the arrays to read for a batch, all of the column's length.
     pub(super) fn arrays(&self) -> impl Iterator<Item = &Array> {
         match &self.source {
             Source::Array(array) => vec![array],
@@ -121,10 +121,10 @@ impl Column {
         .into_iter()
     }
 
-    /// The Arrow type.
+    /// Returns the Arrow type.
     ///
     /// # Errors
-    /// [`ErrorKind::Array`] where Arrow has no such type.
+    /// [`ErrorKind::Array`] if Arrow has no such type.
     pub(super) fn schema(&self, form: ArrowForm) -> Result<SchemaNode> {
         let of_array = |array: &Array, form, attributes| {
             array_schema(array, form, attributes).map_err(|error| array.place(error))
@@ -145,11 +145,11 @@ impl Column {
         Ok(schema.named(&self.name))
     }
 
-    /// The memory of a batch, from what its arrays gave.
+    /// Builds the memory of a batch from its decoded arrays.
     ///
     /// # Errors
-    /// [`ErrorKind::Array`] where memory is short, text is none, or a code has no category; what reading the categories
-    /// gives.
+    /// [`ErrorKind::Array`] if memory is short, text is invalid, or a code has no category; errors of reading the
+    /// categories.
     pub(super) fn batch(
         &self,
         decoded: Vec<DecodedArray>,
@@ -186,7 +186,7 @@ impl Column {
     }
 }
 
-/// The Arrow type of an array's rows, with its attributes beside it.
+/// Returns the Arrow type of an array's rows, with the attributes as metadata.
 fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Result<SchemaNode> {
     let shape: Vec<i64> =
         array.shape().iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
@@ -201,14 +201,14 @@ fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Resu
     Ok(schema)
 }
 
-/// Attributes as Arrow's metadata, which are text: strings as they are, all else as JSON. Keys that have a meaning to
-/// Arrow are its own.
+/// Converts attributes to Arrow's metadata, which are text: strings stay strings, and all other values become JSON.
+/// Keys reserved by Arrow are left out.
 ///
 /// # Errors
-/// [`ErrorKind::Array`] where there is no memory for the copies that are made of them, here and for Arrow. That is asked
-/// for at once, and given back: a check.
+/// [`ErrorKind::Array`] if there is no memory for the copies of them, here and in Arrow. To check this, that much
+/// memory is allocated and freed again.
 pub(super) fn metadata(attributes: &Attributes) -> Result<Vec<(String, String)>> {
-    /// The places of keys, the texts of values, these as they are handed on, and Arrow's own form, as each grows.
+    /// Slots of the keys, the texts of values, their copy for Arrow, and Arrow's final form, each with room to grow.
     const COPIES: usize = 8;
     let asked = attributes.text().len().saturating_mul(COPIES);
     drop(std::hint::black_box(allocation::with_capacity::<u8>(asked)?));

@@ -1,9 +1,9 @@
 //! Arrays and groups as Arrow streams: tables that are read while they are consumed.
 //!
-//! - A [`Table`] is columns of one length; it knows its types and reads nothing.
-//! - [`Table::stream`] gives Arrow's C stream: each batch is read when a consumer asks for it, from whole chunks where
-//!   the columns' chunks go together, so that memory is bounded by a batch.
-//! - A stream of an [`Array`](crate::Array) by itself is one column without a name: its rows along the first axis.
+//! - A [`Table`] has columns of equal length; it knows their types without reading data.
+//! - [`Table::stream`] returns an Arrow C stream. Each batch is read when a consumer requests it, from whole chunks if
+//!   the columns' chunks are aligned, so that one batch bounds the memory.
+//! - A stream of a single [`Array`](crate::Array) is one unnamed column: its rows along the first axis.
 
 mod batches;
 mod column;

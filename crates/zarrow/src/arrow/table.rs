@@ -1,4 +1,4 @@
-//! Columns of one length, and their stream.
+//! Columns of equal length, and their stream.
 
 use crate::array::Array;
 use crate::arrow::batches::Batches;
@@ -13,19 +13,19 @@ use zarrow_array::export::arrow::{ArrowForm, BoolForm};
 use zarrow_array::export::arrow_abi::{ArrowSchema, SchemaNode};
 use zarrow_array::export::arrow_stream::{ArrowArrayStream, BatchSource};
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TableOptions {
-    /// Which of several Arrow types columns have. Bools are Arrow's own where nothing is said: what filters a table takes
-    /// no other, and the rows are decoded for it anyway.
+    /// Choice between several Arrow types for a column. By default bools have Arrow's own bool type: filters of a
+    /// table accept no other, and the rows are decoded for it anyway.
     pub form: ArrowForm,
-    /// Which values mean that an element is missing, and so is null: none but those that are missing already, where it is
-    /// `None`.
+    /// Choice of the values that mark missing elements, which become null. With `None`, only elements that are missing
+    /// by their type are null.
     pub mask: Option<MaskChoice>,
-    /// Which rows: all, where it is `None`. Clipped to those that there are.
+    /// Range of rows, clipped to the table; `None` for all.
     pub rows: Option<Range<u64>>,
-    /// Rows of a batch: as the columns' chunks and sizes make it sensible, where it is `None`.
+    /// Rows per batch; with `None`, a number that suits the columns' chunks and sizes.
     pub batch_rows: Option<NonZeroU64>,
 }
 
@@ -37,32 +37,32 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// Which of several Arrow types columns have.
+    /// Sets the choice between several Arrow types for a column.
     #[must_use]
     pub fn form(self, form: ArrowForm) -> Self {
         TableOptions { form, ..self }
     }
 
-    /// Which values mean that an element is missing.
+    /// Sets the choice of the values that mark missing elements.
     #[must_use]
     pub fn mask(self, mask: Option<MaskChoice>) -> Self {
         TableOptions { mask, ..self }
     }
 
-    /// Which rows.
+    /// Sets the range of rows.
     #[must_use]
     pub fn rows(self, rows: Range<u64>) -> Self {
         TableOptions { rows: Some(rows), ..self }
     }
 
-    /// Rows of a batch.
+    /// Sets the rows per batch.
     #[must_use]
     pub fn batch_rows(self, batch_rows: Option<NonZeroU64>) -> Self {
         TableOptions { batch_rows, ..self }
     }
 }
 
-/// Columns of one length.
+/// Columns of equal length.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -83,7 +83,7 @@ impl TableOptions {
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(Column, ArrowForm)>,
-    /// Whether a batch is a struct of the columns, and not the one column itself.
+    /// Whether a batch is a struct of the columns; otherwise it is the only column itself.
     is_struct: bool,
     attributes: Attributes,
     rows: Range<u64>,
@@ -91,10 +91,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of these columns.
+    /// Creates a table of these columns.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where they differ in length, or there is none.
+    /// [`ErrorKind::Shape`] if their lengths differ, or there are no columns.
     pub fn new(columns: Vec<Column>, options: TableOptions) -> Result<Table> {
         let Some(first) = columns.first() else {
             return Err(ErrorKind::Shape(
@@ -132,28 +132,28 @@ impl Table {
         })
     }
 
-    /// The rows of one array, which is no struct.
+    /// Creates a table with the rows of one array, without a struct.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an array of no axes.
+    /// [`ErrorKind::Shape`] for an array without axes.
     pub fn of_array(array: Array, options: TableOptions) -> Result<Table> {
         Ok(Table { is_struct: false, ..Table::new(vec![Column::new("", array)?], options)? })
     }
 
-    /// The table with other rows of its arrays, clipped to those that there are.
+    /// Returns the table with other rows of its arrays, clipped to their length.
     #[must_use]
     pub fn with_rows(self, rows: Range<u64>) -> Table {
         let length = self.columns.first().map_or(0, |(column, _)| column.length());
         Table { rows: rows.start.min(length)..rows.end.min(length), ..self }
     }
 
-    /// The table with attributes, which become the metadata of its schema.
+    /// Returns the table with attributes, which become the metadata of its schema.
     #[must_use]
     pub fn with_attributes(self, attributes: Attributes) -> Table {
         Table { attributes, ..self }
     }
 
-    /// The table in the form that a consumer's schema asks for, as far as that can be had.
+    /// Returns the table in the form of a consumer's schema, as far as possible.
     #[must_use]
     pub fn requested(mut self, schema: &ArrowSchema) -> Table {
         for (column, form) in &mut self.columns {
@@ -166,13 +166,13 @@ impl Table {
         self
     }
 
-    /// Which rows of the arrays it has.
+    /// Returns the table's range of rows in the arrays.
     #[must_use]
     pub fn rows(&self) -> Range<u64> {
         self.rows.start..self.rows.end.max(self.rows.start)
     }
 
-    /// How many rows a batch has, but for the first and the last: batches begin at multiples of it.
+    /// Returns the number of rows per batch. Batches start at multiples of it; the first and the last may be shorter.
     #[must_use]
     pub fn batch_rows(&self) -> NonZeroU64 {
         self.batch_rows
@@ -184,15 +184,15 @@ impl Table {
         self.is_struct
     }
 
-    /// The columns, each with the form that it is handed over in.
+    /// Returns the columns, each with its form.
     pub fn columns(&self) -> impl Iterator<Item = &(Column, ArrowForm)> {
         self.columns.iter()
     }
 
-    /// The Arrow type of a batch.
+    /// Returns the Arrow type of a batch.
     ///
     /// # Errors
-    /// [`ErrorKind::Array`] where Arrow has no type for a column.
+    /// [`ErrorKind::Array`] if Arrow has no type for a column.
     pub fn schema(&self) -> Result<SchemaNode> {
         let children = self.columns.iter().map(|(column, form)| column.schema(*form));
         let mut children = allocation::try_collected(children)?;
@@ -203,28 +203,28 @@ impl Table {
         Ok(SchemaNode { children, metadata, ..SchemaNode::plain(c"+s") })
     }
 
-    /// The batches, each read when it is asked for. `interrupted` is asked now and then meanwhile, on the thread of
-    /// the consumer; where it says true the stream ends in an error.
+    /// Returns the batches, each read on request. `interrupted` is called from time to time during a read, on the
+    /// consumer's thread; if it returns true, the stream ends with an error.
     #[must_use]
     pub fn stream(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> ArrowArrayStream {
         ArrowArrayStream::new(Box::new(self.batches(interrupted)))
     }
 
-    /// As [`stream`](Table::stream), for a caller that has something to do around each batch.
+    /// As [`stream`](Table::stream), for a caller that does its own work around each batch.
     #[must_use]
     pub fn batches(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> impl BatchSource + use<> {
         Batches::new(self, interrupted)
     }
 }
 
-/// Rows of a batch that is worth its calls and bounded: whole chunks of all columns, where that is not too much; else
-/// whole chunks of those that have the longest.
+/// Returns the default rows per batch, large enough to be worth the calls and bounded: whole chunks of all columns if
+/// that is not too much; else whole chunks of the columns with the longest ones.
 fn sensible_rows(columns: &[Column]) -> NonZeroU64 {
-    /// What a batch should decode to, at least, in bytes.
+    /// Minimum decoded bytes of a batch.
     const BATCH_NBYTES: u64 = 32 << 20;
-    /// What it may decode to so that no chunk is decoded twice.
+    /// Maximum decoded bytes of a batch enlarged to decode each chunk only once.
     const MOST_NBYTES: u64 = 256 << 20;
-    /// What an element of no fixed size is taken for.
+    /// Assumed size of an element without a fixed size.
     const VARIABLE_NBYTES: u64 = 32;
     let arrays = || columns.iter().flat_map(Column::arrays);
     let row_nbytes = arrays().fold(0u64, |sum, array| {
@@ -273,7 +273,7 @@ mod tests {
                 columns.iter().map(|(chunk, row)| column(1 << 32, *chunk, *row)).collect();
             sensible_rows(&columns).get()
         };
-        // 32 MiB of float64 are 4,194,304 rows: as many whole chunks as fit in.
+        // 32 MiB of float64 are 4,194,304 rows: as many whole chunks as fit.
         assert_eq!(rows(&[(1000, 1)]), 4_194_000);
         assert_eq!(rows(&[(1000, 1), (1024, 1)]), 2_048_000);
         // One chunk is more than a batch should be.
