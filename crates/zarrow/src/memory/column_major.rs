@@ -1,8 +1,8 @@
-//! Reading into fresh memory whose elements lie in Fortran's order, the first axis having the neighbours.
+//! Reads into fresh memory in Fortran order: neighbours on the first axis are neighbours in memory.
 //!
-//! 1. The memory is that of the turned shape in C order, whose strides, read backwards, are those of the result.
-//! 2. The read fills it as it fills memory of the caller's.
-//! 3. The result is the turned tensor, turned back: a view of the same memory.
+//! 1. The memory is allocated for the reversed shape in C order. Its strides, reversed, are the result's strides.
+//! 2. The read fills it like the caller's memory.
+//! 3. The result is the tensor of the reversed shape, transposed: a view of the same memory.
 
 use super::Strided;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::exec::{Reader, Sink, c_strides};
 use crate::selection::Selection;
 use zarrow_array::{DataType, SharedTensor, Tensor, UninitBuffer, shape};
 
-/// Reads `selection` in the order of Fortran; `reader` is for elements of `data_type`, which has a fixed size.
+/// Reads `selection` in Fortran order; `reader` is for elements of `data_type`, which has a fixed size.
 ///
 /// # Errors
 /// As [`Array::read`](crate::Array::read).
@@ -28,7 +28,7 @@ pub(crate) fn read_column_major(
     let mut memory = UninitBuffer::new(shape::nbytes(&turned, item_size)?)?;
     let pages = memory.fresh_pages();
     let place = Strided::new(memory.as_mut_ptr(), memory.len(), 0, strides);
-    // SAFETY: nobody else has the memory (step 1), and the strides of a C order give each position its own place.
+    // SAFETY: no other code has the memory (step 1), and the strides of a C order give each position its own place.
     let destination = unsafe { place.destination(selection, item_size) }.of_pages(pages.as_ref());
     let mut sink = Sink::Fixed(destination);
     sink.set_field(reader.field);

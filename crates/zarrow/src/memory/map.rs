@@ -1,17 +1,17 @@
-//! Files that hold the tensor already, mapped into memory instead of read.
+//! Maps files that already hold the tensor, instead of reading them.
 //!
-//! 1. What can be mapped: an array whose chunks are plain elements in the machine's byte order (uncompressed, not
-//!    transposed), and a selection that lies in one chunk, or that takes whole rows of chunks which fill whole pages, so
-//!    that they stack along the first axis. Inner chunks of shards are mapped where they begin on a page.
-//! 2. Address space for all of it is reserved.
+//! 1. Requirements: the array's chunks are plain elements in native byte order (uncompressed, not transposed), and the
+//!    selection is inside one chunk, or takes whole rows of chunks that fill whole pages, so that they stack along the
+//!    first axis. Inner chunks of shards are mapped if they begin on a page.
+//! 2. The address space for the whole tensor is reserved.
 //! 3. Each chunk's file is opened once, its length is checked, and it is mapped over its part of the reservation,
 //!    private and writable: a write changes this process's copy of the page, never the file.
 //! 4. A missing chunk gets anonymous pages, filled if the fill value is not zero. If that is much memory, the selection
 //!    is read instead, which asks for the memory before it fills it.
 //!
-//! Everything else is read. So is a file that the kernel refuses to map, because the process has too many maps, there is
-//! no address space left, or the file system cannot map. A write in place by another process shows through, and access
-//! to the missing pages of a file that was truncated kills the process. Hence mapping is only on request.
+//! Everything else is read. A file is also read if the kernel refuses to map it, because the process has too many
+//! maps, there is no address space left, or the file system cannot map. A write in place by another process shows
+//! through, and access to the missing pages of a truncated file kills the process. Hence mapping is only on request.
 
 use crate::array::Array;
 use crate::codec::{Chain, Layout, Swap, wrong_elements_size};
@@ -26,31 +26,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use zarrow_array::{HUGE_PAGE, IndexStep, SharedTensor, shape};
 
-/// A chunk with less than this many bytes costs less to read than to map.
+/// Reading a chunk with less than this many bytes costs less than mapping it.
 const LEAST_NBYTES: u64 = 256 << 10;
 
-/// The most maps in one tensor: the kernel allows a process some 65,000.
+/// Maximum number of maps in one tensor: the kernel allows a process some 65,000.
 const MOST_MAPS: u64 = 16_000;
 
-/// Files that a further thread is woken for.
+/// Number of files per additional thread.
 const ROWS_PER_THREAD: usize = 8;
 
-/// No device's number.
+/// Number that is not a device.
 const NO_DEVICE: u64 = u64::MAX;
 
-/// The most bytes that are filled with a fill value, since a map is promised to cost no memory.
+/// Maximum bytes filled with a fill value, since a map is promised to cost no memory.
 const MOST_FILLED_NBYTES: usize = 64 << 20;
 
-/// The page size that is planned with. Larger pages divide fewer chunks, which the kernel then refuses.
+/// Page size assumed in planning. Larger pages divide fewer chunks, which the kernel then refuses.
 const PAGE_NBYTES: u64 = 4096;
 
-/// A reservation of address space, with what was mapped into it.
+/// A reservation of address space, with the maps in it.
 #[derive(Debug)]
 struct Reservation {
-    /// The first address that is used: aligned to huge pages, so that the kernel can map large parts of a file at once.
+    /// First used address: aligned to huge pages, so that the kernel can map large parts of a file at once.
     pointer: NonNull<u8>,
     nbytes: usize,
-    /// All that was reserved.
+    /// The whole reservation.
     reserved: (*mut libc::c_void, usize),
 }
 
@@ -60,7 +60,7 @@ unsafe impl Send for Reservation {}
 unsafe impl Sync for Reservation {}
 
 impl Reservation {
-    /// Address space for `nbytes` bytes; `None` where the kernel gives none.
+    /// Reserves address space for `nbytes` bytes; `None` if the kernel refuses.
     fn new(nbytes: usize) -> Option<Reservation> {
         let length = nbytes.checked_add(HUGE_PAGE)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -74,8 +74,8 @@ impl Reservation {
         Some(Reservation { pointer, nbytes, reserved: (start, length) })
     }
 
-    /// Maps `nbytes` bytes at `offset` of the reservation: of a file from its byte `start` on, or anonymous zeros. `None`
-    /// where the kernel refuses that.
+    /// Maps `nbytes` bytes at `offset` of the reservation: a file from its byte `start` on, or anonymous zeros. `None`
+    /// if the kernel refuses.
     fn map(
         &self,
         offset: usize,
@@ -90,7 +90,7 @@ impl Reservation {
         let (descriptor, start) = file.map_or((-1, 0), |(file, start)| (file.as_raw_fd(), start));
         let start = libc::off_t::try_from(start)
             .map_err(|_| ErrorKind::Internal("a file too large to map".into()))?;
-        // SAFETY: the range lies inside the reservation, which nobody else uses yet, and so replaces nothing.
+        // SAFETY: the range is inside the reservation, which no other code uses yet, and so replaces nothing.
         let pointer = unsafe {
             let place = self.pointer.as_ptr().add(offset);
             libc::mmap(place.cast(), nbytes, libc::PROT_READ | libc::PROT_WRITE, flags, descriptor, start)
@@ -101,15 +101,15 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: the reservation is this value's, and whoever had a view of it held it alive.
+        // SAFETY: the reservation is this value's, and every view kept it alive.
         unsafe { libc::munmap(self.reserved.0, self.reserved.1) };
     }
 }
 
-/// Maps the chunks that `selection` needs; `None` where they cannot be mapped, and are to be read (step 1).
+/// Maps the chunks of `selection`; `None` if they cannot be mapped and have to be read (step 1).
 ///
 /// # Errors
-/// [`ErrorKind::WrongSize`] for a chunk of another length than its metadata says; [`ErrorKind::Io`].
+/// [`ErrorKind::WrongSize`] if a chunk's length differs from its metadata; [`ErrorKind::Io`].
 pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>> {
     let metadata = array.metadata();
     let FillValue::Fixed(fill) = &metadata.fill_value else { return Ok(None) };
@@ -141,7 +141,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     let total =
         chunk_nbytes.checked_mul(rows).ok_or(zarrow_array::Error::OutOfMemory { nbytes: usize::MAX })?;
     let Some(reservation) = Reservation::new(total) else { return Ok(None) };
-    // Rows that are neighbours may lie in one shard.
+    // Neighbouring rows may be in one shard.
     let (start, per_shard) =
         (first.first().map_or(0, |first| *first), grid.first().map_or(1, |count| *count));
     let shard_of = |row: u64| ((start + row) / per_shard - start / per_shard) as usize;
@@ -191,7 +191,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     Ok(Some(tensor.view(&steps)?))
 }
 
-/// What a view of the mapped chunks, which begin at `origin`, does with an axis.
+/// Returns the index step of an axis in a view of the mapped chunks, which begin at `origin`.
 fn step_of(axis: &AxisPart<'_>, origin: u64) -> IndexStep {
     let start = (axis.start - origin) as i64;
     let (step, count) = (axis.step as i64, axis.count as i64);
@@ -202,8 +202,8 @@ fn step_of(axis: &AxisPart<'_>, origin: u64) -> IndexStep {
     }
 }
 
-/// The shape of chunks that are plain elements, and how many of them a stored chunk has along each axis: one, but inner
-/// chunks of plain shards.
+/// Returns the shape of chunks of plain elements, and their number in a stored chunk along each axis, which is above
+/// one only for inner chunks of plain shards.
 fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u64>, Vec<u64>)>> {
     let is_plain = |chain: &Chain| {
         chain.order.is_none() && matches!(chain.stored_layout(), Layout::Elements(Swap::None))
@@ -217,7 +217,7 @@ fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u
     })
 }
 
-/// Maps a plain chunk to a place, from where it was found; false where it cannot be (steps 3 and 4).
+/// Maps a plain chunk that was found in the store to an offset; false if it cannot be mapped (steps 3 and 4).
 fn map_chunk(
     found: Option<Located<'_>>,
     (offset, nbytes): (usize, usize),
@@ -233,17 +233,17 @@ fn map_chunk(
     let file_nbytes = u64::try_from(stat.st_size).unwrap_or(0);
     let (start, length) = range.unwrap_or_else(|| (0, all.unwrap_or(file_nbytes)));
     if length != nbytes as u64 {
-        // Of what is no file the store itself says so.
+        // If the value is not a file, the store reports that.
         let actual = if range.is_none() { value.nbytes()? } else { length };
         let expected = nbytes as u64;
         return Err(wrong_elements_size(expected, actual));
     }
-    // A range that reaches behind the end is told by reading it; where it is mapped it would kill who touches it.
+    // Reading a range beyond the end of a file gives an error; accessing a map of it would kill the process.
     let start = begin.saturating_add(start);
     if !start.is_multiple_of(PAGE_NBYTES) || start.checked_add(length).is_none_or(|end| end > file_nbytes) {
         return Ok(false);
     }
-    // What holds for one file of a device holds for all.
+    // All files of a device share the answer.
     if stat.st_dev != local.load(Ordering::Relaxed) {
         if is_remote(file)? {
             return Ok(false);
@@ -253,7 +253,7 @@ fn map_chunk(
     Ok(reservation.map(offset, nbytes, Some((file, start)))?.is_some())
 }
 
-/// Anonymous pages with the fill value; false where more than is left would be filled (step 4).
+/// Maps anonymous pages with the fill value; false if that would fill more than the remaining budget (step 4).
 fn fill_chunk(
     reservation: &Reservation,
     (offset, nbytes): (usize, usize),
@@ -266,17 +266,17 @@ fn fill_chunk(
     }
     let Some(pointer) = reservation.map(offset, nbytes, None)? else { return Ok(false) };
     if !zero {
-        // SAFETY: the pages were just mapped writable, and nobody else knows of them.
+        // SAFETY: the pages were just mapped writable, and no other code has their address.
         let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, nbytes) };
         bytes.chunks_exact_mut(fill.len()).for_each(|item| item.copy_from_slice(fill));
     }
     Ok(true)
 }
 
-/// Whether a file lies on a file system where another machine may change or truncate it at any time.
+/// Whether a file is on a file system shared with other machines, which may change or truncate it at any time.
 #[cfg(target_os = "linux")]
 fn is_remote(file: BorrowedFd<'_>) -> Result<bool> {
-    /// NFS, SMB (three kinds), AFS, Ceph, FUSE, 9P, Lustre, as `statfs` calls them.
+    /// NFS, SMB (three kinds), AFS, Ceph, FUSE, 9P, Lustre, as `statfs` reports them.
     const REMOTE: [u64; 9] = [
         0x6969,
         0x517B,

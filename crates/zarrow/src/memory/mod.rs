@@ -1,4 +1,5 @@
-//! Memory of results other than freshly allocated in C order: Fortran's order, the caller's memory, and mapped files.
+//! Memory of results other than freshly allocated memory in C order: Fortran order, the caller's memory, and mapped
+//! files.
 
 mod column_major;
 mod lent;

@@ -1,12 +1,12 @@
-//! Memory of the caller's, for a read to fill.
+//! The caller's memory, as the destination of a read.
 
 use crate::exec::{Destination, OutputStrides};
 use crate::selection::Selection;
 
-/// Where the elements of a result lie in memory that the caller owns.
+/// Layout of a result in the caller's memory.
 ///
-/// It is a description: what it says is promised where it is used, by
-/// [`Array::read_strided`](crate::Array::read_strided).
+/// This is only a description. The caller of [`Array::read_strided`](crate::Array::read_strided) guarantees its
+/// validity.
 #[derive(Debug, Clone)]
 pub struct Strided {
     pointer: *mut u8,
@@ -15,29 +15,29 @@ pub struct Strided {
     strides: Vec<isize>,
 }
 
-// SAFETY: a description gives no access to memory; who uses it answers for the access.
+// SAFETY: a description gives no access to memory; each user of it is responsible for the access.
 unsafe impl Send for Strided {}
 // SAFETY: as above.
 unsafe impl Sync for Strided {}
 
 impl Strided {
-    /// The `nbytes` bytes from `pointer` on, in which the first element lies at `origin` and neighbours on each axis
-    /// of the result are `strides` bytes apart.
+    /// Describes the `nbytes` bytes from `pointer` on. The first element is at the offset `origin`, and neighbours on
+    /// each axis of the result are `strides` bytes apart.
     #[must_use]
     pub fn new(pointer: *mut u8, nbytes: usize, origin: usize, strides: Vec<isize>) -> Strided {
         Strided { pointer, nbytes, origin, strides }
     }
 
-    /// The item `number` along the first axis.
+    /// Returns the item `number` along the first axis.
     #[must_use]
     pub(crate) fn item(&self, number: usize) -> Strided {
         let (first, rest) = self.strides.split_first().map_or((0, &[][..]), |(first, rest)| (*first, rest));
-        // What leaves the memory is refused when it is written to.
+        // A write outside the memory is refused later.
         let origin = (self.origin as isize).saturating_add(first.saturating_mul(number as isize));
         Strided { origin: usize::try_from(origin).unwrap_or(usize::MAX), strides: rest.to_vec(), ..*self }
     }
 
-    /// The memory as the destination of `selection`, whose result has these strides.
+    /// Returns the memory as the destination of `selection`; the strides are its result's.
     ///
     /// # Safety
     /// As [`Destination::strided`].
