@@ -7,7 +7,7 @@ use crate::metadata::{MetadataLimits, NodeMetadata};
 use crate::node_documents::read_metadata;
 use crate::store::{Store, join};
 
-/// Similar names are searched among this many at most.
+/// Maximum number of names searched for similar ones.
 const MAX_NAMES: usize = 10_000;
 
 /// Adds a hint to the error of a missing node at `path`; returns any other error unchanged. `listed` has the names of
@@ -70,9 +70,9 @@ fn close_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a 
     close.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns the number of characters to change if it is small for the length, ignoring case.
+/// Returns the edit distance ignoring case, if it is small for the length.
 fn distance(name: &str, other: &str) -> Option<usize> {
-    /// A longer name was not typed by a person.
+    /// Longer names are not typed by people.
     const LONGEST: usize = 100;
     let [name, other] = [name, other].map(|text| text.to_lowercase().chars().collect::<Vec<char>>());
     let (longest, difference) = (name.len().max(other.len()), name.len().abs_diff(other.len()));

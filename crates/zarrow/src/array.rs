@@ -304,7 +304,8 @@ impl Array {
     /// rest of the chunk is kept: writers to the same chunk wait for each other by a lock, also across processes.
     ///
     /// `values` may be a slice, a [`Tensor`](zarrow_array::Tensor), an array of `ndarray` in any order, or any
-    /// [`Values`]. The data are as [durable](Array::durability) when the call returns as was asked for at opening.
+    /// [`Values`]. The options of the opening set how durable the data are when the call returns
+    /// ([`durability`](Array::durability)).
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if the array was erased since, [`ErrorKind::Stale`] if it was replaced by an array with

@@ -38,8 +38,8 @@ pub struct ArrayField {
 }
 
 impl Array {
-    /// Returns the field `name` of the structures. A field of a nested structure is named by its path, joined by dots,
-    /// unless a field has the whole name.
+    /// Returns the field `name` of the structures. A field of a nested structure is named by its path, joined by dots;
+    /// a field with the whole name takes precedence.
     ///
     /// # Errors
     /// [`ErrorKind::Index`] if there is no such field, [`ErrorKind::Unsupported`] for a field of several items.

@@ -129,8 +129,8 @@ impl Array {
         }
         let strides = crate::exec::c_strides(&shape, item_size).to_vec();
         let out = Strided::new(out.as_mut_ptr().cast(), nbytes, 0, strides);
-        // SAFETY: the slice is exclusive for the call, C strides give each position its own place, and every bit pattern
-        // is an element.
+        // SAFETY: the slice is exclusive for the call, C strides give each position its own place, and every bit
+        // pattern is an element.
         unsafe { self.read_strided(&selection, out, &ReadOptions::default()) }
     }
 

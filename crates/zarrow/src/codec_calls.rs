@@ -3,7 +3,8 @@
 //! 1. A codec may read and write arrays with other user-defined codecs, down to [`MAX_DEPTH`]. A job of the thread
 //!    pool inherits the depth of the thread that submitted it, so that helping threads count correctly.
 //! 2. A codec may wait for a lock that its own caller holds. This cannot be detected in general: the codec may wait on
-//!    another thread. So a wait inside a codec is short, and so is any wait during a long single call of a codec.
+//!    another thread. So a wait inside a codec has a short limit, as has any wait that a single call of a codec
+//!    outlasts.
 //! 3. A codec may block a thread of the pool until a detached job has ended. The pool starts another thread then.
 
 use std::cell::Cell;
@@ -94,7 +95,8 @@ pub fn count() -> usize {
     CALLS.lock().iter().filter(|(process, _)| *process == own).count()
 }
 
-/// Returns whether a codec makes a wait for one holder of a lock, which began at `first`, too long (step 2).
+/// Returns whether a wait for one holder of a lock, begun at `first`, is too long given the codec calls in progress
+/// (step 2).
 pub fn is_too_long(first: Instant) -> bool {
     let waited = first.elapsed();
     if depth() > 0 {

@@ -164,8 +164,8 @@ impl<'a> PendingList<'a> {
 }
 
 impl Group {
-    /// Lists the nodes directly below. In a remote store that takes one request, if one answer holds all keys below the group;
-    /// their documents are requested when they are [opened](ListedMembers::open).
+    /// Lists the nodes directly below. In a remote store this takes one request if one response holds all keys below
+    /// the group; documents are requested when nodes are [opened](ListedMembers::open).
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if the store cannot be listed.

@@ -145,7 +145,7 @@ impl MissingValues {
     }
 }
 
-/// Returns the bytes of a fill value, `None` for a missing one.
+/// Returns the bytes of a fill value; `None` if the fill value is missing.
 fn bytes(value: &FillValue) -> Option<Vec<u8>> {
     match value {
         FillValue::Fixed(bytes) | FillValue::Variable(bytes) => Some(bytes.clone()),

@@ -1,8 +1,8 @@
 //! The documents of a node: requests for them, and the metadata in them.
 //!
 //! 1. A local store reads one document after the other, as far as needed.
-//! 2. A remote store requests the node's likely documents together (`known_documents`), or its listed documents. If these do
-//!    not settle the node, it requests the others together.
+//! 2. A remote store requests the node's likely documents together (`known_documents`), or its listed documents. If
+//!    these do not settle the node, it requests the others together.
 //! 3. `zarr.json` takes precedence: once it has arrived, the other answers are not awaited.
 //! 4. If the node may be missing, the first round also requests the documents that show this.
 

@@ -15,14 +15,15 @@ use crate::store::{Got, Store, normalize_path};
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
-/// Opens a node as [`open_with`] does, on the engine's threads: returns at once, and calls `done` on one of the threads.
+/// Opens a node as [`open_with`] does, on the engine's threads: returns at once, and calls `done` on one of the
+/// threads.
 ///
 /// A remote store needs no thread per open, so thousands of nodes can be opened concurrently. Its errors have no
 /// [hint](Error::hint) about nearby nodes.
 ///
 /// # Errors
-/// [`ErrorKind::BadKey`] for a path that leaves the store, [`ErrorKind::Io`] if no thread can start. `done` is not called
-/// after an error.
+/// [`ErrorKind::BadKey`] for a path that leaves the store, [`ErrorKind::Io`] if no thread can start. `done` is not
+/// called after an error.
 ///
 /// ```
 /// use std::sync::{Arc, mpsc};

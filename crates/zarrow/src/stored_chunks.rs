@@ -16,8 +16,8 @@ pub struct StoredChunks {
 }
 
 impl Array {
-    /// Counts the chunks, and the stored ones among them if the grid has `most` at most: a local store is asked for
-    /// each chunk, a remote one lists them.
+    /// Counts the chunks, and also the stored ones if the grid has at most `most` chunks. A local store looks at each
+    /// chunk; a remote one lists them.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).

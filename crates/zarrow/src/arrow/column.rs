@@ -205,8 +205,8 @@ fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Resu
 /// Keys reserved by Arrow are left out.
 ///
 /// # Errors
-/// [`ErrorKind::Array`] if there is no memory for the copies of them, here and in Arrow. To check this, that much
-/// memory is allocated and freed again.
+/// [`ErrorKind::Array`] if there is no memory for their copies, here and in Arrow. As a check, that much memory is
+/// allocated and freed again.
 pub(super) fn metadata(attributes: &Attributes) -> Result<Vec<(String, String)>> {
     /// Slots of the keys, the texts of values, their copy for Arrow, and Arrow's final form, each with room to grow.
     const COPIES: usize = 8;

@@ -34,7 +34,8 @@ pub(crate) fn read_column_major(
     sink.set_field(reader.field);
     reader.read_into(selection, &sink, interrupted)?;
     let axes: Vec<usize> = (0..turned.len()).rev().collect();
-    // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and each was placed.
+    // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and each was
+    // placed.
     let tensor = Tensor::new(unsafe { memory.assume_init() }, turned, data_type.clone())?;
     Ok(tensor.into_shared()?.transpose(&axes)?)
 }
