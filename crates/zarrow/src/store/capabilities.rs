@@ -1,5 +1,5 @@
-//! What a store knows of its folder and of the file system there, for itself and for what is below it. It is found out
-//! when a write first needs it; readers never do.
+//! Capabilities of a store's folder and its file system, shared with the stores of its subtrees. They are determined
+//! when a write first needs them; readers never do.
 
 use crate::store::leftover::has_flock;
 use rustix::fs::{Stat, fstat, fstatfs};
@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use zarrow_array::fork::OnceCell;
 
-/// What a store has found out of its file system.
+/// Known capabilities of the file system.
 #[derive(Debug, Default)]
 pub struct Capabilities {
     origin: OnceCell<Origin>,
@@ -16,17 +16,17 @@ pub struct Capabilities {
     is_local: OnceCell<bool>,
 }
 
-/// The folder that was opened by its path.
+/// The folder opened by its path.
 #[derive(Debug)]
 pub struct Origin {
-    /// The number of its device.
+    /// Device number.
     device: u64,
-    /// A number for the folder.
+    /// Number that identifies the folder.
     pub number: u64,
 }
 
 impl Capabilities {
-    /// The folder that was opened by its path, which is to be given the first time.
+    /// Returns the folder opened by its path; the first call must pass that folder.
     pub fn origin(&self, folder: BorrowedFd<'_>) -> &Origin {
         self.origin.get_or_make(|| {
             let (device, folder) = fstat(folder).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino));
@@ -36,7 +36,8 @@ impl Capabilities {
         })
     }
 
-    /// Whether it has `flock`, which is tried in a `folder` of it.
+    /// Whether the file system supports `flock`. The first call tries it in `folder`, which must be on this file
+    /// system.
     pub fn has_flock(&self, folder: &OwnedFd) -> Result<bool, Errno> {
         match self.has_flock.get() {
             Some(known) => Ok(*known),
@@ -44,19 +45,21 @@ impl Capabilities {
         }
     }
 
-    /// Whether it is one of this machine alone, asked of a `folder` of it.
+    /// Whether the file system is local to this machine. The first call checks `folder`, which must be on this file
+    /// system.
     pub fn is_local(&self, folder: impl AsFd) -> bool {
         *self.is_local.get_or_make(|| is_local(folder))
     }
 
-    /// Whether a file is on it.
+    /// Whether a file is on this file system.
     pub fn has(&self, file: &Stat) -> bool {
         self.origin.get().is_some_and(|origin| origin.device == file.st_dev)
     }
 }
 
-/// Whether the file system of `folder` is one of this machine alone, whose kernel knows every lock and every name on it. Of
-/// others it is not known: a server may pass locks on to other machines, or each machine may have its own.
+/// Whether the file system of `folder` is local to this machine, so that its kernel knows every lock and every name on
+/// it. For other file systems this is unknown: a server may pass locks on to other machines, or each machine may have
+/// separate locks.
 ///
 /// Source: `statfs(2)` and `linux/magic.h`.
 pub fn is_local(folder: impl AsFd) -> bool {

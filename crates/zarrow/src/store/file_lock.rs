@@ -1,18 +1,18 @@
-//! The lock of one key of a store in a folder: a file beside the value.
+//! Lock of one key of a store in a folder: a file beside the value.
 //!
-//! 1. The file is created if it is missing, and locked by `flock`. The kernel unlocks it when the process ends, in
+//! 1. The file is created if it is missing, and locked with `flock`. The kernel unlocks it when the process ends, in
 //!    whatever way.
-//! 2. The holder removes the file before it unlocks it. A process that gets the lock of a file that was removed
-//!    meanwhile starts again. So the holder is always the process whose lock is on the file of that name, and the file
-//!    exists as long as the lock is held.
-//! 3. A killed holder leaves its file, unlocked: the next holder takes it over, and a sweep removes it. A child that the
-//!    holder forked does not keep the lock.
-//! 4. Where the file system has no `flock`, the lock is a dangling link. Its text names the process that created it,
-//!    which is the holder. If that process was on this machine and has ended, one other process removes the link: the
-//!    one that first creates the file of a claim on it. Whether a process on another machine has ended is unknown:
-//!    zarrow waits for the lock, and after some time raises an error that says what to do.
+//! 2. The holder removes the file before unlocking it. A process that gets the lock of a file that has been removed
+//!    starts again. So the holder is always the process with the lock on the file of that name, and the file exists as
+//!    long as the lock is held.
+//! 3. A killed holder leaves its file, unlocked: the next holder takes it over, and a sweep removes it. A child that
+//!    the holder forked does not keep the lock.
+//! 4. On a file system without `flock`, the lock is a dangling link. Its text names the process that created it, which
+//!    is the holder. If that process was on this machine and has ended, one other process removes the link: the one
+//!    that first creates a claim file for it. Whether a process on another machine has ended is unknown: zarrow waits
+//!    for the lock, and after some time raises an error that says what to do.
 //! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
-//!    the value go with it, and so does what the holder writes: it does not come back at the old path.
+//!    the value go with it, and so do later writes of the holder: they do not come back at the old path.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
@@ -30,16 +30,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zarrow_array::fork::{File, generation};
 
-/// Files of locks and of values are made as any other: the process's mask says who may do what.
+/// Lock files and values are created with default permissions: the process's umask decides.
 pub const MODE: Mode = Mode::from_raw_mode(0o666);
 
-/// How the name of a lock's file goes on, before the name of the key.
+/// Prefix of a lock file's name, before the name of the key.
 pub const LOCK: &str = "lock-";
 
-/// How old the file of an unknown holder is when it is no longer waited for (step 4).
+/// Maximum wait for an unknown holder, measured by the age of its file (step 4).
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The path of the lock's file for `key`.
+/// Returns the path of the lock file for `key`.
 pub fn lock_path(key: &str) -> String {
     let (parent, name) = split(key);
     join(parent, &lock_name(name))
@@ -49,12 +49,12 @@ fn lock_name(name: &str) -> String {
     format!("{RESERVED}{LOCK}{name}")
 }
 
-/// A lock that is held.
+/// A held lock.
 pub struct FileLock {
     key: String,
     name: String,
     folder: Arc<OwnedFd>,
-    /// The file, where `flock` holds it.
+    /// The file, if it is locked with `flock`.
     file: Option<File>,
     generation: u64,
 }
@@ -70,7 +70,7 @@ impl Lock for FileLock {
 }
 
 impl FileLock {
-    /// The lock of `key`, `None` where somebody has it.
+    /// Takes the lock of `key`; `None` if it is held.
     pub fn take(store: &FilesystemStore, key: &str) -> Result<Option<FileLock>> {
         let (parent, name) = split(key);
         let name = lock_name(name);
@@ -98,7 +98,7 @@ impl FileLock {
     }
 }
 
-/// The error of a folder in which nothing lasts.
+/// Returns the error for a folder where new files keep disappearing.
 pub fn disappears(folder: &str) -> Error {
     let text = format!(
         "the folder {:?}, or a file just made in it, disappears or is locked each time: if the store was removed, open it again",
@@ -107,7 +107,7 @@ pub fn disappears(folder: &str) -> Error {
     ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text)).into()
 }
 
-/// Steps 1 and 2: the file, `None` where somebody has its lock.
+/// Steps 1 and 2: returns the locked file; `None` if its lock is held.
 fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut retry = Retry::race();
@@ -123,14 +123,14 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
         if is_still(folder, name, file)? {
             return Ok(Some(held));
         }
-        // Others take the lock and give it up each time: it is waited for.
+        // Other processes keep taking and releasing the lock: report it as held, so that the caller waits.
         if retry.again(&|| Ok(()), || ErrorKind::Conflict.into()).is_err() {
             return Ok(None);
         }
     }
 }
 
-/// Step 4: whether the link was made, by which this process holds the lock.
+/// Step 4: returns whether the link was created, so that this process holds the lock.
 fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Errno>> {
     let mut retry = Retry::race();
     loop {
@@ -156,8 +156,8 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
     }
 }
 
-/// Removes the link of a holder that has certainly ended, if this process makes the file of a claim on it; returns
-/// whether another try is worth it.
+/// Removes the link of a holder that has certainly ended, if this process creates the claim file for it; returns
+/// whether another attempt makes sense.
 fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
     let holder = holder(folder, name)?;
     if !Owner::of(&holder).is_some_and(Owner::is_dead) {
@@ -170,7 +170,8 @@ fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
         Err(Errno::EXIST) => return Ok(false),
         Err(error) => return Err(error),
     }
-    // Only the process with the claim removes the link of this holder: while it is there, it is this one.
+    // Only the process with the claim removes the link of this holder, so an existing link with the same text is that
+    // link.
     let removed = match self::holder(folder, name) {
         Ok(found) if found == holder => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
         _ => Ok(()),
@@ -182,7 +183,7 @@ fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
 fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
     match rustix::fs::readlinkat(folder, name, Vec::new()) {
         Ok(holder) => Ok(holder.to_string_lossy().into_owned()),
-        // A file, which does not say which process made it.
+        // A regular file, which does not name the process that created it.
         Err(Errno::INVAL) => Ok(String::new()),
         Err(error) => Err(error),
     }
@@ -205,7 +206,7 @@ fn stuck(key: &str) -> Error {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // The lock of a process that was forked is its parent's to give up.
+        // In a forked child, the lock belongs to the parent.
         if self.generation != generation() {
             return;
         }
@@ -213,7 +214,7 @@ impl Drop for FileLock {
         let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
         if let Some(file) = self.file.as_ref().and_then(File::get) {
             step("unlock");
-            // A child that was forked just now has the file open too, and closing it here alone would not unlock it.
+            // A child forked just now also has the file open, so closing it here would not unlock it.
             let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
         }
     }

@@ -1,8 +1,7 @@
 //! A store in a folder of the local file system.
 //!
-//! The folder is opened once, and every key is looked up from it: shorter paths for the kernel to walk, and no
-//! effect of a later change of the working folder. Symbolic links are followed, as users expect of data that
-//! they have spread over disks.
+//! The folder is opened once, and every key is looked up from it: the kernel walks shorter paths, and a later change of
+//! the working folder has no effect. Symbolic links are followed, as users expect after spreading data over disks.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::capabilities::Capabilities;
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use zarrow_array::allocation::Grow;
 
-/// A folder whose files are the values.
+/// Store in a folder: its files are the values.
 ///
 /// ```
 /// use zarrow::store::{FilesystemStore, Store};
@@ -35,22 +34,22 @@ pub struct FilesystemStore {
     folder: OwnedFd,
     name: String,
     path: PathBuf,
-    /// The path to this folder from the one that was opened by its path.
+    /// Path from the folder opened by its path to this folder.
     prefix: String,
     system: Arc<Capabilities>,
 }
 
 impl FilesystemStore {
-    /// The store in the folder `path`, which must exist.
+    /// Opens the store in the folder `path`, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where there is no such folder, [`ErrorKind::Unsupported`] for a URL, [`ErrorKind::Io`].
+    /// [`ErrorKind::NotFound`] if the folder does not exist, [`ErrorKind::Unsupported`] for a URL, [`ErrorKind::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<FilesystemStore> {
         let name = path.as_ref().display().to_string();
         refuse_url(&name)?;
-        // Where the working folder is not known a relative path is all there is.
+        // If the working folder is unknown, keep the relative path.
         let place = absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
-        // Only names are looked up from it, which takes less than to open it for reading.
+        // Only names are looked up from it, which is cheaper than opening it for reading.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
@@ -62,23 +61,23 @@ impl FilesystemStore {
         }
     }
 
-    /// The absolute path of the folder, as it was when the store was opened.
+    /// Returns the absolute path of the folder at the time when the store was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The root.
+    /// Returns the root folder.
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
-    /// How many folders below the root of another store the root is.
+    /// Returns the depth of this root below the root of the store that was opened by its path.
     pub(super) fn depth(&self) -> usize {
         self.prefix.split('/').filter(|name| !name.is_empty()).count()
     }
 
-    /// The store in the open `folder`, which is, or is to be, at `prefix`.
+    /// Returns the store in the open `folder`, which is, or will be, at `prefix`.
     pub(super) fn below(&self, folder: OwnedFd, prefix: &str) -> FilesystemStore {
         self.system.origin(self.root());
         FilesystemStore {
@@ -90,11 +89,11 @@ impl FilesystemStore {
         }
     }
 
-    /// A number for the folder `path`, by way of whichever store it is reached.
+    /// Returns a number for the folder `path`, independent of the store through which it is reached.
     pub(super) fn identity(&self, path: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.system.origin(self.root()).number.hash(&mut hasher);
-        // As one text, wherever its first part ends.
+        // Hash prefix and path as one text, wherever the prefix ends.
         hasher.write(self.prefix.as_bytes());
         if !self.prefix.is_empty() && !path.is_empty() {
             hasher.write(b"/");
@@ -103,12 +102,12 @@ impl FilesystemStore {
         hasher.finish()
     }
 
-    /// What its file system is able to do.
+    /// Returns the capabilities of its file system.
     pub(super) fn system(&self) -> &Capabilities {
         &self.system
     }
 
-    /// The folder below the root at `prefix`, `None` where there is none.
+    /// Opens the folder at `prefix` below the root; `None` if it does not exist.
     pub(super) fn folder(&self, prefix: &str) -> Result<Option<OwnedFd>> {
         let prefix = if prefix.is_empty() {
             "."
@@ -129,13 +128,13 @@ fn io(error: Errno) -> ErrorKind {
     ErrorKind::Io(error.into())
 }
 
-/// Which file it is, and when it was written last.
+/// Returns numbers that identify the file and its last modification.
 pub(super) fn stat_version(stat: &Stat) -> [u64; 4] {
     let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
     [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
 }
 
-/// Refuses a URL, which would name a folder such as `s3:` below the working folder.
+/// Refuses a URL: taken as a path, it would name a folder such as `s3:` in the working folder.
 pub(super) fn refuse_url(path: &str) -> Result<()> {
     let Some((scheme, rest)) = path.split_once("://") else { return Ok(()) };
     let is_scheme = |text: &str| {
@@ -145,7 +144,7 @@ pub(super) fn refuse_url(path: &str) -> Result<()> {
     if !is_scheme(scheme) {
         return Ok(());
     }
-    // A URL may have a user and a password.
+    // Do not repeat the URL in the message: it may contain a user and a password.
     let text = match scheme {
         "file" => format!("a file:// URL is not a folder: pass the path {rest:?}"),
         _ => format!(
@@ -163,7 +162,7 @@ impl Store for FilesystemStore {
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
         check_key(key)?;
-        // Without waiting: a named pipe would block until somebody writes to it.
+        // Non-blocking: opening a named pipe would block until another process writes to it.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         match retry_on_intr(|| rustix::fs::openat(&self.folder, key, flags, Mode::empty())) {
             Ok(file) => Ok(Some(Box::new(File(file)))),
@@ -181,7 +180,7 @@ impl Store for FilesystemStore {
         }
     }
 
-    /// The open folder, wherever it is moved.
+    /// The store keeps the folder open, even if it is moved.
     fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
         if prefix.is_empty() {
             return Ok(None);
@@ -224,7 +223,7 @@ impl Store for FilesystemStore {
             for entry in Dir::read_from(&folder).map_err(io)? {
                 let entry = entry.map_err(io)?;
                 let Ok(name) = entry.file_name().to_str() else { continue };
-                // Folders behind links are not entered, which might lead in a circle.
+                // Folders behind links are not entered, since links may form a cycle.
                 match entry.file_type() {
                     FileType::Directory if name != "." && name != ".." && !is_reserved(name) => {
                         folders.try_push(join(&prefix, name))?
@@ -243,19 +242,19 @@ impl Store for FilesystemStore {
     }
 }
 
-/// Whether a file with this time may be followed by another of the same time: until the clock that files are stamped with
-/// has certainly gone on.
+/// Whether a later write may still get the same modification time as this file: true until the clock for file times has
+/// certainly advanced.
 fn is_recent(seconds: i64, nanoseconds: u64) -> bool {
-    /// The slowest tick of a kernel is 10 ms.
+    /// Slowest tick of a kernel: 10 ms.
     const TICK: Duration = Duration::from_millis(20);
-    /// What file systems have whose times are whole seconds, or two.
+    /// For file systems with times in whole seconds, or in steps of two.
     const COARSE: Duration = Duration::from_secs(3);
     let tick = if nanoseconds == 0 { COARSE } else { TICK };
     let written = u64::try_from(seconds)
         .ok()
         .map(|seconds| Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    // A time before 1970 is long ago, and one that is yet to come is none to rely on.
+    // A time before 1970 is long ago; a time in the future is unreliable.
     written.is_some_and(|written| now < written.saturating_add(tick))
 }
 
@@ -263,7 +262,8 @@ fn is_recent(seconds: i64, nanoseconds: u64) -> bool {
 #[derive(Debug)]
 pub(super) struct File(pub(super) OwnedFd);
 
-/// Reads `destination` and one more byte from the start of a file; returns the number of bytes read, with that one.
+/// Reads `destination` and one more byte from the start of a file; returns the number of bytes read, including that
+/// one.
 fn read_to_both(file: &OwnedFd, destination: &mut [MaybeUninit<u8>]) -> rustix::io::Result<usize> {
     let mut behind = MaybeUninit::<u8>::uninit();
     let buffers = [
@@ -323,7 +323,7 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// One system call reads the value and the byte behind it, which must not be there.
+    /// One system call reads the value and the byte after it, which must not exist.
     fn read_whole<'a>(
         &self,
         memory: &'a mut [MaybeUninit<u8>],
@@ -341,7 +341,7 @@ impl Value for File {
             Err(error) => return Err(io(error).into()),
         };
         let destination = &mut memory[..length];
-        // A read that was cut short goes on; at the end of a value that is too short it finds nothing.
+        // Continues a short read; at the end of a value that is too short, this reads nothing.
         if filled < length {
             let more = self.read_at(filled as u64, &mut destination[filled..])?.len();
             if filled + more < length || self.nbytes()? != length as u64 {
@@ -352,8 +352,8 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// Which file it is, and when it was written last. `None` where that was just now: a file that is written next may
-    /// have the number of this one, which is gone then, and the same time on a clock that ticks slowly.
+    /// The file and its last modification time. `None` if the modification is very recent: if this file is then
+    /// deleted, the next file may get the same number, and the same time on a slow clock.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
         if is_recent(stat.st_mtime, stat.st_mtime_nsec as u64) {

@@ -2,24 +2,24 @@
 //!
 //! 1. A value is written to a temporary file in its folder, with a name that cannot be a key, and renamed when it is
 //!    complete: `rename` replaces the old value in one step.
-//! 2. Its modification time is set to the nanosecond, which the kernel alone would not do. Together with the file's
-//!    number, which a later file may get again, the time tells versions of a value apart at once. A value that is
-//!    overwritten on a local file system keeps the time of the kernel's clock: nothing of it is cached before that clock
-//!    has gone on (`Value::version`).
+//! 2. Its modification time is set to the nanosecond, which the kernel does not do by itself. Together with the file's
+//!    number, which a later file may reuse, the time distinguishes versions of a value at once. An overwritten value on
+//!    a local file system keeps the time of the kernel's clock: the value is not cached until that clock has advanced
+//!    (`Value::version`).
 //! 3. Folders are created when they are needed. The first write or lock of this process in a folder sweeps what killed
-//!    writers left there, and in the folders above it up to the root of the store. A folder that this process created
-//!    has nothing to sweep.
-//! 4. Overwriting sets the value without a lock. Then it checks whether somebody holds the lock, and *then* whether the
-//!    value is still its own. A process that read an older value holds the lock until after its own write. So if nobody
-//!    holds it, that write has happened and shows. A process that takes the lock later reads the new value. Otherwise
-//!    the value is written once more, under the lock. The file stays open meanwhile, so that no other file can get its
-//!    number. It is the value as long as it has a name, since only another value takes the name away. Where the file
-//!    system may not count names, the name is looked up.
-//! 5. After an erasure there is no value, whoever erased it, so step 4 cannot be applied. A value is therefore erased
-//!    only under its lock: if nobody holds the lock, and then there is no value, no process can have read one and still
-//!    write what follows from it.
-//! 6. A prefix is erased by renaming its folder to a name that is no key, and removing it (`staging`). Work under locks
-//!    below it goes on in that folder, wherever it is.
+//!    writers left there, and in the folders above it up to the root of the store. A folder created by this process has
+//!    nothing to sweep.
+//! 4. Overwriting sets the value without a lock. Then it checks whether the lock is held, and *then* whether the value
+//!    is still its own. A process that read an older value holds the lock until after its own write. So if the lock is
+//!    free, that write has happened and is visible. A process that takes the lock later reads the new value. Otherwise
+//!    the value is written once more, under the lock. The file stays open until then, so that no other file can get its
+//!    number. It is the value as long as it has a name, since only another value removes the name. On a file system
+//!    that may not count names, the name is looked up.
+//! 5. After an erasure there is no value, so step 4 cannot tell which process erased it. A value is therefore erased
+//!    only under its lock: if the lock is free, and then the value is missing, no process can have read it and still
+//!    write a result derived from it.
+//! 6. A prefix is erased by renaming its folder to a name that cannot be a key, and removing it (`staging`). Work under
+//!    locks below it continues in that folder, wherever it was moved.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, disappears, lock_path};
@@ -39,28 +39,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use zarrow_array::fork::generation;
 
-/// A value that could not be written.
+/// Returns the error for a value that could not be written.
 pub fn write(error: Errno) -> ErrorKind {
     ErrorKind::Write(error.into())
 }
 
-/// The folder of a key, `""` for the root, and its name there.
+/// Splits a key into its folder (`""` is the root) and its name there.
 pub fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('/').unwrap_or(("", key))
 }
 
-/// Folders to remember: of more than these, some are swept again.
+/// Number of folders to remember: with more, some are swept again.
 const MOST_SWEPT: usize = 1 << 16;
 
-/// The folders in which this process has swept (step 3), each by a hash in the place that the hash says. There is no lock
-/// that a fork might leave locked; where two folders have one place, each takes it from the other.
+/// Folders that this process has swept (step 3): each hash is stored in the slot that it selects. A lock-free table,
+/// since a fork might leave a lock locked; two folders with the same slot displace each other.
 static SWEPT: [AtomicU64; MOST_SWEPT] = [const { AtomicU64::new(0) }; MOST_SWEPT];
 
 impl FilesystemStore {
-    /// The store in the folder `path`, which is made where it is not there.
+    /// Opens the store in the folder `path`, and creates the folder if it is missing.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] where it cannot be made, and as [`open`](FilesystemStore::open).
+    /// [`ErrorKind::Write`] if the folder cannot be created, and as [`open`](FilesystemStore::open).
     pub fn create(path: impl AsRef<Path>) -> Result<FilesystemStore> {
         let name = path.as_ref().display().to_string();
         refuse_url(&name)?;
@@ -69,13 +69,13 @@ impl FilesystemStore {
         FilesystemStore::open(path)
     }
 
-    /// Opens `path` for writing, in a folder that is made if need be.
+    /// Opens `path` for writing, and creates its folder if necessary.
     pub(super) fn open_new(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
         let mut retry = Retry::race();
         loop {
             match retry_on_intr(|| rustix::fs::openat(self.root(), path, flags, MODE)) {
                 Ok(file) => return Ok(file),
-                // The folder is missing, or was erased since it was made.
+                // The folder is missing, or was erased after it was created.
                 Err(Errno::NOENT) => {
                     let parent = split(path).0;
                     retry.again(&|| Ok(()), || disappears(parent))?;
@@ -87,7 +87,7 @@ impl FilesystemStore {
         }
     }
 
-    /// Makes the folder and its parents. A concurrent erasure may remove one again.
+    /// Creates the folder and its parents. A concurrent erasure may remove one again.
     pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let mut above = "";
@@ -108,7 +108,7 @@ impl FilesystemStore {
         Ok(())
     }
 
-    /// The folder of that path, made where it is not there.
+    /// Opens the folder `path`, and creates it if it is missing.
     pub(super) fn made_folder(&self, path: &str) -> Result<OwnedFd> {
         let mut retry = Retry::race();
         loop {
@@ -120,7 +120,7 @@ impl FilesystemStore {
         }
     }
 
-    /// A file for a new value of `key` (step 1), in the folder of a lock where there is one.
+    /// Creates a file for a new value of `key` (step 1), in the lock's folder if there is a lock.
     fn begin(
         &self,
         key: &str,
@@ -146,7 +146,7 @@ impl FilesystemStore {
                 }
             };
             let file = match opened {
-                // Another machine may have made the same name.
+                // Another machine may have created the same name.
                 Err(error) if is_errno(&error, Errno::EXIST) => {
                     retry.again(&|| Ok(()), || error)?;
                     continue;
@@ -157,8 +157,8 @@ impl FilesystemStore {
             let target = if folder.is_some() { name } else { key }.to_owned();
             let parent = parent.to_owned();
             let draft = FileDraft { store: self, parent, folder, path, target, file, durability, generation };
-            // Where the name does not say whether this process lives, a lock does, if there are any; a sweep may have come
-            // between the making of the file and the locking.
+            // If the name does not show whether this process is alive, a lock does, on file systems with locks. A sweep
+            // may have removed the file between its creation and the locking.
             if Owner::current().is_told()
                 || try_flock(&draft.file).unwrap_or(true)
                     && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0
@@ -169,7 +169,7 @@ impl FilesystemStore {
         }
     }
 
-    /// Makes the names in the folder `path`, and those of the folders above it, outlast a loss of power.
+    /// Syncs the names in the folder `path` and in the folders above it, so that they survive a power loss.
     pub(super) fn sync_folders(&self, path: &str, durability: Durability) -> Result<()> {
         if durability != Durability::Full {
             return Ok(());
@@ -184,7 +184,7 @@ impl FilesystemStore {
             }
             path = split(path).0;
         }
-        // And of those above a store that is a part of another.
+        // Also sync the folders above, if this store is a subtree of another.
         for level in 1..=self.depth() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let above =
@@ -194,8 +194,8 @@ impl FilesystemStore {
         Ok(())
     }
 
-    /// Sweeps the folder `path` and those above it, if this process has not yet; a leftover that cannot be removed harms
-    /// nobody.
+    /// Sweeps the folder `path` and the folders above it, once per process. Leftovers that cannot be removed are
+    /// harmless.
     pub(super) fn sweep_once(&self, path: &str) {
         let mut path = path;
         while self.is_first_in(path) {
@@ -209,25 +209,25 @@ impl FilesystemStore {
         }
     }
 
-    /// Whether this process comes to the folder `path` for the first time.
+    /// Whether this process is in the folder `path` for the first time.
     fn is_first_in(&self, path: &str) -> bool {
         let hash = self.identity(path);
         let place = &SWEPT[hash as usize % MOST_SWEPT];
-        // 0 is a place where nothing is.
+        // 0 marks an empty slot.
         place.swap(hash | 1, Ordering::Relaxed) != hash | 1
     }
 }
 
-/// A new value in a file of its own, which is removed unless it was published.
+/// A new value in a separate file, which is removed unless it was published.
 struct FileDraft<'a> {
     store: &'a FilesystemStore,
     /// The path of the value's folder.
     parent: String,
-    /// That folder, where the value is set under a lock.
+    /// That folder, kept open, if the value is set under a lock.
     folder: Option<Arc<OwnedFd>>,
-    /// The file's path, from the folder, else from the root; empty once it was published.
+    /// Path of the file, relative to `folder` or else to the root; empty after publishing.
     path: String,
-    /// The value's path, likewise.
+    /// Path of the value, relative to the same folder.
     target: String,
     file: OwnedFd,
     durability: Durability,
@@ -235,7 +235,7 @@ struct FileDraft<'a> {
 }
 
 impl FileDraft<'_> {
-    /// Steps 1 and 2, at their end.
+    /// Completes steps 1 and 2.
     fn finish(&mut self, is_timed: bool) -> Result<()> {
         if is_timed {
             set_time(&self.file).map_err(write)?;
@@ -251,7 +251,7 @@ impl FileDraft<'_> {
         Ok(())
     }
 
-    /// Step 4: whether it is still the value of `key`, once it was published.
+    /// Step 4: whether the published file is still the value of `key`.
     fn is_still(&self, key: &str) -> Result<bool, Errno> {
         let stat = rustix::fs::fstat(&self.file)?;
         let system = self.store.system();
@@ -279,7 +279,7 @@ impl Draft for FileDraft<'_> {
 
 impl Drop for FileDraft<'_> {
     fn drop(&mut self) {
-        // In a forked child it is the parent's.
+        // In a forked child, the file belongs to the parent.
         if !self.path.is_empty() && self.generation == generation() {
             let _ = rustix::fs::unlinkat(self.folder(), &self.path, AtFlags::empty());
         }
@@ -290,9 +290,9 @@ fn is_errno(error: &Error, errno: Errno) -> bool {
     matches!(error.kind(), ErrorKind::Write(error) if error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// Writes the parts one behind the other, from `offset` on.
+/// Writes the concatenated parts, starting at `offset`.
 fn write_parts(file: &OwnedFd, offset: u64, parts: &[&[u8]]) -> Result<(), Errno> {
-    /// The most that one call takes (`IOV_MAX`).
+    /// Maximum number of buffers in one call (`IOV_MAX`).
     const MOST: usize = 1024;
     let mut parts: Vec<&[u8]> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     let mut rest = &mut parts[..];
@@ -369,7 +369,7 @@ impl StoreWriter for FilesystemStore {
         }
     }
 
-    /// Folders that are empty then go too.
+    /// Also removes folders that become empty.
     fn erase_each(&self, keys: Vec<String>, durability: Durability) -> Result<()> {
         for key in &keys {
             self.overwrite(key, None, durability, &|| Ok(()))?;
@@ -393,7 +393,7 @@ impl StoreWriter for FilesystemStore {
         let (parent, _) = split(key);
         let erased = match rustix::fs::unlinkat(self.root(), key, AtFlags::empty()) {
             Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
-            // A folder is no value.
+            // A folder is not a value.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => false,
             Err(error) => return Err(write(error).into()),
         };
@@ -433,7 +433,7 @@ impl StoreWriter for FilesystemStore {
         }
         check_key(prefix)?;
         match rustix::fs::statat(self.root(), prefix, AtFlags::SYMLINK_NOFOLLOW) {
-            // A value, whose lock lies beside it.
+            // A value: its lock is beside it, in the same folder.
             Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
                 self.overwrite(prefix, None, durability, &|| Ok(()))?;
                 return Ok(Some(nothing_left()));

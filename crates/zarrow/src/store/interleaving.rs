@@ -1,15 +1,15 @@
-//! Writers of one value in every order of their steps, on the real stores.
+//! Runs writers of one value in every order of their steps, on the real stores.
 //!
-//! 1. Each writer is a thread that stops at each [`step`] until it is its turn, so that one runs at a time. At a step the
-//!    schedule says who goes on, and each choice is tried: the first run takes the first choice everywhere, each later one
-//!    repeats an earlier up to its last choice that has another left, and takes that.
-//! 2. A writer that waits for a lock goes on when a lock was given up, or when nobody else can.
-//! 3. To go on with another writer where the one at work could is a preemption. Faults show with few of them: two are tried,
-//!    and one where there are three writers.
-//! 4. Whenever an operation returns, the value is looked at. It has to be what some order of operations gives: of all
-//!    those that returned so far, each after those that had returned before it began, and of some of those under way.
-//!    An operation that returned an error may have happened or not; but of a write by way of a store that is pinned to the
-//!    node, an error says that the node was taken away, and then nothing of it is seen.
+//! 1. Each writer is a thread that stops at each [`step`] until its turn, so that one runs at a time. At a step the
+//!    schedule chooses the next writer, and every choice is tried: the first run takes the first choice everywhere, and
+//!    each later run repeats an earlier one up to its last choice with an untried alternative, and takes that.
+//! 2. A writer that waits for a lock is resumed when a lock was released, or when no other writer can run.
+//! 3. Switching to another writer while the current one could continue is a preemption. Faults show with few of them:
+//!    two are tried, and one with three writers.
+//! 4. Whenever an operation returns, the test reads the value. It must be the result of some order of operations: all
+//!    returned operations, each after those that had returned before it began, and some of the operations in progress.
+//!    An operation that returned an error may have happened or not; but if it was a write through a store pinned to the
+//!    node, the error means that the node was removed, and its effect is never visible.
 
 use super::filesystem_writer::split;
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store, Version, join};
@@ -19,16 +19,16 @@ use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex};
 
 thread_local! {
-    /// The run that this thread is a writer of, and its number there.
+    /// The run that this thread is a writer of, and its number in the run.
     static WRITER: RefCell<Option<(Arc<Run>, usize)>> = const { RefCell::new(None) };
 }
 
-/// Stops until the schedule says that this writer goes on; nothing in a thread that is no writer.
+/// Waits until the schedule chooses this writer; does nothing in other threads.
 pub fn step(call: &'static str) {
     stop(State::Ready, call);
 }
 
-/// As [`step`], for a writer that waits for another.
+/// Works like [`step`], for a writer that waits for another.
 pub fn pause(time: Duration) {
     if !stop(State::Paused, "wait") {
         std::thread::sleep(time);
@@ -56,23 +56,23 @@ enum State {
 #[derive(Default)]
 struct Run {
     schedule: Mutex<Schedule>,
-    /// By which each writer is woken.
+    /// Wakes each writer.
     turns: [Condvar; 3],
 }
 
 #[derive(Default)]
 struct Schedule {
-    /// Of each writer that has begun.
+    /// State of each started writer.
     states: Vec<State>,
-    /// How many writers there are.
+    /// Number of writers.
     count: usize,
-    /// Whose turn it is.
+    /// Writer to run now.
     turn: Option<usize>,
     preemptions: usize,
     most_preemptions: usize,
     /// Choices to repeat.
     prefix: Vec<usize>,
-    /// Which was taken, and how many there were.
+    /// Choices taken, each with the number of alternatives.
     choices: Vec<(usize, usize)>,
     trace: Vec<(usize, &'static str)>,
     history: Vec<Event>,
@@ -80,7 +80,7 @@ struct Schedule {
 
 enum Event {
     Begin(usize, Operation),
-    /// With whether it succeeded, and the value then.
+    /// Writer, whether its operation succeeded, and the value at that time.
     Return(usize, bool, Value),
 }
 
@@ -128,8 +128,8 @@ impl Schedule {
         if able.is_empty() {
             able.extend((0..self.count).find(|number| self.states[*number] == State::Paused));
         }
-        // A run need not repeat an earlier one: the copy of a lock that a child of another test has for a moment makes a
-        // writer wait once more. Then there may be fewer to choose from.
+        // A run may differ from the earlier one that it repeats: a child forked by another test briefly holds a copy of
+        // a lock, and a writer waits once more. Then there may be fewer choices.
         let taken = self.prefix.get(self.choices.len()).copied().unwrap_or(0);
         let taken = taken.min(able.len().saturating_sub(1));
         self.turn = able.get(taken).copied();
@@ -139,28 +139,28 @@ impl Schedule {
     }
 }
 
-/// Two elements; none is stored where both are 0.
+/// Two elements; nothing is stored if both are 0.
 type Value = [u8; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
-    /// Sets both elements, reading nothing.
+    /// Sets both elements, without reading.
     Whole(u8),
-    /// Sets the first, under the lock.
+    /// Sets the first element, under the lock.
     Part(u8),
-    /// Sets the second, under the lock.
+    /// Sets the second element, under the lock.
     OtherPart(u8),
-    /// As the chunk of an array that is made smaller.
+    /// Erases like a chunk of an array that is made smaller.
     Shrink,
-    /// As the folder of an array that is deleted.
+    /// Erases like the folder of a deleted array.
     Delete,
-    /// As an array that is deleted with its document.
+    /// Erases like a deleted array, with its document.
     DeleteNode,
-    /// As an array with a document that takes the place of this one.
+    /// Replaces the node like a new array with its own document.
     ReplaceNode(u8),
-    /// As a whole chunk by a handle, which has found the array before and looks for it afterwards.
+    /// Writes like a whole chunk through a handle, which looks up the array before and after.
     Pinned(u8),
-    /// Sweeps leftovers, which changes no value.
+    /// Sweeps leftovers; changes no value.
     Sweep,
 }
 
@@ -223,14 +223,14 @@ impl Operation {
     }
 }
 
-/// What makes a node of its folder.
+/// The document that makes its folder a node.
 const DOCUMENT: &str = "zarr.json";
 
 fn look(store: &dyn Store, key: &str) -> Value {
     store.get(key, 2).unwrap().map_or([0; 2], |value| value.try_into().unwrap())
 }
 
-/// One run, with the choices of `prefix` first.
+/// Performs one run, starting with the choices of `prefix`.
 fn run(
     store: &dyn Store,
     key: &str,
@@ -271,17 +271,17 @@ fn run(
     std::mem::take(&mut *run.schedule.lock())
 }
 
-/// What is there when the writers begin.
+/// Value when the writers start.
 const BEFORE: Value = [5, 6];
 
-/// An operation in a history: when it began, and when it returned, if it did, and whether it must have happened.
+/// An operation in a history: when it began and returned, if it did, and whether it must have happened.
 struct Span {
     operation: Operation,
     begin: usize,
     end: usize,
 }
 
-/// Step 4: the first look that no order explains.
+/// Step 4: returns the first observed value that is inconsistent with every order.
 fn unexplained(history: &[Event], writers: usize) -> Option<Value> {
     let mut under_way: Vec<Option<usize>> = vec![None; writers];
     let mut spans: Vec<Span> = Vec::new();
@@ -298,7 +298,7 @@ fn unexplained(history: &[Event], writers: usize) -> Option<Value> {
                 spans[number].end = time;
                 must[number] = *is_ok;
                 if let (false, Operation::Pinned(_)) = (*is_ok, spans[number].operation) {
-                    // It changed nothing that is seen.
+                    // It had no visible effect.
                     spans[number].operation = Operation::Sweep;
                 }
                 if !is_explained(&spans, &must, 0, BEFORE, *value) {
@@ -310,14 +310,14 @@ fn unexplained(history: &[Event], writers: usize) -> Option<Value> {
     None
 }
 
-/// Whether the operations that are not in `done` lead from `value` to `wanted`.
+/// Whether the operations outside `done` lead from `value` to `wanted`.
 fn is_explained(spans: &[Span], must: &[bool], done: u32, value: Value, wanted: Value) -> bool {
     let left = |number: &usize| done & (1 << number) == 0;
     if value == wanted && !(0..spans.len()).any(|number| left(&number) && must[number]) {
         return true;
     }
     (0..spans.len()).filter(left).any(|number| {
-        // Those that must have happened and had returned before this one began come first.
+        // Operations that must have happened and had returned before this one began come first.
         let is_next = !(0..spans.len())
             .any(|other| left(&other) && must[other] && spans[other].end < spans[number].begin);
         let after = spans[number].operation.apply(value);
@@ -325,7 +325,7 @@ fn is_explained(spans: &[Span], must: &[bool], done: u32, value: Value, wanted: 
     })
 }
 
-/// Runs the writers in every order, on a store of each kind; returns how many those are.
+/// Runs the writers in every order, on a store of each kind; returns the number of orders.
 fn explore(writers: &[&[Operation]], most_preemptions: usize) -> usize {
     let memory = std::path::Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -354,7 +354,7 @@ fn explore_in(store: &dyn Store, writers: &[&[Operation]], most_preemptions: usi
 
 use Operation::{Delete, DeleteNode, OtherPart, Part, Pinned, ReplaceNode, Shrink, Sweep, Whole};
 
-/// Whatever two writers do to one value, in every order of their steps.
+/// Any two operations on one value, in every order of their steps.
 #[test]
 fn two_writers_lose_nothing() {
     let all = [Whole(1), Whole(0), Part(2), OtherPart(0), Shrink, Delete, Sweep];
@@ -384,7 +384,7 @@ fn three_writers_lose_nothing() {
     assert!(runs > 1000, "{runs}");
 }
 
-/// Those that follow one another are seen by each other.
+/// Later operations of one writer see the earlier ones.
 #[test]
 fn writers_of_several_values_lose_nothing() {
     let runs = explore(&[&[Whole(1), Part(2)], &[OtherPart(3), Whole(0)]], 2)
@@ -393,7 +393,7 @@ fn writers_of_several_values_lose_nothing() {
     assert!(runs > 100, "{runs}");
 }
 
-/// Who has found a node before it is taken away or replaced, and writes to it, leaves nothing behind.
+/// A writer that has opened a node before its removal or replacement leaves nothing behind.
 #[test]
 fn nothing_lands_in_what_takes_a_nodes_place() {
     let mut runs = 0;

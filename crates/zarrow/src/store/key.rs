@@ -3,10 +3,10 @@
 use super::key_fault::RESERVED;
 use crate::error::{ErrorKind, Result};
 
-/// Checks that `key` names something inside a store.
+/// Checks that `key` names a value inside a store.
 ///
-/// A key has parts between slashes; none is empty, `.` or `..`, none has a NUL or a backslash (which is a separator
-/// on some systems), and none begins with `.zarrow-`, as the names of what writers need for a moment do.
+/// A key consists of parts separated by slashes. No part is empty, `.` or `..`, contains a NUL or a backslash (a
+/// separator on some systems), or begins with `.zarrow-`, the prefix of writers' temporary files.
 ///
 /// # Errors
 /// [`ErrorKind::BadKey`].
@@ -22,7 +22,7 @@ pub fn check_key(key: &str) -> Result<()> {
     let sound = |part: &[u8]| {
         let plain = match part {
             [] => false,
-            // Only a part that begins so can be one of these.
+            // Only a part with a leading dot can be one of the reserved names.
             [b'.', ..] => part != b"." && part != b".." && !part.starts_with(RESERVED.as_bytes()),
             _ => true,
         };
@@ -32,10 +32,10 @@ pub fn check_key(key: &str) -> Result<()> {
     if all { Ok(()) } else { Err(ErrorKind::BadKey(key.to_owned()).into()) }
 }
 
-/// The path of a node without the slashes that users put around it; `""` is the root.
+/// Returns the path of a node without the slashes that users put around it; `""` is the root.
 ///
 /// # Errors
-/// [`ErrorKind::BadKey`] as [`check_key`] says.
+/// [`ErrorKind::BadKey`], as in [`check_key`].
 pub fn normalize_path(path: &str) -> Result<String> {
     let path = path.trim_matches('/');
     if !path.is_empty() {
@@ -44,7 +44,7 @@ pub fn normalize_path(path: &str) -> Result<String> {
     Ok(path.to_owned())
 }
 
-/// The key of `name` below the node at `path`.
+/// Returns the key of `name` below the node at `path`.
 #[must_use]
 pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }

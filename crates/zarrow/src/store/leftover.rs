@@ -1,16 +1,16 @@
 //! Temporary files beside a value: the file that will become the value, and the lock.
 //!
-//! 1. Their names begin as no key does, so that they are never listed and never read.
-//! 2. An unfinished file or folder has a unique name that names its writer (`owner`). Where that cannot tell whether the
-//!    writer has ended, the writer also holds a lock on the file, which ends with the process. The writer of a folder
-//!    always does.
+//! 1. Their names have a prefix that no key has, so that they are never listed and never read.
+//! 2. An unfinished file or folder has a unique name that identifies its writer (`owner`). If the name cannot show
+//!    whether the writer has ended, the writer also holds a lock on the file, which ends with the process. The writer
+//!    of a folder always does.
 //! 3. A file that names a process of this machine is a leftover if that process has ended.
-//! 4. For any other writer, on a local file system, the lock decides. A file whose lock can be taken is a leftover, or
-//!    its writer has not locked it yet; that writer finds its file gone and starts again. Writers in another container,
-//!    or from before a restart, lock folders only: their files are leftovers when they have not changed for a day.
-//! 5. The file of a key's lock is a leftover if its lock can be taken, on a local file system.
-//! 6. Where other machines may write too, or where there are no locks, a lock that can be taken proves nothing, and
-//!    files of others stay. So does every file whose name only begins like one of these.
+//! 4. For any other writer, on a local file system, the lock decides. A file with a free lock is a leftover, or its
+//!    writer has not locked it yet; that writer finds its file removed and starts again. Writers in another container,
+//!    or from before a restart, lock folders only: their files are leftovers if they have not changed for a day.
+//! 5. The file of a key's lock is a leftover if its lock is free, on a local file system.
+//! 6. If other machines may write too, or if there are no locks, a free lock proves nothing, and files of other
+//!    machines are kept. So is every file that shares only the prefix of its name with these.
 
 use crate::store::capabilities::is_local;
 use crate::store::file_lock::{LOCK, MODE};
@@ -26,18 +26,18 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A name in the folder of a value that no writer has used (step 2).
+/// Returns a name in the folder of a value that no writer has used (step 2).
 pub fn unique_name() -> String {
     format!("{RESERVED}{}", unique())
 }
 
-/// Whether `name` is that of something which writers need for a moment (step 1).
+/// Whether `name` is that of a temporary file or folder of a writer (step 1).
 pub fn is_reserved(name: &str) -> bool {
     name.starts_with(RESERVED)
 }
 
-/// Whether the file's lock could be had, which stays taken as long as the file is open. A place without locks has none to
-/// be had.
+/// Tries to lock the file; returns whether it succeeded. The lock is held as long as the file is open. On a file system
+/// without locks this is an error.
 pub fn try_flock(file: impl AsFd) -> Result<bool, Errno> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -46,7 +46,7 @@ pub fn try_flock(file: impl AsFd) -> Result<bool, Errno> {
     }
 }
 
-/// Whether the file system of `folder` has `flock`, tried on a file that is there for a moment.
+/// Whether the file system of `folder` supports `flock`, tried on a temporary file.
 pub fn has_flock(folder: impl AsFd) -> Result<bool, Errno> {
     let name = unique_name();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -70,7 +70,7 @@ pub fn is_still(folder: impl AsFd, name: &str, file: impl AsFd) -> Result<bool, 
     }
 }
 
-/// Removes the leftovers directly in `folder`; returns how many.
+/// Removes the leftovers directly in `folder`; returns their number.
 pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {
     let mut swept = 0;
     let is_local = is_local(&folder);
@@ -84,19 +84,19 @@ pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {
     Ok(swept)
 }
 
-/// What the name of something that writers need says about it (steps 3 to 6).
+/// How the sweep decides about a temporary file, by its name (steps 3 to 6).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Left by a process that has ended.
+    /// The process has ended: always a leftover.
     Left,
-    /// A leftover where its lock can be had.
+    /// A leftover if its lock is free.
     Locked,
-    /// A leftover where its lock can be had and nobody has changed it for a day.
+    /// A leftover if its lock is free and its last change is more than a day old.
     Old,
 }
 
 impl Kind {
-    /// `None` where it stays.
+    /// Returns `None` for a file to be kept.
     fn of(name: &str, is_local: bool) -> Option<Kind> {
         let own = name.strip_prefix(RESERVED)?;
         if own.starts_with(LOCK) {
@@ -120,13 +120,13 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
         Ok(file) => file,
-        // Gone meanwhile, or nothing of ours.
+        // Removed by another process, or not a file of this store.
         Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ACCESS) => return Ok(false),
         Err(error) => return Err(error),
     };
     step("lock what may be a leftover");
     let is_left = match kind {
-        // Two who sweep at once do it one after the other, where there are locks.
+        // If there are locks, they make concurrent sweeps run one after the other.
         Kind::Left => try_flock(&file).unwrap_or(true),
         Kind::Locked => try_flock(&file).unwrap_or(false),
         Kind::Old => is_old(&rustix::fs::fstat(&file)?) && try_flock(&file).unwrap_or(false),
@@ -144,7 +144,7 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
     }
 }
 
-/// Whether nobody has changed a file for a day (step 4).
+/// Whether a file has not changed for a day (step 4).
 fn is_old(file: &Stat) -> bool {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let changed = u64::try_from(file.st_mtime).map(Duration::from_secs).unwrap_or_default();
@@ -156,7 +156,7 @@ fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(folder, name, flags, Mode::empty())
 }
 
-/// Removes the leftovers in `folder` and in the folders below it, links not followed; returns how many.
+/// Removes the leftovers in `folder` and in the folders below it, without following links; returns their number.
 pub fn sweep_below(folder: OwnedFd) -> Result<usize> {
     let mut swept = 0;
     let mut folders = vec![folder];

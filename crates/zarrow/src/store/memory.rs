@@ -1,10 +1,11 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 //!
-//! 1. Everything happens under one lock, that of the values: a value is set, a prefix erased or replaced in one step.
-//! 2. A store of what is below a prefix is the same values seen through a *pin* on the prefix. Erasing or replacing the
-//!    prefix removes the pin. Nothing is found through it then, and what is written through it is dropped.
-//! 3. A lock of a key is a number in the set of locks that are held. Erasing a prefix removes the numbers of the keys
-//!    below it, and what is written under a removed lock is dropped.
+//! 1. Everything happens under one lock, the lock of the values: a value is set, or a prefix erased or replaced, in one
+//!    step.
+//! 2. A store of a subtree uses the same values through a *pin* on its prefix. Erasing or replacing the prefix removes
+//!    the pin. Without the pin the store is empty, and writes through it are dropped.
+//! 3. A lock of a key is a number in the set of held locks. Erasing a prefix removes the numbers of the keys below it,
+//!    and writes under a removed lock are dropped.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::step::step;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::fork::{Mutex, MutexGuard};
 
-/// Values in memory: those that the store was made with, and those that were set since.
+/// Values in memory: the initial values of the store, and later changes.
 ///
 /// ```
 /// use zarrow::store::{MemoryStore, Store};
@@ -31,11 +32,11 @@ use zarrow_array::fork::{Mutex, MutexGuard};
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
-    /// Where it begins, if not at the root (step 2).
+    /// Prefix of the store, if it is not the root (step 2).
     pin: Option<Arc<Pin>>,
 }
 
-/// What stores of the same values have in common.
+/// State shared by all stores of the same values.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
@@ -43,25 +44,25 @@ struct Shared {
     next: AtomicU64,
 }
 
-/// The place of a store below a prefix.
+/// Prefix of a store of a subtree.
 #[derive(Debug)]
 struct Pin {
     prefix: String,
-    /// Whether what was there is gone; it changes under the lock of the values.
+    /// Whether the prefix was erased or replaced; this changes under the lock of the values.
     is_gone: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct State {
     values: Values,
-    /// Keys that are locked, each with the process that did, since a forked child has its own locks, and the lock's number.
+    /// Locked keys: each with the locking process, since a forked child has separate locks, and the lock's number.
     pub(super) locked: HashMap<String, (u64, u64)>,
     pins: Vec<Arc<Pin>>,
 }
 
 pub(super) type Values = BTreeMap<String, Arc<Stored>>;
 
-/// A value, which never changes: the next one takes its place.
+/// A value. It never changes: setting a key replaces the value.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) bytes: Vec<u8>,
@@ -69,10 +70,11 @@ pub(super) struct Stored {
 }
 
 impl MemoryStore {
-    /// A store of these values.
+    /// Creates a store with these values.
     ///
     /// # Errors
-    /// [`ErrorKind::BadKey`]; [`ErrorKind::Write`] where the key of one value is a folder of another's, as `a` of `a/b`.
+    /// [`ErrorKind::BadKey`]; [`ErrorKind::Write`] if the key of one value is a folder of another's, such as `a` of
+    /// `a/b`.
     pub fn new<K: Into<String>>(values: impl IntoIterator<Item = (K, Vec<u8>)>) -> Result<MemoryStore> {
         let store = MemoryStore::default();
         for (key, bytes) in values {
@@ -83,18 +85,18 @@ impl MemoryStore {
         Ok(store)
     }
 
-    /// The values and locks, as long as what is returned is held.
+    /// Locks the values and the key locks until the returned guard is dropped.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         step("lock the values");
         self.shared.state.lock()
     }
 
-    /// A number that no version and no lock has.
+    /// Returns a new number for a version or a lock.
     pub(super) fn number(&self) -> u64 {
         self.shared.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The key from the root on.
+    /// Returns the key relative to the root.
     pub(super) fn full<'k>(&'k self, key: &'k str) -> Cow<'k, str> {
         match &self.pin {
             None => Cow::Borrowed(key),
@@ -103,17 +105,17 @@ impl MemoryStore {
         }
     }
 
-    /// Whether what the store was made of is there, where nobody can take it away as long as the values are locked.
+    /// Whether the store's prefix has not been erased or replaced. This cannot change while the values are locked.
     pub(super) fn is_there(&self, _locked: &State) -> bool {
         self.pin.as_ref().is_none_or(|pin| !pin.is_gone.load(Ordering::Relaxed))
     }
 
-    /// A value that can be stored.
+    /// Creates a value to be stored.
     pub(super) fn stored(&self, bytes: Vec<u8>) -> Arc<Stored> {
         Arc::new(Stored { bytes, version: self.number() })
     }
 
-    /// Sets a value, under the lock of this number, where it has one.
+    /// Sets a value, under the lock with this number if there is one.
     pub(super) fn put(&self, key: &str, bytes: Vec<u8>, lock: Option<u64>) -> Result<()> {
         let (key, stored) = (self.full(key), self.stored(bytes));
         let mut state = self.state();
@@ -122,12 +124,12 @@ impl MemoryStore {
         }
         let before = state.set(&key, stored)?;
         drop(state);
-        // What was there is freed after the lock.
+        // Free the old value after unlocking.
         drop(before);
         Ok(())
     }
 
-    /// Takes a value away, likewise; says whether there was one.
+    /// Erases a value, under the lock with this number if there is one; returns whether there was a value.
     pub(super) fn take(&self, key: &str, lock: Option<u64>) -> bool {
         let key = self.full(key);
         let mut state = self.state();
@@ -146,18 +148,18 @@ impl MemoryStore {
 }
 
 impl State {
-    /// Whether the holder of this lock may still change the value; true where there is no lock.
+    /// Whether the holder of this lock may still change the value; true without a lock.
     fn allows(&self, key: &str, lock: Option<u64>) -> bool {
         lock.is_none_or(|number| self.locked.get(key).is_some_and(|(_, locked)| *locked == number))
     }
 
-    /// Returns who in this process holds the lock of `key`.
+    /// Returns numbers that identify the lock of `key` if this process holds it.
     pub(super) fn holder(&self, key: &str, generation: u64) -> Option<[u64; 4]> {
         let (process, number) = self.locked.get(key)?;
         (*process == generation).then_some([*process, *number, 0, 0])
     }
 
-    /// Sets a value, and gives the one before.
+    /// Sets a value, and returns the old one.
     pub(super) fn set(&mut self, key: &str, stored: Arc<Stored>) -> Result<Option<Arc<Stored>>> {
         if let Some(place) = self.values.get_mut(key) {
             return Ok(Some(std::mem::replace(place, stored)));
@@ -166,13 +168,13 @@ impl State {
         Ok(self.values.insert(key.to_owned(), stored))
     }
 
-    /// Takes a value away.
+    /// Removes a value.
     pub(super) fn remove(&mut self, key: &str) -> Option<Arc<Stored>> {
         self.values.remove(key)
     }
 
-    /// Takes the value under `prefix` and those below it out, their pins, and their locks, but for those of the `marks` at
-    /// the root: who replaces it holds them.
+    /// Removes and returns the value under `prefix` and all values below it. Also removes their pins and their locks,
+    /// except the locks of the `marks` at the root: their holder is replacing the prefix.
     pub(super) fn take(&mut self, prefix: &str, marks: &[&str]) -> Values {
         let is_taken = |key: &str| key == prefix || below(key, prefix).is_some();
         let is_kept = |key: &str| prefix.is_empty() && marks.contains(&key);
@@ -183,14 +185,14 @@ impl State {
         self.values.extract_if(.., |key, _| is_taken(key)).collect()
     }
 
-    /// Whether a value lies below `prefix`.
+    /// Whether there is a value below `prefix`.
     fn has_below(&self, prefix: &str) -> bool {
         let folder = format!("{prefix}/");
         let first = self.values.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next();
         first.is_some_and(|(key, _)| key.starts_with(&folder))
     }
 
-    /// All that is set together; versions are those that the store has not given to another value.
+    /// Sets several values together, with versions that the store has not used before.
     pub(super) fn set_all(&mut self, values: Values, prefix: &str, number: &dyn Fn() -> u64) {
         for (key, mut stored) in values {
             let version = number();
@@ -202,14 +204,15 @@ impl State {
         }
     }
 
-    /// All values, of which none is left.
+    /// Removes and returns all values.
     pub(super) fn take_all(&mut self) -> Values {
         std::mem::take(&mut self.values)
     }
 }
 
-/// Checks that `key` lies below no value, and that no value lies below it: as in a folder, what has a value has no values
-/// below it. So `open`, `list` and `erase` all mean the same by a key, and a hierarchy can be copied to a folder.
+/// Checks that no prefix of `key` has a value, and that there is no value below `key`: as in a folder, a key with a
+/// value has no values below it. So `open`, `list` and `erase` interpret keys in the same way, and a hierarchy can be
+/// copied to a folder.
 fn check_place(values: &BTreeMap<String, Arc<Stored>>, key: &str) -> Result<()> {
     let refused = |kind: io::ErrorKind| Err(ErrorKind::Write(kind.into()).into());
     if key.match_indices('/').any(|(end, _)| values.contains_key(&key[..end])) {
@@ -222,7 +225,7 @@ fn check_place(values: &BTreeMap<String, Arc<Stored>>, key: &str) -> Result<()> 
     }
 }
 
-/// `key` without `prefix`, where it lies below it.
+/// Returns `key` without `prefix`; `None` if it is not below `prefix`.
 fn below<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
     match prefix {
         "" => Some(key),
@@ -253,7 +256,8 @@ impl Store for MemoryStore {
                 names.try_push(name)?;
             }
         }
-        // The keys are sorted, and so are names but for those that others begin with: "a.b" is between "a" and "a/b".
+        // The names are in the order of the sorted keys, except names that are prefixes of other names: "a.b" is
+        // between "a" and "a/b".
         names.sort_unstable();
         names.dedup();
         Ok(allocation::collected(names.into_iter().map(str::to_owned))?)
@@ -314,7 +318,7 @@ impl Value for Arc<Stored> {
         Some(&self.bytes)
     }
 
-    /// Each value of a store has a number of its own.
+    /// Each value of a store has a unique number.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         Ok(Some([self.version, 0, 0, 0]))
     }
@@ -325,7 +329,7 @@ mod tests {
     use super::*;
     use crate::store::{Durability, FilesystemStore};
 
-    /// A key is a value or a folder, in memory as in a folder.
+    /// A key is either a value or a folder, in memory as well as on disk.
     #[test]
     fn a_key_with_a_value_has_none_below_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -355,7 +359,7 @@ mod tests {
         assert!(MemoryStore::new(both.into_iter().rev()).is_err());
     }
 
-    /// A store of what is below a prefix has nothing of what takes its place.
+    /// A store of a subtree does not show the values that replace its prefix.
     #[test]
     fn what_was_erased_or_replaced_is_seen_by_nobody() {
         let store = MemoryStore::new([("a/zarr.json", vec![1]), ("a/c/0", vec![2]), ("b", vec![3])]).unwrap();

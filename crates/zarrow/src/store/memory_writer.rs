@@ -20,7 +20,7 @@ impl StoreWriter for MemoryStore {
         Ok(Box::new(MemoryDraft { store: self, key, lock, bytes: Mutex::default() }))
     }
 
-    /// One step, where nobody holds the lock: who takes it later reads this value.
+    /// One step if the lock is free: a later holder of the lock reads this value.
     fn overwrite(
         &self,
         key: &str,
@@ -46,7 +46,7 @@ impl StoreWriter for MemoryStore {
                     None => state.remove(&key),
                 };
                 drop(state);
-                // What was there is freed after the lock.
+                // Free the old value after unlocking.
                 drop(before);
                 return Ok(());
             };
@@ -93,7 +93,7 @@ impl StoreWriter for MemoryStore {
         check_key(key)?;
         let (full, own) = (self.full(key), (generation(), self.number()));
         let mut state = self.state();
-        // Where all is gone there is nothing to keep apart: what is set under this lock goes nowhere.
+        // After the prefix was erased there is nothing to protect: writes under this lock are dropped.
         if self.is_there(&state) {
             if state.holder(&full, own.0).is_some() {
                 return Ok(None);
@@ -113,7 +113,7 @@ impl StoreWriter for MemoryStore {
     }
 }
 
-/// Values of a store of their own, until they are published.
+/// Values of a separate store, until they are published.
 struct MemoryStage<'a> {
     store: &'a MemoryStore,
     prefix: String,
@@ -126,7 +126,7 @@ impl<'a> Stage<'a> for MemoryStage<'a> {
         &self.shown
     }
 
-    /// One step, at the root too: all is done under the lock of the values.
+    /// One step, also at the root: everything happens under the lock of the values.
     fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
         let new = self.inside.state().take_all();
         let prefix = self.store.full(&self.prefix);
@@ -142,7 +142,7 @@ impl<'a> Stage<'a> for MemoryStage<'a> {
     }
 }
 
-/// Values that are dropped.
+/// Detached values, freed on drop.
 struct MemoryRemains(#[allow(dead_code, reason = "dropped outside of the lock")] Values);
 
 impl Detached for MemoryRemains {
@@ -155,7 +155,7 @@ impl Detached for MemoryRemains {
 struct MemoryDraft<'a> {
     store: &'a MemoryStore,
     key: String,
-    /// The number of the lock under which it is set.
+    /// Number of the lock, if the value is set under a lock.
     lock: Option<u64>,
     bytes: Mutex<Vec<u8>>,
 }
@@ -207,7 +207,7 @@ impl Drop for KeyLock<'_> {
     fn drop(&mut self) {
         let key = self.store.full(&self.key);
         let mut state = self.store.state();
-        // It may be gone already, and another's by now.
+        // The lock may already have been removed, and taken by another holder.
         if state.locked.get(&*key) == Some(&self.own) {
             state.locked.remove(&*key);
         }

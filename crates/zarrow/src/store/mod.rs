@@ -1,4 +1,4 @@
-//! Where the bytes are: keys and values, read by range, and written whole.
+//! Stores: values under keys, read by byte range and written as a whole.
 
 mod capabilities;
 mod file_lock;
@@ -40,45 +40,47 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use zarrow_array::allocation;
 
-/// A place that holds values under keys.
+/// Key-value store.
 ///
-/// Keys are those that [`check_key`] accepts: the engine checks what comes from outside before it asks. As [`Any`] it tells
-/// which store it is.
+/// Keys satisfy [`check_key`]: the engine checks keys from outside before it passes them to a store. [`Any`] gives
+/// access to the concrete store type.
 pub trait Store: Any + Send + Sync + Debug {
-    /// How the store calls itself in errors: a path or a URL, without credentials.
+    /// Name of the store in error messages: a path or a URL, without credentials.
     fn name(&self) -> &str;
 
-    /// The value under `key`, opened for reading; `None` where there is none.
+    /// Opens the value under `key` for reading; `None` if the key has no value.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) where it cannot be told, [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the store cannot be read,
+    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
 
-    /// The store itself, where its answers come by completion, so that many requests are in flight at once.
+    /// Returns the store as a [`RemoteStore`](remote::RemoteStore) if it answers by completion, so that many requests
+    /// can be in flight at once.
     fn remote(&self) -> Option<&dyn remote::RemoteStore> {
         None
     }
 
-    /// The names directly below `prefix` (a path without a slash at its end), sorted.
+    /// Returns the sorted names directly below `prefix` (a path without a trailing slash).
     ///
     /// # Errors
     /// As [`open`](Store::open).
     fn list(&self, prefix: &str) -> Result<Vec<String>>;
 
-    /// As [`list`](Store::list), for who asks for something else meanwhile: where a request takes long it is sent at once, and
-    /// given up where nobody calls for the names.
+    /// Starts a [`list`](Store::list) for a caller with other requests to make first: a remote store sends the request
+    /// at once, and cancels it if the result is dropped without being called.
     fn list_ahead<'a>(&'a self, prefix: &str) -> Listed<'a> {
         let prefix = prefix.to_owned();
         Box::new(move || self.list(&prefix))
     }
 
-    /// The bytes of all values below `prefix`.
+    /// Returns the total size in bytes of all values below `prefix`.
     ///
     /// # Errors
     /// As [`open`](Store::open).
     fn nbytes(&self, prefix: &str) -> Result<u64>;
 
-    /// Which version of a value lies under `key`, in one request at most.
+    /// Returns the version of the value under `key`, in one request at most.
     ///
     /// # Errors
     /// As [`open`](Store::open).
@@ -89,9 +91,10 @@ pub trait Store: Any + Send + Sync + Debug {
         }
     }
 
-    /// The store of what is below `prefix` now, by keys without the prefix. It stays with these values: where they are
-    /// moved or erased, and others take their place, it does not have the others. `None` where there is nothing, and where
-    /// the store cannot tell one from the other: so at the root of a folder, where values are replaced one by one.
+    /// Returns a store of the values now below `prefix`, with the prefix removed from the keys. It follows these
+    /// values: if they are moved or erased, it never shows the values that replace them. `None` if there is nothing
+    /// below `prefix`, or if the store cannot tell old values from new ones, as at the root of a folder, where values
+    /// are replaced one by one.
     ///
     /// # Errors
     /// As [`open`](Store::open).
@@ -100,12 +103,12 @@ pub trait Store: Any + Send + Sync + Debug {
         Ok(None)
     }
 
-    /// What changes the store; `None` where it can only be read.
+    /// Returns the interface for changes; `None` if the store is read-only.
     fn writer(&self) -> Option<&dyn StoreWriter> {
         None
     }
 
-    /// The whole value under `key`; `None` where there is none.
+    /// Returns the whole value under `key`; `None` if the key has no value.
     ///
     /// # Errors
     /// As [`open`](Store::open), and [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` bytes.
@@ -113,17 +116,17 @@ pub trait Store: Any + Send + Sync + Debug {
         self.open(key)?.map(|value| whole(&*value, limit)).transpose()
     }
 
-    /// The whole values under several keys, each with its limit, as [`get`](Store::get) gives them, in their order: all at
-    /// once, where a request takes long.
+    /// Returns the whole values under several keys, each with its own limit, in the order of `keys` and with the
+    /// results of [`get`](Store::get). A store with slow answers sends all requests at once.
     fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
         keys.iter().map(|(key, limit)| self.get(key, *limit)).collect()
     }
 }
 
-/// All bytes of a value.
+/// Reads all bytes of a value.
 ///
 /// # Errors
-/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` of them, and as [`Value::read_at`].
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` bytes, and the errors of [`Value::read_at`].
 pub(crate) fn whole(value: &dyn Value, limit: u64) -> Result<Vec<u8>> {
     let actual = value.nbytes()?;
     if actual > limit {
@@ -131,11 +134,11 @@ pub(crate) fn whole(value: &dyn Value, limit: u64) -> Result<Vec<u8>> {
     }
     let length = usize::try_from(actual).unwrap_or(usize::MAX);
     let mut memory = allocation::filled(MaybeUninit::uninit(), length)?;
-    // A value that has shrunk since is whole all the same: its parser will tell.
+    // If the value has shrunk since, return the shorter bytes: their parser reports the error.
     Ok(allocation::copied(value.read_at(0, &mut memory)?)?)
 }
 
-/// Copies bytes from `offset` on to `destination`, as [`Value::read_at`] does for a value in memory.
+/// Copies bytes starting at `offset` to `destination`, as [`Value::read_at`] does for a value in memory.
 pub(crate) fn read_bytes<'a>(
     bytes: &[u8],
     offset: u64,
@@ -147,40 +150,40 @@ pub(crate) fn read_bytes<'a>(
     destination[..length].write_copy_of_slice(&rest[..length])
 }
 
-/// Names that were asked for, or are when this is called.
+/// Result of [`Store::list_ahead`]: either already requested, or requested by this call.
 pub type Listed<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
-/// What came of asking for a whole value.
+/// Result of reading a whole value.
 pub type Got = Result<Option<Vec<u8>>>;
 
-/// Which version of a value lies under a key.
+/// Version of the value under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// There is no value.
+    /// The key has no value.
     Missing,
-    /// There is one, and the store cannot tell its versions apart.
+    /// The key has a value, but the store cannot tell its versions apart.
     Unknown,
-    /// That of [`Value::version`].
+    /// The version from [`Value::version`].
     Of([u64; 4]),
 }
 
-/// A value that is open for reading.
+/// A value opened for reading.
 pub trait Value: Send + Sync {
-    /// Its bytes.
+    /// Returns the size in bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     fn nbytes(&self) -> Result<u64>;
 
-    /// Reads from `offset` on to fill `destination`; returns its part that was filled, from its start on, which is
-    /// shorter only where the value ends.
+    /// Reads into `destination`, starting at `offset` in the value. Returns the filled start of `destination`, which is
+    /// shorter than `destination` only if the value ends first.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]>;
 
-    /// Reads like [`read_at`](Value::read_at), unless the read would wait for a disk. `None` if it would, or if the store
-    /// cannot tell.
+    /// Reads like [`read_at`](Value::read_at), unless the read would wait for a disk. `None` if it would, or if the
+    /// store cannot tell.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -193,10 +196,10 @@ pub trait Value: Send + Sync {
         Ok(None)
     }
 
-    /// Reads the value to the start of `memory` all at once; `None` if it does not have exactly `length` bytes. A byte of
-    /// `memory` behind them may be overwritten.
+    /// Reads the value to the start of `memory` in one call; `None` if its size is not exactly `length` bytes. May
+    /// overwrite one byte of `memory` after them.
     ///
-    /// A store that can tell both in one request saves the one for the length.
+    /// A store that gets the bytes and the size in one request saves the extra request for the size.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -212,13 +215,13 @@ pub trait Value: Send + Sync {
         Ok((filled.len() == length).then_some(filled))
     }
 
-    /// The value itself, where the store has it in memory.
+    /// Returns the bytes of a value in memory.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
 
-    /// What changes when the value is written anew: numbers of which at least one then differs. `None` where the store
-    /// cannot tell, so that nothing of the value may be kept.
+    /// Returns the version of the value: numbers that change when the value is rewritten. `None` if the
+    /// store cannot tell, so that nothing of the value may be cached.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -226,19 +229,19 @@ pub trait Value: Send + Sync {
         Ok(None)
     }
 
-    /// Where in a file the value lies as it is, if it does, to be mapped into memory.
+    /// Returns the part of a file that holds the value unchanged, to be mapped into memory.
     fn file(&self) -> Option<FileRange<'_>> {
         None
     }
 }
 
-/// The bytes of a value in an open file.
+/// Byte range of a value in an open file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileRange<'a> {
     /// The file.
     pub file: BorrowedFd<'a>,
-    /// Where the value begins in it.
+    /// Byte offset of the value in the file.
     pub offset: u64,
-    /// Bytes of the value; `None` for all up to the end of the file.
+    /// Size of the value in bytes; `None` for everything up to the end of the file.
     pub nbytes: Option<u64>,
 }

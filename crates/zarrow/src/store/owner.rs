@@ -1,10 +1,10 @@
-//! Which process a temporary file belongs to, so that another process can tell whether its writer has ended.
+//! Identifies the process that owns a temporary file, so that another process can tell whether its writer has ended.
 //!
-//! 1. A process is identified by its machine, its number and its start time, since numbers are used again.
-//! 2. A machine is identified by its boot id and its namespaces of process numbers and of time: the process numbers of one
-//!    container mean nothing in another, and start times are shifted by the offset of the time namespace.
+//! 1. A process is identified by its machine, its number and its start time, since numbers are reused.
+//! 2. A machine is identified by its boot id and its namespaces of process numbers and of time: the process numbers of
+//!    one container mean nothing in another, and start times are shifted by the offset of the time namespace.
 //! 3. Whether a process of another machine, or from before a restart, has ended is unknown. It never counts as dead.
-//! 4. Where the kernel hides one of these, it is unknown too.
+//! 4. If the kernel hides a part of this identity, the process's state is unknown as well.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,21 +15,21 @@ use zarrow_array::fork::{Mutex, generation};
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// 0 where the kernel does not tell.
+    /// 0 if the kernel does not report it.
     machine: u64,
     process: u32,
-    /// In the kernel's ticks; 0 where it does not tell.
+    /// In the kernel's ticks; 0 if the kernel does not report it.
     start: u64,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns this process.
     pub fn current() -> Owner {
         static CURRENT: Mutex<Option<(u64, Owner)>> = Mutex::new(None);
         let (known, generation) = (*CURRENT.lock(), generation());
         match known {
             Some((of, owner)) if of == generation => owner,
-            // The first time, and in a forked child.
+            // The first call, or the first one in a forked child.
             _ => {
                 let process = std::process::id();
                 let owner = Owner { machine: machine(), process, start: start_of(process).unwrap_or(0) };
@@ -39,17 +39,17 @@ impl Owner {
         }
     }
 
-    /// Whether a process of the same machine can tell whether this one has ended (step 4).
+    /// Whether another process of the same machine can determine whether this one has ended (step 4).
     pub fn is_told(self) -> bool {
         self.machine != 0 && self.start != 0
     }
 
-    /// Whether it is a process of this machine (step 2).
+    /// Whether this is a process of this machine (step 2).
     pub fn is_of_this_machine(self) -> bool {
         self.machine == Owner::current().machine
     }
 
-    /// The owner in a text that [`unique`] gave.
+    /// Parses the owner from a text returned by [`unique`].
     pub fn of(text: &str) -> Option<Owner> {
         let mut numbers = text.split('-').map(|number| u64::from_str_radix(number, 16).ok());
         let (machine, process, start) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -63,16 +63,16 @@ impl Owner {
             return false;
         }
         match i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw) {
-            // Who may not be asked is alive.
+            // A process that this one may not signal is alive.
             Some(pid) if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) => true,
-            // Another process may have the number by now.
+            // Another process may have reused the number.
             Some(_) => start_of(self.process).is_some_and(|start| start != self.start),
             None => false,
         }
     }
 }
 
-/// A text that no other call gives, in any process, and that names this one.
+/// Returns a text that identifies this process and is unique among all calls and processes.
 pub fn unique() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
@@ -89,7 +89,7 @@ impl fmt::Display for Owner {
 fn machine() -> u64 {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let space = std::fs::read_link("/proc/self/ns/pid");
-    // Kernels before 5.6 have no namespaces of time.
+    // Kernels before 5.6 have no time namespaces.
     let time = std::fs::read_link("/proc/self/ns/time").ok();
     match (boot, space) {
         (Ok(boot), Ok(space)) => {
@@ -101,7 +101,8 @@ fn machine() -> u64 {
     }
 }
 
-/// When a process started: the 22nd value of its line, of which the second may hold blanks and ends with a bracket.
+/// Returns the start time of a process: field 22 of its `stat` line. Field 2 may contain spaces and ends with a
+/// parenthesis.
 fn start_of(process: u32) -> Option<u64> {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     line.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()

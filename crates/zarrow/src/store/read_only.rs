@@ -1,11 +1,11 @@
-//! A store that is only read, whatever could be done with it.
+//! Store wrapper that allows only reads.
 
 use crate::error::Result;
 use crate::store::remote::RemoteStore;
 use crate::store::{Got, Listed, Store, Value, Version};
 use std::sync::Arc;
 
-/// Another store, of which nothing can be changed: writing is [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).
+/// Another store without write access: writing is [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -19,19 +19,19 @@ use std::sync::Arc;
 pub struct ReadOnlyStore(Arc<dyn Store>);
 
 impl ReadOnlyStore {
-    /// The store `inner`, to be read.
+    /// Wraps the store `inner`.
     pub fn new(inner: Arc<dyn Store>) -> ReadOnlyStore {
         ReadOnlyStore(inner)
     }
 
-    /// The store that is read.
+    /// Returns the wrapped store.
     #[must_use]
     pub fn inner(&self) -> &Arc<dyn Store> {
         &self.0
     }
 }
 
-/// Everything but [`writer`](Store::writer) is the other store's.
+/// Forwards everything except [`writer`](Store::writer) to the wrapped store.
 impl Store for ReadOnlyStore {
     fn name(&self) -> &str {
         self.0.name()

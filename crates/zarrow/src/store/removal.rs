@@ -1,9 +1,9 @@
-//! Removing a folder with all that is in it, however deep it is and whatever its names are.
+//! Removes a folder and everything in it, at any depth and with any names.
 //!
-//! 1. Names are the bytes that the file system has, not text. Links are removed, and not followed.
-//! 2. A folder inside of the folder is moved up into it before it is emptied: depth takes neither stack nor open files,
+//! 1. Names are raw bytes from the file system, not text. Links are removed, not followed.
+//! 2. A folder inside the folder is moved up into it before it is emptied: depth costs neither stack nor open files,
 //!    and no path gets too long.
-//! 3. A folder that its owner may not change is made one that he may.
+//! 3. If the owner of a folder lacks permission to change it, the permission is added.
 
 use crate::store::leftover::unique_name;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
@@ -11,13 +11,13 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// How often a folder is emptied while a writer, which found it before it was hidden, still adds to it.
+/// Number of attempts to empty a folder while a writer that opened it before it was hidden still adds files.
 const TRIES: usize = 8;
 
-/// Removes the file, link or folder `name` of `folder`.
+/// Removes the file, link or folder `name` in `folder`.
 ///
 /// # Errors
-/// `NOTEMPTY` where somebody still adds to it; `NOENT` where it is not there; whatever the file system gives.
+/// `NOTEMPTY` if another process still adds files; `NOENT` if it does not exist; other errors of the file system.
 pub fn remove(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
     if !is_folder_after_unlink(&folder, name)? {
         return Ok(());
@@ -33,13 +33,13 @@ pub fn remove(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
     removed
 }
 
-/// Removes what is in `top`.
+/// Removes the content of `top`.
 fn empty(top: &OwnedFd) -> Result<(), Errno> {
     let mut folders = folders_left(top)?;
     while let Some(name) = folders.pop() {
         let inside = match open(top, &name) {
             Ok(inside) => inside,
-            // Another's sweep was here first.
+            // Another process's sweep was faster.
             Err(Errno::NOENT) => continue,
             Err(error) => return Err(error),
         };
@@ -58,7 +58,7 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
             folders.push(moved);
         }
         match rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::REMOVEDIR) {
-            // Who added to it adds to what is emptied once more.
+            // If a writer added files, the folder is emptied once more.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => {}
             Err(error) => return Err(error),
         }
@@ -66,7 +66,7 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Removes all in `folder` but folders, whose names it gives.
+/// Removes everything in `folder` except folders, and returns their names.
 fn folders_left(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
     let mut folders = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -79,7 +79,7 @@ fn folders_left(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
     Ok(folders)
 }
 
-/// Removes `name` unless it is a folder; says whether it is one.
+/// Removes `name` unless it is a folder; returns whether it is one.
 fn is_folder_after_unlink(folder: impl AsFd, name: &CStr) -> Result<bool, Errno> {
     match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
         Ok(()) => Ok(false),
@@ -89,7 +89,7 @@ fn is_folder_after_unlink(folder: impl AsFd, name: &CStr) -> Result<bool, Errno>
     }
 }
 
-/// Opens a folder that is to be emptied (step 3).
+/// Opens a folder to be emptied (step 3).
 fn open(folder: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let open = || rustix::fs::openat(&folder, name, flags, Mode::empty());
@@ -102,7 +102,7 @@ fn open(folder: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     };
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
     if !mode.contains(Mode::RWXU) {
-        // Where that is refused, removing says so.
+        // If this is refused, the removal reports the error.
         let _ = rustix::fs::fchmod(&opened, Mode::RWXU);
     }
     Ok(opened)

@@ -1,7 +1,7 @@
 //! Trying again.
 //!
-//! Every loop that repeats an attempt, because of other writers or of the system, asks [`Retry`] before the next one. So
-//! each loop ends, reports a reason, and can be interrupted.
+//! Every loop that repeats an attempt, because of other writers or of the system, asks [`Retry`] before the next one.
+//! So each loop ends, reports a reason, and can be interrupted.
 
 use super::remote::pass_here;
 use crate::codec_calls;
@@ -25,13 +25,13 @@ const LOOK: Duration = Duration::from_millis(40);
 enum Cause {
     /// A file or folder that disappears between two system calls.
     Race,
-    /// A value that another sets between reading and setting it here.
+    /// A value that another writer sets between the read and the write here.
     Conflict,
-    /// A lock that another holds.
+    /// A lock held by another writer.
     Lock,
 }
 
-/// The attempts that were made at something.
+/// The attempts at an operation so far.
 #[derive(Debug)]
 pub struct Retry {
     cause: Cause,
@@ -102,7 +102,7 @@ fn has_waited(first: Instant) -> bool {
     first.elapsed() >= PATIENCE || codec_calls::is_too_long(first)
 }
 
-/// Does `work`, and repeats it after [`ErrorKind::Conflict`]; `pass` is asked in between.
+/// Does `work`, and repeats it after [`ErrorKind::Conflict`]; calls `pass` in between.
 ///
 /// # Errors
 /// Errors of `work` and of `pass`.

@@ -1,15 +1,15 @@
 //! The values of a whole node in a hidden folder: before they are published, or after they were replaced.
 //!
-//! 1. The folder lies beside the place of the node, under a name that is not a key. Its owner holds a lock on it, so
-//!    that a sweep leaves it alone until the owner has ended.
-//! 2. To publish the values, the folder is exchanged with the one at their place, in one step. The old values then lie
-//!    under the hidden name.
-//! 3. A store's root cannot be exchanged, and neither can a folder that stays. There, values are moved one by one. The
-//!    `marks`, which make a node of the others, go first and come last: meanwhile there is no node, and never a wrong
-//!    one. Every other value is moved away under its lock, since the lock's holder would write it again. The marks are
-//!    under the node's lock.
-//! 4. A file system that cannot exchange moves the old folder away, and then the new one into its place.
-//! 5. What lies under the hidden name in the end is removed, outside any lock.
+//! 1. The folder is created beside the node, under a name that is not a key. Its owner holds a lock on it, so that a
+//!    sweep keeps it until the owner has ended.
+//! 2. To publish the values, the folder is exchanged with the node's folder in one step. The hidden name then refers to
+//!    the old values.
+//! 3. A store's root cannot be exchanged, and neither can a folder that must be kept. There, values are moved one by
+//!    one. The `marks`, which make the others a node, are removed first and set last: until then there is no node, and
+//!    never a wrong one. Every other value is moved away under its lock, since the lock's holder would write it again.
+//!    The marks are covered by the node's lock.
+//! 4. On a file system without exchange, the old folder is moved away, and then the new one into its place.
+//! 5. The remaining content of the hidden folder is removed at the end, outside any lock.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::file_lock::disappears;
@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use zarrow_array::fork::generation;
 
-/// The folder of step 1.
+/// The hidden folder of step 1.
 pub struct FolderStage<'a> {
     store: &'a FilesystemStore,
     prefix: String,
@@ -36,7 +36,7 @@ pub struct FolderStage<'a> {
     durability: Durability,
 }
 
-/// A hidden folder, which is removed in the end (step 5).
+/// A hidden folder, removed at the end (step 5).
 struct Hidden<'a> {
     store: &'a FilesystemStore,
     path: String,
@@ -44,7 +44,7 @@ struct Hidden<'a> {
 }
 
 impl<'a> FolderStage<'a> {
-    /// A place for values that are to be below `prefix`.
+    /// Creates a hidden folder for values to be published below `prefix`.
     pub fn new(store: &'a FilesystemStore, prefix: &str, durability: Durability) -> Result<FolderStage<'a>> {
         let mut parent = split(prefix).0;
         while !parent.is_empty() && store.folder(parent)?.is_none() {
@@ -55,7 +55,7 @@ impl<'a> FolderStage<'a> {
         Ok(FolderStage { store, prefix: prefix.to_owned(), hidden, inside, durability })
     }
 
-    /// Steps 2 and 4. `None` where the folder at the place stays, since it is not to be replaced.
+    /// Steps 2 and 4. `None` if the existing folder is kept, because it is not to be replaced.
     fn swap(&self, replace: bool) -> Result<Option<()>> {
         let (root, hidden, place) = (self.store.root(), &*self.hidden.path, &*self.prefix);
         let flags = if replace { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
@@ -115,7 +115,7 @@ impl<'a> Stage<'a> for FolderStage<'a> {
     }
 }
 
-/// Takes all that is directly below `prefix` to a hidden folder, the `marks` first.
+/// Moves everything directly below `prefix` to a hidden folder, the `marks` first.
 pub fn detach_inside<'a>(
     store: &'a FilesystemStore,
     prefix: &str,
@@ -141,7 +141,7 @@ fn take_all<'a>(store: &'a FilesystemStore, prefix: &str, marks: &[&str]) -> Res
     Ok(away)
 }
 
-/// The lock of the value `name` in the folder `prefix`, where it is one and no mark.
+/// Takes the lock of `name` in the folder `prefix`, if it is a value and not one of the marks.
 fn lock_of_value<'a>(
     store: &'a FilesystemStore,
     prefix: &str,
@@ -162,7 +162,7 @@ fn lock_of_value<'a>(
     }
 }
 
-/// What is in `folder` but what writers need for a moment, the `marks` first.
+/// Returns the names in `folder` except writers' temporary files, the `marks` first.
 fn names(folder: impl AsFd, marks: &[&str]) -> Result<Vec<CString>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(folder).map_err(write)? {
@@ -178,7 +178,7 @@ fn names(folder: impl AsFd, marks: &[&str]) -> Result<Vec<CString>> {
     Ok(found)
 }
 
-/// The folder `prefix` at a hidden name, where there is one.
+/// Renames the folder `prefix` to a hidden name, if it exists.
 pub fn detach<'a>(store: &'a FilesystemStore, prefix: &str) -> Result<Option<Box<dyn Detached + 'a>>> {
     let path = join(split(prefix).0, &unique_name());
     step("rename a folder away");
@@ -189,10 +189,10 @@ pub fn detach<'a>(store: &'a FilesystemStore, prefix: &str) -> Result<Option<Box
     }
 }
 
-/// Hidden folders of which nothing is needed any more.
+/// Hidden folders with values that are no longer needed.
 struct FolderRemains<'a>(Vec<Hidden<'a>>);
 
-/// What is left where all that was to be taken away is gone already.
+/// Returns the result of a detach that has nothing left to remove.
 pub fn nothing_left<'a>() -> Box<dyn Detached + 'a> {
     Box::new(FolderRemains(Vec::new()))
 }
@@ -204,7 +204,7 @@ impl<'a> Detached for FolderRemains<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    /// A new one in the folder `parent`, and its lock (step 1).
+    /// Creates a hidden folder in the folder `parent` and locks it (step 1).
     fn make(store: &'a FilesystemStore, parent: &str) -> Result<(Hidden<'a>, OwnedFd)> {
         let mut retry = Retry::race();
         loop {
@@ -220,7 +220,7 @@ impl<'a> Hidden<'a> {
             let hidden = Hidden { store, path, generation: generation() };
             let folder = match hidden.folder() {
                 Ok(folder) => folder,
-                // A sweep came before the lock.
+                // A sweep removed it before it was locked.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {
                     retry.again(&|| Ok(()), || disappears(parent))?;
                     continue;
@@ -246,14 +246,15 @@ impl<'a> Hidden<'a> {
 
     fn remove(&mut self) -> Result<(), Errno> {
         let path = std::mem::take(&mut self.path);
-        // In a forked child it is the parent's.
+        // In a forked child, the folder belongs to the parent.
         if path.is_empty() || self.generation != generation() {
             return Ok(());
         }
         let name = CString::new(path).map_err(|_| Errno::INVAL)?;
         step("remove a folder");
         match remove(self.store.root(), &name) {
-            // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
+            // Another process's sweep may have removed it first, or a writer may still add files: a later sweep removes
+            // those.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
             Err(error) => Err(error),
         }

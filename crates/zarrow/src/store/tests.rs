@@ -1,4 +1,4 @@
-//! Stores that are written: values, leftovers, locks, and what writers do to each other.
+//! Tests of writing to stores: values, leftovers, locks, and concurrent writers.
 
 use super::leftover::unique_name;
 use super::*;
@@ -77,7 +77,7 @@ fn a_prefix_goes_while_others_write_below_it() {
             let (store, going) = (&store, &going);
             scope.spawn(move || {
                 while going.load(std::sync::atomic::Ordering::Relaxed) {
-                    // Its folder may go before the value is there.
+                    // Its folder may be erased before the value is set.
                     let _ = store.set(&format!("a/b/{number}"), &[b"1"], Durability::None);
                 }
             });
@@ -94,12 +94,13 @@ fn a_prefix_goes_while_others_write_below_it() {
 #[test]
 fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
     let (folder, store) = store();
-    // A name that no earlier test's folder of the same number had.
+    // The folder needs a name that is new to this process: an earlier test's folder may have had the same number.
     let outer = unique_name().replace('.', "");
     let own = format!("{outer}/inner");
     let mut ended = std::process::Command::new("true").spawn().unwrap();
     ended.wait().unwrap();
-    // Names of a process of this machine that has ended, of one of another, and of one that tells nothing of itself.
+    // Names of an ended process of this machine, of a process of another machine, and of a process with unknown
+    // identity.
     let name = |owner: &str, number: usize| format!(".zarrow-{owner}-1-{number:x}");
     let mut numbers: Vec<String> = unique_name().split('-').skip(1).map(str::to_owned).collect();
     numbers.truncate(3);
@@ -127,7 +128,7 @@ fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
     old(&format!("{own}/{}", name(&elsewhere, 6)));
     leave(&format!("{own}/{}", name(&elsewhere, 7)));
     old(&format!("{own}/{}", name(&living, 8)));
-    // Nobody of ours names a file so.
+    // This library never creates files with these names.
     for foreign in ["x", "1", "1-2-3", "used-by-others", "locks"] {
         old(&format!("{own}/.zarrow-{foreign}"));
     }
@@ -141,7 +142,7 @@ fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
     );
     assert_eq!((store.list(&own).unwrap(), store.nbytes("").unwrap()), (vec![], 0));
     assert!(store.get(&format!("{own}/{}", name(&dead, 2)), 9).is_err());
-    // The first write of this process to a folder sweeps it and those above it.
+    // The first write of this process to a folder sweeps it and the folders above.
     store.set(&join(&own, "c"), &[b"1"], Durability::None).unwrap();
     let found = || {
         let mut found = names(&store, &own);
@@ -171,8 +172,8 @@ fn one_holds_a_lock_and_leaves_nothing() {
     assert_eq!((names(&store, "a").len(), store.sweep("").unwrap()), (0, 0));
 }
 
-/// Threads that count up under the lock, and one that overwrites: nothing is lost, and what was overwritten is not
-/// undone by a thread that had read the value before.
+/// Threads increment a counter under the lock while another overwrites it: no increment is lost, and no thread that
+/// read the old value undoes an overwrite.
 #[test]
 fn a_lock_keeps_threads_apart() {
     let (_folder, on_disk) = store();
@@ -206,7 +207,7 @@ fn a_lock_keeps_threads_apart() {
     }
 }
 
-/// Who holds a lock, and sets what follows from what was erased meanwhile, does not bring it back.
+/// A lock holder that sets a value derived from an erased one does not bring it back.
 #[test]
 fn what_was_erased_stays_so() {
     let (_folder, on_disk) = store();
@@ -220,7 +221,7 @@ fn what_was_erased_stays_so() {
         let late = writer.set_under(&*lock, &[b"from old"], Durability::None);
         assert!(late.is_ok() || late.unwrap_err().kind().code() == "write");
         assert_eq!(store.get("a/b/c", 9).unwrap(), None);
-        // Another array may have come there.
+        // Another array may have been created there.
         set(b"new");
         let _ = writer.set_under(&*lock, &[b"from old"], Durability::None);
         let _ = writer.erase_under(&*lock, Durability::None);

@@ -1,4 +1,4 @@
-//! Changing a store: values are written and erased whole, and a lock keeps two writers of one value apart.
+//! Changes to a store: values are written and erased as a whole, and locks exclude a second writer of the same value.
 
 use crate::codec_calls;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,29 +8,29 @@ use crate::store::{Store, Value};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// What has reached the disk when a write returns. Whatever is asked, a value is old or new, whole, after the process
-/// was killed at any point; the others also say what is left after the machine lost its power.
+/// How durable a write is when it returns. With any setting, a process killed at any point leaves the whole old value
+/// or the whole new one; the settings differ in the result of a power loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// Nothing has to: the kernel writes when it likes. A machine that loses power may lose what was written last.
+    /// Nothing is flushed: the kernel writes when it likes. A power loss may lose the last writes.
     #[default]
     None,
-    /// The value's bytes: the value under its key is old or new, whole, after a loss of power.
+    /// The value's bytes are flushed: after a power loss the key has the whole old value or the whole new one.
     File,
-    /// The value's bytes and its name: the value is the new one.
+    /// The value's bytes and its name are flushed: after a power loss the key has the new value.
     Full,
 }
 
-/// What can be changed in a store.
+/// Write interface of a store.
 pub trait StoreWriter: Send + Sync {
-    /// Makes the value under `key` the `parts`, one behind the other, in one step: a reader sees the old value or the
-    /// new one, whole, even where this process is killed at any point.
+    /// Sets the value under `key` to the concatenated `parts`, in one step: a reader sees the whole old value or the
+    /// whole new one, even if this process is killed at any point.
     ///
-    /// The parts may lie in memory that others write to meanwhile: they are given to the kernel or copied, each byte read
-    /// once, and nothing is concluded from what they hold.
+    /// Other threads may write to the memory of the parts during the call: the parts are passed to the kernel or
+    /// copied, each byte is read once, and no decision depends on their content.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it cannot be written: the old value stands then.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the value cannot be written: the old value remains.
     /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
     fn set(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
         let draft = self.draft(key, durability)?;
@@ -38,37 +38,37 @@ pub trait StoreWriter: Send + Sync {
         draft.publish()
     }
 
-    /// Whether the locks of this store keep nobody out, so that what is set under one may be
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), where another has set it meanwhile: who read the value begins
-    /// anew then.
+    /// Whether the locks of this store are optimistic: they exclude no other writer. Setting a value under such a lock
+    /// fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if another writer has set the value since; the
+    /// caller then reads the value again and starts over.
     fn is_optimistic(&self) -> bool {
         false
     }
 
-    /// Whether chunks can be set only below the document of their array.
+    /// Whether chunks can be set only after the document of their array.
     fn needs_documents_first(&self) -> bool {
         false
     }
 
-    /// As [`set`](StoreWriter::set), for a value that is not there; of two who do so at once one succeeds, where the store
-    /// has a way for that.
+    /// Sets a value under a key without one, as [`set`](StoreWriter::set) does. If the store can exclude it, only one
+    /// of two concurrent calls succeeds.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set); [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where it is there.
+    /// As [`set`](StoreWriter::set); [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if the key has a value.
     fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
         self.set(key, parts, durability)
     }
 
-    /// A value for `key` that is written piece by piece, and takes the place of the old one in one step when it is
+    /// Returns a draft for `key`: it is written piece by piece, and replaces the old value in one step when it is
     /// published.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
     fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>>;
 
-    /// As [`draft`](StoreWriter::draft), for the holder of `lock`, of the same key, and sets what follows from the value that it
-    /// read under it. Where a prefix of the key was erased since the lock was taken, the new value goes with the old one, or
-    /// publishing is an error: what was erased does not come back.
+    /// Returns a [`draft`](StoreWriter::draft) for the key of `lock`. The caller holds `lock`, and derived the new
+    /// value from the one read under it. If a prefix of the key was erased since the lock was taken, the new value is
+    /// erased as well, or publishing is an error: erased values do not come back.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -76,7 +76,8 @@ pub trait StoreWriter: Send + Sync {
         self.draft(lock.key(), durability)
     }
 
-    /// As [`set`](StoreWriter::set), for the holder of `lock`: see [`draft_under`](StoreWriter::draft_under).
+    /// Sets the value as [`set`](StoreWriter::set) does, for the holder of `lock`: see
+    /// [`draft_under`](StoreWriter::draft_under).
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -86,7 +87,8 @@ pub trait StoreWriter: Send + Sync {
         draft.publish()
     }
 
-    /// As [`erase`](StoreWriter::erase), for the holder of `lock`: see [`draft_under`](StoreWriter::draft_under).
+    /// Erases the value as [`erase`](StoreWriter::erase) does, for the holder of `lock`: see
+    /// [`draft_under`](StoreWriter::draft_under).
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -94,12 +96,12 @@ pub trait StoreWriter: Send + Sync {
         self.erase(lock.key(), durability)
     }
 
-    /// As [`set`](StoreWriter::set), or as [`erase`](StoreWriter::erase) where `parts` is `None`, for who does not hold
-    /// the lock of `key` and did not read its value: once this has returned it is never undone by another who holds the
-    /// lock, has read the value before and sets it after.
+    /// Sets the value as [`set`](StoreWriter::set) does, or erases it if `parts` is `None`, for a caller that does not
+    /// hold the lock of `key` and did not read its value. Once this has returned, no lock holder that read the older
+    /// value can undo it by setting its own.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set), and what `pass` gives, which is asked where it has to wait.
+    /// As [`set`](StoreWriter::set), and errors of `pass`, which is called while waiting.
     fn overwrite(
         &self,
         key: &str,
@@ -114,26 +116,27 @@ pub trait StoreWriter: Send + Sync {
         }
     }
 
-    /// Takes the value under `key` away; says whether there was one. Another who holds the lock of `key` may have read it
-    /// before and set it after: [`overwrite`](StoreWriter::overwrite) with `None` excludes that.
+    /// Erases the value under `key`; returns whether there was one. A lock holder that read the value before may set it
+    /// again after: [`overwrite`](StoreWriter::overwrite) with `None` excludes that.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
     fn erase(&self, key: &str, durability: Durability) -> Result<bool>;
 
-    /// Erases the values under `keys`, as [`overwrite`](StoreWriter::overwrite) with `None` does. Prefixes stay.
+    /// Erases the values under `keys`, as [`overwrite`](StoreWriter::overwrite) with `None` does, but nothing below
+    /// them.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set). Some of the values may be erased already.
+    /// As [`set`](StoreWriter::set). Some of the values may already be erased.
     fn erase_each(&self, keys: Vec<String>, durability: Durability) -> Result<()> {
         keys.iter().try_for_each(|key| self.overwrite(key, None, durability, &|| Ok(())))
     }
 
-    /// Takes all values below `prefix` away, which is a path without a slash at its end, `""` for all of the store; says
-    /// whether there was anything. Below a prefix that is not empty they go in one step.
+    /// Erases all values below `prefix` (a path without a trailing slash; `""` is the whole store); returns whether
+    /// there was anything. Unless the prefix is empty, all values disappear in one step.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set), and where something is left that is no longer a value, with its place.
+    /// As [`set`](StoreWriter::set), and an error with the location if erased files cannot be removed.
     fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
         match self.detach(prefix, durability, &[])? {
             Some(detached) => detached.clear().map(|()| true),
@@ -141,8 +144,9 @@ pub trait StoreWriter: Send + Sync {
         }
     }
 
-    /// As [`erase_prefix`](StoreWriter::erase_prefix), but what is taken away need not be removed yet; `None` where there
-    /// was nothing. Where values do not go in one step, those of the names `marks` directly below go first.
+    /// Detaches the values below `prefix` as [`erase_prefix`](StoreWriter::erase_prefix) does, but leaves their removal
+    /// to the result; `None` if there was nothing. If the values cannot disappear in one step, those directly below
+    /// with names in `marks` disappear first.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -153,8 +157,8 @@ pub trait StoreWriter: Send + Sync {
         marks: &[&str],
     ) -> Result<Option<Box<dyn Detached + 'a>>>;
 
-    /// A place for values that are to be below `prefix`, which nobody sees until they are published there, together.
-    /// `None` where the store has no such places.
+    /// Returns a hidden stage for values below `prefix`, which become visible together when it is published. `None` if
+    /// the store has no such stages.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -163,20 +167,21 @@ pub trait StoreWriter: Send + Sync {
         Ok(None)
     }
 
-    /// The lock of `key`, which need not have a value: until it is dropped no other thread and no other process gets it;
-    /// `None` where somebody has it. A process that ends, however it ends, holds no lock.
+    /// Tries to take the lock of `key`, which need not have a value; `None` if another thread or process holds it.
+    /// Until the lock is dropped, no other thread or process gets it. A process that ends, in whatever way, releases
+    /// its locks.
     ///
-    /// Reading and setting need no lock: it is for a writer that reads a value, changes it and sets it, by
-    /// [`set_under`](StoreWriter::set_under) and its like. Who holds
-    /// the lock of a chunk or of a document takes no other; a change of the shape of an array holds one around these.
+    /// Reading and setting need no lock: it is for a writer that reads a value, changes it and sets it, with
+    /// [`set_under`](StoreWriter::set_under) and related methods. The holder of the lock of a chunk or a document takes
+    /// no other lock; a change of an array's shape holds its own lock around these.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set); [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the place of the
-    /// value has no locks.
+    /// As [`set`](StoreWriter::set); [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the value's location
+    /// does not support locks.
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>>;
 
-    /// As [`lock`](StoreWriter::lock), with the value that is there then, in `store`, which is the one that this changes: in one
-    /// request, where the lock is the version of the value.
+    /// Takes the [`lock`](StoreWriter::lock) and opens the current value in `store`, the store that this writer
+    /// changes. This is one request if the lock is the version of the value.
     ///
     /// # Errors
     /// As [`lock`](StoreWriter::lock) and [`Store::open`].
@@ -191,7 +196,7 @@ pub trait StoreWriter: Send + Sync {
         Ok((lock, value))
     }
 
-    /// As [`lock`](StoreWriter::lock), for who sets the value without having read it.
+    /// Takes the [`lock`](StoreWriter::lock) to set the value without reading it.
     ///
     /// # Errors
     /// As [`lock`](StoreWriter::lock).
@@ -199,27 +204,28 @@ pub trait StoreWriter: Send + Sync {
         self.lock(key, pass)
     }
 
-    /// Removes what writers left behind that were killed, below `prefix` at any depth; returns how many things that were.
-    /// What writers at work need is left to them.
+    /// Removes what killed writers left below `prefix`, at any depth; returns the number of removed items. Files of
+    /// active writers are kept.
     ///
-    /// Nothing has to call it: leftovers are neither keys nor values, block nobody, and those beside a value go when a
-    /// process first writes there.
+    /// Calling it is optional: leftovers are neither keys nor values and block no writer, and those beside a value are
+    /// removed when a process first writes there.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
     fn sweep(&self, prefix: &str) -> Result<usize>;
 
-    /// Numbers that tell the present holder of the lock of `key` from the next one, if the store knows any.
+    /// Returns numbers that distinguish the present holder of the lock of `key` from the next one, if the store knows
+    /// them.
     fn holder(&self, key: &str) -> Option<[u64; 4]> {
         let _ = key;
         None
     }
 
-    /// The lock of `key`, waited for. While waiting, `pass` is asked now and then, and an error of it ends the wait.
+    /// Waits for the lock of `key`. While waiting, it calls `pass` now and then, and an error of `pass` ends the wait.
     ///
     /// # Errors
-    /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives; [`ErrorKind::Write`](crate::ErrorKind::Write) after
-    /// an hour with the same holder, or after seconds in a codec.
+    /// As [`try_lock`](StoreWriter::try_lock), and errors of `pass`; [`ErrorKind::Write`](crate::ErrorKind::Write)
+    /// after an hour with the same holder, or after seconds in a codec.
     ///
     /// ```
     /// use zarrow::store::{Durability, MemoryStore, Store};
@@ -243,7 +249,7 @@ pub trait StoreWriter: Send + Sync {
     }
 }
 
-/// Numbers that tell one holder of a lock from the next.
+/// Numbers that distinguish one holder of a lock from the next.
 type Holder = Option<[u64; 4]>;
 
 /// A wait for a lock.
@@ -259,7 +265,7 @@ impl Default for LockWait {
 }
 
 impl LockWait {
-    /// Pauses before the next attempt at the lock of `key`. The wait begins anew with each holder.
+    /// Pauses before the next attempt at the lock of `key`. The maximum wait restarts with each holder.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] after too long a wait for one holder; errors of `pass`.
@@ -295,64 +301,64 @@ fn held(key: &str) -> Error {
     ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()
 }
 
-/// A lock that is held, and the value that was there when it was taken.
+/// A held lock, and the value at the time when it was taken.
 pub type Locked<'a> = (Box<dyn Lock + 'a>, Option<Box<dyn Value + 'a>>);
 
-/// A value that nobody sees yet. It goes away when it is dropped and was not published.
+/// A value that is not visible yet. Dropping it without publishing removes it.
 pub trait Draft: Send + Sync {
-    /// Writes the `parts`, one behind the other, from `offset` on. What nobody writes below the end is zero.
+    /// Writes the concatenated `parts`, starting at `offset`. Bytes that are never written read as zero.
     ///
     /// # Errors
     /// As [`StoreWriter::set`].
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()>;
 
-    /// Makes it the value of its key, whole and in one step.
+    /// Makes this draft the value of its key, as a whole and in one step.
     ///
     /// # Errors
     /// As [`StoreWriter::set`].
     fn publish(self: Box<Self>) -> Result<()>;
 }
 
-/// Values that nobody sees yet. They go away when this is dropped and was not published.
+/// Values that are not visible yet. Dropping the stage without publishing removes them.
 pub trait Stage<'a>: Send + Sync {
-    /// The store that has them, by keys without the prefix.
+    /// Returns the staged values as a store, with the prefix removed from the keys.
     fn store(&self) -> &Arc<dyn Store>;
 
-    /// Makes them the values below the prefix: in the place of all that are there, or beside those. That is one step,
-    /// except at the store's root and beside others: there the values of the names `marks`, directly below, are taken
-    /// away first and come last, in their order from the last one to the first.
+    /// Moves the values below the prefix, in place of all values there or in addition to them. That is one step, except
+    /// at the store's root and in addition to others: there the values directly below with names in `marks` are erased
+    /// first, and set last, in reverse order of `marks`.
     ///
     /// # Errors
     /// As [`StoreWriter::set`].
     fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>>;
 }
 
-/// What is below no key any more, and not removed yet. Where this is dropped it is removed as far as that can be.
+/// Values that no key refers to any more, but that are not removed yet. Dropping this removes as much as possible.
 pub trait Detached: Send + Sync {
-    /// Removes it.
+    /// Removes the detached values.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write) where something is left, with its place.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write), with the location, if something could not be removed.
     fn clear(self: Box<Self>) -> Result<()>;
 }
 
-/// A lock that is held, until it is dropped.
+/// A held lock, released on drop.
 pub trait Lock: Send {
-    /// The key.
+    /// Returns the key of the lock.
     fn key(&self) -> &str;
 
-    /// What the store knows the lock by, where it numbers its locks.
+    /// Returns the number of the lock, if the store numbers its locks.
     fn number(&self) -> Option<u64> {
         None
     }
 
-    /// What has to be there still when the value is set under the lock, where the store is
+    /// Returns the condition that the stored value must meet when it is set under the lock, if the store is
     /// [optimistic](StoreWriter::is_optimistic).
     fn condition(&self) -> Option<&Condition> {
         None
     }
 
-    /// The folder that the value lay in when the lock was taken, where the store is one of folders.
+    /// Returns the folder of the value at the time when the lock was taken, if the store is a folder.
     fn folder(&self) -> Option<&Arc<OwnedFd>> {
         None
     }

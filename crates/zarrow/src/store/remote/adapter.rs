@@ -1,9 +1,9 @@
-//! A [`Store`] whose calls wait for the answers of a remote one: for documents, for changes of a hierarchy, and for
-//! whatever else asks one thing after the other.
+//! A [`Store`] with calls that wait for the answers of a remote store: for documents, for changes of a hierarchy, and
+//! for other sequential callers.
 //!
-//! 1. A value is opened by one request, which brings all of it along unless it is large, its size and its version.
-//! 2. What that request brought is read from memory. Of a large value any range is a request of its own, for the same version: where
-//!    the value has changed meanwhile, the read is an error, and never a mixture.
+//! 1. Opening a value is one request. It returns the size and the version, and the whole value unless it is large.
+//! 2. Bytes from that request are read from memory. Each other range of a large value is a separate request for the
+//!    same version: if the value has changed since, the read is an error, and never a mixture.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Body, Collector, Fetched, fetch};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct RemoteAdapter(Arc<dyn RemoteStore>, Arc<PutDocuments>);
 
 impl RemoteAdapter {
-    /// The store `remote`, whose calls wait.
+    /// Wraps the store `remote`.
     pub fn new(remote: Arc<dyn RemoteStore>) -> RemoteAdapter {
         RemoteAdapter(remote, Arc::default())
     }
@@ -40,7 +40,7 @@ impl RemoteAdapter {
 
     /// Step 1.
     pub(super) fn opened(&self, key: &str) -> Result<Option<RemoteValue<'_>>> {
-        /// A value with more bytes is read range by range.
+        /// A larger value is read range by range.
         const LARGE_NBYTES: u64 = 64 << 20;
         check_key(key)?;
         let body = match self.fetch(Request::new(key, Span::Whole), LARGE_NBYTES)? {
@@ -50,14 +50,14 @@ impl RemoteAdapter {
         Ok(body.map(|body| RemoteValue { store: self, key: key.to_owned(), body }))
     }
 
-    /// The size and the version of a value, without its bytes.
+    /// Returns the size and the version of a value, without its bytes.
     fn measure(&self, key: &str) -> Result<Option<Body>> {
         let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
         body(self.fetch(request, 0)?)
     }
 }
 
-/// The body of an answer to a request for any version.
+/// Returns the body of an answer to a request for any version.
 fn body(fetched: Fetched) -> Result<Option<Body>> {
     match fetched {
         Fetched::Body(body) => Ok(Some(body)),
@@ -69,7 +69,7 @@ fn body(fetched: Fetched) -> Result<Option<Body>> {
     }
 }
 
-/// The error of a value that is no longer the one that was opened.
+/// Returns the error for a value that was replaced after it was opened.
 fn changed() -> Error {
     let text = "the value was replaced while it was read";
     Error::from(std::io::Error::other(text)).with_hint("read again")
@@ -120,7 +120,7 @@ impl Store for RemoteAdapter {
     }
 
     fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
-        /// Requests that are begun before the first of them is waited for.
+        /// Number of requests that are started before waiting for the first one.
         const AT_ONCE: usize = 1024;
         let mut found = Vec::new();
         for some in keys.chunks(AT_ONCE) {
@@ -143,7 +143,7 @@ impl Store for RemoteAdapter {
     }
 }
 
-/// The names directly below `prefix`.
+/// Returns the names directly below `prefix`.
 fn names_below(prefix: &str, listing: &Listing) -> Vec<String> {
     let below = |path: &str| {
         let rest = if prefix.is_empty() { path } else { path.strip_prefix(prefix)?.strip_prefix('/')? };
@@ -160,7 +160,7 @@ pub(super) fn document_request(key: &str) -> Request {
     Request::new(key, Span::Whole).of_class(RequestClass::Metadata)
 }
 
-/// All bytes of a value that were asked for with this limit.
+/// Returns all bytes of a value that was requested with this limit.
 pub(super) fn whole(fetched: Fetched, limit: u64) -> Got {
     match fetched {
         Fetched::TooLarge(actual) => {
@@ -170,16 +170,16 @@ pub(super) fn whole(fetched: Fetched, limit: u64) -> Got {
     }
 }
 
-/// The version of a value as the numbers by which caches know it.
+/// Returns the version of a value as the numbers that caches use.
 fn version(body: &Body) -> Option<[u64; 4]> {
     body.version.as_ref().map(version_number)
 }
 
-/// A value that was opened.
+/// An open value.
 pub(super) struct RemoteValue<'a> {
     store: &'a RemoteAdapter,
     key: String,
-    /// What came when it was opened.
+    /// Response to the request that opened the value.
     body: Body,
 }
 

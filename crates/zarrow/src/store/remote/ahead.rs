@@ -4,8 +4,8 @@
 //!    together, with a listing, and later reads are answered from memory: one round trip.
 //! 2. A lock is the fetched version. Setting a document under it is one conditional put, and the version in the answer
 //!    becomes the next lock. A refused put discards all fetched values, so that the next attempt asks the store.
-//! 3. The document that the store object put last need not be requested: it is *recalled*, and its version is the lock. The
-//!    groups above are requested meanwhile.
+//! 3. The document that the store object put last need not be requested: it is *recalled*, and its version is the lock.
+//!    The groups above are requested at the same time.
 //! 4. Values that this change sets or erases replace the fetched ones. Conditions detect changes by other writers.
 
 use super::adapter::RemoteAdapter;
@@ -38,14 +38,14 @@ pub struct AheadStore {
     place: Mutex<Option<Place>>,
 }
 
-/// Values that are on their way, and the groups that they belong to.
+/// Values in flight, and the groups that they belong to.
 #[derive(Debug)]
 struct Meanwhile {
     values: Vec<(String, Waiting<Fetched>)>,
     groups: Vec<String>,
 }
 
-/// The place of a new group, until it is known whether anything was there.
+/// Listing of a new group's path, until it is known whether the path was empty.
 #[derive(Debug)]
 enum Place {
     Listed { is_empty: bool },
@@ -86,7 +86,7 @@ impl<'a> Asked<'a> {
 }
 
 impl AheadStore {
-    /// The store, if it is remote; there is nothing to gain in others.
+    /// Wraps the store if it is remote; prefetching gains nothing for other stores.
     pub fn new(store: &dyn Store) -> Option<AheadStore> {
         let adapter = (store as &dyn Any).downcast_ref::<RemoteAdapter>()?;
         adapter.remote_store().writer()?;
@@ -98,12 +98,13 @@ impl AheadStore {
         })
     }
 
-    /// Whether `store` is one.
+    /// Whether `store` is an [`AheadStore`].
     pub fn is(store: &dyn Store) -> bool {
         (store as &dyn Any).is::<AheadStore>()
     }
 
-    /// Takes the document that the store object put last under `key` as it was then, if any (step 3).
+    /// Uses the document that this store object put last under `key`, if there was one (step 3); returns whether there
+    /// was.
     pub fn recall(&self, key: &str) -> bool {
         let Some(value) = self.adapter.put_documents().get(key) else { return false };
         let mut known = self.known.lock();
@@ -112,13 +113,13 @@ impl AheadStore {
         true
     }
 
-    /// Takes the node at `path` for absent, and everything below it.
+    /// Treats the node at `path`, and everything below it, as absent.
     pub fn assume_absent(&self, path: &str, names: &[&str]) {
         self.known.lock().names.insert(path.to_owned(), Vec::new());
         self.assume_missing(path, names);
     }
 
-    /// Lists the place of a new group, for [`created_group`](AheadStore::created_group).
+    /// Starts listing the path of a new group, for [`created_group`](AheadStore::created_group).
     pub fn list_meanwhile(&self, path: &str) {
         let remote = self.adapter.remote_store();
         *self.place.lock() = Some(Place::Asked(Waiting::begin(|done| remote.list(path, false, done))));
@@ -148,8 +149,8 @@ impl AheadStore {
         }
     }
 
-    /// Whether the store object has just created the group at `path` where nothing was, and has not put `document` in it since.
-    /// Without conditions, a put does not show that another writer was faster.
+    /// Whether this store object has just created the group at `path` in an empty place, and has not put `document` in
+    /// it since. Without conditions, a put does not show that another writer was faster.
     pub fn is_fresh(&self, path: &str, document: &str) -> bool {
         let documents = self.adapter.put_documents();
         self.remote_writer().is_ok_and(RemoteWriter::has_conditions)
@@ -163,7 +164,7 @@ impl AheadStore {
         *self.meanwhile.lock() = Some(Meanwhile { values, groups });
     }
 
-    /// Forgets a recalled document. Returns whether there was one: then the change starts again with what the store has.
+    /// Forgets a recalled document. Returns whether there was one: then the change starts again with the stored values.
     pub fn doubt(store: &dyn Store) -> bool {
         let Some(ahead) = (store as &dyn Any).downcast_ref::<AheadStore>() else { return false };
         let has_recalled = std::mem::take(&mut ahead.known.lock().has_recalled);
@@ -173,7 +174,7 @@ impl AheadStore {
         has_recalled
     }
 
-    /// Takes documents of version 2 for missing in groups that have one of version 3, which comes first.
+    /// Treats documents of version 2 as missing in groups with a document of version 3, which has precedence.
     pub fn settle<'g>(&self, groups: impl IntoIterator<Item = &'g str>) {
         for group in groups.into_iter().filter(|group| self.has(&join(group, ZARR_JSON))) {
             self.assume_missing(group, &[ZARRAY, ZGROUP, ZATTRS]);
@@ -191,7 +192,7 @@ impl AheadStore {
         Asked { values: keys.into_iter().map(begin).collect(), names: None, below: None }
     }
 
-    /// Waits for the answers. What could not be fetched is asked for again when it is needed.
+    /// Waits for the answers. Values that could not be fetched are requested again when they are needed.
     pub fn take(&self, asked: Asked<'_>) {
         self.take_values(asked.values);
         if let Some((prefix, names)) = asked.names
@@ -220,7 +221,7 @@ impl AheadStore {
         }
     }
 
-    /// Takes these names below `prefix` for missing, unless they are known or the listing has them.
+    /// Treats these names below `prefix` as missing, unless they are known or in the listing.
     pub fn assume_missing(&self, prefix: &str, names: &[&str]) {
         let mut known = self.known.lock();
         for name in names {
@@ -232,23 +233,23 @@ impl AheadStore {
         }
     }
 
-    /// The list of all keys below `prefix`, if it was requested. It is returned once.
+    /// Returns the list of all keys below `prefix`, if it was requested. It is returned once.
     pub fn take_below(&self, prefix: &str) -> Option<Listing> {
         let mut known = self.known.lock();
         known.below.take_if(|(listed, _)| listed == prefix).map(|(_, listing)| listing)
     }
 
-    /// The names below `prefix`, if they were asked for.
+    /// Returns the names below `prefix`, if they were requested.
     pub fn names(&self, prefix: &str) -> Option<Vec<String>> {
         self.known.lock().names.get(prefix).cloned()
     }
 
-    /// Whether a value is known to be there.
+    /// Whether a value is known to exist.
     pub fn has(&self, key: &str) -> bool {
         matches!(self.known.lock().values.get(key), Some(Some(_)))
     }
 
-    /// Forgets all that was fetched.
+    /// Forgets all fetched values.
     pub fn forget(&self) {
         let old = std::mem::take(&mut *self.known.lock());
         drop(old);
@@ -264,7 +265,7 @@ impl AheadStore {
         look()
     }
 
-    /// Notes what a change left under `key`: a value with its version, or nothing known.
+    /// Records the state of `key` after a change: a value with its version, or nothing if it is unknown.
     fn note(&self, key: &str, value: Option<KnownValue>) {
         self.adapter.put_documents().set(key, value.clone().filter(|_| key.ends_with(ZARR_JSON)));
         let mut known = self.known.lock();
@@ -277,7 +278,7 @@ impl AheadStore {
         drop(old);
     }
 
-    /// The result of a change after which nothing that was fetched is believed (step 2).
+    /// Returns the result of a change, and forgets all fetched values if it failed (step 2).
     fn unless_failed<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
             self.forget();
@@ -295,7 +296,7 @@ impl AheadStore {
         let version = self.unless_failed(put)?;
         // The condition held: the recalled document was the stored one.
         self.known.lock().has_recalled = false;
-        // Without a version the next change has to ask for it.
+        // Without a version the next change has to request it.
         self.note(key, version.is_some().then_some(KnownValue { version, ..kept }));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A run of bytes of a remote value, collected from the frames of one request.
+//! Contiguous bytes of a remote value, collected from the frames of one request.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::{Head, ObjectVersion, OnDone, Outcome, Receiver, RemoteStore, Request, wait};
@@ -8,33 +8,33 @@ use zarrow_array::allocation::Grow;
 /// Bytes of one version of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body<B = Vec<u8>> {
-    /// Where the first of them lies in the value.
+    /// Offset of the first byte in the value.
     pub start: u64,
     /// The bytes.
     pub bytes: B,
-    /// How many bytes the value has, where that is known.
+    /// Size of the value, if known.
     pub nbytes: Option<u64>,
-    /// The version, where the store tells versions apart.
+    /// Version of the value, if the store has versions.
     pub version: Option<ObjectVersion>,
 }
 
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched<B = Vec<u8>> {
-    /// These bytes.
+    /// The requested bytes.
     Body(Body<B>),
-    /// Nothing is under the key.
+    /// The key has no value.
     Missing,
-    /// The value is of another version than the request asked for.
+    /// The value has another version than the request requires.
     Changed,
-    /// The value has so many bytes, which is more than the limit, and none was kept.
+    /// The value has this many bytes, more than the limit; none were kept.
     TooLarge(u64),
 }
 
-/// Fetches what `request` asks for, `limit` bytes at most, and waits for it; `pass` is asked meanwhile.
+/// Fetches the bytes of `request`, at most `limit`, and waits for them; calls `pass` while waiting.
 ///
 /// # Errors
-/// What the store gives, [`zarrow_array::Error::OutOfMemory`], and what `pass` gives.
+/// Errors of the store, [`zarrow_array::Error::OutOfMemory`], and errors of `pass`.
 pub fn fetch(
     store: &dyn RemoteStore,
     request: Request,
@@ -44,24 +44,24 @@ pub fn fetch(
     wait(|done| store.submit(request, Box::new(Collector::new(limit, done))), pass)
 }
 
-/// Where the frames of an answer go.
+/// Destination of the frames of an answer.
 pub(crate) trait Frames: Send {
-    /// The bytes that were gathered.
+    /// The collected bytes.
     type Bytes;
 
-    /// The answer begins, for the first time or anew, with the byte at `start` of the value; so many are expected at most.
+    /// Starts the answer, or starts it again, at byte `start` of the value; at most `expected` bytes follow.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     fn begin(&mut self, start: u64, expected: u64) -> Result<()>;
 
-    /// The next bytes.
+    /// Adds the next bytes.
     ///
     /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Interrupted`] where no more are wanted.
+    /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Interrupted`] to stop the request.
     fn add(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// The bytes, where they were gathered.
+    /// Returns the bytes, if they were collected.
     fn into_bytes(self) -> Self::Bytes;
 }
 
@@ -70,7 +70,7 @@ impl Frames for Vec<u8> {
 
     fn begin(&mut self, _start: u64, expected: u64) -> Result<()> {
         self.clear();
-        // At once, so that nothing is moved when more comes.
+        // Allocate all at once, so that later frames move nothing.
         Ok(self.make_room(usize::try_from(expected).unwrap_or(usize::MAX))?)
     }
 
@@ -85,32 +85,32 @@ impl Frames for Vec<u8> {
     }
 }
 
-/// Hands frames on, and makes a [`Body`] of what was gathered.
+/// Passes frames on, and makes a [`Body`] of the collected bytes.
 pub(crate) struct Collector<F: Frames> {
     limit: u64,
     head: Option<Head>,
     frames: F,
-    /// Bytes that came since the head.
+    /// Bytes received since the head.
     came: u64,
     stopped: Option<Stopped>,
     done: OnDone<Fetched<F::Bytes>>,
 }
 
-/// Why a collector wanted no more.
+/// Why a collector stopped its request.
 enum Stopped {
     TooLarge(u64),
     Error(Error),
 }
 
 impl Collector<Vec<u8>> {
-    /// Collects `limit` bytes at most, and tells `done`.
+    /// Collects at most `limit` bytes, and calls `done`.
     pub fn new(limit: u64, done: OnDone<Fetched>) -> Collector<Vec<u8>> {
         Collector::to(Vec::new(), limit, done)
     }
 }
 
 impl<F: Frames> Collector<F> {
-    /// Hands `limit` bytes at most to `frames`, and tells `done`.
+    /// Passes at most `limit` bytes to `frames`, and calls `done`.
     pub fn to(frames: F, limit: u64, done: OnDone<Fetched<F::Bytes>>) -> Collector<F> {
         Collector { limit, head: None, frames, came: 0, stopped: None, done }
     }

@@ -1,4 +1,4 @@
-//! Whole values that are requested at once.
+//! Concurrent requests for whole values.
 
 use crate::error::Result;
 use crate::metadata::ZARR_JSON;
@@ -8,9 +8,9 @@ use crate::store::{Got, check_key};
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
-/// Requests the values under `keys`, each with its limit, and calls `done` with them in their order: when all have come, or
-/// as soon as the first one exists and is a `zarr.json`, which has precedence. Then the others may be `None`, and their
-/// requests end by themselves: cancelling them would close their connections.
+/// Requests the values under `keys`, each with its limit, and calls `done` with the results in the order of `keys`:
+/// when all have arrived, or as soon as the first one exists and is a `zarr.json`, which has precedence. Then the
+/// others may be `None`, and their requests end by themselves: cancelling them would close their connections.
 pub(crate) fn documents(
     store: &dyn RemoteStore,
     keys: &[(String, u64)],
@@ -35,16 +35,16 @@ pub(crate) fn documents(
     RequestHandle::new(move || pending.cancel())
 }
 
-/// Requests that are under way.
+/// Requests in flight.
 struct Pending(Mutex<State>);
 
 struct State {
     found: Vec<Got>,
-    /// Pending answers.
+    /// Number of pending answers.
     left: usize,
     /// Whether the first value decides, if it exists.
     has_first: bool,
-    /// `None` when it was called.
+    /// `None` after the call.
     done: Option<OnDone<Vec<Got>>>,
     handles: Vec<RequestHandle>,
 }

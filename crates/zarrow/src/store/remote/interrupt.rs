@@ -1,14 +1,14 @@
-//! Whether a thread that waits for a store is to stop: for calls that have no place for such a question.
+//! Interrupts a thread that waits for a store, for calls without a parameter for it.
 
 use crate::error::{ErrorKind, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Says whether to stop.
+/// Returns whether to stop.
 type Interrupt = Rc<dyn Fn() -> bool>;
 
-/// Interval between two questions in long work. Python's answer takes the GIL.
+/// Interval between two checks in long work: the check of the Python package takes the GIL.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
@@ -16,9 +16,9 @@ thread_local! {
     static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 }
 
-/// Does `work`, and stops whatever this thread waits for in it from a remote store as soon as `interrupt` says so, which is asked
-/// some ten times a second while it waits. What waited is [`ErrorKind::Interrupted`] then, and so is whatever is waited for
-/// after it in the same `work`.
+/// Does `work`, and interrupts this thread's waits for remote stores as soon as `interrupt` returns true; it is called
+/// some ten times a second while waiting. An interrupted wait fails with [`ErrorKind::Interrupted`], and so does every
+/// later wait in the same `work`.
 ///
 /// ```
 /// use std::rc::Rc;
@@ -29,7 +29,7 @@ thread_local! {
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 pub fn interrupted_by<T>(interrupt: Rc<dyn Fn() -> bool>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was there before, where `work` panics too.
+    /// Restores the previous state, also if `work` panics.
     struct Before(Option<Interrupt>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -38,7 +38,7 @@ pub fn interrupted_by<T>(interrupt: Rc<dyn Fn() -> bool>, work: impl FnOnce() ->
     }
     let stopped = Cell::new(false);
     let lasting: Interrupt = Rc::new(move || {
-        // Who said so once need not be asked again, and might say otherwise.
+        // After the first true, the function is not called again: it might return false.
         stopped.set(stopped.get() || interrupt());
         stopped.get()
     });
@@ -46,9 +46,9 @@ pub fn interrupted_by<T>(interrupt: Rc<dyn Fn() -> bool>, work: impl FnOnce() ->
     work()
 }
 
-/// An error where this thread is to stop.
+/// Returns an error if this thread is to stop.
 pub(crate) fn pass_here() -> Result<()> {
-    // Taken out of the cell before it is asked: it may come here again.
+    // Clone it out of the cell before the call, which may come back here.
     let interrupt = INTERRUPT.with(|own| own.borrow().clone());
     match interrupt {
         Some(interrupt) if interrupt() => Err(ErrorKind::Interrupted.into()),
@@ -56,7 +56,7 @@ pub(crate) fn pass_here() -> Result<()> {
     }
 }
 
-/// As [`pass_here`], for each step of long work on local files: asks several times a second.
+/// Checks as [`pass_here`] does, for each step of long work on local files: at most several times a second.
 pub(crate) fn pass_now_and_then() -> Result<()> {
     let now = Instant::now();
     if ASKED.get().is_none_or(|asked| now.duration_since(asked) >= INTERVAL) {

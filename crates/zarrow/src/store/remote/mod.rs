@@ -1,14 +1,15 @@
-//! Stores whose answers take long, so that many requests are in flight at once: object stores, HTTP, stores written in
+//! Stores with slow answers and therefore many requests in flight at once: object stores, HTTP, stores written in
 //! Python.
 //!
-//! 1. A request is [submitted](RemoteStore::submit), and returns at once. What arrives is handed to its receiver, on a
-//!    thread of the store's: a head, then frames, then that it is done.
-//! 2. The store owns its transport: connections, retries, time-outs, hedging, and how many requests a host gets at once.
-//!    The engine owns what is asked for: which ranges, merged or split how, and how many bytes may be in flight.
-//! 3. A request that is answered anew, by a retry that cannot go on where the last one broke off, starts again with a
-//!    head. All frames since the last head are of one version of the value.
+//! 1. A request is [submitted](RemoteStore::submit), which returns at once. Its receiver gets the response on a thread
+//!    of the store: a head, then frames, then the end.
+//! 2. The store owns its transport: connections, retries, time-outs, hedging, and the number of concurrent requests to
+//!    a host. The engine decides which ranges to request, how to merge or split them, and how many bytes may be in
+//!    flight.
+//! 3. If a retry cannot continue where the last attempt broke off, the response starts again with a head. All frames
+//!    since the last head belong to one version of the value.
 //!
-//! [`RemoteAdapter`] makes a [`Store`](crate::store::Store) of it, whose calls wait for their answers.
+//! [`RemoteAdapter`] makes a [`Store`](crate::store::Store) of a remote store. Its calls wait for their answers.
 
 mod adapter;
 mod ahead;
@@ -45,35 +46,35 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which version of a value, in the store's own words: a strong ETag, a generation.
+/// Version of a value, in the store's own words: a strong ETag, a generation.
 ///
-/// Two versions are the same where their texts are equal.
+/// Two versions are the same if their texts are equal.
 #[derive(Debug, Clone)]
 pub struct ObjectVersion {
     text: Arc<str>,
-    /// The value's [`WriteMark`], which is no part of the version.
+    /// The value's [`WriteMark`], which is not part of the version.
     writers: Option<Arc<str>>,
 }
 
 impl ObjectVersion {
-    /// A version by the text that the store gave.
+    /// Creates a version from the text that the store gave.
     pub fn new(text: &str) -> ObjectVersion {
         ObjectVersion { text: text.into(), writers: None }
     }
 
-    /// The same version, of a value that was stored with the text of this [`WriteMark`].
+    /// Returns the same version, for a value stored with the text of this [`WriteMark`].
     #[must_use]
     pub fn written_by(self, mark: Option<&str>) -> ObjectVersion {
         ObjectVersion { writers: mark.map(Arc::from), ..self }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The text of the [`WriteMark`] of the value.
+    /// Returns the text of the value's [`WriteMark`].
     #[must_use]
     pub fn writers(&self) -> Option<&str> {
         self.writers.as_deref()
@@ -94,8 +95,8 @@ impl Hash for ObjectVersion {
     }
 }
 
-/// A version as the numbers by which caches know it: a hash that is wide enough that two versions of one value never
-/// share it by chance.
+/// Returns the version as the numbers that caches use: a hash wide enough that two versions of one value never share it
+/// by chance.
 pub(crate) fn version_number(version: &ObjectVersion) -> [u64; 4] {
     let part = |salt: u64| {
         let mut hasher = DefaultHasher::new();
@@ -105,22 +106,22 @@ pub(crate) fn version_number(version: &ObjectVersion) -> [u64; 4] {
     [part(1), part(2), part(3), part(4)]
 }
 
-/// Which bytes of a value.
+/// Requested bytes of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
-    /// All of them.
+    /// All bytes.
     Whole,
-    /// Those in a range, or what there is of them.
+    /// The bytes in a range, cut at the end of the value.
     Range(Range<u64>),
-    /// So many before the end, or what there is of them.
+    /// This many bytes before the end, or the whole value if it is shorter.
     Suffix(u64),
 }
 
-/// What a request is for, by which a store may schedule it.
+/// Purpose of a request, for the store's scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequestClass {
-    /// A document, or the index of a shard: others wait for it.
+    /// A document or the index of a shard: other requests wait for it.
     Metadata,
     /// Chunks.
     Chunk,
@@ -132,52 +133,52 @@ pub enum RequestClass {
 pub struct Request {
     /// The value's key.
     pub key: String,
-    /// Which of its bytes.
+    /// The requested bytes.
     pub span: Span,
-    /// The version that it has to be; another one is [`Outcome::Changed`].
+    /// Required version of the value; any other version is [`Outcome::Changed`].
     pub if_version: Option<ObjectVersion>,
-    /// What it is for.
+    /// Purpose of the request.
     pub class: RequestClass,
 }
 
 impl Request {
-    /// A request for bytes of any version of a chunk.
+    /// Creates a request for bytes of a chunk, of any version.
     pub fn new(key: impl Into<String>, span: Span) -> Request {
         Request { key: key.into(), span, if_version: None, class: RequestClass::Chunk }
     }
 
-    /// The same request, for this version alone.
+    /// Returns the same request, restricted to this version.
     #[must_use]
     pub fn if_version(self, version: Option<ObjectVersion>) -> Request {
         Request { if_version: version, ..self }
     }
 
-    /// The same request, for this purpose.
+    /// Returns the same request with this class.
     #[must_use]
     pub fn of_class(self, class: RequestClass) -> Request {
         Request { class, ..self }
     }
 }
 
-/// How requests to a store are best cut.
+/// How the engine should split and merge requests to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchPolicy {
-    /// How many requests of one read are useful at once, at most.
+    /// Maximum number of requests of one read that are useful at once.
     pub requests: usize,
-    /// Two ranges with fewer bytes than this between them are one request.
+    /// Two ranges with fewer bytes than this between them become one request.
     pub gap_nbytes: u64,
-    /// A merged request has at most this many bytes, unless one range alone has more.
+    /// Maximum size of a merged request, unless a single range is larger.
     pub merged_nbytes: u64,
-    /// A range with more bytes than this is cut into requests of as many.
+    /// A larger range is split into requests of this size.
     pub split_nbytes: u64,
-    /// Whether the store takes requests for the end of a value whose size is unknown.
+    /// Whether the store accepts requests for the end of a value of unknown size.
     pub has_suffix: bool,
-    /// Whether a range may end behind the end of a value, of which then comes what there is.
+    /// Whether a range may extend past the end of a value; the response is then cut at the end.
     pub cuts_ranges: bool,
 }
 
 impl Default for FetchPolicy {
-    /// What suits an object store some milliseconds away.
+    /// Returns the policy for an object store some milliseconds away.
     fn default() -> FetchPolicy {
         FetchPolicy {
             requests: 256,
@@ -190,23 +191,23 @@ impl Default for FetchPolicy {
     }
 }
 
-/// A handle on a request in flight. Dropping it leaves the request alone.
+/// Handle to a request in flight. Dropping it does not affect the request.
 pub struct RequestHandle(Option<Box<dyn Fn() + Send + Sync>>);
 
 impl RequestHandle {
-    /// A handle that stops its request by calling `cancel`.
+    /// Creates a handle that stops its request by calling `cancel`.
     pub fn new(cancel: impl Fn() + Send + Sync + 'static) -> RequestHandle {
         RequestHandle(Some(Box::new(cancel)))
     }
 
-    /// The handle of a request that has ended already.
+    /// Creates the handle of a request that has already ended.
     #[must_use]
     pub fn ended() -> RequestHandle {
         RequestHandle(None)
     }
 
-    /// Stops the request. Its receiver gets no more frames once it is told [`Outcome::Stopped`], which may be before this
-    /// returns or soon after; a request that has ended stays as it is.
+    /// Stops the request. Its receiver gets no more frames after [`Outcome::Stopped`], which may arrive before this
+    /// returns or soon after. A request that has ended is not affected.
     pub fn cancel(&self) {
         if let Some(cancel) = &self.0 {
             cancel();
@@ -220,85 +221,88 @@ impl fmt::Debug for RequestHandle {
     }
 }
 
-/// Told once, on a thread of the store's.
+/// Callback for the result, called once, on a thread of the store.
 pub type OnDone<T> = Box<dyn FnOnce(Result<T>) + Send>;
 
-/// Whether a value is to be set, by what is there.
+/// Condition on the stored value for setting a new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Whatever is there.
+    /// No condition.
     Always,
-    /// If nothing is there.
+    /// Only if the key has no value.
     IfAbsent,
-    /// If this version is there.
+    /// Only if the value has this version.
     IfVersion(ObjectVersion),
 }
 
-/// What came of setting a value.
+/// Result of setting a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Put {
-    /// It is set, and this is its version where the store told.
+    /// The value was set, with this version if the store returned it.
     Done(Option<ObjectVersion>),
     /// The condition did not hold: nothing was set.
     Conflict,
 }
 
-/// A store whose answers come by completion.
+/// A store that answers by completion.
 ///
-/// Keys are those that [`check_key`](crate::store::check_key) accepts. In a forked child of the process that made it a
-/// store either works, with connections of its own, or gives a typed error; its receivers of the parent are never told. As
-/// [`Any`] it tells which store it is.
+/// Keys satisfy [`check_key`](crate::store::check_key). In a forked child of the process that created the store, it
+/// either works, with new connections, or returns a typed error; receivers of the parent's requests are never called
+/// there. [`Any`] gives access to the concrete store type.
 pub trait RemoteStore: Any + Send + Sync + fmt::Debug {
-    /// How the store calls itself in errors: a URL, without credentials.
+    /// Name of the store in error messages: a URL, without credentials.
     fn name(&self) -> &str;
 
-    /// How requests are best cut.
+    /// Returns how the engine should split and merge requests.
     fn policy(&self) -> FetchPolicy;
 
-    /// Asks for bytes of a value, and returns before they are there.
+    /// Requests bytes of a value, and returns before they arrive.
     ///
-    /// The receiver is told [`done`](Receiver::done) exactly once, whatever happens; where that cannot be, since the process
-    /// ends, it is dropped.
+    /// The receiver's [`done`](Receiver::done) is called exactly once, whatever happens; if the process ends before
+    /// that, the receiver is dropped.
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle;
 
-    /// Asks for the names directly below `prefix` (a path without a slash at its end), or for all values below it.
+    /// Requests the names directly below `prefix` (a path without a trailing slash), or all values below it.
     fn list(&self, prefix: &str, recursive: bool, done: OnDone<Listing>) -> RequestHandle;
 
-    /// Asks for all values below `prefix`, if one answer holds them; `None` if it takes several, or the store cannot tell.
+    /// Requests all values below `prefix` if one answer holds them; `None` if it takes several, or if the store cannot
+    /// tell.
     fn list_page(&self, prefix: &str, done: OnDone<Option<Listing>>) -> RequestHandle {
         let _ = prefix;
         done(Ok(None));
         RequestHandle::ended()
     }
 
-    /// What changes the store; `None` where it can only be read.
+    /// Returns the interface for changes; `None` if the store is read-only.
     fn writer(&self) -> Option<&dyn RemoteWriter> {
         None
     }
 }
 
-/// What can be changed in a remote store.
+/// Write interface of a remote store.
 pub trait RemoteWriter: Send + Sync {
-    /// Whether [`Condition::IfAbsent`] and [`Condition::IfVersion`] hold against all other writers.
+    /// Whether the store enforces [`Condition::IfAbsent`] and [`Condition::IfVersion`] against all other writers.
     fn has_conditions(&self) -> bool;
 
-    /// Whether the answer to a request for bytes tells the version of the value, and not only one for its size.
+    /// Whether responses to requests for bytes include the value's version, and not only responses to requests for its
+    /// size.
     fn tells_versions(&self) -> bool {
         true
     }
 
-    /// Whether chunks can be put only below the document of their array.
+    /// Whether chunks can be put only after the document of their array.
     fn needs_documents_first(&self) -> bool {
         false
     }
 
-    /// Makes the value under `key` the parts of `body`, one behind the other, in one step. A large one may be sent in parts,
-    /// which no reader sees before the last.
+    /// Sets the value under `key` to the concatenated parts of `body`, in one step. A large value may be sent in
+    /// several parts; no reader sees them before the last one.
     ///
-    /// [`Put::Done`] and [`Put::Conflict`] are certain. A store that sends a put again after an answer was lost tells by a
-    /// [`WriteMark`] whether it was applied, or fails with [`ErrorKind::Uncertain`](crate::ErrorKind::Uncertain).
+    /// [`Put::Done`] and [`Put::Conflict`] are certain. A store that sends a put again after losing the answer checks
+    /// with a [`WriteMark`] whether the first one was applied, or fails with
+    /// [`ErrorKind::Uncertain`](crate::ErrorKind::Uncertain).
     fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle;
 
-    /// Takes the values under these keys away; those that are not there are no error.
+    /// Deletes the values under these keys; missing values are not an error.
     fn delete(&self, keys: Vec<String>, done: OnDone<()>) -> RequestHandle;
 }

@@ -1,10 +1,12 @@
 //! Documents that a store object put last, so that the next changes save requests.
 //!
-//! 1. Of a document the bytes and the version are kept, so that the next change of a node starts with its put. Another writer may
-//!    have replaced the document: the put has the condition that it did not. A change that needs no put, or that the entry
-//!    makes impossible, reads the stored document first: see [`AheadStore::doubt`](super::AheadStore::doubt).
-//! 2. A group that was created in an empty place is *fresh* for [`FRESH_FOR`]: nodes in it are created without a list
-//!    before. If their conditional puts show that another writer was faster, the creation starts again with the list.
+//! 1. The bytes and the version of a document are kept, so that the next change of a node starts with its put. Another
+//!    writer may have replaced the document: the put has the condition that this has not happened. A change that needs
+//!    no put, or that the entry makes impossible, reads the stored document first: see
+//!    [`AheadStore::doubt`](super::AheadStore::doubt).
+//! 2. A group that was created in an empty place is *fresh* for [`FRESH_FOR`]: nodes in it are created without a
+//!    listing. If their conditional puts show that another writer was faster, the creation starts again with the
+//!    listing.
 
 use super::ObjectVersion;
 use std::collections::HashMap;
@@ -12,23 +14,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zarrow_array::fork::Mutex;
 
-/// Most entries of each kind.
+/// Maximum number of entries of each kind.
 const MOST: usize = 128;
 
-/// Most bytes of a document.
+/// Maximum size of a document.
 const MOST_NBYTES: usize = 64 << 10;
 
-/// How long a new group is taken for empty.
+/// How long a new group is assumed to be empty.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// A value as it was read or put.
+/// A value that was read or put.
 #[derive(Debug, Clone)]
 pub(super) struct KnownValue {
     pub(super) bytes: Arc<[u8]>,
     pub(super) version: Option<ObjectVersion>,
 }
 
-/// Documents by their keys, and groups by their paths.
+/// Documents by key, and groups by path.
 #[derive(Debug, Default)]
 pub(super) struct PutDocuments(Mutex<State>);
 
@@ -43,7 +45,7 @@ impl PutDocuments {
         self.0.lock().documents.get(key).cloned()
     }
 
-    /// Sets or removes the entry of a key. If there are too many, all others go.
+    /// Sets or removes the entry of a key. If there are too many entries, all others are removed.
     pub(super) fn set(&self, key: &str, value: Option<KnownValue>) {
         let mut state = self.0.lock();
         let old = match value.filter(|value| value.bytes.len() <= MOST_NBYTES && value.version.is_some()) {
@@ -58,7 +60,7 @@ impl PutDocuments {
         drop(old);
     }
 
-    /// Notes that the group at `path` is fresh (step 2).
+    /// Marks the group at `path` as fresh (step 2).
     pub(super) fn set_fresh(&self, path: &str) {
         let mut state = self.0.lock();
         if state.fresh.len() >= MOST {
@@ -71,7 +73,7 @@ impl PutDocuments {
         self.0.lock().fresh.get(path).is_some_and(|since| since.elapsed() < FRESH_FOR)
     }
 
-    /// Forgets values that are deleted, and that groups are fresh.
+    /// Forgets deleted values and fresh groups.
     pub(super) fn forget(&self, keys: &[String]) {
         let mut state = self.0.lock();
         state.fresh.clear();

@@ -1,42 +1,42 @@
-//! What a request brings, as it comes.
+//! Receiver of a response to a request, frame by frame.
 
 use crate::error::Result;
 use crate::store::remote::ObjectVersion;
 use std::ops::ControlFlow;
 
-/// What is known of a value before its bytes come.
+/// Properties of a value, received before its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Where in the value the first byte of the next frame lies.
+    /// Offset in the value of the first byte of the next frame.
     pub start: u64,
-    /// How many bytes the value has, where the store tells.
+    /// Size of the value, if the store reports it.
     pub nbytes: Option<u64>,
-    /// Which version it is; `None` where the store cannot tell versions apart.
+    /// Version of the value; `None` if the store cannot tell versions apart.
     pub version: Option<ObjectVersion>,
 }
 
-/// How a request ended that met no error.
+/// How a request ended, unless it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of its bytes were handed over.
+    /// All bytes were delivered.
     Complete,
-    /// There is no value under the key.
+    /// The key has no value.
     Missing,
-    /// The value is of another version than the request asked for.
+    /// The value has another version than the request requires.
     Changed,
-    /// It was cancelled, or its receiver wanted no more.
+    /// The request was cancelled, or stopped by its receiver.
     Stopped,
 }
 
-/// Who takes what a request brings. Its methods run on a thread of the store's: they copy, and never wait.
+/// Receiver of a response. Its methods run on a thread of the store: they copy, and never wait.
 pub trait Receiver: Send {
-    /// The answer begins, for the first time or anew: what came before is void. [`ControlFlow::Break`] where it is not
-    /// wanted.
+    /// Starts the response, or starts it again: all earlier frames are void. Return [`ControlFlow::Break`] to stop the
+    /// request.
     fn head(&mut self, head: &Head) -> ControlFlow<()>;
 
-    /// The next bytes. [`ControlFlow::Break`] where no more are wanted.
+    /// Receives the next bytes. Return [`ControlFlow::Break`] to stop the request.
     fn frame(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 
-    /// The end: [`Outcome::Complete`] only where all bytes of the span that the value has were handed over.
+    /// Ends the response: with [`Outcome::Complete`] only if all requested bytes of the value were delivered.
     fn done(self: Box<Self>, result: Result<Outcome>);
 }

@@ -1,4 +1,4 @@
-//! Waiting for an answer, on the thread of a caller who has nothing else to do.
+//! Waiting for an answer on the caller's thread.
 
 use super::interrupt::pass_here;
 use crate::error::{ErrorKind, Result};
@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex, generation};
 
-/// How often a waiting caller looks whether to go on.
+/// Interval between a waiting caller's checks for cancellation.
 const LOOK: Duration = Duration::from_millis(40);
 
-/// Waits for what `begin` asks for, and asks `pass` now and then whether to go on: an error of it cancels the request.
+/// Waits for the answer to the request that `begin` starts, and calls `pass` now and then: an error of `pass` cancels
+/// the request.
 ///
 /// # Errors
-/// The request's; what `pass` gives; [`ErrorKind::Internal`] where the store lost the request.
+/// Errors of the request and of `pass`; [`ErrorKind::Internal`] if the store lost the request.
 pub fn wait<T: Send + 'static>(
     begin: impl FnOnce(OnDone<T>) -> RequestHandle,
     pass: &dyn Fn() -> Result<()>,
@@ -22,16 +23,16 @@ pub fn wait<T: Send + 'static>(
     Waiting::begin(begin).wait(pass)
 }
 
-/// A request that is to be waited for. Where it is dropped instead, the request is cancelled.
+/// A request to be waited for. Dropping it cancels the request.
 pub struct Waiting<T> {
     shared: Arc<Shared<T>>,
     handle: RequestHandle,
-    /// The process that began it.
+    /// The process that started it.
     generation: u64,
 }
 
 impl<T: Send + 'static> Waiting<T> {
-    /// Begins a request.
+    /// Starts a request.
     pub fn begin(begin: impl FnOnce(OnDone<T>) -> RequestHandle) -> Waiting<T> {
         let shared = Arc::new(Shared { answer: Mutex::new(Answer::None), told: Condvar::default() });
         let (teller, generation) = (Teller(Arc::clone(&shared)), generation());
@@ -70,7 +71,7 @@ impl<T> fmt::Debug for Waiting<T> {
 
 impl<T> Drop for Waiting<T> {
     fn drop(&mut self) {
-        // One that has ended stays as it is.
+        // Cancelling a request that has ended has no effect.
         if generation() == self.generation {
             self.handle.cancel();
         }
@@ -88,7 +89,7 @@ struct Shared<T> {
     told: Condvar,
 }
 
-/// Tells the waiting thread, where it is dropped untold too.
+/// Notifies the waiting thread, also if it is dropped without an answer.
 struct Teller<T>(Arc<Shared<T>>);
 
 impl<T> Teller<T> {

@@ -1,10 +1,10 @@
-//! Marks that show who wrote a value, so that a conditional put is recognised after its answer was lost.
+//! Marks that identify the writer of a value, so that a conditional put is recognised after its answer was lost.
 //!
-//! 1. Equal bytes do not show the writer: two appends of one length store the same document. So each conditional put
-//!    stores a random id in the metadata of the object.
-//! 2. The ids of the versions that it replaced follow, newest first. So a writer finds its id after others have built on
-//!    its value, and knows that it did not write if they built on the version that it wanted to replace.
-//! 3. If the ids tell neither, the put may or may not have been applied. That is an error, never a success and never a
+//! 1. Equal bytes do not identify the writer: two appends of one length store the same document. So each conditional
+//!    put stores a random id in the metadata of the object.
+//! 2. The ids of the versions that it replaced follow, newest first. So a writer finds its id after others have built
+//!    on its value, and knows that its put was not applied if they built on the version that it wanted to replace.
+//! 3. If the ids show neither, the put may or may not have been applied. That is an error, never a success and never a
 //!    second try: see [`uncertain`].
 
 use crate::error::{Error, ErrorKind};
@@ -13,10 +13,10 @@ use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Most ids in a mark: about 550 bytes of the 2 KiB that S3 takes.
+/// Maximum number of ids in a mark: about 550 bytes of the 2 KiB that S3 accepts.
 const MOST_IDS: usize = 32;
 
-/// The id of an absent value, which has no writer.
+/// Id of a missing value, which has no writer.
 const ABSENT: &str = "absent";
 
 /// The mark of one conditional put.
@@ -29,21 +29,21 @@ pub struct WriteMark {
     ids: String,
 }
 
-/// The answer of a mark to the question whether its put was applied.
+/// Whether the put of a mark was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
     /// The put was applied.
     Yes,
-    /// The put was not applied, and cannot be any more: another writer was faster.
+    /// The put was not applied and can no longer be: another writer was faster.
     No,
-    /// The value is still the one to be replaced: the put can be sent again.
+    /// The value is still the replaced one: the put can be sent again.
     NotYet,
-    /// The ids do not tell.
+    /// The ids do not show it.
     Unknown,
 }
 
 impl WriteMark {
-    /// The name of the metadata that hold the mark: lower-case letters alone, as every service and proxy accepts.
+    /// Name of the metadata entry with the mark: only lower-case letters, as every service and proxy accepts.
     pub const NAME: &str = "zarrowwriters";
 
     /// Returns the mark of a new put under this condition.
@@ -62,13 +62,13 @@ impl WriteMark {
         WriteMark { condition: condition.clone(), replaced, ids }
     }
 
-    /// The text to be stored under [`NAME`](WriteMark::NAME).
+    /// Returns the text to be stored under [`NAME`](WriteMark::NAME).
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.ids
     }
 
-    /// Returns whether the put was applied, by the version that is stored now; `None` if the value is absent.
+    /// Returns whether the put was applied, judging by the version stored now; `None` if there is no value.
     #[must_use]
     pub fn is_applied(&self, found: Option<&ObjectVersion>) -> Applied {
         let Some(found) = found else {
@@ -89,7 +89,7 @@ impl WriteMark {
     }
 }
 
-/// Returns the id of a version without a mark, as another program writes it.
+/// Returns an id for a version without a mark, written by another program.
 fn id_of(version: &ObjectVersion) -> String {
     let mut hasher = DefaultHasher::new();
     version.as_str().hash(&mut hasher);
@@ -105,7 +105,7 @@ pub fn random_number() -> u64 {
     RandomState::new().hash_one((std::process::id(), call, SystemTime::now()))
 }
 
-/// The error of a put that may or may not have been applied.
+/// Returns the error for a put that may or may not have been applied.
 #[must_use]
 pub fn uncertain(text: String) -> Error {
     Error::from(ErrorKind::Uncertain(text))
@@ -146,7 +146,7 @@ mod tests {
     fn a_put_on_the_version_that_another_replaced_is_ruled_out() {
         for base in [version("1", None), version("1", Some(&WriteMark::new(&Condition::IfAbsent)))] {
             let (own, other) = (replacing(&base), replacing(&base));
-            // Equal bytes have equal versions in some stores.
+            // In some stores, equal bytes have equal versions.
             let there = version("2", Some(&other));
             assert_eq!(own.is_applied(Some(&there)), Applied::No);
             let after = version("3", Some(&replacing(&there)));

@@ -1,13 +1,13 @@
-//! Changing a remote store through its adapter: each value is put whole.
+//! Changes a remote store through its adapter: each value is put as a whole.
 //!
-//! 1. A lock keeps nobody out. It is the version of the value that was there when it was taken, and what is set under it is put on
-//!    the condition that this version is still there. Where another was faster that is [`ErrorKind::Conflict`], and who
-//!    reads, changes and sets begins anew.
-//! 2. What is set without a lock is put whatever is there: so it is never undone by one who read the value before, whose
-//!    condition then fails.
-//! 3. Where the store has no conditions there are no locks.
+//! 1. Locks are optimistic. A lock is the version of the value at the time when it was taken, and a value is set under
+//!    it on the condition that this version is still stored. If another writer was faster, that is
+//!    [`ErrorKind::Conflict`], and a caller that reads, changes and sets a value starts again.
+//! 2. A value set without a lock is put unconditionally: a writer that read the older value cannot undo it, because its
+//!    condition fails.
+//! 3. A store without conditions has no locks.
 //! 4. A draft is collected in memory, and put when it is published.
-//! 5. What lies below a prefix is listed, and deleted many values at a time, the documents that make a node first.
+//! 5. The values below a prefix are listed, and deleted many at a time, the documents of nodes first.
 
 use super::adapter::RemoteAdapter;
 use super::{Condition, Listing, ObjectVersion, Put, RemoteWriter, Span, wait};
@@ -18,7 +18,7 @@ use crate::store::{Detached, Draft, Durability, Lock, Locked, Store, StoreWriter
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
-/// Keys that are deleted by one call.
+/// Number of keys deleted by one call.
 const KEYS_PER_DELETE: usize = 10_000;
 
 impl RemoteAdapter {
@@ -69,7 +69,8 @@ impl RemoteAdapter {
         Ok(Some(Box::new(RemoteDetached { store: self, keys: rest })))
     }
 
-    /// The condition that what is under `key` now is still there; `None` where nothing can say so.
+    /// Returns the condition that the value now under `key` is still stored; `None` if the store has no versions for
+    /// it.
     fn present(&self, key: &str) -> Result<Option<Condition>> {
         let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
         Ok(match fetch(self.remote_store(), request, 0, &|| Ok(()))? {
@@ -80,7 +81,7 @@ impl RemoteAdapter {
     }
 }
 
-/// The bytes of `parts` as one.
+/// Concatenates `parts`.
 fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.make_room(parts.iter().map(|part| part.len()).sum()).map_err(Error::from)?;
@@ -88,7 +89,7 @@ fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The error of a store that cannot keep two writers of one value apart (step 3).
+/// Returns the error for a store that cannot exclude a second writer of a value (step 3).
 fn no_conditions() -> Error {
     let text = "this store has no conditional writes: a change of a part of a chunk, of attributes or of a shape could undo \
                 that of another writer";
@@ -116,7 +117,7 @@ impl StoreWriter for RemoteAdapter {
             return self.set(key, parts, durability);
         }
         match self.put(key, vec![joined(parts)?], &Condition::IfAbsent) {
-            // The server turned out to have none.
+            // The server turned out to have no conditions.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
                 self.set(key, parts, durability)
             }
@@ -143,7 +144,7 @@ impl StoreWriter for RemoteAdapter {
         match lock.condition() {
             None | Some(Condition::Always) => self.erase(lock.key(), durability),
             Some(Condition::IfAbsent) => Ok(false),
-            // No service deletes on a condition: what comes in between is as if it had come after.
+            // No service deletes on a condition: a change between the check and the deletion counts as later.
             Some(version) if self.present(lock.key())?.as_ref() == Some(version) => {
                 self.erase(lock.key(), durability)
             }
@@ -229,19 +230,19 @@ impl StoreWriter for RemoteAdapter {
     }
 
     fn sweep(&self, _: &str) -> Result<usize> {
-        // A put that was killed leaves nothing but parts that no key has.
+        // A killed put leaves only parts that belong to no key.
         Ok(0)
     }
 }
 
-/// Which version was there (step 1).
+/// Version at the time of locking (step 1).
 pub(super) struct RemoteLock {
     key: String,
     condition: Condition,
 }
 
 impl RemoteLock {
-    /// The lock of `key`, on this condition.
+    /// Creates the lock of `key` with this condition.
     pub(super) fn new(key: &str, condition: Condition) -> RemoteLock {
         RemoteLock { key: key.to_owned(), condition }
     }
@@ -293,7 +294,7 @@ impl Draft for RemoteDraft<'_> {
     }
 }
 
-/// What is left below a prefix of which the documents are gone.
+/// Values below a prefix after its documents were deleted.
 struct RemoteDetached<'a> {
     store: &'a RemoteAdapter,
     keys: Vec<String>,
@@ -308,7 +309,7 @@ impl Detached for RemoteDetached<'_> {
 impl Drop for RemoteDetached<'_> {
     fn drop(&mut self) {
         if !self.keys.is_empty() {
-            // Nobody is left who could be told.
+            // There is no caller left to report an error to.
             let _ = self.store.delete(std::mem::take(&mut self.keys));
         }
     }

@@ -20,9 +20,9 @@ pub struct Archive {
     pub file: File,
     /// Its absolute path when it was opened.
     pub path: PathBuf,
-    /// What is in it.
+    /// The central directory.
     pub directory: Directory,
-    /// Which file it is, and when it was written last, when the directory was read.
+    /// File and modification time when the directory was read.
     pub version: [u64; 4],
 }
 
@@ -32,9 +32,9 @@ impl Archive {
     /// # Errors
     /// As [`ZipStore::open`](super::ZipStore::open).
     pub fn open(path: &Path) -> Result<Archive> {
-        // Where the working folder is not known a relative path is all there is.
+        // If the working folder is unknown, keep the relative path.
         let place = absolute(path).unwrap_or_else(|_| path.to_owned());
-        // Without waiting: a named pipe would block until somebody writes to it.
+        // Non-blocking: opening a named pipe would block until another process writes to it.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
             Ok(file) => File(file),
@@ -68,7 +68,7 @@ impl Archive {
         Ok(Archive { file, path: place, directory, version: stat_version(&stat) })
     }
 
-    /// Checks that the file is as it was when the archive was opened.
+    /// Checks that the file has not changed since the archive was opened.
     ///
     /// # Errors
     /// [`ErrorKind::Stale`], [`ErrorKind::Io`].

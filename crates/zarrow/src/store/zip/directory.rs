@@ -1,11 +1,12 @@
 //! The central directory of an archive: its members by key.
 //!
-//! 1. Entries are read until the directory's bytes end; there have to be as many as its end record says.
-//! 2. Of several with one name the last one counts, as for Python's `zipfile`: who writes to an archive anew appends.
-//! 3. No member may reach into another one, or into the directory: many that share bytes would be few in the file and much
-//!    in memory.
-//! 4. Folders, whose names end with a slash, are left out, and so are files that writers of a folder left, which no key can
-//!    name. Any other name that is no key is an error.
+//! 1. Entries are read until the end of the directory; their number must match the end record.
+//! 2. If several entries have the same name, the last one counts, as for Python's `zipfile`: updating an archive
+//!    appends entries.
+//! 3. No member may overlap another one or the directory: with shared bytes, many members could be small in the file
+//!    and huge in memory.
+//! 4. Folders, with a trailing slash in the name, are left out, and so are leftovers of writers to a folder, since
+//!    their names cannot be keys. Any other name that is not a valid key is an error.
 
 use super::corrupt;
 use super::end_record::EndRecord;
@@ -18,9 +19,9 @@ use zarrow_array::allocation::{self, Grow};
 /// The members of an archive.
 #[derive(Debug)]
 pub struct Directory {
-    /// By key.
+    /// Sorted by key.
     entries: Vec<Entry>,
-    /// Where it begins in the file: all members end before.
+    /// Offset of the directory in the file: all members end before it.
     pub start: u64,
 }
 
@@ -44,7 +45,7 @@ impl Directory {
             count += 1;
             bytes = bytes.get(nbytes..).unwrap_or_default();
         }
-        // Step 1. Where the number has 16 bits, some programs let it begin anew behind the largest.
+        // Step 1. With a 16-bit number, some programs wrap around after the largest one.
         if count != end.count && (end.count > 0xffff || count & 0xffff != end.count) {
             return Err(corrupt("its directory has another number of members than its end record says"));
         }
@@ -53,7 +54,7 @@ impl Directory {
         if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
             return Err(corrupt("members of it overlap"));
         }
-        // Step 2: a stable sort keeps the order of those with one name.
+        // Step 2: a stable sort keeps the order of entries with equal names.
         entries.sort_by(|one: &Entry, other: &Entry| one.key.cmp(&other.key));
         entries.dedup_by(|later, kept| {
             let is_same = later.key == kept.key;
@@ -65,22 +66,22 @@ impl Directory {
         Ok(Directory { entries, start })
     }
 
-    /// The member under `key`.
+    /// Returns the member under `key`.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.position(key).and_then(|at| self.entries.get(at))
     }
 
-    /// The number of the member under `key`.
+    /// Returns the number of the member under `key`.
     pub fn position(&self, key: &str) -> Option<usize> {
         self.entries.binary_search_by(|entry| entry.key.as_str().cmp(key)).ok()
     }
 
-    /// The member with this number.
+    /// Returns the member with this number.
     pub fn entry(&self, position: usize) -> Result<&Entry> {
         self.entries.get(position).ok_or_else(|| Error::from(ErrorKind::Internal("no such member".into())))
     }
 
-    /// The members below `prefix`, or all.
+    /// Returns the members below `prefix`, or all members.
     pub fn below(&self, prefix: &str) -> &[Entry] {
         if prefix.is_empty() {
             return &self.entries;
@@ -90,7 +91,7 @@ impl Directory {
         self.entries.get(first..end).unwrap_or_default()
     }
 
-    /// The names directly below `prefix`, sorted, each with the number of bytes where it is a value.
+    /// Returns the sorted names directly below `prefix`, each with its size if it is a value.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -107,20 +108,21 @@ impl Directory {
                 }
                 Some((name, _)) => {
                     names.try_push((name, None))?;
-                    // What else is in this folder is passed over at once.
+                    // Skip the rest of this folder at once.
                     let folder = &entry.key[..skipped + name.len()];
                     let count = left.partition_point(|entry| is_before(&entry.key, folder, b'/' + 1));
                     left = left.get(count..).unwrap_or_default();
                 }
             }
         }
-        // Keys are sorted, and so are names but for those that others begin with: "a.b" is between "a" and "a/b".
+        // The names are in the order of the sorted keys, except names that are prefixes of other names: "a.b" is
+        // between "a" and "a/b".
         names.sort_unstable();
         names.dedup_by(|later, kept| later.0 == kept.0);
         Ok(names)
     }
 
-    /// The names directly below `prefix`, sorted.
+    /// Returns the sorted names directly below `prefix`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -129,12 +131,12 @@ impl Directory {
     }
 }
 
-/// Whether `key` is sorted before everything that begins with `prefix` and `byte`.
+/// Whether `key` sorts before every key with the prefix `prefix` followed by `byte`.
 fn is_before(key: &str, prefix: &str, byte: u8) -> bool {
     key.bytes().lt(prefix.bytes().chain([byte]))
 }
 
-/// Step 4: whether a member of this name is a value.
+/// Step 4: whether a member with this name is a value.
 fn is_value(name: &str) -> Result<bool> {
     let (path, is_folder) = match name.strip_suffix('/') {
         Some(folder) => (folder, true),

@@ -1,20 +1,20 @@
-//! The end of an archive, which says where its directory is.
+//! End of an archive, with the location of its directory.
 //!
-//! 1. The end record is the last thing in the file but for a comment, whose length it tells: the last place that fits
-//!    counts. What is behind the comment is no archive's.
-//! 2. With ZIP64 a locator stands right before it, and the numbers are those of the ZIP64 record that the locator points
-//!    to, which lies right before the locator.
-//! 3. The directory ends where these records begin. Where that is further back than its offset says, bytes were put before
-//!    the archive, and every offset is shifted by as many.
+//! 1. The end record is at the end of the file, followed only by a comment of the length in the record: the last
+//!    matching position counts. Bytes after the comment do not belong to the archive.
+//! 2. In a ZIP64 archive, a locator immediately precedes it, and the numbers are those of the ZIP64 record that the
+//!    locator points to, which immediately precedes the locator.
+//! 3. The directory ends at the start of these records. If that is later than its offset says, bytes were prepended to
+//!    the archive, and every offset is shifted by their number.
 
 use super::{Fields, corrupt};
 use crate::error::{ErrorKind, Result};
 use std::ops::Range;
 
-/// As many bytes from the end of a file hold all the records of step 1 and 2.
+/// The last bytes of a file that can contain all records of steps 1 and 2.
 pub const TAIL_NBYTES: u64 = 65_535 + END_NBYTES as u64 + LOCATOR_NBYTES as u64 + 256;
 
-/// The most bytes that a directory may have: some five million members.
+/// Maximum size of a directory: some five million members.
 const MOST_DIRECTORY_NBYTES: u64 = 512 << 20;
 
 const END_NBYTES: usize = 22;
@@ -25,22 +25,22 @@ const END: &[u8] = b"PK\x05\x06";
 const LOCATOR: &[u8] = b"PK\x06\x07";
 const RECORD64: &[u8] = b"PK\x06\x06";
 
-/// Where the directory of an archive is.
+/// Location of an archive's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndRecord {
-    /// Its bytes in the file.
+    /// Byte range of the directory in the file.
     pub directory: Range<u64>,
-    /// What has to be added to offsets that it tells.
+    /// Number to add to the offsets in the directory.
     pub shift: u64,
-    /// How many members it has.
+    /// Number of members.
     pub count: u64,
 }
 
 impl EndRecord {
-    /// Finds the records in `tail`, the last bytes of a file, which begin at `start` of it: [`TAIL_NBYTES`], or all there are.
+    /// Finds the records in `tail`, the last [`TAIL_NBYTES`] of a file or all of it, from its offset `start` on.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where there are none, or none that fit; [`ErrorKind::Unsupported`] for an archive in several
+    /// [`ErrorKind::Corrupt`] if there are no consistent records; [`ErrorKind::Unsupported`] for an archive in several
     /// files; [`ErrorKind::Limit`] for a directory that is too large.
     pub fn find(tail: &[u8], start: u64) -> Result<EndRecord> {
         // Step 1.
@@ -103,21 +103,21 @@ impl EndRecord {
     }
 }
 
-/// What both kinds of record tell.
+/// Fields of both kinds of record.
 struct Numbers {
-    /// This file's number, and that of the file with the directory.
+    /// Number of this file, and of the file with the directory.
     disks: [u32; 2],
-    /// Members in this file, and in all.
+    /// Number of members in this file, and in total.
     counts: [u64; 2],
     nbytes: u64,
     offset: u64,
 }
 
-/// The ZIP64 record that the locator points to, and where it begins in `tail`.
+/// Returns the ZIP64 record that the locator points to, and its offset in `tail`.
 fn record64(tail: &[u8], start: u64, locator: usize) -> Result<(usize, &[u8])> {
     let told =
         tail[locator..].number64(8).and_then(|offset| usize::try_from(offset.checked_sub(start)?).ok());
-    // Bytes before the archive shift the record, which then lies right before the locator.
+    // Bytes before the archive shift the record; it still immediately precedes the locator.
     let places = [told, locator.checked_sub(RECORD64_NBYTES)];
     for at in places.into_iter().flatten() {
         let Some(record) = tail.get(at..locator).filter(|record| record.starts_with(RECORD64)) else {

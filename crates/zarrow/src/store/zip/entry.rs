@@ -1,20 +1,20 @@
-//! What the directory of an archive says of one member.
+//! Directory entry of one member.
 
 use super::{Fields, corrupt};
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::allocation;
 
-/// Bytes of an entry before its name.
+/// Size of an entry before its name.
 pub const ENTRY_NBYTES: usize = 46;
 
-/// Bytes of a member's own header before its name.
+/// Size of a member's local header before its name.
 pub const HEADER_NBYTES: usize = 30;
 
-/// The most bytes that one deflated byte can become.
+/// Maximum number of bytes inflated from one deflated byte.
 const MOST_RATIO: u64 = 1032;
 
-/// The most bytes that a deflated member may become: it is inflated as a whole.
+/// Maximum inflated size of a deflated member: it is inflated as a whole.
 pub const MOST_INFLATED_NBYTES: u64 = 4 << 30;
 
 const ENTRY: &[u8] = b"PK\x01\x02";
@@ -23,7 +23,7 @@ const HEADER: &[u8] = b"PK\x03\x04";
 /// The extra field with numbers of ZIP64.
 const EXTRA_ZIP64: u16 = 1;
 
-/// Encrypted in one of three ways, by bits of the flags.
+/// Flags for the three ways of encryption.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 
 /// The name is UTF-8.
@@ -32,36 +32,36 @@ const UTF8: u16 = 1 << 11;
 /// A member of an archive.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name, as a key.
+    /// Name of the member, as a key.
     pub key: String,
-    /// Its bytes once they are inflated.
+    /// Size of the inflated bytes.
     pub nbytes: u64,
-    /// Its bytes as they are stored.
+    /// Size of the stored bytes.
     pub stored_nbytes: u64,
-    /// The CRC-32 of its bytes.
+    /// CRC-32 of the inflated bytes.
     pub crc: u32,
-    /// Where its own header begins in the file.
+    /// Offset of the local header in the file.
     pub header: u64,
     method: u16,
     is_encrypted: bool,
-    /// Bytes of the name as it is stored, and of the extra fields in the directory.
+    /// Size of the stored name, and of the extra fields in the directory.
     name_nbytes: u16,
     extra_nbytes: u16,
-    /// Where its bytes begin in the file, as soon as its own header was read; 0 until then.
+    /// Offset of its bytes in the file once its local header has been read; 0 until then.
     start: AtomicU64,
 }
 
-/// How the bytes of a member are stored.
+/// Storage method of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// As they are.
+    /// Uncompressed.
     Stored,
     /// Deflated.
     Deflated,
 }
 
 impl Entry {
-    /// Reads the entry at the start of `bytes`, and how many bytes it has; its offset is shifted by `shift`.
+    /// Parses the entry at the start of `bytes`, and returns it with its size; its offset is shifted by `shift`.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`].
@@ -121,27 +121,27 @@ impl Entry {
         Ok(Some((entry, end)))
     }
 
-    /// Where the member ends in the file at the earliest.
+    /// Returns the minimum offset of the end of the member in the file.
     pub fn least_end(&self) -> Option<u64> {
         self.header.checked_add(self.header_nbytes())?.checked_add(self.stored_nbytes)
     }
 
-    /// Bytes of its own header without the extra fields, of which only the header itself tells how many they are.
+    /// Returns the size of the local header without the extra fields; only the header itself contains their size.
     pub fn header_nbytes(&self) -> u64 {
         HEADER_NBYTES as u64 + u64::from(self.name_nbytes)
     }
 
-    /// Bytes of the member's own header, as far as they can be guessed: what programs put there is seldom more than what
-    /// the directory has, and a few times.
+    /// Returns an estimate of the local header's size: its extra fields are seldom more than a little longer than those
+    /// in the directory.
     pub fn guessed_header_nbytes(&self) -> u64 {
         self.header_nbytes() + u64::from(self.extra_nbytes) + 32
     }
 
-    /// How its bytes are stored.
+    /// Returns the storage method.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for an encrypted one, and other ways to compress; [`ErrorKind::Corrupt`] and
-    /// [`ErrorKind::Limit`] for sizes that cannot be.
+    /// [`ErrorKind::Unsupported`] for an encrypted member and for other compression methods; [`ErrorKind::Corrupt`] and
+    /// [`ErrorKind::Limit`] for impossible sizes.
     pub fn method(&self) -> Result<Method> {
         if self.is_encrypted {
             return Err(self.unsupported("is encrypted"));
@@ -168,16 +168,16 @@ impl Entry {
         ErrorKind::Unsupported(text).into()
     }
 
-    /// Where its bytes begin in the file, once that is known.
+    /// Returns the offset of its bytes in the file, once known.
     pub fn known_start(&self) -> Option<u64> {
         Some(self.start.load(Ordering::Relaxed)).filter(|start| *start > 0)
     }
 
-    /// Reads the member's own header, or as much of it as tells where the bytes begin, and remembers that. `None` where
-    /// `header` is too short. The bytes end at `limit` of the file at the latest.
+    /// Parses the start of the local header, enough to find the offset of the member's bytes, and remembers that
+    /// offset. `None` if `header` is too short. The bytes must end at `limit` in the file at the latest.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where the header is not that of this member.
+    /// [`ErrorKind::Corrupt`] if the header belongs to another member.
     pub fn find_start(&self, header: &[u8], limit: u64) -> Result<Option<u64>> {
         if !HEADER.starts_with(&header[..header.len().min(HEADER.len())]) {
             return Err(self.misplaced());
@@ -206,7 +206,7 @@ impl Entry {
     }
 }
 
-/// Size, stored size and offset, each of them among the numbers of ZIP64 where it does not fit in four bytes.
+/// Returns size, stored size and offset, each taken from the ZIP64 extra field if it does not fit in four bytes.
 fn full_sizes(sizes: [u32; 3], mut extra: &[u8]) -> Result<[u64; 3]> {
     let mut long: &[u8] = &[];
     while let Some((kind, length)) = extra.number16(0).zip(extra.number16(2)) {
@@ -231,7 +231,7 @@ fn full_sizes(sizes: [u32; 3], mut extra: &[u8]) -> Result<[u64; 3]> {
     Ok(full)
 }
 
-/// A name as text: UTF-8 where the flags say so, else the characters of the IBM PC.
+/// Decodes a name: UTF-8 if the flags say so, else code page 437.
 fn key_of(name: &[u8], is_utf8: bool) -> Result<String> {
     let text = std::str::from_utf8(name).ok().filter(|_| is_utf8 || name.is_ascii());
     match text {
@@ -241,7 +241,7 @@ fn key_of(name: &[u8], is_utf8: bool) -> Result<String> {
     }
 }
 
-/// The character of a byte in code page 437.
+/// Returns the character of a byte in code page 437.
 fn ibm_pc(byte: u8) -> char {
     const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
     match byte.checked_sub(128) {
@@ -250,7 +250,7 @@ fn ibm_pc(byte: u8) -> char {
     }
 }
 
-/// What the format calls a way to compress.
+/// Returns the format's name for a compression method.
 fn method_name(method: u16) -> String {
     let name = match method {
         1 => "shrink",

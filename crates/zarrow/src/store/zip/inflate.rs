@@ -1,4 +1,4 @@
-//! Deflated bytes without a container, and their checksum, by libdeflate.
+//! Inflates raw deflate streams and computes their checksum, with libdeflate.
 
 use super::corrupt;
 use crate::error::{ErrorKind, Result};
@@ -7,17 +7,17 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use zarrow_array::allocation;
 
-/// A decompressor, for one use.
+/// A decompressor for a single use.
 struct Decompressor(NonNull<libdeflate_sys::libdeflate_decompressor>);
 
 impl Drop for Decompressor {
     fn drop(&mut self) {
-        // SAFETY: the pointer is the one that the library gave, freed once.
+        // SAFETY: the pointer comes from the library, and is freed once.
         unsafe { libdeflate_sys::libdeflate_free_decompressor(self.0.as_ptr()) }
     }
 }
 
-/// Inflates `source` to `destination`, which it has to fill, and checks their CRC-32.
+/// Inflates `source` into `destination`, which it must fill, and checks the CRC-32.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`], [`ErrorKind::Checksum`], [`zarrow_array::Error::OutOfMemory`].
@@ -27,7 +27,7 @@ pub fn inflate<'d>(source: &[u8], destination: &'d mut [MaybeUninit<u8>], crc: u
     let decompressor =
         decompressor.map(Decompressor).ok_or(zarrow_array::Error::OutOfMemory { nbytes: 1 << 15 })?;
     let (mut read, mut written) = (0usize, 0usize);
-    // SAFETY: both ranges are those of slices, the second exclusive; the two results are written on success.
+    // SAFETY: both ranges belong to slices, the second exclusive; the two results are written on success.
     let result = unsafe {
         libdeflate_sys::libdeflate_deflate_decompress_ex(
             decompressor.0.as_ptr(),
@@ -54,7 +54,7 @@ pub fn inflate<'d>(source: &[u8], destination: &'d mut [MaybeUninit<u8>], crc: u
     }
 }
 
-/// Inflates `source`, which becomes `nbytes` bytes, to memory of its own.
+/// Inflates `source` into new memory of `nbytes` bytes.
 ///
 /// # Errors
 /// As [`inflate`].
@@ -76,7 +76,7 @@ pub fn check(bytes: &[u8], stored: u32) -> Result<()> {
     compare(stored, crc32(0, bytes))
 }
 
-/// Compares the CRC-32 that the directory has with that of the bytes.
+/// Compares the CRC-32 in the directory with that of the bytes.
 ///
 /// # Errors
 /// [`ErrorKind::Checksum`].
@@ -84,7 +84,7 @@ pub fn compare(stored: u32, computed: u32) -> Result<()> {
     if computed == stored { Ok(()) } else { Err(ErrorKind::Checksum { stored, computed }.into()) }
 }
 
-/// The CRC-32 of what `before` is the checksum of (0 for nothing), and then `bytes`.
+/// Continues a CRC-32: `before` is the checksum of the preceding bytes, 0 at the start.
 pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
     // SAFETY: the range is that of a slice.
     unsafe { libdeflate_sys::libdeflate_crc32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }

@@ -1,10 +1,10 @@
 //! A member of a local archive, open for reading.
 //!
-//! 1. Where its bytes begin only its own header says, which is read when the member is first opened.
-//! 2. A stored member is read like a file, from its place in the archive. One that is read as a whole is compared with its
-//!    checksum; one that is read in parts belongs to a file that has not changed since the archive was opened.
-//! 3. A deflated member that is read as a whole is inflated straight into the memory that it is read to, whose size the
-//!    caller has checked. Where parts are read it is inflated once, and kept as long as the member is open.
+//! 1. Only a member's local header contains the offset of its bytes; it is read when the member is first opened.
+//! 2. A stored member is read like a file, from its position in the archive. A whole read is compared with the
+//!    checksum; a partial read requires that the file has not changed since the archive was opened.
+//! 3. A deflated member that is read as a whole is inflated directly into the destination, after the caller has checked
+//!    the size. For partial reads it is inflated once, and kept as long as the member is open.
 
 use super::archive::{Archive, changed, memory};
 use super::entry::{Entry, Method};
@@ -21,7 +21,7 @@ pub struct Member<'a> {
     archive: &'a Archive,
     entry: &'a Entry,
     method: Method,
-    /// Where its bytes begin in the file.
+    /// Offset of its bytes in the file.
     start: u64,
     inflated: ProcessMutex<Option<Arc<Vec<u8>>>>,
 }
@@ -48,7 +48,7 @@ impl<'a> Member<'a> {
         Ok(Member { archive, entry, method, start, inflated: ProcessMutex::new(None) })
     }
 
-    /// What `use_of` makes of its bytes as they are stored.
+    /// Calls `use_of` with the stored bytes.
     fn with_stored<T>(&self, use_of: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         let mut memory = memory(self.entry.stored_nbytes)?;
         let expected = memory.len();
@@ -56,7 +56,7 @@ impl<'a> Member<'a> {
         if stored.len() == expected { self.explained(use_of(stored)) } else { Err(changed()) }
     }
 
-    /// What is made of a fault of its bytes: that the file has changed, where it has.
+    /// Replaces an error in the member's bytes by the error for a changed file, if the file has changed.
     fn explained<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(error) => self.archive.check_unchanged().and(Err(error)),
@@ -109,7 +109,7 @@ impl Value for Member<'_> {
         }
     }
 
-    /// That of the file: members come and go with it.
+    /// The version of the file: members never change without it.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         Ok(self.archive.file.version()?.filter(|version| *version == self.archive.version))
     }

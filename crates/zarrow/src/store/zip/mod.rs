@@ -1,8 +1,8 @@
-//! Zip archives as stores: of a local file, and of one value of a remote store.
+//! Zip archives as stores: in a local file, or in one value of a remote store.
 //!
-//! An archive is read, and never written. It is taken as it was when it was opened: its directory is read once, and members
-//! are found by it. Sources: PKWARE's APPNOTE 6.3.10; Python's `zipfile`, for which of two members of one name counts (the
-//! last one), and for bytes before the archive, by which all offsets are shifted.
+//! An archive is read-only. Its directory is read once, when it is opened, and used to find the members; later changes
+//! of the archive are errors. Sources: PKWARE's APPNOTE 6.3.10; Python's `zipfile`, for duplicate names (the last
+//! member counts) and for bytes before the archive, which shift all offsets.
 
 mod archive;
 mod directory;
@@ -20,18 +20,18 @@ pub use zip_store::{ZipStore, is_archive, open_path};
 
 use crate::error::{Error, ErrorKind};
 
-/// The error of an archive that is not what its format says.
+/// Returns the error for an archive that violates its format.
 fn corrupt(text: &str) -> Error {
     ErrorKind::Corrupt(format!("the zip archive is damaged: {text}")).into()
 }
 
-/// Little-endian numbers at offsets of a record, which are checked.
+/// Little-endian numbers at offsets of a record, with bounds checks.
 trait Fields {
-    /// The number of two bytes at `offset`.
+    /// Reads two bytes at `offset`.
     fn number16(&self, offset: usize) -> Option<u16>;
-    /// The number of four bytes at `offset`.
+    /// Reads four bytes at `offset`.
     fn number32(&self, offset: usize) -> Option<u32>;
-    /// The number of eight bytes at `offset`.
+    /// Reads eight bytes at `offset`.
     fn number64(&self, offset: usize) -> Option<u64>;
 }
 

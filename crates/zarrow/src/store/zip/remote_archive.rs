@@ -1,4 +1,4 @@
-//! An open zip archive that is one value of a remote store: its key, its directory, and its version.
+//! An open zip archive in one value of a remote store: its key, its directory, and its version.
 
 use super::archive::changed;
 use super::corrupt;
@@ -12,13 +12,13 @@ use zarrow_array::allocation;
 /// An open archive.
 #[derive(Debug)]
 pub struct RemoteArchive {
-    /// Where it is.
+    /// The store with the archive.
     pub store: Arc<dyn RemoteStore>,
-    /// Its key there.
+    /// Key of the archive in the store.
     pub key: String,
-    /// What is in it.
+    /// The central directory.
     pub directory: Directory,
-    /// The version that the directory is of, where the store tells versions apart.
+    /// Version of the archive when the directory was read, if the store has versions.
     pub version: Option<ObjectVersion>,
 }
 

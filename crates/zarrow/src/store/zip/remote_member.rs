@@ -1,12 +1,12 @@
-//! The bytes of a member of a remote archive, as they come.
+//! Streams the bytes of a member of a remote archive.
 //!
-//! 1. Where its bytes begin only the member's own header says. Until that is known a request begins at the header, and
-//!    goes as far as the bytes reach where the header is as long as it can be guessed: one request for a whole chunk.
-//! 2. Where the header turns out to be longer, or what is wanted lies far behind it, a second request is for the very bytes.
-//!    From then on their place is known.
-//! 3. What is handed on are the member's bytes: the header is cut off, and places are counted from the member's start. A
-//!    stored member that is wanted as a whole is compared with its checksum.
-//! 4. A deflated member is collected, inflated as a whole, checked, and handed on in frames.
+//! 1. Only a member's local header contains the offset of its bytes. Until that offset is known, a request starts at
+//!    the header, and ends where the bytes would end with the estimated header size: one request for a whole chunk.
+//! 2. If the header turns out to be longer, or the wanted bytes are far after it, a second request fetches exactly
+//!    those bytes. From then on their offset is known.
+//! 3. The receiver gets only the member's bytes: the header is cut off, and offsets are relative to the member's start.
+//!    A stored member that is read as a whole is compared with its checksum.
+//! 4. A deflated member is collected, inflated as a whole, checked, and passed on in frames.
 
 use super::archive::changed;
 use super::corrupt;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
-/// What is wanted no further than so many bytes behind a member's start is asked for together with its header.
+/// Wanted bytes that start within this distance of the member's start are requested together with its header.
 const NEAR_NBYTES: u64 = 64 << 10;
 
-/// Bytes of one frame of what was inflated.
+/// Size of one frame of inflated bytes.
 const FRAME_NBYTES: usize = 1 << 20;
 
 /// Fetches the bytes `wanted`, at least one, of the member with this number.
@@ -58,27 +58,27 @@ pub fn fetch_member(
     RequestHandle::new(move || current.cancel())
 }
 
-/// The request that is in flight for a member.
+/// The current request for a member.
 #[derive(Default)]
 struct Current(Mutex<InFlight>);
 
 #[derive(Default)]
 struct InFlight {
     is_cancelled: bool,
-    /// How many requests have begun.
+    /// Number of requests started so far.
     begun: u32,
     handle: Option<RequestHandle>,
 }
 
 impl Current {
-    /// The number of the request that begins; `None` where none is to begin.
+    /// Returns the number of the next request; `None` if it must not start.
     fn begin(&self) -> Option<u32> {
         let mut state = self.0.lock();
         state.begun += 1;
         (!state.is_cancelled).then_some(state.begun)
     }
 
-    /// Keeps the handle of a request, unless the next one has begun already.
+    /// Keeps the handle of a request, unless the next one has already started.
     fn keep(&self, number: u32, handle: RequestHandle) {
         let mut state = self.0.lock();
         if state.is_cancelled {
@@ -100,7 +100,7 @@ impl Current {
     }
 }
 
-/// Stored bytes of a member that are wanted.
+/// Wanted stored bytes of a member.
 struct Fetch {
     archive: Arc<RemoteArchive>,
     position: usize,
@@ -114,7 +114,7 @@ impl Fetch {
         self.archive.directory.entry(self.position)
     }
 
-    /// The bytes of the archive to ask for.
+    /// Returns the bytes of the archive to request.
     fn span(&self) -> Result<Range<u64>> {
         let entry = self.entry()?;
         let limit = self.archive.directory.start;
@@ -157,21 +157,21 @@ impl Fetch {
     }
 }
 
-/// Takes bytes of the archive, and hands on those of the member.
+/// Receives bytes of the archive, and passes on the member's bytes.
 struct Answer {
     fetch: Fetch,
     receiver: Box<dyn Receiver>,
-    /// What was asked for.
+    /// Requested bytes of the archive.
     span: Range<u64>,
-    /// Where in the archive the next byte lies.
+    /// Offset in the archive of the next byte.
     at: u64,
-    /// What is known of the member's own header.
+    /// The member's local header, as far as received.
     header: Vec<u8>,
-    /// Where in the archive the member's bytes begin, once that is known.
+    /// Offset in the archive of the member's bytes, once known.
     start: Option<u64>,
-    /// Whether what was asked for does not reach as far as what is wanted (step 2).
+    /// Whether the request ends before the wanted bytes do (step 2).
     is_short: bool,
-    /// The checksum so far, where the member is wanted as a whole.
+    /// The checksum so far, if the whole member is read.
     crc: Option<u32>,
     fault: Option<Error>,
 }
@@ -182,7 +182,7 @@ impl Answer {
         ControlFlow::Break(())
     }
 
-    /// Tells the receiver that the member's bytes come.
+    /// Announces the member's bytes to the receiver.
     fn begin(&mut self) -> ControlFlow<()> {
         self.crc = self.crc.map(|_| 0);
         let (start, nbytes) =
@@ -190,7 +190,7 @@ impl Answer {
         self.receiver.head(&Head { start, nbytes, version: self.fetch.archive.version.clone() })
     }
 
-    /// Looks for the member's start in its header (step 1).
+    /// Looks for the member's start in its local header (step 1).
     fn read_header(&mut self, bytes: &[u8]) -> Result<ControlFlow<()>> {
         let entry = self.fetch.entry()?;
         let missing =
@@ -207,7 +207,7 @@ impl Answer {
         Ok(self.begin())
     }
 
-    /// The bytes that are wanted of those that come next, counted from the first of them.
+    /// Returns the wanted part of the next `length` bytes, relative to the first of these.
     fn part(&self, start: u64, length: usize) -> Range<usize> {
         let at = |place: u64| {
             let place = start.saturating_add(place).saturating_sub(self.at);
@@ -216,7 +216,7 @@ impl Answer {
         at(self.fetch.range.start)..at(self.fetch.range.end)
     }
 
-    /// Checks that all has come (step 3).
+    /// Checks that everything has arrived (step 3).
     fn check(&self) -> Result<()> {
         let end = self.start.and_then(|start| start.checked_add(self.fetch.range.end));
         if end.is_none_or(|end| self.at < end) {
@@ -281,7 +281,7 @@ impl Receiver for Answer {
     }
 }
 
-/// Collects a deflated member, and hands on what is wanted of it (step 4).
+/// Collects a deflated member, and passes on the wanted bytes (step 4).
 struct Inflating {
     archive: Arc<RemoteArchive>,
     position: usize,
@@ -292,7 +292,7 @@ struct Inflating {
 }
 
 impl Inflating {
-    /// Hands on what is wanted.
+    /// Passes on the wanted bytes.
     fn hand_on(&mut self) -> Result<Outcome> {
         let entry = self.archive.directory.entry(self.position)?;
         let bytes = inflated(&self.collected, entry.nbytes, entry.crc)?;

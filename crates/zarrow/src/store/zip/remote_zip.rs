@@ -1,9 +1,9 @@
-//! A zip archive that is one value of a remote store, whose members are the values.
+//! A store of the members of a zip archive in one value of a remote store.
 //!
-//! 1. It is opened by one request for the end of the archive, which brings a small directory along; the rest of a large one
-//!    is a second request.
-//! 2. A member is a range of the archive, in one request where that is possible (`remote_member.rs`).
-//! 3. All requests are for the version that the directory is of. Sizes, lists, and whether there is a member, take none.
+//! 1. Opening it is one request for the end of the archive, which includes a small directory; the rest of a large
+//!    directory is a second request.
+//! 2. A member is a range of the archive, fetched in one request if possible (`remote_member.rs`).
+//! 3. All requests are for the version of the directory. Sizes, listings and checks for existence need no request.
 
 use super::entry::Entry;
 use super::remote_archive::RemoteArchive;
@@ -18,31 +18,33 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zarrow_array::allocation;
 
-/// The members of a zip archive, stored or deflated, that is one value of another store. It can only be read, and is taken
-/// as it was when it was opened: an archive that is replaced afterwards is an error.
+/// The stored or deflated members of a zip archive in one value of another store. It is read-only, and shows the
+/// archive as it was when it was opened: if the archive is replaced afterwards, reads fail.
 #[derive(Debug)]
 pub struct RemoteZip {
     archive: Arc<RemoteArchive>,
     name: String,
-    /// The folder in the archive whose values these are.
+    /// Folder in the archive with the values of this store.
     prefix: String,
 }
 
 impl RemoteZip {
-    /// The store in the archive under `key` of `store`: one request, or two.
+    /// Opens the archive under `key` of `store`, with one or two requests.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) where there is no such value, what the store gives, [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for what is no
-    /// archive, [`ErrorKind::BadKey`](crate::ErrorKind::BadKey) for members with names that leave the archive, [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an
-    /// archive in several files, [`ErrorKind::Limit`](crate::ErrorKind::Limit) for one with too many members, [`ErrorKind::Stale`](crate::ErrorKind::Stale) for one that is
-    /// replaced meanwhile.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such value, errors of the store,
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if it is not an archive,
+    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey) for members with names that leave the archive,
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an archive in several files,
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for too many members,
+    /// [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the archive is replaced at the same time.
     pub fn open(store: Arc<dyn RemoteStore>, key: &str) -> Result<RemoteZip> {
         let name = join(store.name().trim_end_matches('/'), key);
         let archive = RemoteArchive::open(store, key).map_err(|error| error.in_array(&name, ""))?;
         Ok(RemoteZip { archive: Arc::new(archive), name, prefix: String::new() })
     }
 
-    /// The store of what is below the folder `prefix` of this one; `""` is all of it.
+    /// Returns the store of the folder `prefix` in this one; `""` is the whole store.
     ///
     /// # Errors
     /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
@@ -54,18 +56,18 @@ impl RemoteZip {
         Ok(RemoteZip { archive: Arc::clone(&self.archive), name, prefix })
     }
 
-    /// The store that the archive is a value of, and its key there.
+    /// Returns the store that contains the archive, and the archive's key there.
     #[must_use]
     pub fn archive(&self) -> (&dyn RemoteStore, &str) {
         (&*self.archive.store, &self.archive.key)
     }
 
-    /// The key from the root of the archive on.
+    /// Returns the key relative to the root of the archive.
     fn path(&self, key: &str) -> String {
         if key.is_empty() { self.prefix.clone() } else { join(&self.prefix, key) }
     }
 
-    /// The key of a member from this store's root on.
+    /// Returns the key of a member relative to this store's root.
     fn key_of<'e>(&self, entry: &'e Entry) -> &'e str {
         let skipped = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
         entry.key.get(skipped..).unwrap_or_default()
@@ -96,7 +98,7 @@ impl RemoteStore for RemoteZip {
         &self.name
     }
 
-    /// That of the store of the archive; sizes are known, and so are suffixes.
+    /// The policy of the archive's store; all sizes are known, so suffixes are supported as well.
     fn policy(&self) -> FetchPolicy {
         FetchPolicy { has_suffix: true, ..self.archive.store.policy() }
     }
@@ -134,7 +136,7 @@ impl RemoteStore for RemoteZip {
     }
 }
 
-/// The bytes of a value of this size that a span means.
+/// Returns the byte range of a span in a value of this size.
 fn range_of(span: &Span, nbytes: u64) -> Range<u64> {
     match span {
         Span::Whole => 0..nbytes,

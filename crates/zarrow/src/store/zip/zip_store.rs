@@ -1,4 +1,4 @@
-//! A zip archive in a local file, whose members are the values.
+//! A store of the members of a zip archive in a local file.
 
 use super::archive::{Archive, memory};
 use super::member::Member;
@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The members of a zip archive, stored or deflated. It can only be read, and is taken as it was when it was opened: a
-/// file that changes afterwards is an error.
+/// The stored or deflated members of a zip archive. It is read-only, and shows the archive as it was when it was
+/// opened: if the file changes afterwards, reads fail.
 ///
 /// ```
 /// use zarrow::store::{Store, ZipStore};
@@ -26,24 +26,24 @@ use std::sync::Arc;
 pub struct ZipStore {
     archive: Arc<Archive>,
     name: String,
-    /// The folder in the archive whose values these are.
+    /// Folder in the archive with the values of this store.
     prefix: String,
 }
 
 impl ZipStore {
-    /// The store in the archive at `path`.
+    /// Opens the archive at `path`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where there is no file, [`ErrorKind::Io`], [`ErrorKind::Corrupt`] for what is no archive,
-    /// [`ErrorKind::BadKey`] for members with names that leave the archive, [`ErrorKind::Unsupported`] for an archive in
-    /// several files, [`ErrorKind::Limit`] for one with too many members.
+    /// [`ErrorKind::NotFound`] if there is no file, [`ErrorKind::Io`], [`ErrorKind::Corrupt`] if it is not an archive,
+    /// [`ErrorKind::BadKey`] for members with names that leave the archive, [`ErrorKind::Unsupported`] for an archive
+    /// in several files, [`ErrorKind::Limit`] for too many members.
     pub fn open(path: impl AsRef<Path>) -> Result<ZipStore> {
         let name = path.as_ref().display().to_string();
         let archive = Archive::open(path.as_ref()).map_err(|error| error.in_array(&name, ""))?;
         Ok(ZipStore { archive: Arc::new(archive), name, prefix: String::new() })
     }
 
-    /// The store of what is below the folder `prefix` of this one; `""` is all of it.
+    /// Returns the store of the folder `prefix` in this one; `""` is the whole store.
     ///
     /// # Errors
     /// [`ErrorKind::BadKey`].
@@ -59,7 +59,7 @@ impl ZipStore {
         Ok(below)
     }
 
-    /// The URL of the store, with the absolute path of the archive: `zip:///tmp/data.zip::folder`.
+    /// Returns the URL of the store, with the absolute path of the archive: `zip:///tmp/data.zip::folder`.
     #[must_use]
     pub fn url(&self) -> String {
         let path = self.archive.path.display();
@@ -70,19 +70,19 @@ impl ZipStore {
         }
     }
 
-    /// The absolute path of the archive, as it was when the store was opened.
+    /// Returns the absolute path of the archive at the time when the store was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.archive.path
     }
 
-    /// The folder in the archive whose values these are; `""` is all of it.
+    /// Returns the folder in the archive with the values of this store; `""` is the whole archive.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The key from the root of the archive on.
+    /// Returns the key relative to the root of the archive.
     fn key(&self, key: &str) -> String {
         if key.is_empty() { self.prefix.clone() } else { join(&self.prefix, key) }
     }
@@ -116,11 +116,11 @@ impl Store for ZipStore {
     }
 }
 
-/// The store at a path of the file system: that of a folder, or a zip archive.
+/// Opens the store at a path of the file system: a folder or a zip archive.
 ///
 /// # Errors
-/// As [`FilesystemStore::open`](crate::store::FilesystemStore::open), and, where a file is there that is named `.zip` or
-/// begins as an archive does, as [`ZipStore::open`].
+/// As [`FilesystemStore::open`](crate::store::FilesystemStore::open); for a file with the extension `.zip` or the start
+/// of an archive, as [`ZipStore::open`].
 pub fn open_path(path: impl AsRef<Path>) -> Result<Arc<dyn Store>> {
     let path = path.as_ref();
     match crate::store::FilesystemStore::open(path) {
@@ -132,7 +132,7 @@ pub fn open_path(path: impl AsRef<Path>) -> Result<Arc<dyn Store>> {
     }
 }
 
-/// Whether a file is there that is, or should be, a zip archive.
+/// Whether there is a file that is, or should be, a zip archive.
 pub fn is_archive(path: &Path) -> bool {
     let begins_as_one = || -> Result<bool, Error> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
