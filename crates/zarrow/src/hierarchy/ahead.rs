@@ -1,11 +1,11 @@
-//! Which requests a change of a remote hierarchy begins with: all at once, so that looking takes one round trip.
+//! First requests of a change in a remote hierarchy: all at once, so that reading takes one round trip.
 //!
-//! 1. A change of a node reads its documents, and the documents of the groups above, which may have consolidated copies. A document
-//!    that the store object put last is not read again; the groups above are read beside its put.
-//! 2. Creating lists what is at the path, which also says which documents are missing, and reads the groups above. The
-//!    node's own documents are fetched only if they may be replaced.
-//!    Nothing is read before a node is created in a group that this store object has just created.
-//! 3. Erasing lists all that is below, and reads the groups above.
+//! 1. A change of a node reads its documents, and the documents of the groups above, which may have consolidated
+//!    copies. A document that the store object put last is not read again; the groups above are read during its put.
+//! 2. Creating lists the path, which also shows the missing documents, and reads the groups above. The node's own
+//!    documents are fetched only if they may be replaced. Nothing is read before a node is created in a group that this
+//!    store object has just created.
+//! 3. Erasing lists everything below, and reads the groups above.
 //!
 //! A document is put on the condition that it is unchanged: see `store/remote/ahead.rs`.
 
@@ -26,7 +26,7 @@ fn keys(path: &str, names: &[&str], limits: &MetadataLimits) -> Vec<(String, u64
     names.iter().map(|name| (join(path, name), limit(name))).collect()
 }
 
-/// The documents of the groups above `path` that a change below them needs.
+/// Returns the documents of the groups above `path` that a change below them needs.
 fn above(path: &str, zarr_format: ZarrFormat, limits: &MetadataLimits) -> Vec<(String, u64)> {
     let names: &[&str] = match zarr_format {
         ZarrFormat::V3 => &[ZARR_JSON, ZMETADATA],
@@ -35,8 +35,8 @@ fn above(path: &str, zarr_format: ZarrFormat, limits: &MetadataLimits) -> Vec<(S
     ancestors(path).flat_map(|group| keys(group, names, limits)).collect()
 }
 
-/// The store for a change of the node at `path` (step 1); `None` if it is local. `may_recall` says that the change tolerates an
-/// old document, because its put fails then; all keys below `listed` are requested too.
+/// Returns the store for a change of the node at `path` (step 1); `None` if it is local. `may_recall` means that the
+/// change tolerates an old document, because its put then fails; all keys below `listed` are requested too.
 pub(super) fn for_change(
     store: &dyn Store,
     path: &str,
@@ -71,7 +71,7 @@ pub(super) fn for_change(
 /// Assumptions that save requests before a node is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Assumed {
-    /// Nothing.
+    /// No assumption.
     Nothing,
     /// A group that this store object has just created is empty.
     Fresh,
@@ -79,7 +79,7 @@ pub(super) enum Assumed {
     Absent,
 }
 
-/// The store for creating a node at `path` (step 2), and whether anything is assumed; `None` if it is local.
+/// Returns the store for creating a node at `path` (step 2), and the assumption, if any; `None` if it is local.
 pub(super) fn for_creation(
     store: &dyn Store,
     path: &str,
@@ -123,7 +123,7 @@ pub(super) fn for_creation(
     Some((ahead, false))
 }
 
-/// Asks for the groups above `path` anew.
+/// Requests the groups above `path` again.
 pub(super) fn again<'a>(
     ahead: &'a AheadStore,
     path: &str,
@@ -133,7 +133,7 @@ pub(super) fn again<'a>(
     ahead.ask(above(path, zarr_format, limits))
 }
 
-/// The store for erasing the node at `path` (step 3); `None` if it is local.
+/// Returns the store for erasing the node at `path` (step 3); `None` if it is local.
 pub(super) fn for_erasing(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Option<AheadStore> {
     let ahead = AheadStore::new(store)?;
     let keys = [keys(path, &DOCUMENTS, limits), above(path, ZarrFormat::V3, limits)].concat();

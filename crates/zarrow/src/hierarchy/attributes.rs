@@ -1,4 +1,4 @@
-//! Attributes of a node, changed one by one: those that a change does not name stay as they are stored.
+//! Changes to the attributes of a node: attributes not named in a change remain as stored.
 
 use super::ahead;
 use super::consolidate;
@@ -12,32 +12,32 @@ use crate::options::OpenOptions;
 use crate::store::remote::AheadStore;
 use crate::store::{Store, join};
 
-/// What becomes of the attributes of a node.
+/// Change to the attributes of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttributeChange {
-    /// These are all.
+    /// Replace all attributes.
     Replace(Attributes),
-    /// These are set, and the others stay.
+    /// Set these attributes, and keep the others.
     Update(Attributes),
-    /// Those of the same keys are taken out where they are there, and the others stay.
+    /// Remove the attributes with these keys, if they exist, and keep the others.
     Remove(Attributes),
 }
 
-/// A node whose documents change, as a handle of it has it.
+/// A node to be changed, as its handle describes it.
 pub(crate) struct StoredNode<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) path: &'a str,
     pub(crate) zarr_format: ZarrFormat,
-    /// What the handle knows of the array; `None` for a group.
+    /// Metadata in the handle of the array; `None` for a group.
     pub(crate) array: Option<&'a ArrayMetadata>,
     pub(crate) options: &'a OpenOptions,
 }
 
-/// A node after a change, and the number of the change.
+/// A node after a change, and the revision of the change.
 pub(crate) type Changed = (NodeMetadata, u64);
 
 impl StoredNode<'_> {
-    /// Changes the attributes; gives the node as it is stored then, with what others have changed since.
+    /// Changes the attributes; returns the node as stored afterwards, including changes by others.
     pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Changed> {
         let limits = &self.options.limits.metadata;
         let ahead = ahead::for_change(self.store, self.path, self.zarr_format, limits, true, None);
@@ -70,12 +70,11 @@ impl StoredNode<'_> {
         })
     }
 
-    /// Every change of a node that stays: under the locks, once it is certain that what is stored is what the handle means,
-    /// `change` is made, and after it that of the consolidated metadata above. Gives the node as it is stored then.
+    /// Changes a node that remains: under the locks, checks that the stored node is the node of the handle, calls
+    /// `change`, and then updates the consolidated metadata above. Returns the node as stored afterwards.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where it is gone, [`ErrorKind::Stale`] where another is in its place, and what `change`
-    /// gives.
+    /// [`ErrorKind::NotFound`] if the node is gone, [`ErrorKind::Stale`] if it was replaced, and errors of `change`.
     pub(super) fn change(
         &self,
         change: impl FnOnce(&NodeLock<'_>, &NodeMetadata) -> Result<()>,
@@ -87,7 +86,7 @@ impl StoredNode<'_> {
         Ok((self.read()?, number))
     }
 
-    /// What is stored, if it is the node that the handle means.
+    /// Reads the stored metadata, if they are still of the node of the handle.
     pub(crate) fn read(&self) -> Result<NodeMetadata> {
         let found = read_metadata(self.store, self.path, &self.options.limits.metadata)?;
         let is_meant = match (&found, self.array) {
@@ -111,7 +110,7 @@ impl StoredNode<'_> {
         mut change: impl FnMut(&mut JsonText) -> Result<()>,
     ) -> Result<()> {
         let limits = &self.options.limits.metadata;
-        // That of a group may have consolidated metadata in it, and only then may it be so large.
+        // A group's document may contain consolidated metadata, and only then may it be this large.
         let limit =
             if self.array.is_some() { limits.max_metadata_nbytes } else { limits.max_consolidated_nbytes };
         update(self.store, held, &self.key(), limit, self.options.durability, |document| {
@@ -120,7 +119,7 @@ impl StoredNode<'_> {
             if self.array.is_some() {
                 document.normalise_array(self.zarr_format)?;
             }
-            // What is beside consolidated metadata has to be as short as any other document.
+            // Without the consolidated metadata, it must be as short as any other document.
             let consolidated = document.object(consolidate::KEY)?;
             check_size(
                 document.as_bytes().len() - consolidated.as_bytes().len(),

@@ -1,8 +1,8 @@
-//! The description of an array that is to be created.
+//! Builder for the metadata of a new array.
 //!
-//! 1. What is given is put together to metadata, with the rules of `chunk_shape` and `codec_choice` for what is not.
-//! 2. The metadata is written as documents and read back by the parser that every store goes through, so that nothing is
-//!    created that could not be opened; the codecs are compiled for the same reason.
+//! 1. The given properties are combined into metadata; `chunk_shape` and `codec_choice` choose the others.
+//! 2. The metadata is written as documents and read back with the parser for all stores, so that every created array
+//!    can be opened; the codecs are compiled for the same reason.
 
 use super::chunk_shape;
 use crate::codec::{Chain, CodecKind};
@@ -16,7 +16,7 @@ use crate::options::DecodeLimits;
 use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
-/// An array that is to be created: its shape and data type, and what differs from the usual.
+/// Builder for the metadata of a new array: its shape and data type, and properties that differ from the defaults.
 ///
 /// ```
 /// use zarrow::ArrayBuilder;
@@ -49,7 +49,7 @@ pub struct ArrayBuilder {
 }
 
 impl ArrayBuilder {
-    /// An array of Zarr version 3, compressed with zstd.
+    /// Creates a builder for an array of Zarr version 3, compressed with zstd.
     pub fn new(shape: impl Into<Vec<u64>>, data_type: impl Into<DataType>) -> ArrayBuilder {
         ArrayBuilder {
             zarr_format: ZarrFormat::V3,
@@ -73,33 +73,33 @@ impl ArrayBuilder {
         }
     }
 
-    /// The version of the format.
+    /// Sets the format version.
     #[must_use]
     pub fn zarr_format(self, zarr_format: ZarrFormat) -> Self {
         ArrayBuilder { zarr_format, ..self }
     }
 
-    /// Elements of a chunk along each axis. Without it chunks have about 1 MiB, or 4 MiB in whole rows where they are
-    /// not compressed.
+    /// Sets the chunk shape. By default chunks have about 1 MiB, or 4 MiB in whole rows if they are not compressed.
     #[must_use]
     pub fn chunk_shape(self, chunk_shape: impl Into<Vec<u64>>) -> Self {
         ArrayBuilder { chunk_shape: Some(chunk_shape.into()), ..self }
     }
 
-    /// Elements of a shard along each axis: multiples of the chunk's, which are stored in one value each.
+    /// Sets the shard shape, a multiple of the chunk shape. The chunks of a shard are stored in one value.
     #[must_use]
     pub fn shard_shape(self, shard_shape: impl Into<Vec<u64>>) -> Self {
         ArrayBuilder { shard_shape: Some(shard_shape.into()), ..self }
     }
 
-    /// Whether there are shards where their shape is not said: of 64 MiB of elements or less, in whole chunks.
+    /// Sets whether an array without an explicit shard shape is sharded, with shards of at most 64 MiB of elements in
+    /// whole chunks.
     #[must_use]
     pub fn automatic_shards(self, has_automatic_shards: bool) -> Self {
         ArrayBuilder { has_automatic_shards, ..self }
     }
 
-    /// What an element is that was not written, as a [`FillValue`], a number, a bool or a text: without it zero, NaT of times,
-    /// the empty string, or missing.
+    /// Sets the value of unwritten elements, as a [`FillValue`], a number, a bool or a text. The default is zero, NaT
+    /// for times, the empty string, or missing.
     ///
     /// ```
     /// use zarrow::{ArrayBuilder, Number};
@@ -113,57 +113,59 @@ impl ArrayBuilder {
         ArrayBuilder { fill_value: Some(fill_value.into()), ..self }
     }
 
-    /// Leaves the fill value undefined, as version 2 alone can: every chunk is stored, and readers mask no element. xarray
-    /// takes a defined fill value of version 2 for a missing element.
+    /// Leaves the fill value undefined, which only version 2 allows: every chunk is stored, and readers mask no
+    /// element. xarray masks the elements equal to a defined fill value of version 2.
     #[must_use]
     pub fn without_fill_value(self) -> Self {
         ArrayBuilder { fill_value: None, has_fill_value: false, ..self }
     }
 
-    /// Codecs that come first, from arrays to arrays. In version 2 any codec can be one.
+    /// Sets the first codecs, from arrays to arrays. In version 2 any codec can be a filter.
     #[must_use]
     pub fn filters(self, filters: impl Into<Vec<CodecMetadata>>) -> Self {
         ArrayBuilder { filters: filters.into(), ..self }
     }
 
-    /// The codec from array to bytes, which otherwise follows from the data type. Not for version 2.
+    /// Sets the codec from array to bytes; the default depends on the data type. Not for version 2.
     #[must_use]
     pub fn serializer(self, serializer: CodecMetadata) -> Self {
         ArrayBuilder { serializer: Some(serializer), ..self }
     }
 
-    /// Codecs that come last, from bytes to bytes: none makes a raw array, whose files hold the elements as they are.
+    /// Sets the last codecs, from bytes to bytes. An empty list makes a raw array: its files hold the uncompressed
+    /// elements.
     #[must_use]
     pub fn compressors(self, compressors: impl Into<Vec<CodecMetadata>>) -> Self {
         ArrayBuilder { compressors: Some(compressors.into()), ..self }
     }
 
-    /// All codecs of the array, instead of filters, serializer, compressors, order and shards.
+    /// Sets all codecs of the array, replacing filters, serializer, compressors, order and shards.
     #[must_use]
     pub fn codecs(self, codecs: impl Into<Vec<CodecMetadata>>) -> Self {
         ArrayBuilder { codecs: Some(codecs.into()), ..self }
     }
 
-    /// Whether the first axis is the one whose elements lie side by side in a chunk (order `F`).
+    /// Sets whether the first axis is contiguous in a chunk (order `F`).
     #[must_use]
     pub fn column_major(self, column_major: bool) -> Self {
         ArrayBuilder { column_major, ..self }
     }
 
-    /// Whether the elements are stored with their most significant byte first.
+    /// Sets whether elements are stored big-endian.
     #[must_use]
     pub fn big_endian(self, big_endian: bool) -> Self {
         ArrayBuilder { big_endian, ..self }
     }
 
-    /// How chunks are named. Without it as the format has it: `c/0/1` in version 3, `0.1` in version 2.
+    /// Sets the encoding of chunk keys. The default is that of the format: `c/0/1` in version 3, `0.1` in version 2.
     #[must_use]
     pub fn chunk_key_encoding(self, encoding: ChunkKeyEncoding) -> Self {
         ArrayBuilder { chunk_key_encoding: Some(encoding), ..self }
     }
 
-    /// Dimension names, `None` for an unnamed dimension. Version 2 keeps them in the attribute `_ARRAY_DIMENSIONS`, which has
-    /// a name for every dimension. Without this call, a valid `_ARRAY_DIMENSIONS` among the attributes sets them.
+    /// Sets the dimension names, `None` for an unnamed dimension. Version 2 keeps them in the attribute
+    /// `_ARRAY_DIMENSIONS`, with a name for every dimension. Without this call, a valid `_ARRAY_DIMENSIONS` among the
+    /// attributes sets them.
     ///
     /// ```
     /// use zarrow::{ArrayBuilder, Number};
@@ -176,24 +178,24 @@ impl ArrayBuilder {
         ArrayBuilder { dimension_names: Some(names.into_iter().map(N::into_name).collect()), ..self }
     }
 
-    /// What is stored beside the array.
+    /// Sets the attributes.
     #[must_use]
     pub fn attributes(self, attributes: impl Into<Attributes>) -> Self {
         ArrayBuilder { attributes: attributes.into(), ..self }
     }
 
-    /// What is refused.
+    /// Sets the limits for the checks in [`build`](ArrayBuilder::build).
     #[must_use]
     pub fn limits(self, limits: DecodeLimits) -> Self {
         ArrayBuilder { limits, ..self }
     }
 
-    /// The checked metadata.
+    /// Returns the checked metadata.
     ///
     /// # Errors
-    /// [`ErrorKind::Metadata`] for shapes, chunks, names and fill values that do not hold together;
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::UnknownCodec`] and [`ErrorKind::Unsupported`] for codecs that do not fit
-    /// the data type, each other or the format.
+    /// [`ErrorKind::Metadata`] for inconsistent shapes, chunks, names and fill values; [`ErrorKind::BadCodec`],
+    /// [`ErrorKind::UnknownCodec`] and [`ErrorKind::Unsupported`] for codecs that do not fit the data type, each other
+    /// or the format.
     pub fn build(&self) -> Result<ArrayMetadata> {
         self.limits.metadata.check_item(&self.data_type)?;
         // Step 1.
@@ -235,7 +237,7 @@ impl ArrayBuilder {
         Ok(metadata)
     }
 
-    /// Returns attributes and dimension names as the version stores them.
+    /// Returns attributes and dimension names as stored in this format version.
     fn named_dimensions(&self) -> Result<(Attributes, Option<Vec<Option<String>>>)> {
         let found = dimension_names(&self.attributes, self.shape.len());
         let Some(names) = &self.dimension_names else { return Ok((self.attributes.clone(), found)) };
@@ -260,12 +262,12 @@ impl ArrayBuilder {
         Ok((Attributes::parse(text.as_bytes(), &limits)?, Some(names.clone())))
     }
 
-    /// The bytes of an element. Strings and bytes are of any length: this is what a short one takes.
+    /// Returns the size of an element in bytes. For strings and bytes of variable length it is the size of a short one.
     fn item_nbytes(&self) -> u64 {
         self.data_type.item_size().unwrap_or(32) as u64
     }
 
-    /// The chunks that are encoded each by itself: inside the shards, where there are any.
+    /// Returns the shape of the chunks that are encoded separately: inside the shards, if there are any.
     fn inner_chunk_shape(&self) -> Result<Vec<u64>> {
         let item_nbytes = self.item_nbytes();
         let is_raw = self.codecs.is_none()
@@ -309,11 +311,11 @@ impl ArrayBuilder {
             let usual = || CodecMetadata::default_serializer(data_type, big_endian);
             self.serializer.clone().unwrap_or_else(usual)
         };
-        // What the filters so far have made of the elements.
+        // The elements after the filters so far.
         let (mut data_type, mut big_endian, mut is_bytes) = (self.data_type.clone(), self.big_endian, false);
         for filter in &self.filters {
             let filter = filter.with_types_named(&mut data_type, &mut big_endian);
-            // A filter of version 2 may be one of bytes, or make bytes of the elements itself.
+            // A version 2 filter may operate on bytes, or convert the elements to bytes.
             match filter.v2_kind() {
                 CodecKind::BytesToBytes if self.zarr_format == ZarrFormat::V2 && !is_bytes => {
                     chain.push(serializer(&data_type, big_endian));
@@ -349,14 +351,15 @@ impl ArrayBuilder {
     }
 }
 
-/// A fill value for an [`ArrayBuilder`]: a [`FillValue`], or a number, a bool or a text that becomes one of the data type.
+/// Fill value for an [`ArrayBuilder`]: a [`FillValue`], or a number, a bool or a text that is converted to the data
+/// type.
 #[derive(Debug, Clone)]
 pub struct NewFillValue(Given);
 
 #[derive(Debug, Clone)]
 enum Given {
     Value(FillValue),
-    /// As a document says it.
+    /// The JSON form, as in a document.
     Json(Value),
 }
 
@@ -411,9 +414,9 @@ macro_rules! from_json {
 
 from_json!(i8, i16, i32, i64, u8, u16, u32, u64, bool, &str, String);
 
-/// A dimension name for an [`ArrayBuilder`]: a text, or `None` for an unnamed dimension.
+/// Dimension name for an [`ArrayBuilder`]: a text, or `None` for an unnamed dimension.
 pub trait DimensionName {
-    /// The name as metadata have it.
+    /// Converts into the name in the metadata.
     fn into_name(self) -> Option<String>;
 }
 
@@ -441,7 +444,7 @@ impl<N: DimensionName> DimensionName for Option<N> {
     }
 }
 
-/// What a store that has these documents is opened as.
+/// Parses these documents as a store that contains them would be opened.
 fn reread(documents: &[Document], limits: &DecodeLimits) -> Result<ArrayMetadata> {
     let named = |wanted: &str| {
         documents.iter().find(|(name, _)| *name == wanted).map(|(_, document)| document.as_slice())

@@ -1,38 +1,40 @@
-//! Chunk shapes for arrays whose creator names none.
+//! Chunk shapes for arrays created without one.
 //!
-//! - Compressed: the longest axis is halved until a chunk has no more than [`CHUNK_NBYTES`]. Chunks come out nearly cubic, so
-//!   that a crop along any axes needs few of them, and large enough that a thread is busy for about a millisecond.
-//! - Raw: as many whole rows as have [`RAW_CHUNK_NBYTES`]. Such chunks lie in their files as the array does in memory, and are
-//!   mapped side by side; a read of less than a chunk reads only its range, so that larger ones cost nothing, and fewer
-//!   are fewer files. Their size is a multiple of the page where the rows allow it, which mapping side by side needs.
+//! - Compressed: the longest axis is halved until a chunk has no more than [`CHUNK_NBYTES`]. Chunks come out nearly
+//!   cubic, so that a crop along any axes needs few chunks, and large enough to keep a thread busy for about a
+//!   millisecond.
+//! - Raw: as many whole rows as fit in [`RAW_CHUNK_NBYTES`]. The files of such chunks have the memory layout of the
+//!   array, and are mapped contiguously; a read of less than a chunk reads only its range, so that larger chunks cost
+//!   nothing, and mean fewer files. Their size is a multiple of the page size if the rows allow it, as contiguous
+//!   mapping requires.
 //!
-//! - Shards: the axis with the most chunks outside of the shard is doubled until a shard has [`SHARD_NBYTES`] or the array
-//!   has no more.
+//! - Shards: the axis with the most chunks outside of the shard is doubled until a shard has [`SHARD_NBYTES`] or covers
+//!   the array.
 //!
-//! An empty axis is one that will grow, and counts as a long one.
+//! An empty axis is expected to grow, and counts as a long one.
 
-/// The most bytes of a chunk that is compressed.
+/// Maximum size of a compressed chunk.
 const CHUNK_NBYTES: u64 = 1 << 20;
-/// About the bytes of a chunk that is raw.
+/// Approximate size of a raw chunk.
 const RAW_CHUNK_NBYTES: u64 = 4 << 20;
-/// The most bytes of the elements of a shard.
+/// Maximum size of the elements of a shard.
 const SHARD_NBYTES: u64 = 64 << 20;
-/// The extent that an empty axis counts as.
+/// Assumed extent of an empty axis.
 const GROWING_EXTENT: u64 = 1 << 20;
-/// The pages of machines, the largest first.
+/// Page sizes of machines, the largest first.
 const PAGES: [u64; 3] = [1 << 16, 1 << 14, 1 << 12];
 
-/// The chunk shape of an array that is compressed.
+/// Returns the chunk shape of a compressed array.
 pub(super) fn compressed(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     split(grown(shape), item_nbytes, |extent| extent.div_ceil(2))
 }
 
-/// The shape of the chunks inside shards of `shard_shape`, which it divides.
+/// Returns the shape of the chunks inside shards of `shard_shape`, a divisor of that shape.
 pub(super) fn inside_shards(shard_shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     split(shard_shape.to_vec(), item_nbytes, |extent| extent / smallest_factor(extent))
 }
 
-/// The chunk shape of an array that is stored as it is.
+/// Returns the chunk shape of an uncompressed array.
 pub(super) fn raw(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     let mut chunk = grown(shape);
     let Some((rows, row)) = chunk.split_first_mut() else { return chunk };
@@ -46,7 +48,8 @@ pub(super) fn raw(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     chunk
 }
 
-/// The shape of shards for an array of `shape` in chunks of `chunk_shape`: a multiple of it along each axis.
+/// Returns the shape of shards for an array of `shape` in chunks of `chunk_shape`: a multiple of the chunk shape along
+/// each axis.
 pub(super) fn shards(shape: &[u64], chunk_shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     let mut counts: Vec<u64> = chunk_shape.iter().map(|_| 1).collect();
     let chunk_nbytes = nbytes(chunk_shape, item_nbytes);
@@ -65,7 +68,7 @@ pub(super) fn shards(shape: &[u64], chunk_shape: &[u64], item_nbytes: u64) -> Ve
     counts.iter().zip(chunk_shape).map(|(count, chunk)| count.saturating_mul(*chunk)).collect()
 }
 
-/// The bytes of `shape` in elements of `item_nbytes`.
+/// Returns the size in bytes of `shape` with elements of `item_nbytes`.
 fn nbytes(shape: &[u64], item_nbytes: u64) -> u64 {
     shape.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent))
 }
@@ -74,7 +77,7 @@ fn grown(shape: &[u64]) -> Vec<u64> {
     shape.iter().map(|extent| if *extent == 0 { GROWING_EXTENT } else { *extent }).collect()
 }
 
-/// Makes the longest axis shorter until a chunk is small enough.
+/// Shortens the longest axis until a chunk is small enough.
 fn split(mut chunk: Vec<u64>, item_nbytes: u64, shorter: impl Fn(u64) -> u64) -> Vec<u64> {
     while nbytes(&chunk, item_nbytes) > CHUNK_NBYTES
         && let Some(longest) = chunk.iter_mut().rev().max_by_key(|extent| **extent)
@@ -86,7 +89,8 @@ fn split(mut chunk: Vec<u64>, item_nbytes: u64, shorter: impl Fn(u64) -> u64) ->
 }
 
 fn smallest_factor(number: u64) -> u64 {
-    /// Beyond it a number counts as prime, so that no shard shape takes long.
+    /// Limit of the search for factors: a number without a smaller one counts as prime, so that no shard shape takes
+    /// long.
     const MOST: u64 = 1 << 16;
     (2..MOST)
         .take_while(|factor| factor * factor <= number)

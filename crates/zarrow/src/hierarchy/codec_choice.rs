@@ -1,4 +1,4 @@
-//! Codecs as users choose them, with every parameter that readers want to see.
+//! Expands a user's choice of a codec to a full configuration, with all parameters that readers expect.
 
 use crate::codec::{check_parameters, definition, number_named};
 use crate::error::{ErrorKind, Result};
@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use zarrow_array::{DataType, Number};
 
 impl CodecMetadata {
-    /// The codec that `choice` asks for: a name (`"zstd"`), an object of `name` and `configuration` as version 3 has
-    /// it, or one of `id` and parameters as numcodecs has it. Parameters that are left out get the values that are usual
-    /// for `data_type`, zstd and crc32c among them a checksum; codecs inside of it are choices as well.
+    /// Creates a codec from `choice`: a name (`"zstd"`), an object of `name` and `configuration` as in version 3, or an
+    /// object of `id` and parameters as in numcodecs. Missing parameters get the usual values for `data_type`,
+    /// including a checksum for zstd and crc32c. Nested codecs are expanded in the same way.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where it is none of these, for a parameter that the codec does not have, and for one of
-    /// another type: numbers as text, which are read, are not chosen.
+    /// [`ErrorKind::BadCodec`] for any other form, for an unknown parameter, and for a parameter of a wrong type:
+    /// numbers as text are accepted in stored metadata, but not here.
     ///
     /// ```
     /// use serde_json::json;
@@ -51,8 +51,8 @@ impl CodecMetadata {
         Ok(codec)
     }
 
-    /// The codec with the types named that numcodecs wants to see, where it is a filter of numcodecs and they are left out;
-    /// for elements of `data_type`, in the byte order that is said, which both become what the filter makes.
+    /// Returns the codec with the data types that numcodecs requires, if it is a numcodecs filter without them. The
+    /// filter's output determines the new `data_type` and `big_endian`.
     pub(crate) fn with_types_named(&self, data_type: &mut DataType, big_endian: &mut bool) -> CodecMetadata {
         let mut codec = self.clone();
         let (reads, writes) = match self.name.as_str() {
@@ -84,7 +84,7 @@ impl CodecMetadata {
         codec
     }
 
-    /// The compressor of arrays whose creator names none: zstd, whose frames carry a checksum.
+    /// Returns the default compressor of new arrays: zstd, with a checksum in its frames.
     #[must_use]
     pub fn default_compressor() -> CodecMetadata {
         let mut codec = CodecMetadata::new("zstd", Map::new());
@@ -92,7 +92,8 @@ impl CodecMetadata {
         codec
     }
 
-    /// The codec that makes bytes of elements of `data_type`, big-endian where that is asked for and makes a difference.
+    /// Returns the default codec from elements of `data_type` to bytes, big-endian if requested and if byte order
+    /// matters.
     #[must_use]
     pub fn default_serializer(data_type: &DataType, big_endian: bool) -> CodecMetadata {
         let configured = |name: &str, value: Value| {
@@ -116,7 +117,7 @@ impl CodecMetadata {
     }
 }
 
-/// Sets the parameters that are not there yet.
+/// Sets the missing parameters.
 fn complete(codec: &mut CodecMetadata, data_type: &DataType) {
     let usual = definition(&codec.name).map_or(Value::Null, |codec| (codec.defaults)(data_type));
     for (key, value) in usual.as_object().into_iter().flatten() {

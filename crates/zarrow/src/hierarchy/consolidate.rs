@@ -1,21 +1,22 @@
 //! Consolidated metadata: made for a group, and updated when a node below it changes.
 //!
-//! 1. The documents of all nodes below are copied unchanged, so that a reader of the copies sees what the store has:
+//! 1. The documents of all nodes below are copied unchanged, so that a reader of the copies sees the stored documents:
 //!    into `consolidated_metadata` of the group's `zarr.json`, or into its `.zmetadata`.
-//! 2. A change of a node through this crate renews the copies in every group above it, up to the store's root, from what
-//!    the store has then, under the locks of the change. That costs one look at each group above. A consolidated group's
-//!    document is written anew, so consolidate a hierarchy of many nodes when it is complete.
-//! 3. Before a node is erased or replaced, its copies are removed, so that they never describe other chunks. If the node
-//!    cannot be erased or replaced, they come back. If the copies cannot be written, a node is not replaced; it is erased
-//!    nevertheless, since that may make the room that they need, and they are removed afterwards.
-//! 4. Consolidating holds the lock of the group: a node created below meanwhile is either seen, or adds itself
+//! 2. A change of a node through this crate renews the copies in every group above it, up to the store's root, from the
+//!    documents stored at that time, under the locks of the change. That costs one check of each group above. A
+//!    consolidated group's document is rewritten each time, so consolidate a hierarchy of many nodes when it is
+//!    complete.
+//! 3. Before a node is erased or replaced, its copies are removed, so that they never describe other chunks. If the
+//!    node cannot be erased or replaced, they are restored. If the copies cannot be written, a node is not replaced; it
+//!    is erased nevertheless, since that may make the room that they need, and they are removed afterwards.
+//! 4. Consolidating holds the lock of the group: a node created below at the same time is either seen, or adds itself
 //!    afterwards.
 //!
-//! 5. A change that is stored stays so if its copies cannot be written (a full disk, a document of another owner): that is a
-//!    warning, and no error, since the caller of a change that failed would make it again.
+//! 5. A stored change remains if its copies cannot be written (a full disk, a document of another owner): that is a
+//!    warning and not an error, since the caller would repeat a failed change.
 //!
-//! Programs that do not do this leave stale copies. A process that is killed between a change and its copies leaves the
-//! old description. Consolidating again repairs both.
+//! Programs that do not do this leave stale copies. A process killed between a change and its copies leaves the old
+//! description. Consolidating again repairs both.
 
 use super::document::{DOCUMENTS, update, writer};
 use super::node_lock::NodeLock;
@@ -31,10 +32,10 @@ use crate::warnings::warn;
 use serde_json::json;
 use zarrow_array::allocation::{self, Grow};
 
-/// Where they are in a `zarr.json`.
+/// Key of the copies in a `zarr.json`.
 pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
-/// Deeper than any hierarchy: links may lead in a circle.
+/// Deeper than any hierarchy: links may form a cycle.
 const MAX_DEPTH: usize = 64;
 
 /// Step 1, for the group at `path`.
@@ -79,7 +80,7 @@ pub(crate) fn consolidate(
     Ok(())
 }
 
-/// The documents of the nodes below `path`, each with its key relative to the group that is consolidated.
+/// Collects the documents of the nodes below `path`, each with its key relative to the consolidated group.
 fn collect(
     store: &dyn Store,
     path: &str,
@@ -112,7 +113,7 @@ fn collect(
     Ok(())
 }
 
-/// The copies that consolidated metadata have of the node at `path`, as the store has it now: none where there is none.
+/// Returns the copies of the node at `path` for consolidated metadata, from the stored documents; empty without a node.
 fn copies(
     store: &dyn Store,
     path: &str,
@@ -177,7 +178,7 @@ pub(super) fn refresh(
         }
         Ok(())
     };
-    // A group that cannot be written does not keep the others from being renewed.
+    // If one group cannot be written, the others are still renewed.
     let mut refreshed = Ok(());
     for group in ancestors(path).chain([path]) {
         refreshed = refreshed.and(change_in(store, held, group, path, options, &set, None));
@@ -208,11 +209,12 @@ fn warn_of_stale_copies(error: &Error) {
     warn(format!("{text}: {error}; consolidate_metadata() renews them"));
 }
 
-/// Removes the copies of the node at `path` and of the nodes below it, and does `work`, which erases or replaces the node
-/// (step 3). Returns the result of `work`, and whether the copies were removed: if `may_stay`, they need not be.
+/// Removes the copies of the node at `path` and of the nodes below it, and does `work`, which erases or replaces the
+/// node (step 3). Returns the result of `work`, and whether the copies were removed. With `may_stay`, failing to remove
+/// them is not an error.
 ///
 /// # Errors
-/// Those of the store and of `work`. The copies are restored then; if that fails too, the hint of the error says so.
+/// Errors of the store and of `work`. The copies are then restored; if that fails too, the hint of the error says so.
 pub(super) fn without_copies<T>(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -253,8 +255,8 @@ pub(super) fn forget_late(store: &dyn Store, held: &NodeLock<'_>, path: &str, op
     }
 }
 
-/// Removes the copies of the node at `path` and of those below it from every group that can be written, or until the first
-/// that cannot.
+/// Removes the copies of the node at `path` and of the nodes below it, from every writable group or only until the
+/// first that cannot be written.
 fn forget(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -310,8 +312,8 @@ struct Edited {
     after: Vec<u8>,
 }
 
-/// Changes the consolidated metadata of `group`, if it has any, for the node at `path`: a group above it, or in version 2 the
-/// node itself. Each document that changes is added to `edited`, if that is given.
+/// Changes the consolidated metadata of `group`, if it has any, for the node at `path`: a group above it, or in version
+/// 2 the node itself. Each changed document is added to `edited`, if given.
 fn change_in(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -363,13 +365,13 @@ fn change_in(
     })
 }
 
-/// Whether it is worth to parse the document.
+/// Whether the document is worth parsing.
 fn mentions_key(document: Option<Vec<u8>>) -> bool {
     document.is_some_and(|bytes| bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()))
 }
 
-/// Makes `document` the entry at `path`, or takes it out; also in the entries of groups on the way, where some writers
-/// have the metadata of what is below them once more.
+/// Makes `document` the entry at `path`, or removes the entry; also in the entries of groups on the way, where some
+/// writers repeat the metadata below the group.
 fn set_inline(entries: &mut JsonText, path: &str, document: Option<&JsonText>) -> Result<()> {
     match document {
         Some(document) => {

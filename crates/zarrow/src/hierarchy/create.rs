@@ -1,15 +1,16 @@
 //! Creating and replacing arrays and groups.
 //!
 //! 1. Missing groups above are created, as in zarr-python. An array above is an error.
-//! 2. If a node exists, creating is an error, unless the caller asks to replace it. A folder that holds something and is
-//!    no node is never erased.
+//! 2. If a node exists, creating is an error, unless the caller asks to replace it. A non-empty folder without a node
+//!    is never erased.
 //! 3. A node that replaces another, or is created with elements, is built in a hidden place (`StoreWriter::stage`). If
-//!    that fails, or this process is killed, the store is as it was.
+//!    that fails, or this process is killed, the store remains unchanged.
 //! 4. Under the locks of the groups above, steps 1 and 2 are checked again, and the node is published in one step. At
-//!    the root of a store it takes a few steps, between which there is no node. If two processes create a node, one
+//!    the root of a store it takes a few steps, and there is no node between them. If two processes create a node, one
 //!    succeeds.
 //! 5. What was replaced or erased is removed after the locks are released.
-//! 6. A store without hidden places has an array with elements appear last all the same: see [`unfinished`](super::unfinished).
+//! 6. A store without hidden places also shows an array with elements only when it is complete: see
+//!    [`unfinished`](super::unfinished).
 
 use super::ahead::{self, Assumed};
 use super::consolidate;
@@ -37,25 +38,25 @@ use crate::warnings::warn;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// What becomes of a node that is where one is to be created.
+/// What to do with an existing node at the path of a new one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and creating is an error.
+    /// Keep it: creating is an error.
     #[default]
     Refuse,
-    /// It is erased, with everything below it, whatever that is. A folder that is no node is let alone.
+    /// Erase it, with everything below it. A folder without a node is not touched.
     Erase,
-    /// An array is erased; a group stays, and creating is an error.
+    /// Erase an array; keep a group, and creating is an error.
     EraseArray,
 }
 
-/// Creates an array at `path`, `""` for the root, and the groups above it that are not there.
+/// Creates an array at `path` (`""` is the root), and missing groups above it.
 ///
 /// # Errors
-/// [`ErrorKind::Exists`] where a node is there, or chunks of one; [`ErrorKind::Foreign`] where a folder would be erased that
-/// is no node and holds something; [`ErrorKind::WrongNode`] where one above is an array, [`ErrorKind::Unsupported`] where a
-/// group above is of the other version; [`ErrorKind::BadKey`]; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]. Nothing was
-/// changed then, except that what was replaced may be left beside where it cannot be removed.
+/// [`ErrorKind::Exists`] if there is already a node, or chunks of one; [`ErrorKind::Foreign`] if a non-empty folder
+/// without a node would be erased; [`ErrorKind::WrongNode`] if there is an array above, [`ErrorKind::Unsupported`] if a
+/// group above is of the other version; [`ErrorKind::BadKey`]; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]. After an
+/// error the store is unchanged, except that the replaced node may remain beside the new one if it cannot be removed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -78,8 +79,8 @@ pub fn create_array(
     created_array(store, path, metadata, None, existing, options)
 }
 
-/// As [`create_array`], with `values` in it, of the array's shape and type, written as `write` says: who sees the array sees all of them, and where
-/// they cannot be written the store is as it was.
+/// Creates an array as [`create_array`] does, with `values` of the array's shape and type, written with the options
+/// `write`. Readers see the array with all its elements or not at all, and an error leaves the store unchanged.
 ///
 /// # Errors
 /// As [`create_array`] and [`Array::write`].
@@ -109,10 +110,11 @@ pub fn create_array_with(
     create_array_from(store, path, metadata, &|put| put(&all, values), existing, options, write)
 }
 
-/// As [`create_array_with`], with elements that `source` puts part by part: they need not be in memory at once.
+/// Creates an array as [`create_array_with`] does, with elements that `source` puts part by part: they need not be in
+/// memory at once.
 ///
 /// # Errors
-/// As [`create_array_with`], and what `source` returns.
+/// As [`create_array_with`], and errors of `source`.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -143,10 +145,10 @@ pub fn create_array_from(
     created_array(store, path, metadata, Some((source, write)), existing, options)
 }
 
-/// Puts each part of the elements of a new array by the function that it gets.
+/// Function that puts all elements of a new array, part by part, by calling its argument.
 pub type Source<'a> = dyn Fn(&mut dyn FnMut(&Selection, &Values<'_>) -> Result<()>) -> Result<()> + 'a;
 
-/// Elements to begin with, and how they are written.
+/// Initial elements, and how to write them.
 type Contents<'a> = (&'a Source<'a>, &'a WriteOptions<'a>);
 
 fn created_array(
@@ -175,9 +177,9 @@ fn created_array(
     Ok(array.renewed(metadata.clone(), revision::present()).with_document())
 }
 
-/// Creates a group at `path`, `""` for the root, and the groups above it that are not there.
+/// Creates a group at `path` (`""` is the root), and missing groups above it.
 ///
-/// Nodes below a path that is no node yet stay, and are in the group then.
+/// Existing nodes below a path without a node are kept and become members of the group.
 ///
 /// # Errors
 /// As [`create_array`].
@@ -204,7 +206,8 @@ pub fn create_group(
     created_group(store, path, zarr_format, attributes.into(), existing, Assumed::Fresh, options)
 }
 
-/// As [`create_group`] without attributes, at a path where an open has just found no node: it is not looked at again.
+/// Creates a group as [`create_group`] does, without attributes, at a path where an open has just found no node: the
+/// path is not checked again.
 ///
 /// # Errors
 /// As [`create_array`].
@@ -243,7 +246,7 @@ fn created_group(
     Ok(Group::new(store, path, metadata, *options))
 }
 
-/// A new node, before its store is looked at.
+/// A new node, before the store is checked.
 struct Creation<'a> {
     store: &'a dyn Store,
     path: &'a str,
@@ -258,11 +261,11 @@ struct Creation<'a> {
 impl Creation<'_> {
     fn create(&self, contents: Option<Contents<'_>>, assumed: Assumed) -> Result<()> {
         let is_created = self.create_once(contents, assumed)?;
-        // Another writer was faster: look at the store.
+        // Another writer was faster: check the store.
         if is_created { Ok(()) } else { self.create_once(contents, Assumed::Nothing).map(drop) }
     }
 
-    /// Creates the node; `false` if the store does not hold what was assumed.
+    /// Creates the node; `false` if the store does not match `assumed`.
     fn create_once(&self, contents: Option<Contents<'_>>, assumed: Assumed) -> Result<bool> {
         let Creation { store, path, zarr_format, documents, array, existing, options } = *self;
         let (may_replace, limits) = (existing != Existing::Refuse, &options.limits.metadata);
@@ -287,7 +290,7 @@ impl Creation<'_> {
     }
 }
 
-/// A node that is to be created.
+/// A node to be created.
 struct New<'a> {
     store: &'a dyn Store,
     /// The same store, if it is remote.
@@ -311,7 +314,7 @@ impl<'a> New<'a> {
         let mut is_staged = false;
         let mut made = Vec::new();
         if contents.is_some() {
-            // Refused before the elements are encoded.
+            // Refuse before encoding the elements.
             self.missing_groups()?;
             self.replaces()?;
             (stage, is_staged) = (self.staged(contents)?, true);
@@ -324,7 +327,7 @@ impl<'a> New<'a> {
             _ => None,
         };
         loop {
-            // Where chunks are found by their keys alone, whoever appends to what is replaced goes first.
+            // If chunks are found by key alone, appends to the replaced array have to finish first.
             let is_pinned = !self.path.is_empty() && self.store.subtree(self.path)?.is_some();
             let is_array = |name| name == ZARRAY || name != ZGROUP;
             let _shape = match node_at(self.store, self.path)? {
@@ -348,8 +351,8 @@ impl<'a> New<'a> {
                 let stage = stage.take();
                 self.publish(stage, replaces, unfinished.as_ref())
             };
-            // The copies above describe what takes the place too, if its chunks are laid out alike. Else nobody may read it
-            // by them: it is missing there until they are new.
+            // The copies above also describe the replacing array if its chunk layout is the same. Otherwise readers
+            // must not use them: the array is missing there until the copies are renewed.
             let published = if replaces && (unfinished.is_some() || !self.is_alike()) {
                 consolidate::without_copies(self.store, &held, self.path, self.options, false, publish)
                     .map(|(detached, _)| detached)
@@ -381,7 +384,7 @@ impl<'a> New<'a> {
         }
     }
 
-    /// Creates the missing groups above, and adds them to `made`.
+    /// Creates the missing groups above, and adds their paths to `made`.
     fn set_groups(&self, missing: &[String], made: &mut Vec<String>) -> Result<()> {
         for group in missing {
             let metadata = GroupMetadata {
@@ -419,8 +422,8 @@ impl<'a> New<'a> {
         Ok(detached)
     }
 
-    /// Erases the groups in `made`, after their node could not be created. They stay in stores without locks, since
-    /// another writer may use them already: that is a warning.
+    /// Erases the groups in `made`, after their node could not be created. In stores without locks they are kept with a
+    /// warning, since another writer may already use them.
     fn take_back(&self, made: &[String]) {
         let Ok(writer) = writer(self.store) else { return };
         if writer.is_optimistic() && !made.is_empty() {
@@ -429,7 +432,7 @@ impl<'a> New<'a> {
         }
         if !writer.is_optimistic() {
             for key in made.iter().rev().flat_map(|group| [ZARR_JSON, ZGROUP].map(|name| join(group, name))) {
-                // The error that led here is the one to report.
+                // Report the error that led here, not this one.
                 let _ = writer.erase(&key, self.options.durability);
             }
         }
@@ -459,8 +462,8 @@ impl<'a> New<'a> {
         Ok(())
     }
 
-    /// Where a node is in the way, has consolidated groups above show it: their copies may lack it, since a process was
-    /// killed before it renewed them, or another program created it.
+    /// If a node exists, renews the copies in consolidated groups above: they may lack the node if a process was killed
+    /// before it renewed them, or if another program created the node.
     fn renewed_copies(&self, error: Error) -> Error {
         if matches!(error.kind(), ErrorKind::Exists(_)) {
             let renewed = NodeLock::above(self.store, self.path)
@@ -472,7 +475,7 @@ impl<'a> New<'a> {
         error
     }
 
-    /// Step 3; `None` where the store cannot.
+    /// Step 3; `None` if the store cannot stage.
     fn staged(&self, contents: Option<Contents<'_>>) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
         let Some(stage) = writer(self.store)?.stage(self.path, self.options.durability)? else {
             return Ok(None);
@@ -494,7 +497,7 @@ impl<'a> New<'a> {
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {
         let (writer, durability) = (writer(self.store)?, self.options.durability);
         for (at, (name, document)) in documents.iter().enumerate() {
-            // Attributes alone make no node.
+            // Attributes alone do not make a node.
             let set = if *name == ZATTRS {
                 writer.set(&join(path, name), &[document], durability)
             } else {
@@ -520,14 +523,14 @@ impl<'a> New<'a> {
         }
     }
 
-    /// Step 2: whether a node is to be replaced.
+    /// Step 2: returns whether a node is to be replaced.
     fn replaces(&self) -> Result<bool> {
         if let Some(name) = node_at(self.store, self.path)? {
             let is_array = || match name {
                 ZARRAY => Ok(true),
                 ZGROUP => Ok(false),
                 _ => match read_metadata(self.store, self.path, &self.options.limits.metadata) {
-                    // It was to be one.
+                    // An unfinished array.
                     Err(error) if matches!(error.kind(), ErrorKind::NotFound) => Ok(true),
                     found => found.map(|found| matches!(found, NodeMetadata::Array(_))),
                 },
@@ -556,7 +559,7 @@ impl<'a> New<'a> {
         if self.existing == Existing::Erase && !names.is_empty() {
             return Err(ErrorKind::Foreign(first(&names)).into());
         }
-        // Chunks without their array would become those of the new one.
+        // Chunks left without an array would become chunks of the new one.
         let is_chunk = |name: &String| name == "c" || name.starts_with(|first: char| first.is_ascii_digit());
         if self.array.is_some() && names.iter().any(is_chunk) {
             return Err(
@@ -566,7 +569,7 @@ impl<'a> New<'a> {
         Ok(false)
     }
 
-    /// Step 1: the groups above that are not there, from the root down.
+    /// Step 1: returns the missing groups above, from the root down.
     fn missing_groups(&self) -> Result<Vec<String>> {
         let mut missing = Vec::new();
         for above in ancestors(self.path) {

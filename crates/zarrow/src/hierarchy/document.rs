@@ -1,4 +1,4 @@
-//! One document of a node: read, changed and set, under the node's lock.
+//! One document of a node: read, changed and set under the node's lock.
 
 use super::node_lock::NodeLock;
 use crate::error::{ErrorKind, Result};
@@ -7,10 +7,10 @@ use crate::store::remote::AheadStore;
 use crate::store::{Durability, Store, StoreWriter, Version, join, until_no_conflict, whole};
 use zarrow_array::allocation;
 
-/// The documents that a node can have: the attributes first, that which makes the node last.
+/// All documents of a node: the attributes, and last the document that makes it a node.
 pub(super) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
 
-/// What changes the store.
+/// Returns the write interface of the store.
 ///
 /// # Errors
 /// [`ErrorKind::ReadOnly`].
@@ -18,7 +18,7 @@ pub(super) fn writer(store: &dyn Store) -> Result<&dyn StoreWriter> {
     store.writer().ok_or_else(|| ErrorKind::ReadOnly.into())
 }
 
-/// The document that makes a node.
+/// Returns the name of the document that makes a node.
 pub(super) fn node_document(zarr_format: ZarrFormat, is_array: bool) -> &'static str {
     match (zarr_format, is_array) {
         (ZarrFormat::V3, _) => ZARR_JSON,
@@ -27,7 +27,7 @@ pub(super) fn node_document(zarr_format: ZarrFormat, is_array: bool) -> &'static
     }
 }
 
-/// The document that makes a node of what is at `path`, without a look at whether it can be opened.
+/// Returns the name of the document that makes a node at `path`, without checking whether the node can be opened.
 pub(super) fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static str>> {
     for name in [ZARR_JSON, ZARRAY, ZGROUP] {
         if store.version_of(&join(path, name))? != Version::Missing {
@@ -37,14 +37,13 @@ pub(super) fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static s
     Ok(None)
 }
 
-/// Reads the document under `key`, has it changed, and sets it where it changed.
+/// Reads the document under `key`, calls `change` with it, and sets it if it changed.
 ///
-/// `held` are the locks of its node. Where another was faster in a store that is optimistic, `change` is called again with what
-/// is there then. It gets `None` where there is no document, and gives `None` to leave it as it
-/// is.
+/// `held` are the locks of its node. In an optimistic store, if another writer was faster, `change` is called again
+/// with the new document. It gets `None` if there is no document, and returns `None` to leave the document unchanged.
 ///
 /// # Errors
-/// What `change` and the store give, and [`ErrorKind::Metadata`] for a document that is no JSON object.
+/// Errors of `change` and of the store, and [`ErrorKind::Metadata`] for a document that is not a JSON object.
 pub(super) fn update(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -55,7 +54,7 @@ pub(super) fn update(
 ) -> Result<()> {
     let writer = writer(store)?;
     until_no_conflict(&|| Ok(()), || {
-        // Where locks keep nobody out, the version counts that is there when the document is read.
+        // Under optimistic locks, the version of the document that is read here counts.
         let (own, before) = if writer.is_optimistic() {
             let (lock, value) = writer.lock_and_open(store, key, &|| Ok(()))?;
             (Some(lock), value.map(|value| whole(&*value, limit)).transpose()?)
@@ -85,7 +84,7 @@ pub(super) fn update(
     })
 }
 
-/// Refuses a document that would not be read again.
+/// Refuses a document that could not be read again.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`].
@@ -93,7 +92,7 @@ pub(super) fn check_nbytes(document: &[u8], limit: u64) -> Result<()> {
     check_size(document.len(), limit)
 }
 
-/// As [`check_nbytes`], for a document of so many bytes.
+/// Checks as [`check_nbytes`] does, for a document of `nbytes` bytes.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`].

@@ -1,8 +1,8 @@
-//! Whether a handle still describes an array of a remote store, asked by completion while chunks are written.
+//! Checks asynchronously, while chunks are written, whether a handle still describes an array of a remote store.
 //!
-//! 1. If the document has the version that the handle has seen, nothing has changed: that is one request without a body. A
-//!    handle that has not seen a version asks for the whole document at once.
-//! 2. Otherwise the document must describe chunks of the same layout, and a shape that holds the selection.
+//! 1. If the document has the version known to the handle, nothing has changed: that is one request without a body. A
+//!    handle without a known version requests the whole document at once.
+//! 2. Otherwise the document must describe chunks of the same layout, and a shape that contains the selection.
 
 use super::stored::{SMALLER, fingerprint};
 use super::unfinished::{is_unfinished, not_found};
@@ -39,11 +39,11 @@ impl<'a> DocumentGuard<'a> {
         (request.of_class(RequestClass::Metadata), self.limit())
     }
 
-    /// What came of a write: chunks outside of an array that was made smaller are removed, and where a store refuses
-    /// chunks of an array that is gone, that is the error.
+    /// Completes a write: removes chunks outside of an array that was made smaller. If the store refused chunks because
+    /// the array is gone, that becomes the error.
     ///
     /// # Errors
-    /// That of the write, or its reason.
+    /// The error of the write, or its reason.
     pub(crate) fn settle(&self, written: Result<()>, options: &WriteOptions<'_>) -> Result<()> {
         let Err(error) = &written else { return written };
         match error.kind() {

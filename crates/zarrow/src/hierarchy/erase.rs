@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::OpenOptions;
 use crate::store::{Store, Version, join, normalize_path};
 
-/// Erases the node at `path` with everything below it. `is_listed` says that consolidated metadata name it, so that it needs
-/// no document.
+/// Erases the node at `path` with everything below it. `is_listed` means that consolidated metadata contain it, so that
+/// it needs no document.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] without a node, [`ErrorKind::Foreign`] if another program made its document,
@@ -20,7 +20,7 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
     let ahead = ahead::for_erasing(store, &path, &options.limits.metadata);
     let store = ahead.as_ref().map_or(store, |ahead| ahead as &dyn Store);
     let writer = writer(store)?;
-    // Looked at before the locks, which make files beside what may be no node.
+    // Check before locking, which creates files in folders that may not belong to a node.
     check_erasable(store, &path, is_listed, options)?;
     let held = NodeLock::above(store, &path)?;
     if !writer.is_optimistic() {
@@ -60,7 +60,7 @@ fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &Open
     }
 }
 
-/// The first of these names, as a message has them.
+/// Formats the first of these names for a message.
 pub(super) fn first(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
@@ -68,9 +68,9 @@ pub(super) fn first(names: &[String]) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-/// Whether the document `name` of a node says that it is Zarr's, whatever else is wrong with it.
+/// Whether the document `name` of a node says that it is Zarr's, even if it is otherwise invalid.
 pub(super) fn is_of_zarr(store: &dyn Store, path: &str, name: &str, options: &OpenOptions) -> Result<bool> {
     let document = store.get(&join(path, name), options.limits.metadata.max_consolidated_nbytes)?;
-    // Another may have erased the node since it was seen.
+    // Another process may have erased the node since.
     Ok(document.is_none_or(|document| crate::metadata::is_of_zarr(&document)))
 }

@@ -1,12 +1,12 @@
-//! Changing a hierarchy: nodes are created, changed, resized and erased.
+//! Changes to a hierarchy: creating, changing, resizing and erasing nodes.
 //!
-//! 1. A new node is checked as a whole before anything is written (`builder`), by the parser that will read it.
-//! 2. A document is read, compared with what the caller means, changed and written under the locks of its node and of
-//!    the groups above (`node_lock`, `attributes`), in one step. So no change of another thread or process is lost.
-//!    Parts of a document that this crate does not know stay, byte for byte.
-//! 3. A node that replaces another, or is created with elements, is built beside it and swapped in (`create`), or has its
-//!    document put last (`unfinished`).
-//! 4. A write of chunks checks before and after that the array is still the one that the handle means (`stored`).
+//! 1. A new node is fully checked before anything is written (`builder`), by the parser that will read it.
+//! 2. A document is read, compared with the caller's view of it, changed and written in one step, under the locks of
+//!    its node and of the groups above (`node_lock`, `attributes`). So no change of another thread or process is lost.
+//!    Parts of a document that this crate does not know are kept byte for byte.
+//! 3. A node that replaces another, or is created with elements, is built beside it and swapped in (`create`), or has
+//!    its document put last (`unfinished`).
+//! 4. A write of chunks checks before and after that the stored array is still the array of the handle (`stored`).
 //! 5. After every change of a node, the consolidated metadata of the groups above it, up to the store's root, are
 //!    updated (`consolidate`).
 

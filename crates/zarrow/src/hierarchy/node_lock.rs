@@ -1,19 +1,19 @@
-//! The lock under which the documents of a node change, and nodes are created, replaced and erased.
+//! Lock for changes of a node's documents, and for creating, replacing and erasing nodes.
 //!
-//! 1. A node has one lock, for both versions and however many documents it has. The lock lies in the node's folder,
-//!    under the name of `zarr.json`.
-//! 2. A change of a node holds the locks of all groups above it, from the store's root down, and the node's own last. So
-//!    no group above is erased or replaced meanwhile, and consolidated metadata change together with their originals.
-//!    Changes of documents in one store happen one after the other; each takes as long as a few small files.
-//! 3. To create, replace or erase a node, the locks of the groups above are enough (at the root, its own): other changes
-//!    that go through these groups wait. A process that opened the node as the root of its own store goes on in the old
-//!    folder.
+//! 1. A node has one lock, for both versions and for any number of documents. The lock is in the node's folder, under
+//!    the name of `zarr.json`.
+//! 2. A change of a node holds the locks of all groups above it, from the store's root down, and the node's own last.
+//!    So no group above is erased or replaced during the change, and consolidated metadata change together with their
+//!    originals. Changes of documents in one store happen one after the other; each takes as long as a few small files.
+//! 3. To create, replace or erase a node, the locks of the groups above are enough (at the root, its own): other
+//!    changes that go through these groups wait. A process that opened the node as the root of a store keeps working in
+//!    the old folder.
 //! 4. Shapes change under a separate lock, held as long as appending takes. The order of all locks: the shape of the
 //!    array, then the nodes from the root down, then a chunk. Nothing is locked under the lock of a chunk.
-//! 5. A folder above in which this process may not write has no lock for it. A process that may write there can still
+//! 5. If this process may not write in a folder above, it takes no lock there. A process that may write there can still
 //!    remove the node.
-//! 6. A store whose locks keep nobody out has none for nodes: each document is set on the condition that it is still the
-//!    one that was read, and a new node on the condition that none is there.
+//! 6. A store with optimistic locks has no locks for nodes: each document is set on the condition that it has not
+//!    changed since it was read, and a new node on the condition that there is no node yet.
 //! 7. A file system with neither `flock` nor links has no locks. Nodes are created, replaced and erased there in one
 //!    step each. Changing a node is an error.
 
@@ -24,23 +24,24 @@ use crate::metadata::ZARR_JSON;
 use crate::store::{Durability, Lock, Store, Version, join};
 use std::time::{Duration, Instant};
 
-/// How long to wait for a lock, which is held for as long as some small files take, or the documents of a hierarchy that
-/// is consolidated.
+/// Maximum wait for a lock. It is held while a few small files are written, or the documents of a hierarchy are
+/// consolidated.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The locks of a node and of the groups above it, or of these alone, until it is dropped.
+/// The held locks of a node and of the groups above it, or of the groups alone.
 pub(super) struct NodeLock<'a> {
     store: &'a dyn Store,
     held: Vec<Box<dyn Lock + 'a>>,
 }
 
 impl<'a> NodeLock<'a> {
-    /// The locks that a change of the node at `path` needs, which has to be there.
+    /// Takes the locks for a change of the node at `path`, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Write`] where another holds a lock for ten minutes; and what the store gives.
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Write`] if another writer holds a lock for ten minutes; errors of the
+    /// store.
     pub(super) fn of(store: &'a dyn Store, path: &str) -> Result<NodeLock<'a>> {
-        // Looked at before the root is locked, which would write to a store without need.
+        // Check before the root is locked, which would write to the store without need.
         let is_there = || match node_at(store, path)? {
             Some(_) => Ok(()),
             None => Err(Error::from(ErrorKind::NotFound)),
@@ -50,15 +51,15 @@ impl<'a> NodeLock<'a> {
         for group in ancestors(path).chain([path]) {
             lock.add(group, group == path)?;
             if group.is_empty() {
-                // Nobody takes the node away now. Looked at before other locks, which would make folders for themselves.
+                // From here on the node cannot be removed. Check before taking other locks, which would create folders.
                 is_there()?;
             }
         }
         Ok(lock)
     }
 
-    /// The locks that creating, replacing or erasing the node at `path` needs: of the folders above it that are there, and
-    /// at the root its own.
+    /// Takes the locks for creating, replacing or erasing the node at `path`: of the existing folders above it, or at
+    /// the root its own.
     ///
     /// # Errors
     /// As [`of`](NodeLock::of).
@@ -66,8 +67,8 @@ impl<'a> NodeLock<'a> {
         let mut lock = NodeLock { store, held: Vec::new() };
         lock.add_if_any("", path.is_empty())?;
         for group in ancestors(path).skip(1) {
-            // Only folders can be seen so; where there are none the root's lock keeps all apart. A store elsewhere has none, and
-            // some servers fail when they are asked for one.
+            // Only folders can be checked in this way; in a store without folders, the root's lock excludes all other
+            // changes. Remote stores have no folders, and some servers fail on such a request.
             if store.remote().is_some() || store.version_of(group)? == Version::Missing {
                 break;
             }
@@ -76,11 +77,11 @@ impl<'a> NodeLock<'a> {
         Ok(lock)
     }
 
-    /// Sets the document `key` of a node whose lock this has: where the lock is of that very key, in the folder that was
-    /// there when it was taken, so that a node which was taken away does not come back.
+    /// Sets the document `key` of a node locked by this. If the lock is for this key, the document is set in the folder
+    /// of the time of locking, so that a removed node does not come back.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(super) fn set(&self, key: &str, document: &[u8], durability: Durability) -> Result<()> {
         let writer = writer(self.store)?;
         match self.held.iter().find(|lock| lock.key() == key) {
@@ -123,7 +124,7 @@ impl<'a> NodeLock<'a> {
 
 impl Drop for NodeLock<'_> {
     fn drop(&mut self) {
-        // From below up.
+        // Unlock from the node up to the root.
         while self.held.pop().is_some() {}
     }
 }

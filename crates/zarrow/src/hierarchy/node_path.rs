@@ -1,16 +1,16 @@
-//! Paths at which a node may be created.
+//! Paths of new nodes.
 
 use super::document::DOCUMENTS;
 use crate::error::{ErrorKind, Result};
 use crate::store::normalize_path;
 
-/// The longest name that file systems take, in bytes.
+/// Maximum length in bytes of a name in file systems.
 const LONGEST: usize = 255;
 
-/// The path of a node that is to be created, without the slashes around it; `""` is the root.
+/// Returns the path of a node to be created, without the slashes around it; `""` is the root.
 ///
-/// Stricter than what is opened: names that the specification reserves (Zarr core 3.1, node names) are refused, and
-/// those of documents.
+/// Stricter than opening: refuses names reserved by the specification (Zarr core 3.1, node names), and names of
+/// documents.
 ///
 /// # Errors
 /// [`ErrorKind::BadKey`].
@@ -34,7 +34,7 @@ pub fn new_path(path: &str) -> Result<String> {
     Err(ErrorKind::BadKey(path).into())
 }
 
-/// The paths of the groups above `path`, from the root down.
+/// Returns the paths of the groups above `path`, from the root down.
 pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
     let root = (!path.is_empty()).then_some("");

@@ -1,10 +1,10 @@
-//! Chunks outside an array's shape and at its edges. They are found by listing what is stored, since a grid may have too
-//! many chunks to look at each.
+//! Chunks outside an array's shape and at its edges. They are found by listing the stored chunks, since a grid may have
+//! too many chunks to check each.
 //!
-//! 1. Keys of chunks are numbers, one per axis, joined by `/` or `.`. Everything else below the array stays: files with
-//!    other names, folders named like a chunk, and folders that hold a Zarr document.
-//! 2. With `/` each axis is one level of folders. A level is listed only if `wanted` accepts a key below it. A remote store
-//!    lists all levels by one request, unless that fails.
+//! 1. Keys of chunks are numbers, one per axis, joined by `/` or `.`. Everything else below the array is kept: files
+//!    with other names, folders named like a chunk, and folders with a Zarr document.
+//! 2. With `/` each axis is one level of folders. A level is listed only if `wanted` accepts a key below it. A remote
+//!    store lists all levels with one request, unless that fails.
 
 use super::document::{DOCUMENTS, writer};
 use crate::array::Array;
@@ -38,7 +38,7 @@ impl Below {
     }
 }
 
-/// Erases the chunks that hold no element of the array.
+/// Erases the chunks without elements of the array.
 pub(super) fn erase_outside(array: &Array, below: &Below) -> Result<()> {
     let counts = array.metadata().chunk_grid.grid_shape(array.shape());
     let is_outside =
@@ -72,7 +72,7 @@ fn erase_where(array: &Array, below: &Below, wanted: &Wanted<'_>) -> Result<()> 
     writer(&**array.store())?.erase_each(keys, array.options().durability)
 }
 
-/// The indices of the stored chunks whose index along an axis is the one that `edge` has for it.
+/// Returns the indices of stored chunks on an edge: along at least one axis, the index equals the number in `edge`.
 pub(super) fn stored_at(array: &Array, below: &Below, edge: &[Option<u64>]) -> Result<Vec<Vec<u64>>> {
     let mut found = Vec::new();
     let is_at = |chunk_index: &[u64]| chunk_index.iter().zip(edge).any(|(index, edge)| *edge == Some(*index));
@@ -86,7 +86,7 @@ pub(super) fn stored_at(array: &Array, below: &Below, edge: &[Option<u64>]) -> R
     Ok(found)
 }
 
-/// How many chunks that hold elements of the array are stored.
+/// Returns the number of stored chunks with elements of the array.
 pub(crate) fn stored_count(array: &Array) -> Result<u64> {
     let counts = array.metadata().chunk_grid.grid_shape(array.shape());
     if counts.is_empty() {
@@ -103,12 +103,12 @@ pub(crate) fn stored_count(array: &Array) -> Result<u64> {
     Ok(found)
 }
 
-/// What is asked of the index of a chunk, or of its first numbers.
+/// Condition on a chunk index, or on the first numbers of one.
 type Wanted<'a> = dyn Fn(&[u64]) -> bool + 'a;
-/// Takes the index of a chunk, or the first numbers of one, and its key.
+/// Callback with a chunk index, or the first numbers of one, and its key.
 type Visit<'a> = dyn FnMut(&[u64], &str) -> Result<()> + 'a;
 
-/// Visits what is stored and `wanted` (steps 1 and 2).
+/// Visits stored chunks accepted by `wanted` (steps 1 and 2).
 fn walk(array: &Array, below: &Below, wanted: &Wanted<'_>, visit: &mut Visit<'_>) -> Result<()> {
     let (metadata, ndim) = (array.metadata(), array.shape().len());
     let folder = folder(array);
@@ -138,7 +138,7 @@ fn walk(array: &Array, below: &Below, wanted: &Wanted<'_>, visit: &mut Visit<'_>
     Ok(())
 }
 
-/// The folder that holds the chunks.
+/// Returns the folder of the chunks.
 pub(super) fn folder(array: &Array) -> String {
     match array.metadata().chunk_key_encoding {
         ChunkKeyEncoding::Default { separator: '/' } => join(array.path(), "c"),
@@ -146,7 +146,7 @@ pub(super) fn folder(array: &Array) -> String {
     }
 }
 
-/// As [`walk_below`], for the chunks among `keys`.
+/// Works like [`walk_below`], for the chunks among `keys`.
 fn walk_listed(
     folder: &str,
     ndim: usize,
@@ -158,7 +158,7 @@ fn walk_listed(
         let rest = if folder.is_empty() { key } else { key.strip_prefix(folder)?.strip_prefix('/')? };
         Some(key.len() - rest.len())
     };
-    // Folders below that hold a document.
+    // Folders below with a document.
     let nodes: HashSet<&str> = keys
         .iter()
         .filter_map(|key| {
@@ -209,7 +209,7 @@ fn walk_below(
     Ok(())
 }
 
-/// Step 1: a number as keys have it, without zeros before it.
+/// Step 1: parses a number as written in keys, without leading zeros.
 fn index(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)

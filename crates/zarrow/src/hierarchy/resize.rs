@@ -1,20 +1,20 @@
 //! Resizing arrays, and appending to them.
 //!
-//! 1. One process at a time changes the shape, under a lock of its own: two that append do not get the same place.
-//! 2. The shape is the one in the store at that time, rather than the one that the caller's handle knows. The new shape
-//!    is set only if the stored one, of the same array, is still the same in the end.
-//! 3. Growing first clears what is stored beyond the shape: chunks outside the grid, and the rest of those at an edge
-//!    that moves. A killed writer may have left something there, or one whose array was made smaller meanwhile. So every
-//!    element that appears was written to the array as it is now.
-//! 4. Shrinking sets the new shape, erases the chunks outside it, and fills the rest of the chunks that it cuts, which
-//!    other programs do not clear when they grow the array. If that fails, the shape is the new one all the same.
-//! 5. Appending writes the elements first, outside the shape, and then sets the shape: a reader sees all of them or
-//!    none, even if this process is killed. The elements cover everything that appears, so that nothing need be cleared
-//!    before. If appending fails, what it has written is cleared as far as possible.
-//! 6. A store whose locks keep nobody out has no lock for step 1: appending sets the shape first there, on the condition
-//!    that the document is still the one that was read, and then fills its own place. Others may see it empty meanwhile.
-//!    If that fails, the array keeps its new shape: another writer may have appended behind it, and a chunk may still arrive
-//!    there. The error says which elements may be missing.
+//! 1. One process at a time changes the shape, under a separate lock: two appends never get the same place.
+//! 2. The starting point is the shape in the store at that time, rather than the shape in the caller's handle. The new
+//!    shape is set only if the stored shape of the same array has not changed by the end.
+//! 3. Growing first clears everything stored beyond the shape: chunks outside the grid, and the rest of the chunks at a
+//!    moving edge. A killed writer may have left values there, and so may a writer during a concurrent shrink. So every
+//!    element that appears was written to the present array.
+//! 4. Shrinking sets the new shape, erases the chunks outside it, and fills the rest of the chunks that it cuts,
+//!    because other programs do not clear it when they grow the array. If that fails, the new shape remains.
+//! 5. Appending writes the elements first, outside the shape, and then sets the shape: a reader sees either all or none
+//!    of the new elements, even if this process is killed. The elements cover the whole new region, so that nothing has
+//!    to be cleared before. If appending fails, the written elements are cleared as far as possible.
+//! 6. A store with optimistic locks has no lock for step 1: appending sets the shape first there, on the condition that
+//!    the document has not changed since it was read, and then fills its own place. Until then, others may see it
+//!    empty. If that fails, the array keeps its new shape: another writer may have appended behind it, and a chunk may
+//!    still arrive there. The error says which elements may be missing.
 
 use super::ahead;
 use super::attributes::StoredNode;
@@ -34,10 +34,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow_array::DecodedArray;
 
-/// What the lock of step 1 is named, below the array's path; it is no value.
+/// Name of the lock of step 1, below the array's path; it is never a value.
 const SHAPE: &str = "shape";
 
-/// The hint after an append that took its place and could not fill it.
+/// Returns the hint after an append that reserved its place but could not fill it.
 fn half_appended(axis: usize, start: u64, end: u64) -> String {
     format!(
         "the array has grown, and elements {start} to {end} along axis {axis} may be missing: write them there, or resize the \
@@ -45,14 +45,14 @@ fn half_appended(axis: usize, start: u64, end: u64) -> String {
     )
 }
 
-/// What another did where the shape is no longer the one that was read.
+/// Reason for an error when the shape has changed since it was read.
 const WAS_RESIZED: &str = "was resized";
 
 fn resized() -> Error {
     ErrorKind::Stale(WAS_RESIZED).into()
 }
 
-/// The lock of step 1 of the array at `path`.
+/// Takes the lock of step 1 for the array at `path`.
 pub(super) fn shape_lock<'a>(
     store: &'a dyn Store,
     path: &str,
@@ -60,22 +60,24 @@ pub(super) fn shape_lock<'a>(
 ) -> Result<Box<dyn Lock + 'a>> {
     let (writer, key) = (writer(store)?, join(path, SHAPE));
     let pass = || if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
-    // Step 6: nobody is kept out, and nothing is asked.
+    // Step 6: an optimistic lock needs no request.
     if writer.is_optimistic() { writer.lock_to_replace(&key, &pass) } else { writer.lock(&key, &pass) }
 }
 
 impl Array {
-    /// Makes the array of another shape, of as many axes. New elements have the fill value, those outside are gone.
+    /// Sets the shape of the array, with the same number of axes. New elements have the fill value; elements outside
+    /// are deleted.
     ///
-    /// This handle has the new shape then; others have it when they are opened anew or refreshed. Growing lists the stored
-    /// chunks, and reads those at an edge that moves: whoever has the elements at hand appends them, which does neither.
+    /// This handle has the new shape afterwards; other handles get it when they are opened again or refreshed. Growing
+    /// lists the stored chunks, and reads those at a moving edge; [`append`](Array::append) does neither, so prefer it
+    /// if the new elements are available.
     ///
     /// # Errors
-    /// [`ErrorKind::Metadata`] for a shape of other axes, or too large; [`ErrorKind::Unsupported`] for one beyond the
-    /// edges of a rectilinear grid; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the
-    /// array was erased meanwhile, [`ErrorKind::Stale`] where it was replaced, [`ErrorKind::Interrupted`], and what chunks
-    /// give that are cut. Where shrinking fails, handle and store may have the new shape already. A chunk that is cut and
-    /// cannot be decoded stays as it is.
+    /// [`ErrorKind::Metadata`] for a shape with another number of axes, or too large; [`ErrorKind::Unsupported`] for a
+    /// shape beyond the edges of a rectilinear grid; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`],
+    /// [`ErrorKind::NotFound`] if the array has been erased, [`ErrorKind::Stale`] if it has been replaced,
+    /// [`ErrorKind::Interrupted`], and errors of chunks at the new edge. If shrinking fails, handle and store may
+    /// already have the new shape. A chunk at the new edge that cannot be decoded is left unchanged.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -91,27 +93,28 @@ impl Array {
         self.resize_with(shape, &self.write_options())
     }
 
-    /// As [`resize`](Array::resize), with options: how chunks are written that are cut, and whether to stop.
+    /// Sets the shape as [`resize`](Array::resize) does, with options for writing the chunks at the new edge and for
+    /// interruption.
     ///
     /// # Errors
     /// As [`resize`](Array::resize); [`ErrorKind::Interrupted`].
     pub fn resize_with(&mut self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
-        // A list that is older than the new shape may lack chunks that others write outside of it.
+        // A listing older than the new shape may lack chunks that others write outside of it.
         let grows = shape.iter().zip(self.shape()).any(|(new, old)| new > old);
         let chunks = grows.then(|| folder(self));
         let resized = self.with_documents(false, chunks, |array| array.resize_stored(shape, options));
         resized.map_err(|error| self.place(error))
     }
 
-    /// Makes the array longer along `axis` by as much as `values` are, and writes them there. Along the other axes they
-    /// are as long as the array. Returns where along the axis they begin.
+    /// Extends the array along `axis` by the extent of `values`, and writes them there. Along the other axes `values`
+    /// must be as long as the array. Returns the start of the new elements along the axis.
     ///
-    /// Two who append at once, in other processes too, append one after the other.
+    /// Concurrent appends, also from other processes, run one after the other.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] for values of another shape, and no such axis; and as [`resize`](Array::resize) and
-    /// [`write`](Array::write). The array has its old shape then; in an object store it may have grown, and the error's hint
-    /// says so.
+    /// [`ErrorKind::Index`] for values of another shape, and for an invalid axis; and the errors of
+    /// [`resize`](Array::resize) and [`write`](Array::write). After an error the array has its old shape; in an object
+    /// store it may have grown, and the error's hint says so.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -131,7 +134,7 @@ impl Array {
         self.append_with(&values, axis, &self.write_options())
     }
 
-    /// As [`append`](Array::append), with options.
+    /// Appends as [`append`](Array::append) does, with options.
     ///
     /// # Errors
     /// As [`append`](Array::append); [`ErrorKind::Interrupted`].
@@ -144,7 +147,7 @@ impl Array {
         self.append_stored(values, axis, options).map_err(|error| self.place(error))
     }
 
-    /// Reads the metadata again, so that the array is as the store has it now.
+    /// Reads the metadata again, so that the handle matches the store.
     ///
     /// # Errors
     /// As [`open`](crate::open).
@@ -172,8 +175,8 @@ impl Array {
         Ok(())
     }
 
-    /// Takes away what was written where the array has ended meanwhile: the chunks beyond it, and elements of its last ones
-    /// as far as this handle reaches. Nobody changes the shape then.
+    /// Removes values written outside an array that has been made smaller: the chunks outside it, and elements of its
+    /// last chunks within this handle's shape. The caller excludes changes of the shape.
     pub(super) fn clear_outside(&self, options: &WriteOptions<'_>) -> Result<()> {
         let store = Arc::clone(self.store());
         let _lock = shape_lock(&*store, self.path(), options.interrupted())?;
@@ -187,7 +190,7 @@ impl Array {
             let text = format!("expected an extent for each of the {ndim} axes to resize to, got {shape:?}");
             return Err(ErrorKind::Shape(text).into());
         }
-        // A lock makes a folder for itself, which an array that is gone does not need.
+        // A lock creates a folder, which an erased array does not need.
         self.stored()?;
         let store = Arc::clone(self.store());
         let path = self.path().to_owned();
@@ -215,7 +218,7 @@ impl Array {
         Ok(())
     }
 
-    /// The array by way of the folder that it is in now, and the version of its document there.
+    /// Returns the array as seen through its present folder, and the version of its document there.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if another writer erased it.
@@ -227,8 +230,8 @@ impl Array {
         }
     }
 
-    /// Does `work` on this array. If it is in a remote store, its documents are requested together before (`ahead`), and with
-    /// them a list of all keys below `listed`.
+    /// Does `work` on this array. For a remote store, requests its documents together first (`ahead`), with a list of
+    /// all keys below `listed`.
     fn with_documents<T>(
         &mut self,
         may_recall: bool,
@@ -245,13 +248,13 @@ impl Array {
         done
     }
 
-    /// Step 6: begins anew when another has changed the shape meanwhile.
+    /// Step 6: starts again if another writer has changed the shape.
     fn append_stored(&mut self, values: &Values<'_>, axis: usize, options: &WriteOptions<'_>) -> Result<u64> {
         let store = Arc::clone(self.store());
         let is_optimistic = writer(&*store)?.is_optimistic();
         let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
         let has_elements = values.shape().get(axis).is_some_and(|added| *added > 0);
-        // A place that was taken is not taken again: the inner result ends the attempts.
+        // A place is reserved only once: the inner result ends the attempts.
         until_no_conflict(&pass, || {
             self.with_documents(has_elements, None, |array| {
                 array.append_once(values, axis, options, is_optimistic)
@@ -297,7 +300,7 @@ impl Array {
         }
         let selection = selection(&shape, axis, start, end)?;
         if is_optimistic {
-            // The place is taken before it is filled, so that of two who append each has its own.
+            // Reserve the place before filling it, so that concurrent appends get separate places.
             let appended = before.set_shape(&shape, &place).map_err(|error| match error.kind() {
                 ErrorKind::Stale(_) => ErrorKind::Conflict.into(),
                 _ => error,
@@ -341,7 +344,7 @@ impl Array {
         Ok(Ok(start))
     }
 
-    /// Step 2: the array as it is stored, if it is the one that this handle means.
+    /// Step 2: returns the stored array, if it is still the array of this handle.
     fn stored(&self) -> Result<Array> {
         let number = revision::present();
         match self.stored_node().read()? {
@@ -356,8 +359,8 @@ impl Array {
         Ok(self.renewed(metadata, self.revision()))
     }
 
-    /// Sets the shape in the document, and nothing else of it, where it is still that of this handle, of the array that
-    /// was found in `place`.
+    /// Sets only the shape in the document, if the stored shape is still that of this handle, and the stored array
+    /// still the one in `place`.
     fn set_shape(&self, shape: &[u64], place: &Array) -> Result<Array> {
         let node = StoredNode { array: Some(self.metadata()), ..self.stored_node() };
         let (metadata, number) = node.change(|held, found| {
@@ -365,7 +368,7 @@ impl Array {
             match found {
                 NodeMetadata::Array(found) if found.shape == self.shape() => {
                     node.update_node(held, |document| {
-                        // Where locks keep nobody out, it may be another document by now.
+                        // Under optimistic locks, the document may have been replaced by now.
                         let own: Option<Value> = serde_json::from_slice(document.as_bytes()).ok();
                         let own = own.as_ref().and_then(|document| document.get("shape"));
                         if own != Some(&json!(self.shape())) {
@@ -388,7 +391,7 @@ impl Array {
         let below = Below::of(self);
         erase_outside(self, &below)?;
         let grid = &self.metadata().chunk_grid;
-        // As far as the chunks reach that have the last elements, where they come into sight.
+        // `reach` extends to the end of the chunks with the last elements, or to the new shape if that is nearer.
         let (mut edge, mut reach) = (vec![None; shape.len()], self.shape().to_vec());
         for (axis, (new, old)) in shape.iter().zip(self.shape()).enumerate() {
             let Some(last) = old.checked_sub(1) else { continue };
@@ -419,7 +422,7 @@ impl Array {
         Ok(())
     }
 
-    /// The elements of the chunk at `chunk_index`, along `axis` those from `start` on.
+    /// Selects the elements of the chunk at `chunk_index`, along `axis` only those from `start` on.
     fn within_chunk(&self, chunk_index: &[u64], axis: usize, start: u64) -> Result<Selection> {
         let bound = |extent: u64| i64::try_from(extent).ok();
         let slices = chunk_index.iter().enumerate().map(|(at, index)| {
@@ -431,7 +434,7 @@ impl Array {
         Selection::new(self.shape(), &slices.collect::<Vec<_>>())
     }
 
-    /// Whether all that is stored there is the fill value, as far as that is quickly told.
+    /// Whether all stored elements of the selection have the fill value, as far as a quick check can show.
     fn is_filled(
         &self,
         selection: &Selection,
@@ -448,7 +451,7 @@ impl Array {
         Ok(item.is_empty() || found.bytes().chunks_exact(item.len()).all(|found| found == item))
     }
 
-    /// Step 4: fills what is outside of `shape` in the chunks that it cuts.
+    /// Step 4: fills the part outside of `shape` in the chunks at the new edge.
     fn fill_cut(&self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
         let fill = self.fill_element()?;
         let (values, options) = (Values::decoded(&fill)?, options.write_empty_chunks(false));
@@ -465,13 +468,13 @@ impl Array {
                     self.clear_elements(&selection, &values, &options)?;
                 }
             }
-            // What is outside along this axis is filled or gone now.
+            // Elements outside along this axis are now filled or erased.
             kept[axis] = kept[axis].min(*extent);
         }
         Ok(())
     }
 
-    /// One element, which has the fill value: one of an array of which nothing is stored.
+    /// Returns one element with the fill value, read from an array without stored chunks.
     fn fill_element(&self) -> Result<DecodedArray> {
         let mut metadata = self.metadata().clone();
         metadata.shape = vec![1; metadata.shape.len()];
@@ -481,14 +484,14 @@ impl Array {
     }
 }
 
-/// All of an array of `shape`, but along `axis` from `start` to `end`.
+/// Selects all of an array of `shape`, but along `axis` only from `start` to `end`.
 fn selection(shape: &[u64], axis: usize, start: u64, end: u64) -> Result<Selection> {
     let mut region = shape.to_vec();
     region[axis] = end;
     within(shape, &region, axis, start)
 }
 
-/// The elements of an array of `shape` before `end` on each axis, and from `start` on along `axis`.
+/// Selects the elements of an array of `shape` before `end` on each axis, and from `start` on along `axis`.
 fn within(shape: &[u64], end: &[u64], axis: usize, start: u64) -> Result<Selection> {
     let bound = |extent: u64| i64::try_from(extent).ok();
     let slices = end.iter().enumerate().map(|(at, end)| {

@@ -1,18 +1,16 @@
-//! Whether a handle of an array still describes what is stored. Every write of chunks asks that.
+//! Checks whether a handle of an array still describes the stored array. Every write of chunks does this.
 //!
-//! 1. Before the first chunk: if the document has the version that the handle has seen, nothing has changed. That is one
-//!    look. Otherwise the document is read: it must describe chunks of the same layout, and a shape that holds the
-//!    selection. A handle cannot tell an array from a replacement with the same layout.
-//! 2. Chunks are written through the folder that was found then: none lands in an array that replaces this one
-//!    meanwhile.
-//! 3. After the last chunk the handle looks once more. A writer that gets no error has written to the array that is
-//!    there.
-//! 4. Meanwhile the array may be made smaller. Chunks that were written outside it are then removed, under the lock for
-//!    changes of shape (`resize`), and the writer gets an error. Those of a killed writer are never seen, since growing
-//!    clears them.
-//!    Steps 1 to 3 of a remote store are in `document_guard`: it has no folders.
-//! 5. A read looks once if chunks were missing (`exec/presence.rs`): is there an array of the same layout? An array
-//!    whose document it has never seen does not count as deleted: arrays from consolidated metadata may have no
+//! 1. Before the first chunk: if the document has the version known to the handle, nothing has changed. That is one
+//!    check. Otherwise the document is read: it must describe chunks of the same layout, and a shape that contains the
+//!    selection. A handle cannot distinguish an array from a replacement with the same layout.
+//! 2. Chunks are written through the folder that was found then: no chunk ends up in an array that replaces this one
+//!    during the write.
+//! 3. After the last chunk the handle checks once more. A writer without an error has written to the present array.
+//! 4. The array may be made smaller during the write. Chunks written outside it are then removed, under the lock for
+//!    changes of shape (`resize`), and the writer gets an error. Chunks of a killed writer are never visible, since
+//!    growing clears them. For a remote store, steps 1 to 3 are in `document_guard`: it has no folders.
+//! 5. A read checks once if chunks were missing (`exec/presence.rs`): is there an array of the same layout? A missing
+//!    document counts as deleted only if the handle has seen it before: arrays from consolidated metadata may have no
 //!    document.
 
 use super::attributes::StoredNode;
@@ -27,14 +25,14 @@ use crate::store::{Retry, Version};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What has become of an array whose shape no longer holds a selection.
+/// Reason for an error when the shape no longer contains a selection.
 pub(super) const SMALLER: &str = "was made smaller";
 
 impl Array {
-    /// Has chunks written to `selection` of the array, which `write` gets as it is to be used for that.
+    /// Calls `write` to write chunks to `selection` of the array, with the array in its present folder.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], [`ErrorKind::Stale`], and what `write` gives.
+    /// [`ErrorKind::NotFound`], [`ErrorKind::Stale`], and errors of `write`.
     pub(crate) fn write_stored(
         &self,
         selection: &Selection,
@@ -58,7 +56,7 @@ impl Array {
         if let Err(error) = &checked
             && matches!(error.kind(), ErrorKind::Stale(SMALLER))
         {
-            // Step 4. Where that fails, what is left is outside, and cleared by growing.
+            // Step 4. If that fails, the rest is outside the shape, and growing clears it.
             let _ = self.clear_outside(options);
         }
         match &written {
@@ -90,13 +88,14 @@ impl Array {
             }
             Ok(NodeMetadata::Group(_)) => Err(ErrorKind::NotFound.into()),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Stale(_)) => Err(error),
-            // A document that cannot be read says nothing, and was not needed so far.
+            // An unreadable document proves nothing, and was not needed so far.
             Err(_) => Ok(()),
         }
     }
 
-    /// The reason why a write in `place` failed, where the document had the version `before`: that the array is there no
-    /// more, if so. `None` for a document that this writer has changed itself.
+    /// Returns the error of a failed write in `place`: its cause if the array has been removed, or changed since its
+    /// document had the version `before`, else `error`. `before` is `None` if this writer has changed the document
+    /// itself.
     pub(super) fn reason(&self, place: &Array, before: Option<Version>, error: Error) -> Error {
         let is_there = || match self.version()? {
             Version::Missing => Err(Error::from(ErrorKind::NotFound)),
@@ -115,7 +114,7 @@ impl Array {
         }
     }
 
-    /// The same array by way of the folder that it is in now.
+    /// Returns the same array as seen through its present folder.
     pub(crate) fn in_its_place(&self) -> Result<Array> {
         Ok(match self.store().subtree(self.path())? {
             Some(store) => self.moved(store, String::new()),
@@ -123,7 +122,7 @@ impl Array {
         })
     }
 
-    /// Refuses where what was found in `place` is no longer what is at the array's path.
+    /// Returns an error if the array in `place` is no longer the one at the array's path.
     pub(super) fn check_place(&self, place: &Array) -> Result<()> {
         if Arc::ptr_eq(place.store(), self.store()) {
             return Ok(());
@@ -135,7 +134,7 @@ impl Array {
             if here == in_place {
                 return Ok(());
             }
-            // Another may have set attributes in between.
+            // Another writer may have set attributes in between.
             let before = std::mem::replace(&mut in_place, place.version()?);
             if in_place == before {
                 return Err(replaced());
@@ -144,12 +143,12 @@ impl Array {
         }
     }
 
-    /// The version of the document that makes the array.
+    /// Returns the version of the document that makes the array.
     pub(super) fn version(&self) -> Result<Version> {
         self.store().version_of(&self.stored_node().key())
     }
 
-    /// Steps 1 and 3, for the array at `place`.
+    /// Performs steps 1 and 3 for the array at `place`.
     fn check_version(&self, place: &Array, version: Version, selection: &Selection) -> Result<()> {
         let seen = match version {
             Version::Missing => return Err(ErrorKind::NotFound.into()),
@@ -170,7 +169,7 @@ impl Array {
     }
 }
 
-/// A number for a version, which is not 0.
+/// Returns a nonzero number for a version.
 pub(crate) fn fingerprint(version: &[u64; 4]) -> u64 {
     let mut hasher = DefaultHasher::new();
     version.hash(&mut hasher);

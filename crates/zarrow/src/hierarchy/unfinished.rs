@@ -1,16 +1,16 @@
-//! An array that is created with its elements, in a store that cannot make many values appear in one step.
+//! Creates an array with its elements in a store that cannot make many values visible in one step.
 //!
-//! 1. An unfinished document is put first, on the condition that there is no node: that decides between two who create it,
-//!    before either has put a chunk.
-//! 2. Then its chunks are put.
-//! 3. Its own document takes the place of the unfinished one, on the condition that this is still there. So nobody ever sees
-//!    the array without all of its chunks.
-//! 4. Where the elements cannot be written, what was put is taken away again. A writer that is killed leaves the unfinished
-//!    document: there is no node for readers, creating one is an error that says why, and replacing it is none.
+//! 1. An unfinished document is put first, on the condition that there is no node: this decides between two concurrent
+//!    creators, before either has put a chunk.
+//! 2. Then the chunks are put.
+//! 3. The array's document replaces the unfinished one, on the condition that this is still stored. So readers never
+//!    see the array without all of its chunks.
+//! 4. If the elements cannot be written, the values put so far are erased. A killed writer leaves the unfinished
+//!    document: readers find no node, creating a node there is an error with the reason, and replacing it works.
 //!
-//! The unfinished document is that of a group, with an attribute that tells: programs that do not know it find an empty group,
-//! and never an array of fill values. Version 2 has no document of which both kinds of nodes are made: its own is put first, as it
-//! is in a store that takes chunks of arrays alone.
+//! The unfinished document is a group document with a marker attribute: programs that do not know the marker find an
+//! empty group, and never an array of fill values. Version 2 has separate documents for arrays and groups: the array's
+//! own document is put first, as in a store that accepts chunks only after their array's document.
 
 use super::document::{update, writer};
 use super::node_lock::NodeLock;
@@ -24,14 +24,14 @@ use crate::store::{Store, StoreWriter, join};
 use serde_json::{Map, Value};
 use zarrow_array::allocation;
 
-/// The attribute that tells. Its value is another one for each array that is created.
+/// Marker attribute. Its value is different for each created array.
 pub(super) const ATTRIBUTE: &str = "zarrow.unfinished_array";
 
-/// What is in the way of a new node.
+/// Description of the obstacle to creating a node.
 pub(super) const WHAT: &str = "an array whose creation has not ended, or was interrupted,";
 
-/// Whether these are the metadata of an unfinished document: the mark is all that it has. A group in which a user gave an
-/// attribute this name is a group.
+/// Whether these are the metadata of an unfinished document: the marker is the only attribute. A group with an
+/// attribute of this name from a user is a group.
 pub(crate) fn is_unfinished(metadata: &NodeMetadata) -> bool {
     let NodeMetadata::Group(group) = metadata else { return false };
     let number = group.attributes.get(ATTRIBUTE).and_then(Value::as_str).unwrap_or_default();
@@ -51,14 +51,14 @@ fn documents(number: u64) -> Result<Box<[Document]>> {
     Ok(metadata.documents()?.into())
 }
 
-/// The error of who looks for a node there (step 4).
+/// Returns the error for readers that find the unfinished document instead of a node (step 4).
 pub(crate) fn not_found() -> Error {
     Error::from(ErrorKind::NotFound).with_hint(
         "an array is being created here, or its creation was interrupted: overwrite=True creates it anew",
     )
 }
 
-/// An array that is being created at a path.
+/// An array being created at a path.
 pub(super) struct Unfinished<'a> {
     store: &'a dyn Store,
     path: &'a str,
@@ -66,12 +66,12 @@ pub(super) struct Unfinished<'a> {
 }
 
 impl<'a> Unfinished<'a> {
-    /// Whether an array of this version can begin as one.
+    /// Whether an array of this version can start with an unfinished document.
     pub(super) fn suits(writer: &dyn StoreWriter, zarr_format: ZarrFormat) -> bool {
         zarr_format == ZarrFormat::V3 && !writer.needs_documents_first()
     }
 
-    /// One at `path`.
+    /// Creates the unfinished documents for an array at `path`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -79,7 +79,7 @@ impl<'a> Unfinished<'a> {
         Ok(Unfinished { store, path, documents: documents(random_number())? })
     }
 
-    /// What is put first (step 1).
+    /// Returns the documents to be put first (step 1).
     pub(super) fn documents(&self) -> &[Document] {
         &self.documents
     }
@@ -95,7 +95,7 @@ impl<'a> Unfinished<'a> {
     /// Step 3.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] where another has put something in its place; and what the store gives.
+    /// [`ErrorKind::Exists`] if another writer has replaced the unfinished document; errors of the store.
     pub(super) fn finish(&self, held: &NodeLock<'_>, document: &[u8], options: &OpenOptions) -> Result<()> {
         let (key, limit) = (self.key(), options.limits.metadata.max_consolidated_nbytes);
         let replaced = update(self.store, held, &key, limit, options.durability, |found| {
@@ -115,14 +115,14 @@ impl<'a> Unfinished<'a> {
         }
     }
 
-    /// Erases the document and the chunks of `array`, which was to be created here, unless another has put something in its
-    /// place (step 4). Other values below it stay.
+    /// Erases the document and the chunks of `array`, which was to be created here, unless another writer has replaced
+    /// the document (step 4). Other values below it are kept.
     pub(super) fn take_away(&self, array: &Array, options: &OpenOptions) {
         let limit = options.limits.metadata.max_consolidated_nbytes;
         let is_own =
             self.store.get(&self.key(), limit).is_ok_and(|found| found.as_deref() == Some(self.document()));
         if is_own && let Ok(writer) = writer(self.store) {
-            // The error that led here is the one to report.
+            // Report the error that led here, not this one.
             let erased = writer.erase(&self.key(), options.durability);
             let _ = erased.and_then(|_| erase_chunks(array));
         }

@@ -1,4 +1,4 @@
-//! Writes beside changes of attributes.
+//! Writes concurrent with changes of attributes.
 
 use super::erasures::{on_disk, opened_array, values};
 use super::*;

@@ -1,4 +1,4 @@
-//! Changes that meet: creators of one node, handles of what is there no more, and changes that fail in the middle.
+//! Concurrent changes: creators of one node, handles of removed nodes, and changes that fail in the middle.
 #![allow(clippy::disallowed_types, reason = "these tests do not fork")]
 
 use super::*;
@@ -13,7 +13,7 @@ fn on_disk(folder: &tempfile::TempDir) -> Arc<dyn Store> {
     Arc::new(FilesystemStore::create(folder.path().join("store")).unwrap())
 }
 
-/// 1, 2, 3, ... of 16 bits.
+/// 1, 2, 3, ... as 16-bit integers.
 fn numbers(count: i16) -> Vec<u8> {
     (1..=count).flat_map(i16::to_ne_bytes).collect()
 }
@@ -84,7 +84,7 @@ fn consolidating_misses_nothing_that_is_created_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     for (number, store) in [memory(), on_disk(&folder)].into_iter().enumerate() {
         let mut root = group(&store, "", FORMATS[number % 2]);
-        // Once before, for where the creators are done before the thread that consolidates has begun.
+        // Once before, in case the creators finish before the consolidating thread starts.
         root.consolidate_metadata().unwrap();
         let going = AtomicBool::new(true);
         std::thread::scope(|scope| {
@@ -133,10 +133,10 @@ fn a_handle_of_what_is_there_no_more_says_so() {
         opened_array(&store, "a").resize(&[6, 4]).unwrap();
         assert_eq!(read(&opened_array(&store, "a"))[8..], [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         write(&old, 5, &row).unwrap();
-        // One of the same layout is the same to a handle.
+        // A handle cannot distinguish a replacement of the same layout.
         replace(&store, "a", metadata(zarr_format, Number::Int16)).unwrap();
         write(&old, 0, &row).unwrap();
-        // Of another it is not, and nothing is written there.
+        // After a replacement of another layout, the write is refused and nothing is written.
         replace(&store, "a", metadata(zarr_format, Number::Int64)).unwrap();
         let before = keys(&*store, "a");
         assert_eq!(code(write(&old, 0, &row)), "stale");
@@ -153,7 +153,7 @@ fn a_handle_of_what_is_there_no_more_says_so() {
     }
 }
 
-/// A store that has something happen in the middle of a write: before the value of the n-th chunk is begun.
+/// A store with an event in the middle of a write: before the value of the n-th chunk is started.
 #[derive(Debug)]
 struct Between {
     store: Arc<dyn Store>,
@@ -232,7 +232,7 @@ impl StoreWriter for Between {
         self.writer().draft(key, durability)
     }
 
-    /// Without a lock of its own, as stores do it.
+    /// Without a lock, as real stores do.
     fn overwrite(
         &self,
         key: &str,
@@ -332,7 +332,7 @@ fn an_append_that_fails_leaves_nothing_to_be_seen() {
     }
 }
 
-/// What a writer left that was killed: chunks outside of the grid, and elements beyond the edge in those inside.
+/// Leftovers of a killed writer: chunks outside of the grid, and elements beyond the edge in the chunks inside.
 #[test]
 fn growing_shows_nothing_that_was_there_before() {
     let folder = tempfile::tempdir().unwrap();
@@ -347,7 +347,7 @@ fn growing_shows_nothing_that_was_there_before() {
         let mut array = replace(&store, "a", builder.build().unwrap()).unwrap();
         let all = Selection::all(array.shape());
         array.write(&all, &values(&numbers(90), &[10, 9])).unwrap();
-        // The document of a smaller array, over all of these chunks.
+        // Put the document of a smaller array over all of these chunks.
         let name = if number == 0 { "a/.zarray" } else { "a/zarr.json" };
         let text = String::from_utf8(store.get(name, 1 << 20).unwrap().unwrap()).unwrap();
         let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -395,7 +395,7 @@ fn a_node_comes_with_its_elements_or_not_at_all() {
             make(Existing::EraseArray, false).unwrap();
             assert_eq!(read(&opened_array(&store, path))[0], 1);
             replace(&store, path, metadata(ZarrFormat::V2, Number::Int16)).map_or_else(
-                // There are groups of the other version above.
+                // The groups above are of the other version.
                 |error| assert_eq!((error.kind().code(), path.is_empty()), ("unsupported", false)),
                 |array| assert_eq!(keys(&*store, array.path()), [".zarray"]),
             );
@@ -423,7 +423,7 @@ fn what_is_no_node_is_never_erased() {
             assert!(refused.to_string().contains("notes.txt"), "{refused}");
             assert_eq!(code(group(Existing::Erase)), "foreign");
             assert_eq!(store.get(&notes, 9).unwrap().unwrap(), b"mine");
-            // A node beside it is one, with all that is in its folder.
+            // With a group document the folder is a node, and is erased with everything in it.
             group(Existing::Refuse).unwrap();
             group(Existing::Erase).unwrap();
             assert_eq!(store.get(&notes, 9).unwrap(), None);
@@ -480,7 +480,7 @@ fn handles_of_threads_have_the_latest_shape() {
     assert_eq!(opened_array(&store, "log").shape(), [40]);
 }
 
-/// As another program makes an array larger: by its document alone.
+/// Makes an array larger as another program does: by changing only its document.
 fn set_shape(store: &Arc<dyn Store>, shape: &[u64]) {
     let document = store.get("a/zarr.json", 1 << 20).unwrap().unwrap();
     let mut document: serde_json::Value = serde_json::from_slice(&document).unwrap();
@@ -521,7 +521,7 @@ fn a_read_of_what_is_there_no_more_says_so() {
             assert_eq!(read(array), [0; 24]);
             read_both(array).unwrap();
         }
-        // One of the same layout is the same to a handle, whatever its shape.
+        // A handle cannot distinguish a replacement of the same layout, whatever its shape.
         let longer = ArrayMetadata { shape: vec![9, 4], ..metadata(zarr_format, Number::Int16) };
         replace(&store, "a", longer).unwrap();
         handles.into_iter().for_each(|array| read_all(array).unwrap());
@@ -529,7 +529,7 @@ fn a_read_of_what_is_there_no_more_says_so() {
         for array in handles {
             assert_eq!((code(read_all(array)), code(read_both(array))), ("stale", "stale"));
         }
-        // What is known from consolidated metadata needs no document of its own, unless one was seen.
+        // An array known from consolidated metadata needs a document only if one was seen.
         root.consolidate_metadata().unwrap();
         let Node::Array(copied) = root.get("a").unwrap() else { panic!() };
         let Node::Array(seen) = root.get("a").unwrap() else { panic!() };
@@ -542,7 +542,7 @@ fn a_read_of_what_is_there_no_more_says_so() {
     }
 }
 
-/// A handle that writes while its array is replaced again and again leaves nothing in what takes its place.
+/// A handle that writes while its array is repeatedly replaced leaves nothing in the replacements.
 #[test]
 fn a_write_lands_in_the_array_that_it_found_or_nowhere() {
     let folder = tempfile::tempdir().unwrap();
@@ -554,7 +554,7 @@ fn a_write_lands_in_the_array_that_it_found_or_nowhere() {
             let writing = scope.spawn(|| {
                 let bytes = self::numbers(16);
                 while going.load(Ordering::Relaxed) {
-                    // As it is between two replacements, if it is one of 16 bits then.
+                    // Opens the array between two replacements; only the 16-bit one is used.
                     let Ok(Node::Array(array)) = open(Arc::clone(&store), "a") else { continue };
                     if array.data_type() != &numbers[0].into() {
                         continue;

@@ -1,4 +1,4 @@
-//! Changes of a shape beside an erasure of the array.
+//! Changes of a shape concurrent with an erasure of the array.
 #![allow(clippy::disallowed_types, reason = "these tests do not fork")]
 
 use super::*;

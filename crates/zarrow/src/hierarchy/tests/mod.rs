@@ -52,7 +52,7 @@ fn code<T>(result: crate::Result<T>) -> &'static str {
     result.map(drop).unwrap_err().kind().code()
 }
 
-/// All keys of the store. Folders, which may be left empty, are none.
+/// All keys of the store, without folders, which may be left empty.
 fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
     let is_value = |path: &str| store.open(path).unwrap().is_some_and(|value| value.nbytes().is_ok());
     let paths = store.list(prefix).unwrap().into_iter().map(|name| crate::store::join(prefix, &name));
@@ -248,7 +248,7 @@ fn parameters_that_a_codec_does_not_have_are_refused() {
     ] {
         CodecMetadata::from_choice(&choice, &float32).unwrap();
     }
-    // What is stored already is read all the same.
+    // Such a parameter in stored metadata is still accepted.
     let store = memory();
     let text = json!({"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "int16",
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "fill_value": 0,
@@ -335,7 +335,7 @@ fn what_another_program_stored_stays() {
     assert_eq!(stored, text.replace("NaN", "NaN, \"new\": 1"));
 }
 
-/// What a consolidated root says of each node, and what the store says.
+/// Compares each node in a consolidated root with the store.
 fn check_consolidated(store: &Arc<dyn Store>) {
     let root = opened(store, "");
     assert!(root.is_consolidated());
@@ -406,7 +406,7 @@ fn copies_inside_copies_are_renewed_too() {
     let mut root = group(&store, "", ZarrFormat::V3);
     let mut deep = array(&store, "a/b", ZarrFormat::V3).unwrap();
     root.consolidate_metadata().unwrap();
-    // As a writer does it that nests: the entry of `a` has an entry of `b`, and the root has none.
+    // Copies nested as some writers do it: the entry of `a` contains an entry of `b`, and the root does not.
     let mut document: Value =
         serde_json::from_slice(&store.get("zarr.json", 1 << 20).unwrap().unwrap()).unwrap();
     let entries = document["consolidated_metadata"]["metadata"].as_object_mut().unwrap();
@@ -446,7 +446,7 @@ fn changes_of_threads_are_not_lost() {
     }
 }
 
-/// The values of the store, by their keys.
+/// The values of the store with their keys.
 fn values(store: &dyn Store) -> Vec<(String, Vec<u8>)> {
     keys(store, "").into_iter().map(|key| (key.clone(), store.get(&key, 10_000).unwrap().unwrap())).collect()
 }

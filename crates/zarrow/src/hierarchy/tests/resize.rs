@@ -1,4 +1,4 @@
-//! Resizing and appending, against a map of elements.
+//! Resizing and appending, compared with a map of elements.
 
 use super::*;
 use crate::metadata::ChunkKeyEncoding;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const FILL: i16 = -7;
 
-/// Elements by their place, and the shape around them.
+/// Elements by position, and the shape of the array.
 #[derive(Debug, Default)]
 struct Model {
     shape: Vec<u64>,
@@ -98,7 +98,7 @@ proptest! {
         let options = OpenOptions::default();
         let metadata = builder.build().unwrap();
         let mut array = create_array(Arc::clone(&store), "a", metadata, Existing::Refuse, &options).unwrap();
-        // A handle that always lags behind.
+        // A handle that is always out of date.
         let mut other = array.clone();
         let mut model = Model { shape: vec![3, 2], ..Model::default() };
         let mut next = 0i16;
