@@ -66,6 +66,9 @@ impl NumcodecsForm {
     pub const SAME: NumcodecsForm = NumcodecsForm { read: |_, _, _| Ok(true), write: |_, _| Some(()) };
 }
 
+/// Compiles a codec from array to bytes for a layout; `None` if another library has to do it.
+pub type Compile = fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>>;
+
 /// Where a codec stands in a list of codecs, and what compiles it.
 pub enum Stage {
     /// An order of axes: no pass over the elements.
@@ -73,7 +76,7 @@ pub enum Stage {
     /// From array to array.
     Filter(fn(&Parameters<'_>) -> Result<Filter>),
     /// From array to bytes; `None` where another library has to do it.
-    Serializer(fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>>),
+    Serializer(Compile),
     /// From bytes to bytes.
     Compressor {
         /// Reads what decoding needs.
