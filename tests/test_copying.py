@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import zarrow
-from zarrow import lazy_arrays
+from zarrow.interchange import lazy_arrays
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import zarrow
-from zarrow import _zarrow, array_options
+from zarrow import _zarrow
+from zarrow.api import array_options
 
 STUBS = Path(zarrow.__file__).parent
 

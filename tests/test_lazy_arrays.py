@@ -14,7 +14,7 @@ import xarray as xr
 import zarr
 
 import zarrow
-from zarrow import lazy_arrays
+from zarrow.interchange import lazy_arrays
 
 VALUES = np.arange(42, dtype="f4").reshape(6, 7)
 

@@ -357,8 +357,8 @@ fn a_group_is_opened_in_few_round_trips() {
     let (requests, most) = store.seen();
     assert_eq!(
         (requests.len(), most),
-        (14 + 2 * 5, 14),
-        "the documents of all children, and all documents of the two without version 3"
+        (14 + 2 * 4, 14),
+        "zarr.json of all children, and the other documents of the two without it"
     );
     let (node, members) = zarrow::open_members(Arc::clone(&adapter), "", &OpenOptions::default()).unwrap();
     assert!(node.into_group().is_ok() && members.len() == 13);
