@@ -1,4 +1,4 @@
-"""What can be said of a new array: names and types, and what is told of an option that there is not."""
+"""Options of new arrays: names, types, and the error for an unknown option."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Chunks: TypeAlias = int | Sequence[int | None] | Literal["auto"] | None
 """The shape of a chunk; `bool`, which is an int, stands for "auto" and for one chunk."""
 
 Codecs: TypeAlias = Codec | Iterable[Codec] | Literal["auto"] | None
-"""One codec, several or none; or what is usual."""
+"""One codec, several or none; or "auto" for the default."""
 
 
 class LayoutOptions(TypedDict, total=False):
@@ -76,12 +76,12 @@ _Result = TypeVar("_Result")
 def check_names(
     options: Iterable[str], known: Iterable[str] = OPTIONS, whose: str = "of a new array"
 ) -> None:
-    """Refuse an option that there is not.
+    """Refuse an unknown option.
 
     Raises
     ------
     TypeError
-        There is one; the message says what has its place.
+        An option is unknown; the message names its replacement.
     """
     for name in options:
         if name not in known:
@@ -154,7 +154,7 @@ def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], optio
 def _check_call(
     function: Callable[..., Any], name: str, given: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
-    """Refuse options by their names, and those that were given by position."""
+    """Refuse unknown names of options, and options given by position."""
     import inspect
 
     parameters = inspect.signature(function).parameters

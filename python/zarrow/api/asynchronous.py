@@ -2,11 +2,11 @@
 
 Every function here runs on the loop that awaits it, of `asyncio` or of `uvloop`. A program may have several.
 
-- The engine's own threads do a read, as parallel as any other, open a node, and write to a remote store.
-  While a remote store answers none is held.
+- The engine's own threads read (as parallel as any other read), open nodes, and write to remote stores.
+  No thread is blocked while a remote store answers.
 - Everything else runs in a thread of the loop's executor.
-- A task that is cancelled stops its work, and goes on when the work has ended: then nothing writes to `out`
-  any more, and none of its requests is in flight.
+- A cancelled task stops its work, and resumes when the work has ended: then nothing writes to `out` any
+  more, and none of its requests is in flight.
 
 >>> import asyncio, numpy as np, zarrow
 >>> async def rows():
@@ -163,7 +163,7 @@ def _current_stream(out: Any) -> Any:
 async def write_async(self: Array, selection: _Index, value: Any, **options: Any) -> None:
     """Write to a selection, as `write` does with the same arguments, and await it: from a GPU, too.
 
-    A task that is cancelled goes on when the write has ended: some chunks may be written then, each whole.
+    A cancelled task resumes when the write has ended: some chunks may be written then, each whole.
 
     Raises
     ------
@@ -192,7 +192,7 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
 async def iter_chunks_async(
     self: Array, *, prefetch: int = 4
 ) -> AsyncGenerator[tuple[tuple[slice, ...], AnyElements], None]:
-    """Iterate over the shards, or over the chunks if there are none: the slices of each, and its elements.
+    """Iterate over the shards, or the chunks of an unsharded array: the slices of each, and its elements.
 
     Parameters
     ----------
@@ -336,13 +336,13 @@ async def _awaited(future: asyncio.Future[Any], cancel: Callable[[], None]) -> A
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         cancel()
-        # The task may be cancelled again and again meanwhile.
+        # The task may be cancelled repeatedly while it waits.
         while not future.done():
             try:
                 await asyncio.wait([future])
             except asyncio.CancelledError:
                 continue
         if not future.cancelled():
-            # What came of it is of no use to anybody.
+            # Nothing needs the result any more: retrieve the exception so that asyncio does not log it.
             future.exception()
         raise

@@ -33,7 +33,7 @@ def _codec(codec: Any) -> Any:
 
 
 def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
-    """Refuse parameters that stand beside the name, where numcodecs has them, and version 3 does not."""
+    """Refuse parameters beside the name: numcodecs puts them there, but version 3 does not."""
     beside = {key: value for key, value in codec.items() if key not in _KEYS}
     configuration = codec.get("configuration", {})
     if "name" not in codec or "id" in codec or not beside or not isinstance(configuration, Mapping):

@@ -2,7 +2,7 @@
 
 1. An array keeps its elements, data type, chunks, shards, codecs, fill value, axis names and attributes. Its
    version of the format becomes that of the group it is copied to; `labels` says what moves then.
-2. It is read part by part, and takes the place of an array that is there in one step.
+2. It is read part by part, and replaces an existing array in one step.
 3. A group keeps its attributes and members. All are listed before the first is written, so that a group can
    be copied to a place in itself.
 """

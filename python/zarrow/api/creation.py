@@ -63,7 +63,7 @@ def create_array(
     storage_options: Mapping[str, Any] | None = None,
     durability: Literal["none", "file", "full"] = "none",
 ) -> Array:
-    """Create an array in a store, and the groups above it that are not there.
+    """Create an array in a store, and any missing groups above it.
 
     All is checked before anything is written, and `data` are written to a hidden place before the array takes
     its own: if this raises, or the process is killed, the store is as it was.
@@ -71,7 +71,7 @@ def create_array(
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, which is made if it is not there; a URL in the cloud (see
+        A folder, as a path or a `file://` URL, which is created if missing; a URL in the cloud (see
         `open`), a `CloudStore` or a `MemoryStore`; or a store object of another library.
     path, name
         Path in the store, such as `"model/rain"`; by default its root. `name` is an alias of `path`.
@@ -87,14 +87,14 @@ def create_array(
         store, also one of zarr-python or h5py, is read part by part, and its attributes, dimension names and
         fill value are kept unless you give others.
     chunks
-        The shape of what is encoded by itself; one int for all axes; -1 or None for all of an axis. By
-        default the longest axis is halved until a chunk has no more than 1 MiB; without compressors, chunks
-        are as many whole rows as have 4 MiB, which can be mapped (`Array.read(mmap=True)`) and of which any
-        part is read by itself. Inside of shards the chunks divide the shard. True is "auto"; False is one
-        chunk for all.
+        The shape of a chunk, which is encoded as one unit; one int for all axes; -1 or None for a whole axis.
+        By default the longest axis is halved until a chunk has no more than 1 MiB; without compressors, a
+        chunk has as many whole rows as fit in 4 MiB, which can be mapped (`Array.read(mmap=True)`), and any
+        part can be read separately. Inside of shards the chunks divide the shard. True is "auto"; False is
+        one chunk for all.
     shards
-        The shape of what is stored in one file, a multiple of the chunks on each axis: many small chunks in
-        few files. "auto" takes as many chunks as have 64 MiB of elements. Only in version 3.
+        The shape of a shard, which is stored in one file; a multiple of the chunks on each axis, to keep many
+        small chunks in few files. "auto" takes as many chunks as have 64 MiB of elements. Only in version 3.
     filters
         Codecs from arrays to arrays, which come first. None by default.
     compressors
@@ -130,19 +130,20 @@ def create_array(
     missing
         How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
         type, which zarr-python cannot open: it is the default, with a warning. "fill"
-        stores a value in their place, `fill_value` or one that no element has, and names it in the attribute
+        stores a value in their place, `fill_value` or one that does not occur, and names it in the attribute
         `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
         `set_missing` chooses for all.
     overwrite
-        Whether an array or group that is there is erased, with everything below it, including other files.
-        The new one takes its place in one step; at the root of the store in few, between which there is
-        none. A folder that is neither an array nor a group and holds something is never erased.
+        Whether to erase an existing array or group, with everything below it, including other files. The new
+        one takes its place in one step; at the root of the store in a few steps, with no node in between. A
+        folder that is neither an array nor a group is never erased, unless it is empty.
     storage_options
         Credentials and the like for a URL in the cloud: see `CloudStore`.
     durability
-        What has reached the disk when a write returns, the metadata's now and all that the Array writes
-        later: "none" leaves it to the operating system, "file" the bytes, "full" also the name. Whatever it
-        is, each chunk and each metadata document is old or new, whole, when the process is killed.
+        How much has reached the disk when a write returns, for the metadata now and all later writes of the
+        Array: "none" leaves it to the operating system, "file" guarantees the bytes, "full" also the file
+        name. In all three modes, a killed process leaves each chunk and each metadata document old or new,
+        never half-written.
 
     Returns
     -------
@@ -200,10 +201,10 @@ def create_group(
     storage_options: Mapping[str, Any] | None = None,
     durability: Literal["none", "file", "full"] = "none",
 ) -> Group:
-    """Create a group in a store, and the groups above it that are not there.
+    """Create a group in a store, and any missing groups above it.
 
-    Parameters are those of `create_array`. Arrays and groups that exist below a path that is not yet
-    a group stay, and are then members of it.
+    Parameters are as in `create_array`. Existing arrays and groups below a path that is not yet a group stay,
+    and become its members.
 
     Raises
     ------
@@ -490,7 +491,7 @@ def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...],
     if is_on_device(data):
         data = _zarrow.DeviceTensor._of(data).cpu()
     if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
-        # What is an element of these, and what number it is, only the type says.
+        # Only the type decides what counts as one element here, and as which number it is read.
         return data, _same_shape(shape, _shape_as(data, dtype)), dtype
     if type(data) is not np.ndarray or data.dtype.kind in "OT":
         data = asarray(data)

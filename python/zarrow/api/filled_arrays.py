@@ -1,4 +1,4 @@
-"""New arrays whose elements all have one value, as NumPy and zarr-python make them.
+"""New arrays with one value in all elements, as NumPy and zarr-python make them.
 
 >>> import zarrow
 >>> counts = zarrow.zeros((2, 3), dtype="i4")
@@ -27,9 +27,9 @@ __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zer
 def full(
     shape: int | Sequence[int], fill_value: Any, dtype: Any = "f8", **options: Unpack[FilledOptions]
 ) -> Array:
-    """Create an array whose elements are the fill value until others are written.
+    """Create an array that reads as the fill value until it is written.
 
-    No chunk is stored: the value stands in the metadata.
+    No chunk is stored: the metadata hold the value.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def full(
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
-    """Create an array of zeros: `full` with 0, which explains the parameters and what is raised.
+    """Create an array of zeros: `full` with 0, which explains parameters and errors.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def zeros(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Fille
 
 
 def ones(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
-    """Create an array of ones: `full` with 1, which explains the parameters and what is raised.
+    """Create an array of ones: `full` with 1, which explains parameters and errors.
 
     Examples
     --------
@@ -105,17 +105,17 @@ def empty(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Fille
 
 
 def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array of the shape and type of another one, whose elements are the fill value.
+    """Create an array of the shape and type of another one, filled with the fill value.
 
     Parameters
     ----------
     array
-        An Array, whose chunks, shards, codecs, axis names and version of the format are also taken; or
+        An Array, to take its chunks, shards, codecs, axis names and version of the format as well; or
         anything with a shape and a dtype. Attributes and elements are not taken.
     fill_value
         What each element is.
     options
-        Those of `full`, and `shape`: what differs from `array`.
+        Options of `full`, and `shape`, to differ from `array`.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def empty_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
     return full_like(array, None, **options)
 
 
-# What is not said beside a list of all codecs.
+# Options that cannot be combined with a complete list of codecs.
 _ABOUT_CODECS = (
     "dtype",
     "chunks",
@@ -193,7 +193,7 @@ _ABOUT_CODECS = (
 
 
 def _like(array: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options by which `create_array` makes an array like this one, if no others are given."""
+    """Return the `create_array` options that make an array like this one, unless others are given."""
     if isinstance(array, Array):
         version = options.get("zarr_format", array.zarr_format)
         layout = {"shape": array.shape, "zarr_format": version, **layout_of(array, version)}

@@ -6,7 +6,7 @@ import operator
 
 
 class DecodeLimits:
-    """Limits that no honest store meets; None stands for the default.
+    """Limits beyond any honest store; None stands for the default.
 
     A store that goes beyond one is refused with a `LimitError` or a `MetadataError`, before memory is taken.
 

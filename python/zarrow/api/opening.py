@@ -1,4 +1,4 @@
-"""Opening what is to be a group, or an array, and reading all of it at once.
+"""Opening a group or an array, and reading a whole store at once.
 
 >>> import zarrow
 >>> zarrow.open_array("data.zarr", "temperature").shape
@@ -39,7 +39,7 @@ def open_group(
     limits: DecodeLimits | None = None,
     durability: Literal["none", "file", "full"] = "none",
 ) -> Group:
-    """Open a group; create it if nothing is there.
+    """Open a group; create it if it does not exist.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def open_group(
     mode
         As for `open`, except that "a" is the default, as in zarr-python. "r+" opens only an existing group.
     attributes
-        Attributes that are stored: those of a new group, or changes of those that are there.
+        Attributes to store in a new group, or to change in an existing one.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def open_array(
     durability: Literal["none", "file", "full"] = "none",
     **options: Unpack[ArrayOptions],
 ) -> Array:
-    """Open an array; create it if nothing is there and its shape is given.
+    """Open an array; create it if it does not exist and its shape is given.
 
     Parameters
     ----------
@@ -102,11 +102,11 @@ def open_array(
         As for `open`.
     mode
         "a", the default, opens an existing array, or creates it. "r" and "r+" open an existing array. "w"
-        creates the array and erases what is there. "w-" (or "x") creates it, and raises if something is
-        there.
+        erases an existing node and creates the array. "w-" (or "x") creates it, and raises if the path is
+        taken.
     options
-        What `create_array` takes, such as `shape` and `dtype` ("f8" by default), for an array that is
-        created. An existing array keeps what it has.
+        Options of `create_array`, such as `shape` and `dtype` ("f8" by default), for a new array. An existing
+        array keeps its own.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def load(
     The arrays of a group are read at once: from a store in the cloud in as many round trips as one array and
     two more.
 
-    Parameters are those of `open`.
+    Parameters are as in `open`.
 
     Returns
     -------
@@ -172,7 +172,7 @@ _ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-arra
 
 
 def _load_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Read all arrays among the members at once; those of groups come as dicts of their own."""
+    """Read all arrays among the members at once; groups become nested dicts."""
     arrays = {name: member for name, member in members if isinstance(member, Array)}
     found: dict[str, Any] = dict(zip(arrays, _read_each(list(arrays.values())), strict=True))
     for name, below in members:
@@ -185,7 +185,7 @@ def _load_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
 def _open_or_create_array(
     store: Any, path: str, mode: Any, zarr_format: Any, opening: dict[str, Any], options: Mapping[str, Any]
 ) -> Array:
-    """`open` and `open_array` with what is said of a new array."""
+    """Open an array as `open` and `open_array` do, with options for a new one."""
     check_names(options, [*OPTIONS, *opening, "mode", "storage_options", "zarr_format"], "of open")
     if mode in ("r", "r+") and options:
         said = ", ".join(options)

@@ -1,4 +1,4 @@
-"""Storing arrays and tables in one call, with what is usual for them.
+"""Storing arrays and tables in one call, with default options.
 
 >>> import zarrow
 >>> zarrow.save("new.zarr", height=[1.5, 2.5])
@@ -75,13 +75,13 @@ def save(
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, which is made if it is not there; a URL in the cloud (`s3://`,
+        A folder, as a path or a `file://` URL, which is created if missing; a URL in the cloud (`s3://`,
         `gs://`, `az://`, `abfs://`), a `CloudStore` or a `MemoryStore`; a dict or another mapping of keys to
         bytes; or a store of zarr-python, obstore, fsspec or icechunk.
     array
         An array to be the whole store: anything that `asarray` takes. A table of pandas, polars or pyarrow,
-        a stream of Arrow's, or a dict of arrays, is stored as a group with an array for each column, which
-        `Group.to_arrow` gives back. An `Array` or `Group` of a store is copied with all it has.
+        an Arrow stream, or a dict of arrays, is stored as a group with an array for each column, which
+        `Group.to_arrow` reads back. An `Array` or `Group` of a store is copied completely.
     path
         Path in the store; by default its root.
     missing
@@ -94,7 +94,7 @@ def save(
     Raises
     ------
     TypeError
-        There is no array, or both one array and named ones; the array is a text, such as the path of a
+        No array was given, or both one array and named ones; the array is a text, such as the path of a
         file; a column's name is not a str.
     NodeExistsError
         There is a group where an array is to be (a `FileExistsError`).
@@ -207,7 +207,7 @@ def _refuse_text(value: Any) -> None:
 
 
 def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
-    """`Group.__setitem__`: replaces an array, and no group. What is in a store already is copied.
+    """`Group.__setitem__`: replaces an array, but not a group. Copies values that are already in a store.
 
     A table becomes a group of its columns.
     """
@@ -233,7 +233,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
 
 def _check_each(named: dict[str, Any], missing: str | None) -> None:
-    """Refuse what is not an array before the first is stored, so that no half of a table replaces another.
+    """Refuse anything but arrays before storing the first, so that no half of a table replaces another.
 
     If the caller did not say how to store missing elements, one warning names all arrays that have some.
     """
@@ -243,7 +243,7 @@ def _check_each(named: dict[str, Any], missing: str | None) -> None:
 
 
 def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
-    """Give the names of those that have missing elements; raise if one is not an array."""
+    """Yield the names of arrays with missing elements; raise if one is not an array."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one is inside itself")
     for name, given in named.items():

@@ -1,6 +1,7 @@
 """Types of what only the store knows: whether a node is an array or a group, and which layout elements have.
 
-1. `Node` has the names of both classes, and `Elements` those of all layouts, so that `root["x"][0].numpy()`
+1. `Node` has the names of both classes, and `Elements` the names of all layouts, so that
+   `root["x"][0].numpy()`
    passes a type checker, a misspelt name does not, and an editor completes.
 2. They are given as `Node | Any`: then `isinstance` narrows to either class, and both branches are checked.
 3. No object is of these classes: at run time both names are `object`.
