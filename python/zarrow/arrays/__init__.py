@@ -1,1 +1,1 @@
-"""Methods of arrays and of what is read from them, and the stubs of these classes."""
+"""Methods of stored and decoded arrays, and the stubs of these classes."""

@@ -53,7 +53,7 @@ class Array:
 
         A name, or a dict of name and configuration, such as
         `{"name": "zarrs.optional", "configuration": {"name": "int16", "configuration": {}}}`. Padding and
-        arrays inside of a structure, for which Zarr has no words, are the `offset` and `shape` of a field.
+        subarrays in a structure, which Zarr cannot name, are the `offset` and `shape` of a field.
         """
     @property
     def ndim(self) -> int:
@@ -68,7 +68,7 @@ class Array:
         """Count the bytes that the store holds for the array, including metadata; looks at every chunk."""
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of what is decoded at once, inside shards if there are any.
+        """The shape of a chunk, the unit of decoding; inside of shards, the shape of an inner chunk.
 
         None for a rectilinear grid.
         """
@@ -89,7 +89,7 @@ class Array:
         """
     @property
     def shards(self) -> tuple[int, ...] | None:
-        """The shape of a shard; None if the array has none."""
+        """The shape of a shard; None for an array without shards."""
     @property
     def filters(self) -> tuple[dict[str, Any], ...]:
         """The codecs from arrays to arrays, those inside of shards, as metadata of version 3 name them.
@@ -113,13 +113,13 @@ class Array:
         """
     @property
     def order(self) -> Literal["C", "F"]:
-        """How the elements of a chunk are stored: "F", where those of the first axis lie side by side.
+        """Memory order within a stored chunk: "C", or "F" if neighbours on the first axis are contiguous.
 
-        Reading gives "C" whatever is stored.
+        Reading gives "C" in both cases.
         """
     @property
     def attrs(self) -> Attributes:
-        """The attributes: a mapping that stores what is changed. `array.attrs = {...}` replaces all."""
+        """The attributes: a mapping that stores each change. `array.attrs = {...}` replaces all."""
     @attrs.setter
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
@@ -127,7 +127,7 @@ class Array:
         """Name of each axis, None for an unnamed one, or None; in version 2 `attrs["_ARRAY_DIMENSIONS"]`."""
     @property
     def fill_value(self) -> Any:
-        """Value of elements whose chunk is not stored: a NumPy scalar, str, bytes, or None if missing."""
+        """Value of elements without a stored chunk: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata as a `zarr.json` has them, in a new dict; `"zarr_format"` is the stored version."""
@@ -174,8 +174,8 @@ class Array:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its store, path and options; loading opens it anew.
 
-        A folder goes by its absolute path. A `MemoryStore` goes with all of its values, so that what is
-        loaded has a store of its own.
+        A folder goes by its absolute path. A `MemoryStore` goes with all of its values, so that the loaded
+        array has a separate store.
         """
     def __copy__(self) -> Array:
         """Give another handle of the same array."""
@@ -183,7 +183,7 @@ class Array:
         """Read a selection into new memory: `read(index)`, which explains selections."""
     @property
     def oindex(self) -> Indexer:
-        """The array by lists, masks and slices of single axes, all of whose combinations are taken.
+        """The array by lists, masks and slices of single axes, in all combinations (orthogonal indexing).
 
         An index has for each axis an integer, which drops it, a slice, a list of positions in any order and
         repeated, or a mask of the axis's length, as `numpy.ix_` combines them: the result has an axis for
@@ -204,9 +204,9 @@ class Array:
         """The array by lists and masks that are taken together, position by position.
 
         Lists are broadcast to one shape by NumPy's rules, and the result has its axes. A mask stands for the
-        lists of positions where it is true, so that a mask of the array's shape gives one axis. There may be
-        slices for some axes, of which each point takes all: then the points' axes stand where NumPy puts
-        them, in the place of the lists if these are neighbours, and else first.
+        lists of its true positions, so that a mask of the array's shape gives one axis. Other axes may have
+        slices, which each point takes whole. The points' axes go where NumPy puts them: in the place of the
+        lists if these are neighbours, else first.
 
         Examples
         --------
@@ -221,7 +221,7 @@ class Array:
         """
     @property
     def blocks(self) -> Indexer:
-        """The array by chunks: integers and slices (of step 1) count those of the grid.
+        """The array by chunks: integers and slices (of step 1) count chunks of the grid.
 
         The grid is that of the shards, if the array is sharded. An integer is one chunk and drops no axis.
         `for part in array.blocks` goes along the first axis of the grid, so that a part has all chunks of the
@@ -248,17 +248,17 @@ class Array:
     ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
-        Without `out` and `mmap` it is what `array[selection]` is: new memory of its own, aligned to 64 bytes.
-        What is read of one chunk, or of one shard, is of one version, even if it is replaced meanwhile;
-        different chunks may be of different times.
+        Without `out` and `mmap` the result is the same as `array[selection]`: new memory, aligned to 64
+        bytes. Elements of one chunk, or of one shard, are of one version, even if another writer replaces it
+        during the read; different chunks may be of different times.
 
         Parameters
         ----------
         selection
             An item for each axis: an integer, which drops the axis, a slice of any step, a list of positions
-            in any order, a mask, or `...`. Lists and masks are taken if they have one meaning: one of them
-            beside integers and slices, as in `oindex`; a list for each axis, which are points, as in
-            `vindex`; a mask of the array's own shape. Everything else goes by `oindex` and `vindex`.
+            in any order, a mask, or `...`. Lists and masks are accepted if unambiguous: a single one beside
+            integers and slices, as in `oindex`; a list for each axis, which are points, as in `vindex`; a
+            mask of the array's own shape. Everything else goes by `oindex` and `vindex`.
 
             Strings, anywhere among the items, name fields of structures. One gives the field as an array of
             its own type; `"inner.x"` is field x of the structure in field inner. Several strings, or a list
@@ -271,37 +271,37 @@ class Array:
             elements are written, and no copy of the result is made. No other thread may read or write it
             during the call, which does not hold the GIL.
         mmap
-            Map the store's files instead of reading them, if they hold uncompressed elements in the
-            machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
-            whole rows. Nothing is copied, and a page is loaded when it is touched. If that is not possible,
-            if the kernel has no maps left, or if a field is asked for, the elements are read:
-            `Tensor.is_mapped` tells. It cannot be given together with `out`.
+            Map the store's files instead of reading them, if they hold uncompressed native-endian elements in
+            the layout of the result: within one chunk, or in chunks that are whole rows. Nothing is copied,
+            and a page is loaded on first access. If that is not possible, if the kernel has no maps left, or
+            if a field is asked for, the elements are read: `Tensor.is_mapped` tells. It cannot be given
+            together with `out`.
 
-            The map is private and copied on write: what is written to the tensor stays in this process, and
-            no file changes. What another process writes to a file in place shows through, as long as the page
-            was not written to here. Touching what another process has cut off ends this process by SIGBUS.
+            The map is private and copied on write: writes to the tensor stay in this process, and no file
+            changes. In-place writes of another process to a file show through, until the page is written to
+            here. If another process truncates a file, access beyond its end terminates this process by
+            SIGBUS.
         mask
-            Which values mean that an element is missing; the result has a masked layout, whose data keep
-            them. The mask is made while a chunk is decoded, and so is the bitmap that Arrow asks for.
+            Which values mean that an element is missing; the result has a masked layout, and its data keep
+            these values. The mask is made while a chunk is decoded, and so is the bitmap for Arrow.
 
-            - `"cf"`: those that the attributes `_FillValue` and `missing_value` name (CF conventions), as
-              numbers or lists, or as xarray writes them in version 3. In version 2 xarray has the fill value
-              for `_FillValue`: so it is here, if the attribute `_ARRAY_DIMENSIONS` says that xarray wrote
-              the array. A value that is not of the array's type has no effect. The attributes `scale_factor`
-              and `add_offset` are not applied.
-            - `"fill"`: the array's fill value, if the metadata say it.
+            - `"cf"`: the values of the attributes `_FillValue` and `missing_value` (CF conventions), as
+              numbers or lists, or as xarray writes them in version 3. In version 2 xarray takes the fill
+              value as `_FillValue`; so does zarrow if the attribute `_ARRAY_DIMENSIONS` says that xarray
+              wrote the array. A value of another type than the array has no effect. The attributes
+              `scale_factor` and `add_offset` are not applied.
+            - `"fill"`: the array's fill value, if the metadata have one.
             - a value, or a list or NumPy array of values: of the array's or the field's type, exactly,
               except that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
             Elements that are missing by their type stay so. Not together with `out`; `mmap` has no effect.
         order
-            How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
-            one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
-            `mmap` and `mask`.
+            Memory layout of a Tensor: `"C"`, the last axis is contiguous; `"F"`, the first axis is; `"A"`, as
+            the chunks are stored, which needs no transposition. Not together with `out`, `mmap` and `mask`.
         device, stream, decompress
-            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
-            the result is used; `out` may be memory of a GPU too. Chunks are decompressed on the `"host"`, or
-            on the `"device"` by nvCOMP; `"auto"`: see `zarrow.gpu.explain`. Not with `mmap`, `mask`, `order`.
+            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) that uses
+            the result; `out` may be memory of a GPU too. Chunks are decompressed on the `"host"`, or on the
+            `"device"` by nvCOMP; `"auto"`: see `zarrow.gpu.explain`. Not with `mmap`, `mask`, `order`.
 
         Returns
         -------
@@ -316,11 +316,11 @@ class Array:
         CodecError
             A chunk does not decode (a `ValueError`).
         OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
-            There is not enough memory, the store or the GPU could not be used, or Ctrl-C stopped the read.
-            Some of the elements of `out` may have been written then, and nothing else.
+            Memory ran out, the store or the GPU could not be used, or Ctrl-C stopped the read. Some elements
+            of `out` may have been written by then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
-            none of the three, or was given with one of these; `mask` is not a value of the type
+            `out` has another shape or overlapping elements, or was given with `mmap` or `mask`; `order` is
+            not "C", "F" or "A", or was given with `out`, `mmap` or `mask`; `mask` is not a value of the type
             (an `OverflowError` if an integer is too large for it).
         TypeError
             `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.
@@ -363,14 +363,14 @@ class Array:
     ) -> None:
         """Write values to a selection.
 
-        Chunks are encoded on all cores, straight from the values' memory: no copy of the values is made,
-        beyond one chunk a thread; integers and floats of another type are cast on the way into the chunk.
-        Each chunk is old or new, whole, for every reader, even if this process is killed. If the selection
-        covers a part of a chunk (or of a shard, if there are shards), the rest is read and kept:
-        writers of parts of one chunk wait for each other by a lock, in whichever threads and processes of
-        zarrow they are. A lock ends with the process that holds it. The same holds for a chunk that extends
-        past the edge of the array as this Array knows it: elements that were appended there meanwhile stay.
-        If such a chunk does not decode, a write of all that it has inside the array replaces it.
+        Chunks are encoded on all cores, straight from the values' memory: the values are never copied, beyond
+        one chunk a thread; integers and floats of another type are cast on the way into the chunk. Each chunk
+        is old or new, whole, for every reader, even if this process is killed. If the selection covers a part
+        of a chunk (or of a shard, if there are shards), the rest is read and kept: writers of parts of one
+        chunk wait for each other by a lock, across all threads and processes that use zarrow. A lock ends
+        with the process that holds it. The same holds for a chunk that extends past the edge of the array as
+        this Array knows it: elements appended there by others stay. If such a chunk does not decode, a write
+        of its whole part inside the array replaces it.
 
         Parameters
         ----------
@@ -380,25 +380,25 @@ class Array:
             element stay, so that its chunks count as covered in part.
         value
             What `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences, text;
-            repeated to the shape of the selection by NumPy's rules. Other types are cast as `casting` says; a
-            number of Python's, or a scalar of NumPy's, if the stored type has such a number (floats are
-            rounded). Text that the type would cut off is refused. Missing elements (masked, None) need an
-            optional type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the
-            memory during the call.
+            broadcast to the shape of the selection by NumPy's rules. Other types are cast as `casting` says;
+            a Python number or a NumPy scalar is accepted if the stored type can represent it (floats are
+            rounded). Text too long for the type is refused. Missing elements (masked, None) need an optional
+            type, or an attribute `_FillValue`, which is stored in their place. Do not write to the memory
+            during the call.
         casting
-            Which casts are made, in NumPy's words. "same_kind", the default, casts floats to floats of any
+            Which casts are allowed, in NumPy's words. "same_kind", the default, casts floats to floats of any
             size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
-            is reported as `numpy.errstate(over=...)` says, by default as a RuntimeWarning. "unsafe" casts
-            floats to integers as well, and keeps the low bits of those that do not fit.
+            is reported as `numpy.errstate(over=...)` says, by default as a RuntimeWarning. "unsafe" also
+            casts floats to integers, and keeps the low bits of values that do not fit.
         durability
-            What has reached the disk when the call returns. "none", the default unless the array was opened
-            with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss
-            of power may lose what was written last. "file": the bytes of each chunk, so that it is old or
-            new, whole, after a loss of power. "full": also the names, so that it is new.
+            How much has reached the disk when the call returns. "none", the default unless the array was
+            opened with another: no guarantee, as in other Zarr libraries. A kill loses nothing, and a power
+            failure may lose the last writes. "file": the bytes of each chunk, so that it is old or new,
+            whole, after a power failure. "full": also the file names, so that it is new.
         write_empty_chunks
-            Store chunks that are nothing but the fill value, bit by bit. By default they are not stored,
-            and erased where they were; in arrays of version 2 whose fill value is null they are always
-            stored, since other readers take what they like for a chunk that is missing there.
+            Store chunks whose elements are all the fill value, bit by bit. By default they are not stored,
+            and erased if they exist; in arrays of version 2 with a null fill value they are always stored,
+            since readers disagree about missing chunks there.
 
         Raises
         ------
@@ -413,8 +413,8 @@ class Array:
         FloatingPointError
             A float would become infinite, and `numpy.errstate(over="raise")` is set. Nothing is written.
         CodecError, UnsupportedError
-            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
-            several fields were named, which are written one by one, or one of elements that may be missing.
+            A codec cannot encode with its configuration, or a partly covered chunk does not decode; several
+            fields were named (write them one by one), or a field of elements that may be missing.
         NotFoundError, StaleHandleError
             Since it was opened here, the array was erased, replaced by one of other chunks, or made smaller
             than the selection: nothing is written then. During the call, it is raised at the end.
@@ -450,24 +450,24 @@ class Array:
     iter_chunks_async = asynchronous.iter_chunks_async
     @property
     def write_unit(self) -> tuple[int, ...] | None:
-        """The shape of the smallest region to write without regard to others: of a shard, or of a chunk.
+        """The shape of the smallest region to write independently of other writers: a shard, or a chunk.
 
-        Writers of different such regions never wait for each other; those of parts of one do. None for a
-        rectilinear grid.
+        Writers of different such regions never wait for each other; writers of parts of one region do. None
+        for a rectilinear grid.
         """
     def resize(self, shape: SupportsIndex | Sequence[SupportsIndex]) -> None:
         """Make the array of another shape, of as many axes.
 
-        New elements have the fill value, also where others were before the array was made smaller: chunks
-        outside of the new shape are erased, and what is outside in those that it cuts is filled. Making an
-        array larger lists its chunks and reads those at an edge that moves; `append` does neither.
+        New elements have the fill value, also where the array had others before it was made smaller: chunks
+        outside of the new shape are erased, and chunks at its edge are filled beyond it. Making an array
+        larger lists its chunks and reads the chunks at a moving edge; `append` does neither.
 
-        This Array has the new shape then. Another one of the same array, here or elsewhere, has it when
-        it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Writers
-        that resize or append at the same time do so one after the other.
+        This Array then has the new shape. Other handles of the same array get it when they are reopened or
+        `refresh` is called; until then they read the outside as fill values. Writers that resize or append at
+        the same time take turns.
 
-        A chunk that the new shape cuts and that does not decode stays as it is. If taking elements away
-        fails otherwise, this Array has the shape that the store has then.
+        An edge chunk that does not decode stays unchanged. If making the array smaller fails otherwise, this
+        Array takes the shape found in the store.
 
         Raises
         ------
@@ -490,9 +490,9 @@ class Array:
     def append(self, value: Any, axis: int = 0) -> tuple[int, ...]:
         """Make the array longer along an axis, by elements that are written there.
 
-        A reader that opens the array afterwards sees all of them or none, even if this process is killed.
-        Writers that resize or append at the same time do so one after the other, so that nothing is lost. If
-        the end of the array is within a chunk, that chunk is written again.
+        A reader that opens the array afterwards sees all new elements or none, even if this process is
+        killed. Writers that resize or append at the same time take turns, so that nothing is lost. If the
+        array ends within a chunk, that chunk is written again.
 
         Parameters
         ----------
@@ -559,7 +559,7 @@ class Array:
             The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are
             Arrow's own, of one bit, which every library filters by; `bools="bytes"` saves packing them.
         mask
-            Which elements are null besides those that are missing already: "cf" or "fill", as for `read`.
+            Which elements are null besides those already missing: "cf" or "fill", as for `read`.
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 

@@ -32,7 +32,7 @@ class Categorical:
 
     @property
     def codes(self) -> Tensor:
-        """The number of each element's category, negative if it has none: a Tensor of integers."""
+        """Each element's index into the categories, negative for no category: a Tensor of integers."""
     @property
     def categories(self) -> Tensor | Variable:
         """The categories: a Variable of strings, or a Tensor."""

@@ -12,8 +12,8 @@ from typing_extensions import CapsuleType, disjoint_base
 class DecodedArray:
     """A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
 
-    Every array in Zarr decodes to one of these four, which `isinstance` tells apart. What they compute is
-    NumPy's: operators, comparisons and methods such as `sum` and `astype` give arrays of NumPy. `str` gives
+    Every array in Zarr decodes to one of these four classes; `isinstance` tells which. They compute with
+    NumPy: operators, comparisons and methods such as `sum` and `astype` give arrays of NumPy. `str` gives
     the values as NumPy writes them.
 
     Examples
@@ -56,9 +56,9 @@ class DecodedArray:
     def __eq__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does.
 
-        A bool for each element comes back as a NumPy array, or as one of `numpy.ma` if a mask says that
-        elements are missing. NumPy's arrays and PyTorch's tensors compare in the same way, and would do so
-        with one of them on the other side. As in NumPy, an array with axes therefore has no hash;
+        The result is a NumPy array of bools, or a `numpy.ma` array if a mask says that elements are missing.
+        NumPy's arrays and PyTorch's tensors compare in the same way, on either side of the operator. As in
+        NumPy, an array with axes therefore has no hash;
         `equals` tells whether two arrays are the same.
         """
     def __ne__(self, other: Any, /) -> Any:
@@ -140,7 +140,7 @@ class DecodedArray:
     def __delitem__(self, index: Any, /) -> NoReturn:
         """Refuse, with a ValueError that says what to type."""
     def cpu(self) -> Self:
-        """Give the array itself, whose memory is the CPU's. Of a tensor on a GPU, `cpu` is a copy.
+        """Return the array itself: its memory is the CPU's. For a tensor on a GPU, `cpu` is a copy.
 
         Returns
         -------
@@ -396,7 +396,7 @@ class DecodedArray:
         (True, False)
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
-        """Pickle: protocol 5 carries the buffers out of band, where they are; others in the stream.
+        """Pickle: protocol 5 carries the buffers out of band, without a copy; older ones in the stream.
 
         Loading shares the buffers that it is given, and is read-only if they are.
         """
@@ -443,8 +443,8 @@ class DecodedArray:
 
         Notes
         -----
-        The object also has `__arrow_c_array__`, which gives what a consumer asks for by its schema, where
-        that is one of these forms: `pyarrow.array(tensor, type=pyarrow.bool_())` gives packed bools.
+        The object also has `__arrow_c_array__`, which returns the form that a consumer's schema asks for, if
+        it is one of these: `pyarrow.array(tensor, type=pyarrow.bool_())` gives packed bools.
 
         Examples
         --------

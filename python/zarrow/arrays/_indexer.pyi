@@ -59,8 +59,8 @@ class Indexer:
         out
             Memory to read into instead: what `Array.read` says of its `out` holds here.
         device, stream, decompress
-            A GPU to read to, the stream in which the result is used, and where chunks are decompressed: as in
-            `Array.read`. The `"device"` takes slices and integers, and no lists of positions.
+            A GPU to read to, the stream that uses the result, and where chunks are decompressed: as in
+            `Array.read`. The `"device"` takes slices and integers, but no lists of positions.
 
         Returns
         -------

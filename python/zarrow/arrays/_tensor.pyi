@@ -19,9 +19,9 @@ _Index: TypeAlias = _Part | tuple[_Part, ...]
 class Tensor(DecodedArray):
     """A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
 
-    All faces have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one of them
-    shows in the others, including those of JAX and Arrow. The memory is aligned to 64 bytes and writable,
-    unless `readonly` says otherwise; it lives as long as any of its faces.
+    All views have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one view
+    shows in the others, including JAX and Arrow. The memory is aligned to 64 bytes and writable, unless
+    `readonly` says otherwise; it lives as long as any of its views.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Tensor(DecodedArray):
     def is_mapped(self) -> bool:
         """Whether the memory is a map of the store's files, and was not read from them.
 
-        It is if `Array.read` was given `mmap=True` and could map it. A view of such a tensor is also
-        mapped, a copy is not.
+        It is if `Array.read` was given `mmap=True` and could map it. Views of such a tensor are also mapped,
+        copies are not.
         """
     @property
     def itemsize(self) -> int:
@@ -152,10 +152,10 @@ class Tensor(DecodedArray):
         Raises
         ------
         ShapeError
-            The axes are not a permutation of those of the tensor (a `ValueError`).
+            The axes are not a permutation of the tensor's (a `ValueError`).
         """
     def copy(self) -> Tensor:
-        """Make a contiguous, writable copy in memory of its own."""
+        """Make a contiguous, writable copy in new memory."""
     def numpy(self) -> npt.NDArray[Any]:
         """Give a numpy.ndarray of the same memory."""
     to_numpy = numpy
@@ -225,8 +225,9 @@ class Tensor(DecodedArray):
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     """DLPack: the C functions of this class (`DLPackExchangeAPI` 1.3), in a capsule.
 
-    By them other libraries lend and take tensors without calling Python. They share memory. A description
-    (`DLTensor`) of read-only memory is refused, since it cannot say so; what is lent with its owner can.
+    Other libraries use them to lend and borrow tensors without calling Python, sharing the memory. A
+    description (`DLTensor`) of read-only memory is refused, since it has no flag for that; a managed tensor
+    has one.
     """
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""

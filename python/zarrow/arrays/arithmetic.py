@@ -1,11 +1,11 @@
-"""What decoded arrays do as values: operators, reductions and conversions, all of them NumPy's.
+"""Operators, reductions and conversions of decoded arrays, all computed by NumPy.
 
 1. Every layout has a form in NumPy, which its method `numpy` gives: a view of a Tensor, `numpy.ma` over the
    memory of a MaskedTensor, a new array of strings.
 2. An operator or a method is that of this form. Its result is NumPy's too: an array or a scalar.
 3. An operator that works in place writes to the memory of a Tensor, and gives the Tensor. One element without
-   axes is a value, as in NumPy: the operator gives a new one, and the memory stays as it is.
-4. The classes get them when zarrow is imported; NumPy is not, before one of them is called.
+   axes is a value, as in NumPy: the operator gives a new one, and the memory is unchanged.
+4. The classes get them when zarrow is imported; NumPy is not imported before the first call.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ _OTHER_OPTIONS = {
     "correction": "ddof=",
     "unbiased": "ddof=1 for unbiased=True, ddof=0 for False",
 }
-# What writes to the memory of a Tensor: strings and masks cannot be written to.
+# Methods that write to the memory of a Tensor: strings and masks cannot be written to.
 WRITING = ("fill", "partition", "put", "sort")
-# What a Tensor has of its own, and gives as a Tensor.
+# Methods that a Tensor implements itself, and that give a Tensor.
 RESHAPING = ("copy", "reshape", "transpose")
 OF_MASKED = ("compressed", "count")
 VIEWS = ("flat", "imag", "real")
 
 
 def numpy_form(value: Any) -> Any:
-    """Give the NumPy form of a decoded array, and anything else as it is (step 1)."""
+    """Give the NumPy form of a decoded array, and anything else unchanged (step 1)."""
     return value.numpy() if isinstance(value, _zarrow.DecodedArray) else value  # type: ignore[attr-defined]
 
 
@@ -228,7 +228,7 @@ def _view(name: str) -> Callable[[Any], Any]:
 def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
     """Give what a function of NumPy gives for `numpy.ma`."""
     inputs = tuple(map(numpy_form, inputs))
-    # That of `numpy.ma`, where there is one, leaves out what is missing, such as a zero to divide by.
+    # The function of `numpy.ma`, if it exists, skips missing elements, such as a zero to divide by.
     of_masked = getattr(_zarrow._import("numpy").ma, ufunc.__name__, None)
     if how == "__call__" and of_masked is not None and not options:
         return of_masked(*inputs)

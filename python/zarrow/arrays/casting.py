@@ -1,4 +1,4 @@
-"""Which values are written to an array of another type, and what happens to those that do not fit.
+"""Casts on writing to an array of another type, and the handling of values that do not fit.
 
 1. `casting` is NumPy's: "no", "equiv", "safe", "same_kind" or "unsafe". By default it is "same_kind": floats
    go to smaller floats, and integers to all integers and floats, but floats do not go to integers.

@@ -1,7 +1,7 @@
 """Parts of decoded arrays, by all indices of NumPy: lists, masks and other arrays of integers among them.
 
-A Tensor takes basic indices by itself, as views. What is here takes the rest, and all of the layouts that
-NumPy does not know: elements of variable length, and those that may be missing.
+A Tensor handles basic indices itself, as views. This module handles the rest, and the layouts unknown to
+NumPy: elements of variable length, and elements that may be missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def numpy_index(index: Any) -> Any:
-    """Give an index in which decoded arrays are NumPy's."""
+    """Replace decoded arrays in an index by their NumPy forms."""
     if isinstance(index, tuple):
         return tuple(numpy_form(item) for item in index)
     return numpy_form(index)
@@ -46,7 +46,7 @@ def part(array: DecodedArray, index: Any) -> Any:
 
 
 def _positions(array: DecodedArray, index: Any) -> numpy.ndarray[Any, Any]:
-    """Tell which elements the index takes, by their numbers in C order."""
+    """Return the positions of the index's elements, as numbers in C order."""
     np = _zarrow._import("numpy")
 
     positions: numpy.ndarray[Any, Any] = np.asarray(np.arange(array.size).reshape(array.shape)[index])

@@ -1,6 +1,6 @@
 """Methods and properties of the compiled classes that are written in Python.
 
-The stubs document them, as they do what is compiled: `_help` gives a docstring to who has none of its own.
+The stubs document them like the compiled methods: `_help` gives a docstring to methods without one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Forms of missing elements: one that only zarrow and zarrs read, and two that other libraries read.
 
 1. "optional" is Zarr's optional type: nothing is lost, and zarr-python cannot open such an array.
-2. "fill" lets a value stand for what is missing. It is the fill value of the array and its attribute
-   `_FillValue` (of text `missing_value`), by which xarray, and `Array.read(mask="cf")` here, know it again.
+2. "fill" stores a value for missing elements. It is the fill value of the array and its attribute
+   `_FillValue` (of text `missing_value`), by which xarray, and `Array.read(mask="cf")` here, recognise it.
 3. "anndata" is a group of two arrays, `values` and `mask`, as AnnData stores nullable columns; floats are an
    array with NaN there. `Group.read` gives the masked array again.
 4. By default it is the optional type, and the first such array of a process warns.
@@ -36,7 +36,7 @@ _has_warned = False
 
 
 def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
-    """Set how new arrays store missing elements if `create_array` and `save` are not told.
+    """Set how new arrays store missing elements, for calls of `create_array` and `save` without `missing`.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def checked(form: str) -> str:
 
 
 def form_of(form: str | None, name: str) -> str:
-    """Give the form to store: the one asked for, the one that was set, or "optional" with a warning."""
+    """Return the form to store: the given one, the one set for all, or "optional" with a warning."""
     global _has_warned
     if form is not None:
         return checked(form)
@@ -103,7 +103,7 @@ def fill_value_for(data: MaskedTensor | MaskedVariable, given: Any, dtype: Any =
     Raises
     ------
     ValueError
-        There is none, or it is among the elements that are there.
+        No value can be chosen, or the value also occurs in the data.
     """
     np = _zarrow._import("numpy")
 
@@ -133,7 +133,7 @@ def fill_value_for(data: MaskedTensor | MaskedVariable, given: Any, dtype: Any =
 
 
 def attributes_for(value: Any, dtype: Any) -> dict[str, Any]:
-    """Give the attribute by which others know the fill value; floats are in base64, as xarray writes them."""
+    """Return the attribute that tells others the fill value; floats are in base64, as xarray writes them."""
     np = _zarrow._import("numpy")
 
     def coded(number: float) -> str:
@@ -167,7 +167,7 @@ def fill_value_named(attributes: dict[str, Any], dtype: Any) -> Any:
 
 
 def filled(data: Any, form: str, dtype: Any, options: dict[str, Any]) -> Any:
-    """Fill what is missing, and put the value and its attribute to the options (steps 2 and 3)."""
+    """Fill missing elements, and add the value and its attribute to the options (steps 2 and 3)."""
     value = fill_value_for(data, options.get("fill_value"), dtype)
     encoding = ANNDATA_ARRAY if form == "anndata" else {}
     attributes = {**(options.get("attributes") or {}), **attributes_for(value, data.dtype), **encoding}

@@ -1,4 +1,4 @@
-"""Creating an array of which elements are missing as AnnData has it: a group of `values` and `mask`.
+"""Creating an array with missing elements in AnnData's form: a group of `values` and `mask`.
 
 Source: AnnData, "On-disk format", nullable integers, booleans and strings, encoding version 0.1.0.
 """

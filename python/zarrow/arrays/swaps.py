@@ -49,7 +49,7 @@ def exchanged(
     overlaps: Callable[[_Elements, _Elements], bool],
     copy: Callable[[_Elements], _Elements],
 ) -> _Elements:
-    """Return the elements of a part at the time of its view, and keep those of the target (step 2).
+    """Return a part's elements as they were when it was viewed, and keep those of the target (step 2).
 
     `taken` is the number of such assignments before the value was taken.
 
