@@ -17,7 +17,7 @@ _SUBCOMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, else with those of the process, and give the exit status."""
+    """Run the command with these arguments, else the process's arguments, and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         prog="zarrow", description="Zarr in, tensors out, nothing copied on the way."
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"zarrow {parsed.subcommand}: {terminal.visible(str(error))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read the output, such as `head`, has seen enough.
+        # The reader, such as `head`, has closed the output.
         terminal.forget_output()
         return 1
     except KeyboardInterrupt:

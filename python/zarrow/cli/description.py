@@ -10,7 +10,7 @@ import zarrow
 
 
 def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
-    """Describe a node: where it is, its metadata as version 3 writes them, and of an array its sizes."""
+    """Describe a node: its location, its metadata in the form of version 3, and the sizes of an array."""
     described: dict[str, Any] = {
         "kind": "array" if isinstance(node, zarrow.Array) else "group",
         "path": f"/{node.path}",
@@ -33,7 +33,7 @@ def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
 
 
 def describe_tree(node: zarrow.Array | zarrow.Group, depth: int | None) -> dict[str, Any]:
-    """Describe a node and, so many levels deep, its members: those that cannot be opened by their errors."""
+    """Describe a node and `depth` levels of members: unreadable members are described by their errors."""
     described = describe(node)
     if isinstance(node, zarrow.Group) and (depth is None or depth > 0):
         below = None if depth is None else depth - 1

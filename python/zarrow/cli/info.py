@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is at the path, and give the exit status."""
+    """Print the node at the path, and return the exit status."""
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     if arguments.json:
         from zarrow.cli.description import as_json, describe

@@ -4,7 +4,7 @@
    them.
 2. Characters that the terminal's encoding does not have are escaped too. The lines of a tree are drawn with
    others.
-3. Whoever reads the output may close it, as `head` does: then the command ends without a word.
+3. The reader may close the output, as `head` does: then the command ends silently.
 """
 
 from __future__ import annotations
