@@ -3,7 +3,7 @@
 1. Six lines of user code, shown as they run.
 2. The whole land mask (933 MB of the real one), read beside zarr-python.
 3. A map of the world, written from the very tensor.
-4. The table: what was read, how it was handed over, what was copied, and how long zarr-python takes.
+4. The table: each read, its handover, what was copied, and how long zarr-python takes.
 
 The data are real where the packages are given that carry them, else invented. zarr-python, Pillow and the
 libraries that arrays are handed to may be missing: what needs them is left out.
@@ -20,12 +20,12 @@ _PACKAGES = {"arrow": "pyarrow"}
 
 
 def installed() -> list[str]:
-    """List those of the demo's libraries that can be imported."""
+    """List the installed libraries that the demo uses."""
     return [name for name in LIBRARIES if importlib.util.find_spec(_PACKAGES.get(name, name))]
 
 
 def run(data: Path | None, folder: Path, masked_writer: Path | None, libraries: Sequence[str]) -> None:
-    """Prepare the stores, unless they are there, and show the demo.
+    """Prepare the stores unless they exist, and show the demo.
 
     Parameters
     ----------

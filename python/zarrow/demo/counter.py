@@ -4,8 +4,8 @@
    JAX and this package use, and bytes in use by Arrow's memory pool.
 2. `resident`: bytes of memory that the process holds, which also shows what allocates by itself (polars).
 
-Both are differences of totals of the whole process: a copy of a megabyte cannot hide, a few hundred bytes of
-bookkeeping show up as what they are.
+Both are differences of totals of the whole process: a copy of a megabyte cannot hide, and a few hundred
+bytes of bookkeeping are visible as such.
 """
 
 from __future__ import annotations

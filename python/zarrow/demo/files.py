@@ -29,7 +29,7 @@ _AIRPORTS = Path("airportsdata/airports.csv")
 
 @dataclass(frozen=True)
 class Airports:
-    """The airports, by columns; a city is `None` where the airport has none."""
+    """The airports, by columns; a city is `None` for an airport without one."""
 
     names: list[str]
     cities: list[str | None]
@@ -38,7 +38,7 @@ class Airports:
 
 
 def missing(folder: Path, *others: Path) -> list[Path]:
-    """List what is not there of the data files in the folder, and of the other files."""
+    """List which of the folder's data files, and of the other files, are missing."""
     needed = [folder / file for file in (_TURBIDITY, _LAND, _AIRPORTS)]
     return [file for file in (*needed, *others) if not file.is_file()]
 

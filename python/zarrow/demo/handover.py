@@ -1,6 +1,6 @@
 """Hands an array to another library and looks at where the bytes are afterwards.
 
-The expressions below are what is shown and what is run, word for word; `a` is what zarrow read.
+The expressions below are both shown and run, word for word; `a` is the array that zarrow read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def handovers(array: Any, libraries: Sequence[str], modules: dict[str, Any]) -> 
 
 
 def _counterpart(after: list[Buffer], source: list[Buffer]) -> int:
-    """Give the address to show: that of the values if they are there, else that of the largest piece."""
+    """Return the address to show: that of the values if present, else that of the largest piece."""
     shared = [address for address, _ in after if address == source[0][0]]
     return shared[0] if shared else max(after, key=lambda buffer: buffer[1])[0]
 

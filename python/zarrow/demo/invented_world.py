@@ -1,7 +1,7 @@
 """A world that is made up, in the shape of the real data: for a wheel without the packages that carry those.
 
 1. Land and the turbidity of the air follow from sines, so that every run has the same world.
-2. zarrow itself writes the stores, those with missing values too.
+2. zarrow itself writes the stores, including those with missing values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AIRPORTS = 20_000
 
 
 def prepare(folder: Path) -> Stores:
-    """Write the stores into `folder`, unless they are there."""
+    """Write the stores into `folder` unless they exist."""
     stores = Stores(folder)
     mark = folder / "written"
     if mark.is_file():
@@ -100,7 +100,7 @@ def _write_masked(stores: Stores, turbidity: NDArray[np.uint8], land: NDArray[np
     root = zarrow.create_group(stores.masked)
     missing = np.broadcast_to(~land, turbidity.shape)
     with warnings.catch_warnings():
-        # Few readers have optional types: that is what is shown here.
+        # Few readers support optional types, but the demo shows them, so do not warn.
         warnings.simplefilter("ignore")
         on_land = np.ma.MaskedArray(turbidity, mask=missing)
         root.create_array("turbidity_on_land", data=on_land, chunks=(1, 1080, 2160))

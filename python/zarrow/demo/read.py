@@ -1,7 +1,7 @@
 """Reads the same selection by zarrow and by zarr-python, and compares time and values.
 
-Each timed read comes directly after an identical one that is not counted: what is measured is the reading of
-chunks that the system has in its page cache, by code that has run before.
+Each timed read comes directly after an identical one that is not counted: this measures the reading of
+chunks from the system's page cache, by code that has run before.
 """
 
 from __future__ import annotations

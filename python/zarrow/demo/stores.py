@@ -1,9 +1,9 @@
 """Writes the demo's stores: by zarr-python, and the two arrays with missing values by zarrs.
 
-1. What is there from an earlier run with the same code is used again.
+1. Stores from an earlier run with the same code are used again.
 2. zarr-python writes `world.zarr` (Zarr v3) and `world_v2.zarr`, in several codecs, sharded and not.
 3. The values of the masked arrays go to `source/` as plain files, against which the demo checks itself.
-4. The Rust example `write_masked` makes `masked.zarr` of them, for zarr-python has no optional data type.
+4. The Rust example `write_masked` turns them into `masked.zarr`, for zarr-python has no optional data type.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Stores:
 
 
 def prepare(packages: Path, folder: Path, masked_writer: Path) -> Stores:
-    """Write the stores into `folder` from the packages' files, unless they are there.
+    """Write the stores into `folder` from the packages' files unless they exist.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from zarrow.demo.handover import Handover, handovers, load
 from zarrow.demo.read import Reading, beside_source, beside_zarr_python
 from zarrow.demo.stores import Stores
 
-# What is read of the stores that zarr-python wrote, as a user writes it.
+# Selections to read from the stores that zarr-python wrote, as a user writes them.
 _WORLD = [
     ("turbidity/zstd", "6"),
     ("turbidity/sharded", ":, 500:1500, 1000:3000"),
@@ -53,7 +53,7 @@ def _readings(stores: Stores) -> Iterator[tuple[str, str, Reading]]:
         root, peer = zarrow.open(path), _peer(path)
         for name, selection in rows:
             if peer is None:
-                # All that is read at once holds what is read of it.
+                # The whole array, read at once, holds the selection to compare with.
                 reading = beside_source(root[name], root[name][...].numpy(), _parse(selection))
             else:
                 reading = beside_zarr_python(root[name], peer[name], _parse(selection))
@@ -65,7 +65,7 @@ def _readings(stores: Stores) -> Iterator[tuple[str, str, Reading]]:
 
 
 def _peer(path: Path) -> Any:
-    """Open the group by zarr-python; None where that is not installed."""
+    """Open the group with zarr-python; return None if it is not installed."""
     if not importlib.util.find_spec("zarr"):
         return None
     import zarr

@@ -20,7 +20,7 @@ def show(stores: Stores) -> None:
     masked: zarrow.MaskedTensor = zarrow.open(stores.masked)["turbidity_on_land"][6, ::2, ::2]
     pixels = masked.filled(0)
     height, width = pixels.shape
-    # The picture stands on the tensor's own bytes: a palette gives each value its colour.
+    # The picture uses the tensor's own bytes: a palette gives each value its colour.
     image = Image.frombuffer("P", (width, height), pixels, "raw", "P", 0, 1)
     land = masked.numpy().compressed()
     low, high = np.percentile(land, [2, 98])
@@ -35,7 +35,7 @@ def show(stores: Stores) -> None:
 
 
 def _palette(low: float, high: float) -> NDArray[np.uint8]:
-    """Make the 256 colours of the values, of which 0 is the sea."""
+    """Make the palette of 256 colours, with 0 as the sea."""
     scale = np.clip((np.arange(256) - low) / (high - low), 0, 1) * (len(_COLOURS) - 1)
     channels = [np.interp(scale, range(len(_COLOURS)), channel) for channel in zip(*_COLOURS, strict=True)]
     palette = np.stack(channels, axis=1).astype(np.uint8)
