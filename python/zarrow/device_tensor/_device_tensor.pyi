@@ -23,11 +23,11 @@ _Order: TypeAlias = Literal["K", "A", "C", "F"]
 class DeviceTensor:
     """A strided array of fixed-size elements in the memory of a GPU: `zarrow.gpu.Tensor`.
 
-    It is what `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` give. PyTorch, CuPy, JAX
-    and whatever else speaks DLPack or `__cuda_array_interface__` take it without a copy. What is done with
-    it here (copies, casts, fills, `==` and `!=`, indexing by lists and masks) runs on the GPU, in one stream
-    of the device and in order; only what gives a value to the CPU waits. Arithmetic, `<` and reductions are
-    left to those libraries: here they raise a TypeError that says so.
+    `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` return it. PyTorch, CuPy, JAX and any
+    other library with DLPack or `__cuda_array_interface__` take it without a copy. Its operations (copies,
+    casts, fills, `==` and `!=`, indexing by lists and masks) run on the GPU, in one stream of the device and
+    in order; only operations that return a value to the CPU wait. Arithmetic, `<` and reductions are left to
+    those libraries: here they raise a TypeError that says so.
 
     The elements go to the CPU when you say so, by `.cpu()`: NumPy, `memoryview` and pickle are refused, with
     an error that says so.
@@ -106,9 +106,9 @@ class DeviceTensor:
         Raises
         ------
         TypeError
-            The other one is None: type `tensor is None`.
+            The other operand is None: type `tensor is None`.
         UnsupportedError
-            One of them is text or made of Python objects: compare on the CPU, with `.cpu()`.
+            An operand is text or made of Python objects: compare on the CPU, with `.cpu()`.
         """
     def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
         """Compare element by element, to a tensor of bool on the device."""
@@ -124,10 +124,10 @@ class DeviceTensor:
         Parameters
         ----------
         shape
-            The extents, of which one may be -1.
+            The extents; at most one may be -1.
         order
-            In which order elements are counted: `"C"`, the last axis fastest; `"F"`, the first one; `"A"`, as
-            they lie.
+            Order of counting the elements: `"C"`, the last axis fastest; `"F"`, the first axis; `"A"`, the
+            memory order.
         copy
             True: always a copy. False: an error rather than a copy.
 
@@ -144,18 +144,18 @@ class DeviceTensor:
         Raises
         ------
         ShapeError
-            The axes are not a permutation of those of the tensor (a `ValueError`).
+            The axes are not a permutation of the tensor's (a `ValueError`).
         """
     def squeeze(self, axis: Any = None) -> DeviceTensor:
-        """Give the same memory without these axes of one element, or without all of them.
+        """Give the same memory without the given axes of one element, or without all such axes.
 
         Raises
         ------
         ShapeError
-            One of the axes has another extent (a `ValueError`).
+            A given axis has another extent (a `ValueError`).
         """
     def ravel(self, order: _Order = "C") -> DeviceTensor:
-        """Give all elements on one axis: the same memory where they lie in that order, else a copy."""
+        """Give all elements on one axis: the same memory if contiguous in that order, else a copy."""
     def flatten(self, order: _Order = "C") -> DeviceTensor:
         """Copy all elements to one axis."""
     def view(self, dtype: Any, *shape: Any) -> DeviceTensor:
@@ -181,15 +181,15 @@ class DeviceTensor:
         dtype
             The type: of NumPy, of ml_dtypes, or a name of Zarr's, such as `"bfloat16"`.
         order
-            `"C"` or `"F"`, how the result lies in memory; `"A"` and `"K"`: `"F"` for what lies so, else
-            `"C"`.
+            `"C"` or `"F"`, the memory order of the result; `"A"` and `"K"`: `"F"` for a tensor in Fortran
+            order, else `"C"`.
         copy
-            False: the tensor itself, if it is of the type and lies so already.
+            False: the tensor itself, if it already has the type and the order.
 
         Raises
         ------
         UnsupportedError
-            One of the types is none that the GPU computes with: convert on the CPU, with `.cpu()`.
+            The GPU does not compute with one of the types: convert on the CPU, with `.cpu()`.
         """
     def copy(self, order: _Order = "C") -> DeviceTensor:
         """Copy the elements to new memory of the device."""
@@ -300,8 +300,8 @@ class DeviceTensor:
         Parameters
         ----------
         stream
-            The stream in which the consumer uses the memory: None and 1, the legacy default stream; 2, the
-            default stream of the thread; -1, no order is asked for; another number, the handle of a stream.
+            The consumer's stream for this memory: None and 1, the legacy default stream; 2, the default
+            stream of the thread; -1, no synchronization; another number, a stream handle.
         max_version
             The newest version that the consumer takes: from (1, 0) on a versioned capsule, else a legacy one.
         dl_device
@@ -323,8 +323,8 @@ class DeviceTensor:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The CUDA array interface, version 3.
 
-        The call waits for all work that zarrow gave to the GPU, and `stream` is None: nothing is left to wait
-        for. Keep the tensor as long as the memory is used.
+        The call waits for all of zarrow's work on the GPU, so `stream` is None: consumers need not wait. Keep
+        the tensor as long as the memory is used.
 
         Raises
         ------
@@ -351,7 +351,7 @@ class DeviceTensor:
             Always: it names `.cpu()`.
         """
     if sys.version_info >= (3, 12):
-        # What is not on the host has no buffer: these say what to type.
+        # Memory on a device has no buffer: these raise errors that say what to type.
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
     @staticmethod

@@ -37,7 +37,7 @@ def equal(tensor: Any, other: Any) -> Any:
 
 
 def _same(ours: Any, theirs: Any) -> Any:
-    """Compare what is alike. NaT, which the device takes for an integer, does not equal itself."""
+    """Compare tensors of one type. NaT, an integer to the device, does not equal itself."""
     same = ours._equal(theirs)
     if ours.dtype.kind not in "mM":
         return same
@@ -77,7 +77,7 @@ def _is_everywhere(np: Any, tensor: Any, other: Any, equal_nan: bool, by_bits: b
     except (ValueError, OverflowError):
         return False
     if by_bits:
-        # By bits two NaN may be the same, which without `equal_nan` they are not.
+        # By bits, NaN can equal NaN; without `equal_nan` it must not.
         return ours._all_equal(theirs, equal_nan) and (equal_nan or _equals_itself(ours))
     if not equal_nan:
         return bool(_same(ours, theirs)._all())

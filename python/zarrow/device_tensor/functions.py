@@ -1,4 +1,4 @@
-"""Functions of NumPy on tensors of a GPU: those that run there.
+"""NumPy's functions on tensors of a GPU, as far as they run there.
 
 1. Each is a function here of the same name and arguments. Others are refused, with an error that names
    `.cpu()`.
@@ -56,7 +56,7 @@ def _of_device(values: Sequence[Any]) -> DeviceTensor:
 
 
 def _axis(axis: int, count: int) -> int:
-    """Give an axis from 0; refuse one that is none of so many."""
+    """Return the axis counted from 0; refuse an axis outside of `count` axes."""
     if not -count <= axis < count:
         raise _zarrow._import("numpy").exceptions.AxisError(axis, count)
     return axis + count if axis < 0 else axis
@@ -223,7 +223,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """Give a view of another shape, in which elements are repeated."""
+    """Return a view of another shape that repeats elements."""
     extents = [shape] if hasattr(shape, "__index__") else list(shape)
     if any(extent < 0 for extent in extents):
         raise ValueError(f"cannot broadcast to a negative extent: {shape}")
@@ -242,7 +242,7 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
 
 
 def _whole(name: str) -> Callable[..., Any]:
-    """Make numpy.all or numpy.any of all elements; of parts of them they are refused."""
+    """Make numpy.all or numpy.any over all elements; reductions along an axis are refused."""
 
     def function(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True

@@ -1,11 +1,11 @@
 """Parts of tensors of a GPU by lists, masks and arrays of integers, as NumPy takes them.
 
-1. The index is made whole: `...` is spelt out, a mask is the positions where it is true, and integers beside
-   arrays are arrays without axes.
-2. Slices and new axes are a view. The axes that arrays stand for are moved to the front, and made one.
-3. Rows along it are taken, or put, on the device; only the positions come from the CPU.
-4. The axes of the arrays' shape stand where the first of the arrays stood, if they stand side by side, else
-   in front.
+1. The index is completed: `...` is spelt out, a mask becomes its true positions, and integers beside arrays
+   become arrays without axes.
+2. Slices and new axes give a view. The axes indexed by arrays are moved to the front, and merged.
+3. Rows along the merged axis are taken, or put, on the device; only the positions come from the CPU.
+4. The axes of the arrays' shape go to the place of the first array if the arrays are neighbours, else to the
+   front.
 
 Source: NumPy, "Advanced indexing".
 """
@@ -53,7 +53,7 @@ def assign(tensor: Any, index: Any, value: Any) -> None:
 
 
 def _without_leading_ones(values: Any, count: int) -> Any:
-    """Leave out axes of one element in front of so many axes, as NumPy does in assignments."""
+    """Drop leading axes of one element until `count` axes are left, as NumPy does in assignments."""
     extra = values.ndim - count
     if extra > 0 and all(extent == 1 for extent in values.shape[:extra]):
         return values._reshape(list(values.shape[extra:]))
@@ -87,10 +87,10 @@ class _Rows(NamedTuple):
 
     along: Any
     positions: Any
-    # Of the arrays of the index, and on which axis of the result they begin.
+    # Shape of the index's arrays, and its first axis in the result.
     shape: tuple[int, ...]
     front: int
-    # Where the axes do not merge: `along` is a copy then to read from, and the view itself to write to.
+    # Set if the axes do not merge: reads use the copy in `along`, and writes go to the view itself.
     apart: _Apart | None
 
 
@@ -108,7 +108,7 @@ def _is_basic(index: Any) -> bool:
 def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
     np = _zarrow._import("numpy")
     items, is_split = _whole(np, tensor, index)
-    # Step 2: a view that has all axes, those of arrays whole.
+    # Step 2: a view with all axes; axes indexed by arrays are whole.
     view = tensor[tuple(slice(None) if isinstance(item, np.ndarray) else item for item in items)]
     listed = [axis for axis, item in enumerate(items) if isinstance(item, np.ndarray)]
     try:
@@ -186,7 +186,7 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
 
 
 def _refuse_fields(index: Any) -> None:
-    """Refuse names, by which NumPy takes fields of structures."""
+    """Refuse names, which take fields of structures in NumPy."""
     names = index if isinstance(index, list | tuple) else (index,)
     name = next((item for item in names if isinstance(item, str)), None)
     if name is not None:
@@ -198,14 +198,14 @@ def _refuse_fields(index: Any) -> None:
 
 
 def _check_mask(tensor: Any, shape: tuple[int, ...], axis: int) -> None:
-    """Refuse a mask of another shape than its axes have, of which `axis` is the first."""
+    """Refuse a mask that differs in shape from its axes, which begin at `axis`."""
     expected = tensor.shape[axis : axis + len(shape)]
     if expected != shape:
         raise IndexingError(f"a mask of shape {shape}, expected {expected}", kind="index")
 
 
 def _moved(shape: list[int], rows: _Rows) -> list[int]:
-    """Give the shape of the result, of which `shape` has the axes of the arrays in front."""
+    """Return the shape of the result; `shape` has the axes of the arrays in front."""
     count = len(rows.shape)
     first, rest = shape[:count], shape[count:]
     return [*rest[: rows.front], *first, *rest[rows.front :]]

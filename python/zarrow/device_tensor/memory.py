@@ -11,7 +11,7 @@ import sys
 
 
 def reclaim() -> None:
-    """Have PyTorch and CuPy give back what they keep, if they are there and have used a GPU."""
+    """Have PyTorch and CuPy free their cached memory, if they are imported and have used a GPU."""
     torch = sys.modules.get("torch")
     if torch is not None:
         with contextlib.suppress(AttributeError):  # while it is being imported

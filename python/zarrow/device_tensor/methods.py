@@ -1,8 +1,8 @@
-"""Methods of `zarrow.gpu.Tensor` that only combine what is compiled.
+"""Methods of `zarrow.gpu.Tensor` that only combine compiled operations.
 
-1. A scalar or an array of the host is made a tensor of the device first, of the type that is needed.
-2. Whatever goes to the CPU is named so: `cpu`, `item`, `tobytes`.
-3. Operators that compute are refused with an error that says which libraries do.
+1. A scalar or a host array first becomes a tensor on the device, of the type that is needed.
+2. Only explicit methods copy to the CPU: `cpu`, `item`, `tobytes`.
+3. Operators that compute are refused with an error that names libraries for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zarrow.hints.calling_line import frames_of_zarrow
 
 ORDERS = ("C", "F", "A", "K")
 ORDERED = ("lt", "le", "gt", "ge")
-# Operators as they are written.
+# Symbols of the operators.
 SYMBOLS = {
     "add": "+",
     "and": "&",
@@ -81,7 +81,7 @@ def add_to_class() -> None:
         "view": view,
     }
     for name, function in methods.items():
-        # The class is called Tensor, and stands in the stubs by the name that it has in the module.
+        # The class is called Tensor, but the stubs use its name in the module.
         function.__name__, function.__qualname__ = name, f"Tensor.{name}"
         function.__doc__ = _help(f"DeviceTensor.{name}") or function.__doc__
         setattr(DeviceTensor, name, function)
@@ -198,7 +198,7 @@ def is_c_contiguous(tensor: Any) -> bool:
 
 
 def _is_column_major(tensor: Any, order: str | None) -> bool:
-    """Tell whether this order is Fortran's, for a tensor that lies as it does."""
+    """Tell whether this order is Fortran's; "A" and "K" follow the tensor's layout."""
     if order not in (*ORDERS, None):
         raise ValueError(f"order is {order!r}, expected one of {', '.join(map(repr, ORDERS))}")
     if order in ("A", "K"):
@@ -256,7 +256,7 @@ def reshape(self: Any, *shape: Any, order: str | None = "C", copy: bool | None =
 
 
 def _side_by_side(tensor: Any) -> Any:
-    """Copy elements where they are, in C order."""
+    """Copy elements in C order, on the same device or host."""
     return copy(tensor)
 
 
@@ -289,7 +289,7 @@ def ravel(self: Any, order: str = "C") -> Any:
 
 
 def _check_keeps_order(tensor: Any, order: str | None) -> None:
-    """Refuse to count elements as they lie, where that is neither order."""
+    """Refuse order "K" for elements in neither C nor Fortran order."""
     if order == "K" and tensor.ndim > 1 and not (is_c_contiguous(tensor) or is_f_contiguous(tensor)):
         raise UnsupportedError(
             "order='K' of elements that lie in neither order is for the CPU: type .cpu(), or order='C'",
@@ -375,7 +375,7 @@ def _lies(tensor: Any, column_major: bool) -> bool:
 
 
 def copy(self: Any, order: str = "C") -> Any:
-    """Copy the elements; those that are on the host still, there."""
+    """Copy the elements; elements still on the host are copied there."""
     column_major = _is_column_major(self, order)
     on_host = self._on_host()
     if on_host is None:
@@ -434,7 +434,7 @@ def cupy(self: Any) -> Any:
 
 def jax(self: Any) -> Any:
     """Hand the memory to JAX."""
-    # JAX asks for elements without gaps, and takes those of transposed tensors wrong in some versions.
+    # JAX requires elements without gaps, and some versions read transposed tensors wrongly.
     if not is_c_contiguous(self):
         raise ExchangeError("JAX cannot share a tensor with gaps: call .copy() first", kind="needs_copy")
     wide = (self.dtype.kind in "iuf" and self.dtype.itemsize == 8) or self.dtype.itemsize == 16
@@ -530,5 +530,5 @@ def _getattr(self: Any, name: str) -> Any:
         message += f": it has no code for {self.dtype.name}: use DLPack, as .torch(), .cupy() and .jax() do"
     if not name.startswith("_"):
         message += f": {_zarrow._import('zarrow.hints.unknown_names').of_device_tensor(name)}"
-    # Python would look for close names itself where it is given the object.
+    # If given the object, Python would append its own suggestion.
     raise AttributeError(message, name=name)
