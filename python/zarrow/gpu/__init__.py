@@ -7,11 +7,11 @@
 ...     shared = tensor.torch()  # the same memory
 
 Devices
-    is_available, why_unavailable  whether there is a GPU, and what is missing
+    is_available, why_unavailable  whether there is a GPU, and why not
     device_count                   how many
     synchronize                    wait for one
     explain                        where a read would decompress, and why
-    release_memory                 give back what is kept for the next read
+    release_memory                 free the memory kept for the next read
 
 Tensors
     Tensor                         what `array.read(..., device="cuda:0")` gives

@@ -1,12 +1,12 @@
 """Buffers of zarr-python on a GPU.
 
-1. What comes from a store stays on the host until its elements are needed on the device: codecs of
-   zarr-python decode there, and bytes that went to the device at once would come back for that.
-2. What a codec asks for by `as_numpy_array` is copied to the host only where the device has it alone.
-3. Some codecs of zarr-python compute with NumPy or numcodecs. They get the elements on the CPU, which they
-   come from, or where writing takes them anyway.
-4. A CuPy array is kept and given back as it is, since zarr-python knows its methods. Every other array is
-   seen through a Tensor of the same memory.
+1. Data from a store stays on the host until its elements are needed on the device: zarr-python's codecs
+   decode on the host, and bytes sent to the device at once would have to come back.
+2. `as_numpy_array`, which codecs call, copies to the host only data that exists on the device alone.
+3. Some codecs of zarr-python compute with NumPy or numcodecs. They get the elements on the CPU: reading has
+   them there, and writing takes them there anyway.
+4. A CuPy array is kept and returned unchanged, since zarr-python knows its methods. Every other array is
+   viewed as a Tensor of the same memory.
 
 Source: `zarr.abc.buffer` of zarr-python 3.1 to 3.4.
 """
@@ -32,7 +32,7 @@ from zarrow.device_tensor.functions import concatenate, refuse_text
 from zarrow.device_tensor.methods import byte_swapped, is_on_device, on_device_of
 from zarrow.gpu.enabling import current_device
 
-# Modules of zarr-python whose codecs compute with NumPy, or with numcodecs.
+# Modules of zarr-python with codecs that compute with NumPy or numcodecs.
 ON_THE_CPU = (
     "zarr.codecs._v2",
     "zarr.codecs.cast_value",
@@ -49,7 +49,7 @@ def _kept(array: Any) -> Any:
 
 
 def _tensor(array: Any) -> Any:
-    """Give a Tensor of the memory, after what was given to the device before."""
+    """Return a Tensor of the memory, ordered after earlier work on the device."""
     return array if isinstance(array, DeviceTensor) else DeviceTensor._of(array)
 
 
@@ -91,13 +91,13 @@ def _unchanging(array: Any) -> Any:
 
 
 class Buffer(AbstractBuffer):
-    """Bytes for zarr-python, on a GPU as soon as they are needed there.
+    """Bytes for zarr-python, moved to a GPU when they are needed there.
 
     Parameters
     ----------
     array_like
-        One axis of bytes: of PyTorch, CuPy, JAX or zarrow on a GPU, whose memory it shares; or of NumPy,
-        which is copied, with a ZarrUserWarning.
+        One axis of bytes: of PyTorch, CuPy, JAX or zarrow on a GPU, sharing its memory; or of NumPy, which
+        is copied, with a ZarrUserWarning.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class Buffer(AbstractBuffer):
 
     @classmethod
     def from_buffer(cls, buffer: AbstractBuffer) -> Self:
-        """Make a buffer of another one, of which it shares the memory."""
+        """Make a buffer that shares the memory of another one."""
         return cls.from_array_like(buffer.as_array_like())
 
     @classmethod
@@ -194,7 +194,7 @@ class Buffer(AbstractBuffer):
 
 
 def _on_host_of(buffer: AbstractBuffer) -> Any:
-    """Give the bytes of any buffer, where they are on the host."""
+    """Return the bytes of any buffer on the host, else None."""
     if isinstance(buffer, Buffer):
         return buffer._on_host()
     array = buffer.as_array_like()
@@ -214,8 +214,8 @@ class NDBuffer(AbstractNDBuffer):
     Parameters
     ----------
     array
-        An array of PyTorch, CuPy, JAX or zarrow on a GPU, whose memory it shares; or of NumPy, which is
-        copied, with a ZarrUserWarning.
+        An array of PyTorch, CuPy, JAX or zarrow on a GPU, sharing its memory; or of NumPy, which is copied,
+        with a ZarrUserWarning.
 
     Raises
     ------
@@ -242,7 +242,7 @@ class NDBuffer(AbstractNDBuffer):
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> Self:
-        """Make a buffer whose elements have no values yet."""
+        """Make a buffer with uninitialized elements."""
         dtype = np.dtype(dtype)
         refuse_text(dtype)
         dtype = dtype.newbyteorder("=")

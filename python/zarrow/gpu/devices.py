@@ -13,7 +13,7 @@ from zarrow.errors import DeviceError, IndexingError, UnsupportedError
 
 
 def is_available() -> bool:
-    """Tell whether there is a GPU to read to; `why_unavailable` says what is missing.
+    """Tell whether there is a GPU to read to; `why_unavailable` gives the reason if not.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def why_unavailable() -> str | None:
     Returns
     -------
     str or None
-        What is missing or failed, in a sentence; None if there is a GPU.
+        The missing part or the failure, in a sentence; None if there is a GPU.
     """
     try:
         return None if device_count() else "this machine has no CUDA device"
@@ -56,7 +56,7 @@ def device_count() -> int:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until a device has done what zarrow gave to it, and memory that nobody has any more is given back.
+    """Wait until a device has finished zarrow's work, and unused memory is given back.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def release_memory() -> None:
 def asarray(x: Any, device: Any = None) -> Tensor:
     """Give any array as a tensor on a GPU.
 
-    Arrays of PyTorch, CuPy, JAX, Numba and whatever else speaks DLPack, `__cuda_array_interface__` or
-    `__arrow_c_device_array__` share their memory with the tensor; those of JAX and Arrow are read-only. Those
-    of the CPU are copied once.
+    Arrays of PyTorch, CuPy, JAX, Numba and any other library with DLPack, `__cuda_array_interface__` or
+    `__arrow_c_device_array__` share their memory with the tensor, read-only for JAX and Arrow. Arrays on the
+    CPU are copied once.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ def asarray(x: Any, device: Any = None) -> Tensor:
     DeviceError
         There is no such device.
     TypeError
-        `x` is no array.
+        `x` is not an array.
     UnsupportedError
-        The elements have no layout on a device, as text has none.
+        The elements have no layout on a device, such as text.
     ExchangeError
-        An Arrow array on a device may have nulls, or is of a type whose elements are not those of a tensor.
+        An Arrow array on a device may have nulls, or has a type that tensors do not have.
     """
     if isinstance(x, Array):
         read: Any = x.read(device="cuda" if device is None else device)
@@ -129,7 +129,7 @@ def asarray(x: Any, device: Any = None) -> Tensor:
 
 
 def _refuse_layout(array: Any) -> None:
-    """Refuse what has no layout on a device."""
+    """Refuse arrays without a layout on a device."""
     if isinstance(array, _zarrow.MaskedTensor):
         raise UnsupportedError(
             "elements may be missing, and a tensor on a GPU has no mask: type "
@@ -146,10 +146,10 @@ def _refuse_layout(array: Any) -> None:
 def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]:
     """Say where `array.read(selection, device=..., decompress="auto")` would decompress, and why.
 
-    A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, and has
-    hundreds of them. So it gets many small frames: hundreds of chunks, or blosc, whose blocks are frames.
-    How many of the chunks each side gets follows from rates. They begin as estimates, and reads that
-    decompress on that GPU replace them by what they measure. Nothing is read.
+    A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, but runs
+    hundreds of blocks. It needs many small frames: hundreds of chunks, or blosc, which has a frame per block.
+    Rates decide how many of the chunks each side gets. They begin as estimates, and reads that decompress on
+    that GPU replace them by measured rates. Nothing is read.
 
     Parameters
     ----------
@@ -158,18 +158,18 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     selection
         As for `Array.read`; all of the array by default.
     device
-        Whose rates count: `"cuda:0"`, a number or a `torch.device`; the first device by default, and
-        estimates where there is none.
+        The device to compute for: `"cuda:0"`, a number or a `torch.device`; the first device by default, and
+        estimates without a device.
 
     Returns
     -------
     dict
         `decompress` (`"host"`, `"device"` or `"both"`), `why` (a sentence), `compressor`, `chunks` (at most
         as many are touched), `chunk_nbytes` (decoded), `frames` (about as many), `threads` (of the CPU);
-        `chunks_on_device` and `chunks_on_host`; `seconds`, and `seconds_on_device` and `seconds_on_host` if
-        one side did all, which are None where only the CPU can; `rates`, in decoded bytes a second:
+        `chunks_on_device` and `chunks_on_host`; `seconds`, and `seconds_on_device` and `seconds_on_host` for
+        one side alone, which are None if only the CPU can do it; `rates`, in decoded bytes a second:
         `device` (of hundreds of frames), `device_frame` (of one), `link` (of a copy), `host_thread`, and
-        `ratio` (of decoded to stored bytes); `measured`, the names of those rates that are not estimates.
+        `ratio` (of decoded to stored bytes); `measured`, the names of the rates that are not estimates.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     IndexingError
         `selection` names a field of structures, or lies outside (an `IndexError`).
     TypeError
-        `array` is no Array: that of another library, or a Group.
+        `array` is not an Array of zarrow, but of another library, or is a Group.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
 
 
 def _nvcomp_libraries() -> list[str]:
-    """Find nvCOMP in the wheels of this environment, the newest first. Nothing of them is imported."""
+    """Find nvCOMP in the wheels of this environment, the newest first, without importing them."""
     try:
         found = importlib.util.find_spec("nvidia")
     except (ImportError, ValueError):

@@ -1,7 +1,7 @@
 """Have zarr-python read to a GPU, and where its buffers are.
 
-The settings are those of `zarr.config`, the device among them: they hold for the process, since zarr-python
-reads on threads of its own, and end together.
+The settings, the device among them, go to `zarr.config`: they hold for the process, since zarr-python reads
+on its own threads, and end together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEVICE = "zarrow.gpu.device"
 
 
 def current_device() -> Any:
-    """Give the device to which buffers go."""
+    """Return the device that buffers are allocated on."""
     import zarr
 
     return zarr.config.get(DEVICE, "cuda:0")
@@ -50,7 +50,7 @@ def enable(device: Any = "cuda:0") -> Enabled:
     Returns
     -------
     Enabled
-        A context manager, which sets back what was set before. It may be entered again, and enables again.
+        A context manager that restores the previous settings. It may be entered again, and enables again.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def enable(device: Any = "cuda:0") -> Enabled:
 class Enabled:
     """What `enable` set, to be set back at the end of a `with` block.
 
-    It is set at once. A block sets it anew where what was set has a block already, or was set back.
+    It is set at once. A block sets it again if that setting already has a block, or was restored.
     """
 
     def __init__(self, device: Any) -> None:
