@@ -29,7 +29,7 @@ class Group:
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes: a mapping that stores what is changed. `group.attrs = {...}` replaces all."""
+        """The attributes: a mapping that stores each change. `group.attrs = {...}` replaces all."""
     @attrs.setter
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
@@ -61,17 +61,17 @@ class Group:
         Raises
         ------
         NotFoundError
-            There is none (a `KeyError`).
+            Nothing exists at the path (a `KeyError`).
         MetadataError
             Its metadata is malformed (a `ValueError`).
         """
     def __setitem__(self, path: str, value: Any, /) -> None:
         """Store an array, a table or a group at a path below.
 
-        An array that is there is replaced in one step: if this raises, or the process is killed, it is as
-        it was. The new array has the chunks and codecs that `create_array` chooses, and no attributes; to
-        keep the old ones, write to the array: `group["a"][...] = values`. Consolidated metadata follow in a
-        second step: if data type, chunks or codecs change, they lack the array until then.
+        An existing array is replaced in one step: if this raises, or the process is killed, it is unchanged.
+        The new array has the chunks and codecs that `create_array` chooses, and no attributes; to keep the
+        old ones, write to the array: `group["a"][...] = values`. Consolidated metadata follow in a second
+        step: if data type, chunks or codecs change, they lack the array until then.
 
         Parameters
         ----------
@@ -101,22 +101,22 @@ class Group:
     def __delitem__(self, path: str, /) -> None:
         """Erase the array or group at a path below, with everything below it, in one step.
 
-        Nothing else is erased: a file, a folder or a chunk is no array and no group.
+        Nothing else is erased: a file, a folder or a chunk is neither an array nor a group.
 
         Raises
         ------
         NotFoundError
-            There is none (a `KeyError`).
+            Nothing exists at the path (a `KeyError`).
         ReadOnlyError, StoreError
-            The store cannot be written, or what was erased cannot be removed: the message says what is left
-            (an `OSError`).
+            The store cannot be written, or erased data cannot be removed: the message names the remains (an
+            `OSError`).
         """
     def append(self, table: Any) -> int:
         """Append the rows of a table: each column to the array of its name.
 
-        One writer at a time may append to a table: of two at once, one may write between the columns of the
-        other. If a column cannot be appended, those before it are cut to their old length; a process that
-        is killed meanwhile leaves columns of different lengths, which `Array.resize` makes equal.
+        One writer at a time may append to a table: two at once may write between each other's columns. If a
+        column cannot be appended, the columns before it are cut to their old length; a process killed during
+        the call leaves columns of different lengths, which `Array.resize` makes equal.
 
         Parameters
         ----------
@@ -171,18 +171,18 @@ class Group:
         missing: Literal["optional", "fill", "anndata"] | None = None,
         overwrite: bool = False,
     ) -> Array:
-        """Create an array below the group, and the groups between that are not there.
+        """Create an array below the group, and any missing groups between.
 
         Parameters
         ----------
         name
             The path below the group, such as `"rain"` or `"model/rain"`.
         shape, dtype
-            The extent of each axis, and what an element is; both follow from `data` if it is given.
+            The extent of each axis, and the data type; both follow from `data` if it is given.
         data
             Elements to begin with, anything that `zarrow.asarray` takes; written from its memory.
         chunks, shards
-            The shape of what is encoded by itself, and of what is stored in one file.
+            The shape of a chunk, which is encoded as one unit, and of a shard, which is stored in one file.
         compressors, filters, serializer, codecs, compressor, fill_value, order, attributes,
         chunk_key_encoding, dimension_names, overwrite
             As for `zarrow.create_array`, which explains each. Version and durability are the group's.
@@ -192,7 +192,7 @@ class Group:
         NodeExistsError
             There is something at the path (a `FileExistsError`).
         MetadataError, CodecError, LimitError
-            What is given does not hold together (a `ValueError`).
+            The options contradict each other (a `ValueError`).
         NodeTypeError, UnsupportedError, InvalidKeyError, ReadOnlyError, StoreError
             As `zarrow.create_array`.
 
@@ -213,19 +213,19 @@ class Group:
         fill_value: Any = None,
         **options: Unpack[LayoutOptions],
     ) -> Array:
-        """Give the array of this name; create it if it is not there.
+        """Return the array of this name; create it if missing.
 
         Parameters
         ----------
         name
             The path below the group.
         shape
-            The shape of the array, which one that is there must have.
+            The shape of the array; an existing array must have it.
         dtype
-            Data type of an element (default "f8"). The type of an array that is there must be cast
-            to it without loss.
+            Data type of an element (default "f8"). The type of an existing array must be cast to it without
+            loss.
         exact
-            Whether an array that is there must have this very type.
+            Whether an existing array must have exactly this type.
         fill_value, options
             As for `create_array`, for an array that is created.
 
@@ -309,19 +309,19 @@ class Group:
     def create_group(
         self, name: str, *, attributes: Mapping[str, Any] | None = None, overwrite: bool = False
     ) -> Group:
-        """Create a group below the group, and the groups between that are not there.
+        """Create a group below the group, and any missing groups between.
 
-        Parameters and what is raised are those of `zarrow.create_group`.
+        Parameters and errors are as in `zarrow.create_group`.
         """
     def require_group(self, name: str, *, overwrite: bool = False) -> Group:
-        """Give the group of this name; create it if it is not there.
+        """Return the group of this name; create it if missing.
 
         Parameters
         ----------
         name
             The path below the group.
         overwrite
-            Whether what is there is erased, with all below it, and an empty group takes its place.
+            Whether to erase an existing node, with everything below it, and create an empty group instead.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class Group:
             There is an array (a `TypeError`).
         """
     def require_groups(self, *names: str) -> tuple[Group, ...]:
-        """Give the groups of these names; create those that are not there."""
+        """Return the groups of these names; create missing ones."""
     def consolidate_metadata(self) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
@@ -341,8 +341,8 @@ class Group:
         """Read the metadata again, so that the group is as the store has it now.
 
         A Group sees at once which members other writers create and erase. If its metadata are consolidated,
-        it sees every change of this process, by whichever object, and those that other processes had made
-        when it was opened or refreshed.
+        it sees every change of this process, through any object, and changes of other processes up to its
+        opening or last refresh.
         """
     def __contains__(self, path: str, /) -> bool: ...
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -350,7 +350,7 @@ class Group:
     def __enter__(self) -> Group:
         """Give the group itself: `with zarrow.open(path) as root` reads as with files of h5py."""
     def __exit__(self, *_: object) -> None:
-        """Do nothing: what was written is stored when the call returns."""
+        """Do nothing: writes are stored when their calls return."""
     def __eq__(self, other: object, /) -> bool:
         """Whether both are the group at one path of one store."""
     def __ne__(self, other: object, /) -> bool:
@@ -364,7 +364,7 @@ class Group:
     def __copy__(self) -> Group:
         """Give another handle of the same group."""
     def get(self, path: str, default: Any = None) -> AnyNode:
-        """Give the Array or Group at a path below, or `default` if there is none."""
+        """Return the Array or Group at a path below, or `default` if nothing exists there."""
     def get_array(self, path: str) -> Array:
         """Give the Array at a path below the group: `group[path]`, of the type that is said.
 
@@ -412,7 +412,7 @@ class Group:
         Parameters
         ----------
         max_depth
-            How many levels to go down: 0 gives what is directly below, None all.
+            How many levels to go down: 0 gives direct members, None all.
 
         Examples
         --------
@@ -442,7 +442,7 @@ class Group:
         NodeTypeError
             The group stands for no array (a `TypeError`).
         MetadataError
-            What it has does not go together (a `ValueError`).
+            Its members do not fit together (a `ValueError`).
         NotFoundError, IndexingError, CodecError, StoreError
             As `Array.__getitem__`.
 
@@ -469,16 +469,16 @@ class Group:
         """Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
 
         Nothing is read before a library asks for it, and then a batch of rows at a time, of all columns at
-        once. The attributes of the group are metadata of the schema, and those of an array metadata of its
-        field: strings as they are, all else as JSON.
+        once. The attributes of the group are metadata of the schema, and the attributes of an array metadata
+        of its field: strings unchanged, all else as JSON.
 
         Parameters
         ----------
         columns
             Names of arrays of one length along their first axis, or their paths ("model/pressure"), in the
-            order of the columns; a group that `read` takes can be a column. By default they are all arrays
-            of the group that have an axis, or those of a table that AnnData wrote (`obs`, `var`), in its
-            order with the index first.
+            order of the columns; a group that `read` takes can be a column. By default all arrays of the
+            group with an axis, or the columns of a table that AnnData wrote (`obs`, `var`), in its order with
+            the index first.
         rows
             A slice without a step; by default all rows.
         layout, bools, strings
@@ -486,17 +486,18 @@ class Group:
             library filters by; `bools="bytes"` saves packing them. For DuckDB, which takes a tensor's row for
             a list of all its elements, `layout="nested"` keeps the shape.
         mask
-            Which elements are null besides those that are missing already: "cf" or "fill", as `Array.read`
-            has it, of each array by what it says itself.
+            Which elements are null besides those already missing: "cf" or "fill", as for `Array.read`, by the
+            metadata of each array.
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 
         Raises
         ------
         ShapeError
-            The arrays differ in length, one of `columns` has no axis, or there is none (a `ValueError`).
+            The arrays differ in length, one of `columns` has no axis, or there are no columns (a
+            `ValueError`).
         NotFoundError, NodeTypeError
-            One of `columns` is not there (a `KeyError`), or a group.
+            One of `columns` does not exist (a `KeyError`), or is a group.
         ExchangeError
             Arrow has no type for a column; raised when a library asks for the stream (a `BufferError`).
 
@@ -511,7 +512,7 @@ class Group:
         (2, 2)
         """
     def tree(self, level: int | None = None) -> Tree:
-        """Draw what is below the group, as a tree to print.
+        """Draw the hierarchy below the group, as a tree to print.
 
         Parameters
         ----------

@@ -4,4 +4,4 @@ from typing import final
 
 @final
 class Tree:
-    """The drawing of a hierarchy, which a prompt and a notebook show as it is."""
+    """A drawing of a hierarchy, which prompts and notebooks show directly."""

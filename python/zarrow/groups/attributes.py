@@ -1,4 +1,4 @@
-"""Attributes of arrays and groups: a mapping that writes what is changed.
+"""Attributes of arrays and groups: a mapping that stores each change.
 
 >>> import zarrow
 >>> temperature = zarrow.open("data.zarr")["temperature"]
@@ -27,10 +27,10 @@ class _Node(Protocol):
 class Attributes(MutableMapping[str, Any]):
     """What the user stored beside an array or a group, by name: `attrs` of both.
 
-    Reading gives what the Array or Group object knows: what was stored when it was opened, and what it stored
-    itself since. Every change is stored when it is made: the attributes that are changed, and no others, so
-    that two who change different ones do not undo each other. A list or dict that is stored as a value is a
-    copy: to change it, take the value, change it and store it again. A change that is not stored warns.
+    Reading returns the attributes that the Array or Group object knows: the stored ones when it was opened,
+    and its own changes since. Every change is stored at once, without rewriting other attributes, so that
+    writers of different attributes do not undo each other. A stored list or dict is a copy: to change it,
+    take the value, change it and store it again. A change that is not stored warns.
 
     Values are what Python's `json` writes and reads: None, bool, int of any size, float, str, lists and dicts
     of these with text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists they are.
@@ -42,9 +42,9 @@ class Attributes(MutableMapping[str, Any]):
     ReadOnlyError
         The store can only be read (a `PermissionError`).
     TypeError, ValueError
-        `json` cannot say the value. Nothing was changed then.
+        `json` cannot encode the value. Nothing was changed then.
     NotFoundError
-        The array or group was erased meanwhile (a `FileNotFoundError`).
+        The array or group has been erased (a `FileNotFoundError`).
 
     Warns
     -----
@@ -89,7 +89,7 @@ class Attributes(MutableMapping[str, Any]):
         return repr(self.asdict())
 
     def pop(self, key: str, *default: Any) -> Any:
-        """Remove an attribute and give its value; if there is none, give the default."""
+        """Remove an attribute and return its value; return the default if it does not exist."""
         found = self._node._attributes()
         if key not in found and default:
             return default[0]
@@ -97,7 +97,7 @@ class Attributes(MutableMapping[str, Any]):
         return found[key]
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Give an attribute; if there is none, store the default first."""
+        """Return an attribute; store the default first if it does not exist."""
         if key not in self:
             self[key] = default
         return self[key]

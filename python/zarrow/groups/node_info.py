@@ -14,7 +14,7 @@ from zarrow.arrays.methods import add_method, add_property
 
 
 class Info:
-    """A summary to print, which a prompt and a notebook show as it is."""
+    """A summary to print, which prompts and notebooks show directly."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -28,7 +28,7 @@ def add_to_classes() -> None:
     for get in (cdata_shape, compressors, filters, nchunks, nchunks_initialized, order, serializer):
         add_property(Array, get.__name__, get)
     for node in (Array, Group):
-        # Each class has a function of its own, which bears its name.
+        # Each class gets a separate function, which is named after it.
         add_property(node, "basename", lambda node: node.path.rpartition("/")[2])
         add_property(node, "info", lambda node: Info(repr(node)))
         add_property(node, "read_only", lambda node: node._is_read_only())
@@ -78,7 +78,7 @@ def nchunks_initialized(array: Array) -> int:
 
 
 def info_of_array(self: Array) -> Info:
-    """Tell what `info` does, and how much of the array is stored: looks at every chunk."""
+    """Return `info` with how much of the array is stored: looks at every chunk."""
     shards = self.shards is not None
     unit = self.write_unit
     grid = () if unit is None else zip(self.shape, unit, strict=True)
@@ -89,7 +89,7 @@ def info_of_array(self: Array) -> Info:
 
 
 def info_of_group(self: Group) -> Info:
-    """Tell what `info` does, and how many arrays and groups are at all levels below: looks at each."""
+    """Return `info` with the number of arrays and groups at all levels below: looks at each."""
     below = [member for _, member in self.members(max_depth=None)]
     arrays = sum(isinstance(member, Array) for member in below)
     return Info(f"{self!r}\nat all levels: {arrays} arrays, {len(below) - arrays} groups")
@@ -98,7 +98,7 @@ def info_of_group(self: Group) -> Info:
 def update_attributes_of_array(self: Array, new_attributes: Mapping[str, Any]) -> Array:
     """Store these attributes, all in one step; the others stay. Gives the array itself.
 
-    It is `attrs.update`, which says what is raised.
+    It is `attrs.update`, which documents the errors.
     """
     self.attrs.update(new_attributes)
     return self
@@ -107,7 +107,7 @@ def update_attributes_of_array(self: Array, new_attributes: Mapping[str, Any]) -
 def update_attributes_of_group(self: Group, new_attributes: Mapping[str, Any]) -> Group:
     """Store these attributes, all in one step; the others stay. Gives the group itself.
 
-    It is `attrs.update`, which says what is raised.
+    It is `attrs.update`, which documents the errors.
     """
     self.attrs.update(new_attributes)
     return self

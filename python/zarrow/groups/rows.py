@@ -1,4 +1,4 @@
-"""Rows that go behind those of a table, which is stored as a group with an array for each column.
+"""Appending rows to a table, which is stored as a group with an array for each column.
 
 1. The table has the columns of the group, by name; in any order.
 2. Each column is appended to its array. If one cannot be, those before it are cut to their old length, and
@@ -51,7 +51,7 @@ def _elements(name: str, column: Any, array: Array) -> Any:
 
 
 def _columns_of(group: Group, columns: dict[str, Any]) -> dict[str, Array]:
-    """Give the arrays to append to, where they are those that the table has columns for (step 1)."""
+    """Return the arrays to append to; refuse a table with other columns (step 1)."""
     names = group.attrs.get("column-order") or sorted(group.keys())
     lacking = [name for name in names if name not in columns]
     unknown = [name for name in columns if name not in names]

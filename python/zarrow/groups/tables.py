@@ -1,7 +1,6 @@
 """Tables of other libraries as columns by their names: pandas, polars, pyarrow, and what looks like them.
 
-1. A column becomes an array of its own, in a group whose attribute `column-order` has their names in their
-   order.
+1. Each column becomes an array, in a group with an attribute `column-order`, which lists the names in order.
 2. The index of a pandas table is also a column, unless it only counts the rows and has no name.
 3. A stream of Arrow's is read to its end first, with pyarrow.
 4. A column of nothing but nulls has no type: it is refused, or takes that of the array it is appended to.
@@ -20,7 +19,7 @@ from zarrow.errors import ExchangeError, ZarrowError
 
 
 def columns(table: Any) -> dict[str, Any] | None:
-    """Give the columns of a table by their names; None for what is not a table.
+    """Return the columns of a table by name; None for anything else.
 
     Raises
     ------
@@ -109,7 +108,7 @@ def _is_all_none(column: Any) -> bool:
 
 
 def _is_stream(table: Any) -> bool:
-    """Tell what gives rows by Arrow's stream alone: pyarrow's readers, DuckDB's relations, our own."""
+    """Tell whether rows come only as an Arrow stream: pyarrow's readers, DuckDB's relations, our own."""
     if not hasattr(table, "__arrow_c_stream__") or hasattr(table, "column") or hasattr(table, "__array__"):
         return False
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
