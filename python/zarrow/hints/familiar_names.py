@@ -1,10 +1,10 @@
 """Names that people know from other libraries and that are not here, each with what to type instead.
 
-1. `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU), `CATEGORICAL` and `STREAM` have names of objects,
-   `zarrow.hints.familiar_modules` those of the module and `zarrow.hints.familiar_options` parameters. What
-   else there is in NumPy, PyTorch, JAX, pandas, polars and xarray, `zarrow.hints.unknown_names` finds by
-   asking them.
-2. In a text `{array}`, `{group}` and so on stand for what the name was looked for in. One that begins with
+1. `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU), `CATEGORICAL` and `STREAM` cover names of
+   objects, `zarrow.hints.familiar_modules` names of the module and `zarrow.hints.familiar_options`
+   parameters. For other names of NumPy, PyTorch, JAX, pandas, polars and xarray, `zarrow.hints.unknown_names`
+   asks these libraries.
+2. In a text `{array}`, `{group}` and so on stand for the object of the lookup. A text that begins with
    `nothing:` says why there is nothing to type.
 """
 
@@ -18,7 +18,7 @@ _TO_GPU = 'array.read(selection, device="cuda") to read to a GPU, zarrow.gpu.asa
 _READ_TO_GPU = '{array}.read(selection, device="cuda")'
 _GRADIENTS = "x.torch().requires_grad_(), which has gradients"
 
-# Of an Array: what is described by another name, and what belongs to h5py, xarray and dask.
+# Names on an Array: its features under another name, and names of h5py, xarray and dask.
 ARRAY = {
     "A": "{array}[...].numpy()",
     "add_offset": '{array}.attrs["add_offset"], or xarray.open_zarr(path), which decodes',
@@ -324,7 +324,7 @@ GROUP = {
     "zeros_like": '{group}.zeros("name", array.shape, dtype=array.dtype)',
 }
 
-# Of what is decoded: here the library need not be there, and the shortest way is not always through it.
+# Names on decoded arrays: the library may be missing, and the shortest way is not always through it.
 DECODED = {
     "add_": "{tensor} += value",
     "append": "numpy.append({tensor}, values), or array.append(values) to store them",

@@ -1,4 +1,4 @@
-"""What is at a place without an array or a group, and what to type: for the text of `NotFoundError`.
+"""What a path without an array or a group contains, and what to type: for the text of `NotFoundError`.
 
 The file system is looked at only after nothing was found, and no more than a thousand names of a folder.
 """
@@ -13,7 +13,7 @@ _DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
 
 _MOST_NAMES = 1000
 
-# How a file begins, what it is then, and what to do with it.
+# First bytes of a file, its description, and what to do with it.
 _FILES = (
     (b"PK\x05\x06", "an empty zip file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 or netCDF-4 file, not Zarr: open it with h5py or xarray"),
@@ -38,7 +38,7 @@ _FOLDERS = (
 
 
 def explain(store: str) -> str | None:
-    """Say what is at a place of the file system where there is no store, None where that is not known."""
+    """Describe a path of the file system that is not a store; return None if it is unknown."""
     if "://" in store:
         return None
     place = Path(store)

@@ -1,14 +1,13 @@
 """What to type, for names and operators that objects of zarrow do not have.
 
 1. `zarrow.hints.familiar_names` says it for names of other libraries that have a counterpart here.
-2. Decoded arrays have the methods of NumPy that compute. What else NumPy's arrays have is found by asking
-   NumPy, and what PyTorch, pandas, polars, pyarrow and xarray have in
-   `zarrow.hints.names_of_others`. The message says how to go there, if the layout and the
-   number of axes permit it.
-3. An `Array` is in the store. What computes says that it has to be read first. A `Group` says which of its
-   members has the name, or that its arrays have it.
-4. A name that is close to one that is there was meant, perhaps.
-5. Names that begin with an underscore are asked for by protocols: they are not looked at.
+2. Decoded arrays have the methods of NumPy that compute. Other names of NumPy's arrays are found by asking
+   NumPy, and names of PyTorch, pandas, polars, pyarrow and xarray by `zarrow.hints.names_of_others`. The
+   message says how to convert, if the layout and the number of axes permit it.
+3. An `Array` is in the store. For names that compute, the message says to read it first. A `Group` says which
+   of its members has the name, or that its arrays have it.
+4. For a name close to an existing one, the message suggests that one.
+5. Names that begin with an underscore belong to protocols: they are not looked up.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def _misspellings(name: str, other: str) -> int:
 
 
 def of_module(name: str) -> str:
-    """Tell that the module has no such name, and what has its place."""
+    """Return the message for an unknown name of the module, with the replacement."""
     from zarrow.hints.familiar_modules import MODULE
 
     names = _zarrow._import("zarrow").__dir__()
@@ -167,7 +166,7 @@ def submodule(module: str) -> Any:
 
 
 def of_option(name: str, known: Iterable[str], whose: str) -> str:
-    """Tell that there is no such option, and what has its place."""
+    """Return the message for an unknown option, with the replacement."""
     from zarrow.hints.familiar_options import OPTIONS
 
     hint = _to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
@@ -203,7 +202,7 @@ def _no_attribute(hint: Any) -> Any:
     def method(self: Any, name: str, /) -> Any:
         text = "" if name.startswith("_") else hint(self, name) or close_name(name, dir(type(self)))
         plain = f"{type(self).__name__!r} object has no attribute {name!r}"
-        # Python would look for close names itself, and repeat ours, where it is given the object.
+        # If given the object, Python would look for close names itself, and repeat ours.
         raise AttributeError(f"{plain}: {text}" if text else plain, name=name)
 
     method.__doc__ = "Raise an AttributeError that says what to type."
@@ -239,7 +238,7 @@ def _for_layout(array: Any, text: str) -> str:
 
 
 def of_device_tensor(name: str) -> str:
-    """Tell what to type for a name that a tensor of a GPU does not have."""
+    """Return what to type for a name that a tensor of a GPU does not have."""
     from zarrow.hints.familiar_names import DECODED, DEVICE
 
     np = _zarrow._import("numpy")
