@@ -10,12 +10,12 @@ from typing_extensions import CapsuleType
 class ArrowStream:
     """Rows that any library with Arrow's PyCapsule interface reads, a batch at a time.
 
-    `Group.to_arrow` and `Array.to_arrow` make it. It holds no rows and reads nothing: each time that a
-    library asks (pyarrow.table, polars.DataFrame, a query of DuckDB), it gets a stream of its own, from the
-    first row on. A batch is read when the library wants it, on the library's thread and zarrow's own, and is
-    handed over without a copy; so memory is bounded by what the library keeps and one batch more. What
-    cannot be read ends the stream in the library's own error, with store, array, chunk and codec in its
-    text; so does Ctrl-C, and KeyboardInterrupt follows (`arrow` and `polars` raise it at once).
+    `Group.to_arrow` and `Array.to_arrow` make it. It holds no rows and reads nothing: each library that asks
+    (pyarrow.table, polars.DataFrame, a query of DuckDB) gets a separate stream, from the first row on. A
+    batch is read when the library wants it, on the library's thread and zarrow's threads, and is handed over
+    without a copy; so memory is bounded by what the library keeps and one batch more. A failed read ends the
+    stream with the library's own error, with store, array, chunk and codec in its text; so does Ctrl-C, and
+    KeyboardInterrupt follows (`arrow` and `polars` raise it at once).
 
     Examples
     --------
@@ -34,8 +34,8 @@ class ArrowStream:
     def batch_rows(self) -> int:
         """How many rows a batch has, except the first and the last: batches begin at multiples of it.
 
-        By default it is a multiple of all columns' chunk lengths, so that no chunk is decoded twice, of some
-        32 MiB in all; if that would be more than 256 MiB, of the longest.
+        By default a multiple of all columns' chunk lengths, so that no chunk is decoded twice, of about 32
+        MiB in total; if that would be more than 256 MiB, of the longest chunk length.
         """
     @property
     def column_names(self) -> list[str] | None:

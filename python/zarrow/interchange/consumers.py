@@ -1,12 +1,12 @@
-"""Protocols by which other libraries take arrays as their own, beside those of memory.
+"""Protocols by which other libraries accept arrays as their own, besides the memory protocols.
 
 1. PyTorch's functions ask an argument for `__torch_function__`: `torch.stack([tensor, tensor])` computes with
    `.torch()` of each, which shares the memory.
 2. JAX's `asarray` and `stack` ask for `__jax_array__`: `.jax()` where memory can be shared, else what JAX
    makes of the NumPy form. Its other functions (`jnp.sin`, `jax.jit`, `device_put`, `grad`) take trees, and
-   look types up in a table: a Tensor is in it as a tree whose one leaf is the same jax.Array.
-3. `torch.utils.data.default_collate` looks types up in a table too. Such tables get ours by the import of
-   zarrow where the library is there, else by the first read after the library's import.
+      look types up in a table: a Tensor is registered as a tree with one leaf, the same jax.Array.
+   3. `torch.utils.data.default_collate` looks types up in a table too. Our types are registered when zarrow
+      is imported if the library already is, else by the first read after the library's import.
 4. An Array in the store is read whole by DLPack and by `__arrow_array__`; a Group is the table of its arrays.
    To NumPy, and to pandas which asks by NumPy's protocol, it would be the list of its names: that is refused.
 """

@@ -1,7 +1,7 @@
 """What arrays have beside their values, on the way into one array of a store.
 
 1. The names of the axes of an xarray become `dimension_names`.
-2. Its attributes become those of the array; attributes that are given come before them.
+2. Its attributes become the array's; attributes given as an option win over them.
 3. Its coordinates, and the index of a pandas Series, have no place in one array. A warning says what stores
    them too.
 4. Version 2 stores dimension names as the attribute `_ARRAY_DIMENSIONS`, one for every dimension. A copy to
@@ -55,7 +55,7 @@ def of_group(data: Any) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any], names: Any, own: dict[str, Any], dtype: Any) -> dict[str, Any]:
-    """Give the options with names, attributes and fill value of an array where they say nothing else."""
+    """Return the options with names, attributes and fill value of an array, unless they give others."""
     kept = {**options, "attributes": {**own["attributes"], **(options.get("attributes") or {})}}
     if options.get("dimension_names") is None:
         kept["dimension_names"] = names

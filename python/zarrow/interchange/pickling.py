@@ -3,10 +3,9 @@
 1. An array is reduced to a function of this module and its buffers. Protocol 5 hands each to the pickler's
    `buffer_callback` at its own address; without a callback, and before protocol 5, the bytes go into the
    stream.
-2. Loading makes an array over the buffers that it is given. They are read-only where `bytes` came, as with
-   NumPy.
-3. A tensor whose axes are permuted is pickled as it lies in memory, with the order of its axes. One with gaps
-   is copied.
+2. Loading makes an array over the given buffers. It is read-only over `bytes`, as with NumPy.
+3. A tensor with permuted axes is pickled in memory order, with the order of its axes. A tensor with gaps is
+   copied.
 
 A mapped tensor is pickled by its elements.
 """
@@ -38,7 +37,7 @@ PROTOCOL_WITH_BUFFERS = 5
 
 
 def reduce(array: DecodedArray, protocol: int) -> Reduced:
-    """Tell how an array is made again."""
+    """Return how to make an array again."""
     if isinstance(array, _zarrow.Tensor):
         return _reduce_tensor(array, protocol)
     if isinstance(array, _zarrow.Variable):
@@ -88,7 +87,7 @@ def _buffer(elements: np.ndarray[Any, Any], protocol: int) -> PickleBuffer | byt
 
 
 def load_tensor(buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
-    """Make a tensor over a buffer, in which the axes lie in this order."""
+    """Make a tensor over a buffer, with the axes in this memory order."""
     np = _zarrow._import("numpy")
 
     # This way the buffer knows that it is in use: a bytearray cannot be resized then.
