@@ -1,12 +1,12 @@
 """Store objects of other libraries, and mappings of keys to bytes, as stores of the engine.
 
-1. What the engine reads by itself is resolved to it (`native`): a folder, a zip archive, a `CloudStore` of
-   the same configuration. What cannot be mapped in full is not guessed.
-2. References of a manifest become places in stores (`manifest`), of which only those that the caller
-   allowed are read.
+1. Stores that the engine can read itself are resolved to it (`native`): a folder, a zip archive, a
+   `CloudStore` of the same configuration. A configuration that cannot be mapped in full is not guessed.
+2. References of a manifest become places in stores (`manifest`). Only places that the caller allowed are
+   read.
 3. Everything else is asked in Python, by an asker (`asker`): a zarr-python store (`zarr_store`), an obstore
-   store (`obstore_store`), a file system of fsspec or a mapping (`mapping`). A thread of its own hands each
-   the requests that wait (`event_loop`).
+   store (`obstore_store`), a file system of fsspec or a mapping (`mapping`). A separate thread hands each
+   asker its waiting requests (`event_loop`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["resolve"]
 
 
 def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] | None:
-    """Tell what a store object is to the engine, and whether it must not be written to; None for no store."""
+    """Return the engine's form of a store object, and whether it is read-only; None for other objects."""
     from zarrow.store_objects.asker import Asker
     from zarrow.store_objects.python_store import PythonStore
 

@@ -13,8 +13,8 @@ class CloudStore:
     ----------
     url
         `s3://bucket/path`, `gs://bucket/path`, `az://container/path`,
-        `abfs://container@account.dfs.core.windows.net/path`, `https://host/path`, and what other libraries
-        call these schemes.
+        `abfs://container@account.dfs.core.windows.net/path`, `https://host/path`, and other libraries'
+        names of these schemes.
     storage_options
         The words of fsspec: for S3 `anon`, `key`, `secret`, `token`, `profile`, `endpoint_url`, `region`,
         `requester_pays`, `client_kwargs`, `config_kwargs`; for Google `token` ("anon", or the path of a key
@@ -22,8 +22,8 @@ class CloudStore:
         `connection_string`, `anon`; for web servers `headers`; for all `connect_timeout` and `read_timeout`
         in seconds, `low_speed_limit` in bytes per second over `low_speed_time` seconds, `max_retries`,
         `max_retry_after` (the seconds of pauses that a server may ask for), `max_listed` (the most names in
-        one list), and `verify`: the path of a file of authorities whose certificates are accepted, or False
-        for all certificates. The names of object_store are taken as well. Options that
+        one list), and `verify`: the path of a file of trusted certificate authorities, or False
+        to accept all certificates. The names of object_store are taken as well. Options that
         are left out come from the environment (`AWS_ACCESS_KEY_ID` and so on) and from AWS profiles.
 
     Raises

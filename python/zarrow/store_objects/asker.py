@@ -1,11 +1,12 @@
 """What asks a store: by coroutines on an event loop, or by calls in threads.
 
-1. An asker says how its store is asked: at how many requests at once, whether by the end of a value,
-   whether puts have conditions, whether it takes chunks of arrays alone that it knows, and whether forked
-   children can use it.
-2. Each request is answered by one method of the asker: `get`, `measure`, `list`, `put` or `delete`. What it
-   raises is the answer where it gives none.
-3. The errors of a store are kept as they are. `CancelledError`, which would end whoever is told, is none.
+1. An asker describes its store: how many requests it takes at once, whether it reads the end of a value by
+   length, whether puts have conditions, whether it takes only chunks of arrays that it knows, and whether
+   forked children can use it.
+2. Each request is answered by one method of the asker: `get`, `measure`, `list`, `put` or `delete`. If the
+   method raises before it answers, the exception is the answer.
+3. The errors of a store are kept unchanged. `CancelledError` is not reported as a store error: it would end
+   the receiver.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _UNDER_WAY: dict[int, Future[None] | asyncio.Task[None]] = {}
 
 
 def cancel(numbers: Iterable[int]) -> None:
-    """Cancel the coroutines of requests that nobody wants any more."""
+    """Cancel the coroutines of requests that are no longer wanted."""
     for number in numbers:
         task = _UNDER_WAY.pop(number, None)
         if task is not None:
@@ -35,11 +36,11 @@ def cancel(numbers: Iterable[int]) -> None:
 
 
 def name_of(store: Any) -> str:
-    """Give the name of a store in errors: its class, since what it says of itself may be secret."""
+    """Return the name of a store for errors: its class, since its own description may be secret."""
     kind = type(store)
     home = kind.__module__.partition(".")[0]
     name = kind.__qualname__ if home == "builtins" else f"{home}.{kind.__qualname__}"
-    # In brackets, so that nobody takes it for a path.
+    # In brackets, so that it cannot be mistaken for a path.
     return f"<{name}>"
 
 
@@ -75,7 +76,7 @@ class AsyncAsker(Asker):
     """Asks in coroutines."""
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Give the loop of the store: that of the thread that asks, unless a store has one of its own."""
+        """Return the loop of the store: the asking thread's, unless the store has its own."""
         return asyncio.get_running_loop()
 
     def submit(self, requests: list[_StoreRequest]) -> None:
@@ -112,7 +113,7 @@ class AsyncAsker(Asker):
 
 
 class ThreadAsker(Asker):
-    """Asks in threads, which start when there is work, and end when there is none for some time."""
+    """Asks in threads, which start on demand, and end after some idle time."""
 
     requests = 16
     IDLE_SECONDS = 2.0
@@ -195,7 +196,7 @@ def _serve(
     waiting: queue.SimpleQueue[_StoreRequest | None],
     idle_seconds: float,
 ) -> None:
-    """Have requests answered, until none comes for some time, or nobody is left who could send any."""
+    """Have requests answered, until none comes for some time, or no sender is left."""
     goes_on = True
     while goes_on:
         request = None
@@ -209,7 +210,7 @@ def _serve(
 def below(
     keys: Iterable[tuple[str, int]], prefix: str, recursive: bool
 ) -> tuple[list[tuple[str, int]], list[str]]:
-    """Give what of these keys lies below a prefix: values with their sizes, and prefixes."""
+    """Return the keys below a prefix: values with their sizes, and prefixes."""
     start = f"{prefix}/" if prefix else ""
     values, prefixes = [], set()
     for key, nbytes in keys:

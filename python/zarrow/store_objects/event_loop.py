@@ -1,11 +1,10 @@
 """The thread that asks stores written in Python.
 
-1. The queue of the engine wakes it when requests wait; it takes them all, and hands each asker its own.
-2. An asker answers at once, in coroutines on an event loop, or in threads of its own. The thread never
-   waits.
+1. The queue of the engine wakes it when requests wait; it takes them all, and hands them to their askers.
+2. An asker answers at once, in coroutines on an event loop, or in its own threads. This thread never waits.
 3. Nothing that an asker raises ends the thread: it fails the requests that the asker was handed.
 
-A forked child begins anew, with a queue and a thread of its own.
+A forked child begins anew, with a new queue and a new thread.
 """
 
 from __future__ import annotations

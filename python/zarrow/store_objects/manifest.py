@@ -145,7 +145,7 @@ def _document(node: Any) -> bytes:
 
 
 def _encoding(array: Any) -> tuple[str, str]:
-    """Give what stands before the numbers of a chunk's key, and what between them."""
+    """Return the prefix of a chunk's key before the numbers, and the separator between the numbers."""
     encoding = array.metadata.chunk_key_encoding
     separator: str = getattr(encoding, "separator", "/")
     return ("" if getattr(encoding, "name", "default") == "v2" else "c"), separator
@@ -160,7 +160,7 @@ def _chunk_key(array: Any, index: tuple[int, ...]) -> str:
 
 
 def _chunk_index(array: Any, key: str) -> tuple[int, ...] | None:
-    """Give the place of a chunk in the grid; None for what is no key of a chunk there."""
+    """Return the position of a chunk in the grid; None for any other key."""
     start, separator = _encoding(array)
     shape = array.manifest._paths.shape
     if not shape:
@@ -179,7 +179,7 @@ def _place(url: str) -> tuple[str, str, tuple[str, ...]]:
     Raises
     ------
     ValueError
-        The URL is none, or could lead elsewhere than it seems to.
+        The text is not a URL, or could lead elsewhere than it appears to.
     """
     parts = urlsplit(url)
     segments = tuple(segment for segment in parts.path.split("/") if segment)

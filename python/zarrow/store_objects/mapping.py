@@ -1,10 +1,11 @@
-"""Mappings of keys to bytes, and those of fsspec whose file system the engine does not read by itself.
+"""Mappings of keys to bytes, and fsspec's mappings of file systems that the engine does not read itself.
 
-1. A `dict` is asked on the thread that takes the requests: one after the other, so that a value can be put
-   on the condition that another is still there.
-2. Any other mapping may wait for something, and is asked in threads. It has no conditions, unless the
-   caller says that nobody else writes to it: then its puts follow one another.
-3. A mapping has whole values alone. A range is cut out of one; a file system of fsspec gives it by itself.
+1. A `dict` is asked on the thread that takes the requests: one after the other, which allows conditional
+   puts.
+2. Any other mapping may block, and is asked in threads. It has no conditions, unless the caller declares to
+   be the only writer: then its puts follow one another.
+3. A mapping returns whole values only, and ranges are cut out here; a file system of fsspec reads ranges
+   itself.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def asker(store: Any, source: Any, sole_writer: bool) -> MappingAsker | None:
-    """Give the asker of a mapping; None for what is none."""
+    """Return the asker of a mapping; None for any other object."""
     if type(store) is dict:
         return DictAsker(store, source, True)
     if type(store).__module__ == "fsspec.mapping" and type(store).__name__ == "FSMap":
@@ -72,7 +73,7 @@ class MappingAsker(ThreadAsker):
         self._changes = threading.Lock()
 
     def get(self, request: _StoreRequest) -> None:
-        """Answer with a value, or with a part of it."""
+        """Answer with a value, or with a range."""
         try:
             value = bytes_of(self.store[request.key])
         except KeyError:
@@ -88,7 +89,7 @@ class MappingAsker(ThreadAsker):
         request.found(value, start, nbytes)
 
     def measure(self, request: _StoreRequest) -> None:
-        """Answer with the size of a value, and with its version, where that is of use."""
+        """Answer with the size of a value, and with its version if the store has conditions."""
         try:
             value = bytes_of(self.store[request.key])
         except KeyError:
@@ -101,7 +102,7 @@ class MappingAsker(ThreadAsker):
     def list(self, request: _StoreRequest) -> None:
         """Answer with the keys below a prefix."""
         keys = [key for key in list(self.store) if isinstance(key, str)]
-        # Only who asks for all values asks for their sizes.
+        # Sizes are needed only if all values are listed.
         sizes = [(key, len(bytes_of(self.store[key])) if self._is_sized(request, key) else 0) for key in keys]
         request.listed(*below(sizes, request.key, request.recursive))
 
@@ -143,7 +144,7 @@ class DictAsker(MappingAsker):
     requests = 256
 
     def submit(self, requests: list[_StoreRequest]) -> None:
-        """Answer all of them at once."""
+        """Answer all requests at once."""
         for request in requests:
             self.answer(request)
 
@@ -175,7 +176,7 @@ class FsspecAsker(MappingAsker):
             super()._set(key, value)
 
     def get(self, request: _StoreRequest) -> None:
-        """Answer with a value, or with a part of it."""
+        """Answer with a value, or with a range."""
         start, stop = request.range or (0, None)
         try:
             value = self.fs.cat_file(self._path(request.key), start=start or None, end=stop)
@@ -205,11 +206,11 @@ class FsspecAsker(MappingAsker):
         request.found(b"", request.range[0], int(info["size"]))
 
     def list(self, request: _StoreRequest) -> None:
-        """Answer with what lies below a prefix, without reading the folders below it."""
+        """Answer with the entries below a prefix, without reading the folders below it."""
         own: Any = self.store
         root = (self._path(request.key) if request.key else own.root).rstrip("/")
         try:
-            # Listings that the file system keeps may be older than what was written since.
+            # The file system's cached listings may be older than the last writes.
             self.fs.invalidate_cache()
             if request.recursive:
                 found = self.fs.find(root, detail=True).values()

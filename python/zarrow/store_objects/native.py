@@ -1,7 +1,7 @@
 """Store objects that the engine reads by itself, with the same configuration.
 
-1. Only classes are resolved whose behaviour is known: a subclass may do otherwise, and is asked in Python.
-2. Where one word of a configuration cannot be mapped, nothing is: the store is asked in Python.
+1. Only classes of known behaviour are resolved: a subclass may behave differently, and is asked in Python.
+2. If one word of a configuration cannot be mapped, nothing is: the store is asked in Python.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zarrow.errors import ZarrowError
 
 Native: TypeAlias = Path | CloudStore
 
-# What the words of obstore are to `CloudStore`; None for what it does by itself.
+# obstore's words and the options of `CloudStore`; None for words that it needs no option for.
 _S3 = {
     "bucket": None,
     "access_key_id": "aws_access_key_id",
@@ -65,7 +65,7 @@ _MISSING = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 def resolve(store: Any) -> tuple[Native, bool] | None:
-    """Tell what a store is to the engine, and whether it must not be written to; None for others."""
+    """Return the engine's form of a store, and whether it is read-only; None for others."""
     kind = type(store)
     home, name = kind.__module__, kind.__name__
     found: Native | None = None

@@ -1,4 +1,4 @@
-"""Stores of obstore whose configuration the engine does not take over in full.
+"""Stores of obstore with a configuration that the engine does not take over in full.
 
 They are asked by obstore's own functions, tell the version of a value (its ETag), and put a value on the
 condition that a version is still there.
@@ -39,13 +39,13 @@ class ObstoreAsker(AsyncAsker):
         self.store = store
         kind = kind_of(store)
         self.is_writable = kind != "HTTPStore"
-        # A folder and a web server do not compare what is there.
+        # A folder and a web server have no conditional puts.
         self.has_conditions = kind in ("S3Store", "GCSStore", "AzureStore", "MemoryStore")
         self.has_suffix = kind != "AzureStore"
         self.obstore: Any = _import("obstore")
 
     async def get(self, request: _StoreRequest) -> None:
-        """Answer with a value, or with a part of it."""
+        """Answer with a value, or with a range."""
         options: dict[str, Any] = {}
         if request.range is not None:
             options["range"] = request.range
@@ -79,7 +79,7 @@ class ObstoreAsker(AsyncAsker):
         request.found(b"", request.range[0], meta["size"], version)
 
     async def list(self, request: _StoreRequest) -> None:
-        """Answer with what lies below a prefix."""
+        """Answer with the entries below a prefix."""
         prefix = request.key or None
         if not request.recursive:
             found = await self.obstore.list_with_delimiter_async(self.store, prefix)

@@ -3,7 +3,7 @@
 1. fsspec takes every name below an array for a chunk, unless it begins with `.z`: `x/zarr.json` raises.
 2. pandas 3 has NaN where a file has no path or no bytes, and fsspec takes it for either: a chunk without a
    reference raises, and so do all chunks of a file with a column of bytes.
-3. After one of these errors, this module reads the columns.
+3. After either error, this module reads the columns.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ __all__ = ["PythonStore"]
 class PythonStore:
     """A store object of another library, or a mapping, with what the object cannot tell.
 
-    Everything that takes a store takes such an object as it is. Use this class to declare what the object
-    cannot tell, such as that you are the only writer. It pickles if the store does.
+    Every function that takes a store also takes such an object directly. Use this class to declare what the
+    object cannot report, such as that you are the only writer. It pickles if the store does.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ class PythonStore:
         `"file:///data/"`. References to anywhere else are refused. By default all are.
     sole_writer
         Declare that this process is the only writer as long as it writes. Parts of chunks, and metadata that
-        exist, can then be changed in a store without conditional puts: this process keeps its own writers
-        apart, but not those of other processes.
+        exist, can then be changed in a store without conditional puts: this process synchronizes its own
+        writers, but not other processes.
 
     Raises
     ------

@@ -1,11 +1,12 @@
-"""Stores of zarr-python, of its own and of other libraries' classes, asked by their own methods.
+"""Stores of zarr-python, and other libraries' subclasses, asked by their own methods.
 
-1. They are asked on the event loop of zarr-python, where it has one: what a store opened there (a session
-   of HTTP, say) belongs to that loop, and a store may be used by both libraries.
-2. Several ranges of one value are asked for at once, where a store has `get_ranges`.
-3. These stores have no versions, and no puts on the condition that a value is still there. What only this
-   process writes to has both all the same: a store in memory, a session of icechunk, and what the caller
-   says. A version is a digest of the value then, and puts to one key follow one another.
+1. They are asked on the event loop of zarr-python, if it has one: resources that a store opened there (a
+   session of HTTP, say) belong to that loop, and a store may be used by both libraries.
+2. Several ranges of one value are asked for at once, if a store has `get_ranges`.
+3. These stores have no versions, and no puts on the condition that a value still exists. Stores with this
+   process as the only writer have both all the same: a store in memory, a session of icechunk, and a store
+   that the caller declares so. A version is a digest of the value then, and puts to one key follow one
+   another.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class ZarrAsker(AsyncAsker):
         super().submit(others)
 
     async def _get_ranges(self, batch: list[_StoreRequest]) -> None:
-        """Answer with several ranges of one value, none of which goes with another any more."""
+        """Answer with several ranges of one value, without merging any of them further."""
         kind = self.abstract.RangeByteRequest
         try:
             asked = [kind(*request.range) for request in batch]  # type: ignore[misc]
@@ -119,7 +120,7 @@ class ZarrAsker(AsyncAsker):
                 raise
 
     async def get(self, request: _StoreRequest) -> None:
-        """Answer with a value, or with a part of it."""
+        """Answer with a value, or with a range."""
         asked = None if request.range is None else self.abstract.RangeByteRequest(*request.range)
         value = await self.store.get(request.key, self.buffers, asked)
         if value is None:
@@ -132,7 +133,7 @@ class ZarrAsker(AsyncAsker):
             request.found(found, request.range[0])
 
     async def measure(self, request: _StoreRequest) -> None:
-        """Answer with the size of a value, and with its version, where that is of use."""
+        """Answer with the size of a value, and with its version if the store has conditions."""
         assert request.range is not None
         if self.has_conditions:
             try:
@@ -168,10 +169,10 @@ class ZarrAsker(AsyncAsker):
         return [key for key in keys if key.startswith(prefix)]
 
     async def list(self, request: _StoreRequest) -> None:
-        """Answer with what lies below a prefix."""
+        """Answer with the entries below a prefix."""
         start = f"{request.key}/" if request.key else ""
         if not request.recursive:
-            # Which of them are values and which prefixes a store does not say.
+            # A store does not say which names are values and which are prefixes.
             names = [name.rstrip("/") async for name in self.store.list_dir(request.key)]
             request.listed([(start + name, 0) for name in names if name], [])
             return
@@ -215,14 +216,14 @@ class ZarrAsker(AsyncAsker):
                 try:
                     await self.store.delete(key)
                 except Exception as error:
-                    # Older versions of icechunk raise where nothing is there, or where nothing can be.
+                    # Older versions of icechunk raise if the key does not exist, or cannot exist.
                     if not isinstance(error, KeyError) and "invalid chunk index" not in str(error):
                         raise
         request.changed_it()
 
 
 def _needs_loop(store: Any) -> bool:
-    """Whether a store keeps what belongs to an event loop, which a forked child has not."""
+    """Whether a store holds resources of an event loop, which a forked child does not have."""
     inner = getattr(store, "_store", None)
     if inner is not None and inner is not store and hasattr(inner, "supports_writes"):
         return _needs_loop(inner)
