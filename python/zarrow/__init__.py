@@ -14,32 +14,32 @@ Open
     open, open_group, open_array   a store, as a Group or an Array
     load                           all elements of it, in memory
     consolidate_metadata           one document for a whole tree
-    Group, Array, Attributes       what is in a store
-    Tree                           a drawing of it: `Group.tree`
+    Group, Array, Attributes       nodes of a store, and their attributes
+    Tree                           a printable hierarchy: `Group.tree`
     Indexer                        `array.oindex`, `.vindex`, `.blocks`
-    CloudStore, MemoryStore        stores that are not folders
-    PythonStore                    a store object, with what it cannot tell
-    DecodeLimits                   what is refused as hostile
+    CloudStore, MemoryStore        stores in the cloud and in memory
+    PythonStore                    a store object with declared properties
+    DecodeLimits                   limits against hostile stores
 
 Read
-    array[...], array.read(...)    an array, or a part of it
+    array[...], array.read(...)    an array, or a selection
     read_many                      several parts in one batch
     open_async, read_many_async    the same, awaited; and of an Array
                                    read_async, write_async
-    DecodedArray                   what is read, one of four layouts:
-    Tensor, MaskedTensor           numbers, and those that may be missing
-    Variable, MaskedVariable       text, and text that may be missing
+    DecodedArray                   result of a read, in one of four layouts:
+    Tensor, MaskedTensor           numbers, plain or with missing values
+    Variable, MaskedVariable       text, plain or with missing values
     Categorical                    values by codes and categories
     ArrowStream                    rows of a table: `Group.to_arrow`
 
 Write
     save                           arrays, tables or groups in one call
-    create_array, create_group     with chunks and codecs of your own
+    create_array, create_group     with your own chunks and codecs
     zeros, ones, full, empty       arrays of one value
     zeros_like, ones_like,
     full_like, empty_like          of the shape and type of another array
     set_missing                    how missing elements are stored
-    codecs                         codecs of your own
+    codecs                         your own codecs
 
 Memory of other libraries
     asarray                        any array, without a copy
@@ -227,7 +227,7 @@ _HELP_DEPTH = 4
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
 
     def __getattr__(name: str) -> _typing.Any:
-        """Import `zarrow.gpu` and `zarrow.io` when they are first looked at; tell what to type for others."""
+        """Import `zarrow.gpu` and `zarrow.io` on first access; suggest a replacement for any other name."""
         if name in ("gpu", "io"):
             import importlib
 
@@ -238,7 +238,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
 
 
 def __dir__() -> list[str]:
-    """List the public names; to `help(zarrow)`, which would print each of them in full, none."""
+    """List the public names; for `help(zarrow)`, which would print each in full, only `__version__`."""
     frame = _sys._getframe(1)
     for _ in range(_HELP_DEPTH):
         if frame.f_globals.get("__name__") == "pydoc":

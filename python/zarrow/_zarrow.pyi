@@ -87,7 +87,7 @@ class BufferProducer:
     def __new__(cls, tensor: Tensor) -> Self: ...
     @property
     def tensor(self) -> Tensor:
-        """The tensor whose memory this lends."""
+        """The tensor that this borrows its memory from."""
     if sys.version_info >= (3, 12):
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -248,7 +248,7 @@ def open(
 ) -> AnyNode:
     """Open the array or group at a path of a store: a folder, a URL, or a store object.
 
-    Metadata is read, chunks are not. Versions 2 and 3 of Zarr are told apart by what is there.
+    Reads metadata only, no chunks. The stored metadata decide between version 2 and 3 of Zarr.
 
     Parameters
     ----------
@@ -260,10 +260,10 @@ def open(
         Path of the node in the store; `""` is the root.
     mode
         "r+", the default, opens an existing node for reading, and for writing if the store allows it. "r"
-        opens it for reading: writing raises ReadOnlyError. "a" creates a group if nothing is there. "w-" (or
-        "x") creates a group, and raises if something is there. "w" creates a group, and erases the array or
-        group that is there with all that is in its folder; it refuses to erase a folder that is neither and
-        holds something. Missing groups above are created; `create_group` and `create_array` do more.
+        opens it for reading: writing raises ReadOnlyError. "a" creates a group if none exists. "w-" (or "x")
+        creates a group, and raises if the path is taken. "w" erases the existing array or group with its
+        folder's whole content, and creates a group; it refuses to erase any other folder unless it is empty.
+        Missing parent groups are created; `create_group` and `create_array` have more options.
     zarr_format
         Format version for new nodes (default 3). If given, an existing node must have it.
     storage_options
@@ -274,20 +274,21 @@ def open(
         dropped first. A chunk that has changed is decoded again, and a file that was written in the last
         milliseconds is not kept. 0 keeps none.
     limits
-        What is refused as hostile, for all that is opened from here.
+        Decode limits against hostile stores, for every node opened from here.
     durability
-        What has reached the disk when a write returns, for all that is opened from here: "none" leaves it to
-        the operating system, "file" the bytes, "full" also the name. Whatever it is, each chunk and each
-        metadata document is old or new, whole, when the process is killed.
+        How much has reached the disk when a write returns, for every node opened from here: "none" leaves it
+        to the operating system, "file" guarantees the bytes, "full" also the file name. In all three modes, a
+        killed process leaves each chunk and each metadata document old or new, never half-written.
     options
-        What `create_array` takes, `shape` and `dtype` among them: then it is an array that "a", "w" and "w-"
-        create, as `open_array` does.
+        Options of `create_array`, including `shape` and `dtype`: "a", "w" and "w-" then create an array, as
+        `open_array` does.
 
     Returns
     -------
     Array or Group
-        `open_array`, `open_group`, `Group.get_array` and `Group.get_group` are typed as one of them. Others
-        have a type with the names of both, so that `zarrow.open(...)["name"][0:10]` passes a type checker.
+        `open_array`, `open_group`, `Group.get_array` and `Group.get_group` have precise return types. Other
+        functions return a type with the names of both, so that `zarrow.open(...)["name"][0:10]` passes a type
+        checker.
 
     Raises
     ------
@@ -326,13 +327,13 @@ def read_many(
     Parameters
     ----------
     items
-        An array and a selection of it for each item, of one or several arrays; an array alone is read whole.
-        Selections are those of `Array.__getitem__` except fields, or those of `oindex`, `vindex` or `blocks`
-        if one of these stands for the array. Items of one array share its chunks if they are given the same
-        Array object, or two that were opened from one group: they see the same version of each chunk then.
+        An array and a selection for each item, of one or several arrays; an array alone is read whole.
+        Selections are as in `Array.__getitem__` except fields, or as in `oindex`, `vindex` or `blocks` if the
+        item has one of these in place of the array. Items of one array share its chunks, and see one version
+        of each, if they use the same Array object, or two Arrays opened from one group.
     out
-        Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
-        here. If `items` is empty it is not looked at.
+        Memory to read into instead, of shape `(len(items), ...)`, with the same rules as `out` of
+        `Array.read`. Ignored if `items` is empty.
     device, stream, decompress
         A GPU to read to, as in `Array.read`. Items that it decompresses, or that differ, are read in turn.
 
@@ -379,11 +380,10 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> AnyElements:
     Parameters
     ----------
     x
-        An array of another library, by the first of these that it has: the buffer protocol, DLPack's table
-        of C functions (PyTorch), Arrow (see `from_arrow`), DLPack by capsule, `__array_interface__`,
-        `__array__`. `numpy.ma` gives a MaskedTensor. Python's numbers, text, bytes, None and sequences of
-        them are copied, and so are NumPy's objects and `StringDType`. An array of zarrow's own is given back
-        as it is.
+        An array of another library, by the first interface that it supports: the buffer protocol, DLPack's
+        table of C functions (PyTorch), Arrow (see `from_arrow`), DLPack by capsule, `__array_interface__`,
+        `__array__`. `numpy.ma` gives a MaskedTensor. Python numbers, text, bytes, None and sequences of these
+        are copied, and so are NumPy's objects and `StringDType`. An array of zarrow is returned unchanged.
     dtype
         The type that the data must have: anything that NumPy makes a dtype of, the name of a Zarr type,
         `"string"` or `"bytes"`. Nothing is cast; only Python's own numbers, which have no type yet, become
@@ -429,16 +429,16 @@ def from_arrow(x: Any) -> AnyElements:
     """Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
 
     Numbers, `arrow.bool8`, times of 64 bits, fixed-size binary, and nested fixed-size lists or
-    `arrow.fixed_shape_tensor` of them, become a Tensor at their address; large string and large binary a
-    Variable at theirs. What is null gives the masked layout, with a mask of one byte an element that is made.
+    `arrow.fixed_shape_tensor` of these, become a Tensor at their address; large string and large binary a
+    Variable at theirs. Nulls give the masked layout, with a new mask of one byte per element.
 
-    Copied is what Arrow has in another form: packed bools, offsets of 32 bits and those of a slice, views of
-    text, dates of 32 bits, dictionaries (decoded), and several chunks, which are joined by one copy. Refused
-    are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
+    Copied are the types that Arrow represents differently: packed bools, 32-bit offsets and the offsets of
+    slices, string views, 32-bit dates, dictionaries (decoded), and several chunks, which one copy joins.
+    Refused are variable-size lists, structs (of a table, take a column), unions, decimals and nulls.
 
-    Refused is also what no array here can say, and what would be another without it: times of a time zone,
-    times of day, dates in milliseconds, and fixed-size lists of which some are null. The error's `kind` is
-    `"loses_meaning"`, and it says what to cast to.
+    Types that would lose their meaning are also refused: times with a time zone, times of day, dates in
+    milliseconds, and fixed-size lists with null lists. The error's `kind` is `"loses_meaning"`, and its
+    message says what to cast to.
 
     Parameters
     ----------
@@ -449,7 +449,7 @@ def from_arrow(x: Any) -> AnyElements:
     Raises
     ------
     ExchangeError
-        A type that no array has here, or has not all of; an array that breaks Arrow's rules; a stream whose
+        The type has no counterpart here, or only a partial one; the array breaks Arrow's rules; the stream's
         producer failed (a `BufferError`).
     ShapeError
         Offsets that decrease, text that is not UTF-8 (a `ValueError`).
@@ -474,24 +474,24 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     Parameters
     ----------
     x
-        An object with `__dlpack__`, which is asked for the newest version that it has; or a capsule, which is
-        used up. A capsule of before DLPack 1.0 cannot say whether its memory may be written to: it is
-        read-only here as in NumPy, except PyTorch's, which always may.
+        An object with `__dlpack__`, which is asked for its newest version; or a capsule, which is consumed. A
+        capsule from before DLPack 1.0 does not say whether its memory is writable: it is read-only here as in
+        NumPy, except PyTorch's, which is always writable.
     dtype
         The type that the data must have, as in `asarray`.
     copy
-        True: copy to memory of our own. False: refuse what the producer copied. None: take what comes.
+        True: copy to new memory. False: refuse data that the producer copied. None: accept both.
 
     Raises
     ------
     DataTypeError
         The data has another type than `dtype` (a `TypeError` and a `ValueError`).
     ExchangeError
-        Memory that is not the CPU's; a type that no array has here; a tensor that breaks DLPack's rules; a
-        capsule that was used before; a tensor of PyTorch's that is the negative or the conjugate of its
-        memory (a `BufferError`).
+        The memory is not on the CPU; the type has no array here; the tensor breaks DLPack's rules; the
+        capsule was used before; the PyTorch tensor is a lazy negative or conjugate of its memory (a
+        `BufferError`).
     TypeError
-        `x` speaks no DLPack.
+        `x` does not support DLPack.
 
     Examples
     --------
@@ -518,13 +518,12 @@ def from_numpy(x: Any, dtype: Any = None) -> AnyElements:
     Raises
     ------
     DataTypeError
-        The data has another type than `dtype`, or the byte order that is not the machine's (a `TypeError`
-        and a `ValueError`).
+        The data has another type than `dtype`, or is not native-endian (a `TypeError` and a `ValueError`).
     ExchangeError
-        The strides are not whole numbers of elements, as those of a field of packed records; or NumPy cannot
-        lend the elements: text and objects (a `ValueError`).
+        The strides are not whole numbers of elements, as in a field of packed records; or NumPy cannot lend
+        the elements: text and objects (a `ValueError`).
     TypeError
-        `x` has no memory that it describes.
+        `x` does not describe its memory.
 
     Examples
     --------
@@ -549,7 +548,7 @@ def set_num_threads(count: int) -> None:
     """
 
 def num_threads() -> int:
-    """Tell how many threads a read may use, the calling one among them."""
+    """Return how many threads a read may use, including the calling one."""
 
 def set_memory_cache(nbytes: int) -> None:
     """Set how many bytes of dropped results are kept for the next ones; 0 keeps none.
@@ -557,10 +556,10 @@ def set_memory_cache(nbytes: int) -> None:
     As many are kept for the work of threads.
 
     The first touch of fresh memory costs as much as half of an uncompressed read. A loop that reads, uses
-    and drops results of about one size gets the memory of the one before. Results of 2 MiB and more are
-    kept, 512 MiB of them unless this says otherwise. Beside them the last eight smaller ones are, each of at
-    most `nbytes`. What is kept now and is more is freed. What such memory held is never seen: a result is
-    filled before it is given.
+    and drops results of about one size reuses the memory of the previous result. Results of 2 MiB and more
+    are kept, 512 MiB in total by default, and also the last eight smaller results, each of at most `nbytes`.
+    Kept memory beyond a new limit is freed. Old contents are never visible: a result is filled before it is
+    returned.
 
     Raises
     ------
@@ -575,11 +574,11 @@ def set_memory_cache(nbytes: int) -> None:
     """
 
 def release_memory() -> int:
-    """Free the memory that is kept for the next reads and writes, and tell how many bytes it was.
+    """Free the memory kept for the next reads and writes, and return how many bytes it was.
 
-    That of dropped results, and that in which threads decode and encode chunks; and what is kept of GPUs, and
-    of pinned memory for them, which is not counted. Results that are still in use
-    are not touched, nor is the memory of reads and writes under way.
+    This covers the memory of dropped results and the buffers in which threads decode and encode chunks. It
+    also covers kept GPU memory, and pinned memory for GPUs, which are not counted. Results still in use, and
+    the memory of reads and writes under way, are not touched.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Codecs of your own, for stores whose codecs zarrow does not have.
+"""Your own codecs, for stores with codecs that zarrow does not have.
 
 A codec has to be registered in every process, before an array that needs it is opened or created. It is
 called on several threads at once, with the GIL, so that Python code in it runs on one core. It may read and
@@ -44,7 +44,7 @@ def register(
     ----------
     codec
         A name, or a class with a `codec_id`, `from_config`, `encode` and `decode`: any codec of numcodecs
-        and imagecodecs. A codec with parameters needs a class, whose `from_config` gets them as a dict.
+        and imagecodecs. A codec with parameters needs a class; `from_config` gets them as a dict.
     decode
         With a name: takes bytes, and gives bytes or any object with memory, such as a NumPy array.
     encode
@@ -52,8 +52,8 @@ def register(
     kind
         What the codec encodes. "bytes_to_bytes", as compressors do; "array_to_array", elements as elements
         of the same type and number, as filters do; "array_to_bytes", elements as bytes. With the last two
-        `encode` gets a read-only NumPy array of a chunk's shape, and `decode` gets bytes; what it gives has
-        to have the elements of the chunk, in C order and the byte order of the machine.
+        `encode` gets a read-only NumPy array of a chunk's shape, and `decode` gets bytes; its result must
+        have the chunk's elements, in C order and native byte order.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def register(
     TypeError
         There is neither a name with `decode` nor a class with the protocol.
 
-    What a codec raises becomes the cause of a `CodecError`. What it decodes to must have as many bytes as
-    the metadata say, or that is also an error.
+    Exceptions of a codec become the cause of a `CodecError`. The decoded size must be the one in the
+    metadata; any other is also an error.
 
     Examples
     --------
@@ -189,7 +189,7 @@ _PACKAGES = (
 )
 
 
-# Codecs that zarrow has, for names that are close to one of them.
+# Names of zarrow's codecs, to suggest for similar names.
 _NAMES = (
     "adler32",
     "astype",
@@ -223,7 +223,7 @@ _NAMES = (
     "zstd",
 )
 
-# What others call them.
+# Names that other libraries use.
 _OTHER_NAMES = {"zstandard": "zstd", "gz": "gzip", "deflate": "zlib", "bzip2": "bz2", "xz": "lzma"}
 
 

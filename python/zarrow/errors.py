@@ -136,7 +136,7 @@ class OutOfMemoryError(ZarrowError, MemoryError):
 
 
 class ExchangeError(ZarrowError, BufferError, ValueError):
-    """An array cannot be handed over as asked without a copy, or without losing what it says."""
+    """An array cannot be handed over as asked without a copy, or without losing its meaning."""
 
 
 class DataTypeError(ExchangeError, TypeError):

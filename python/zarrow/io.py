@@ -5,7 +5,7 @@ the source stays alive as long as the result. What cannot be is copied, and each
 `copy=False` refuses instead, with an `ExchangeError` (a `BufferError` and a `ValueError`); `copy=True` always
 copies.
 
-How long a call takes does not depend on the size of what is shared.
+The time of a call does not depend on the size of the shared data.
 
 >>> import numpy as np
 >>> from zarrow import io
@@ -58,8 +58,8 @@ def to_dlpack(
 ) -> CapsuleType:
     """Give the DLPack capsule of an array, for a consumer that takes capsules. It needs NumPy alone.
 
-    Copied is what DLPack cannot say: the other byte order, elements that are not a whole number of elements
-    apart or not aligned, and Python's own sequences. Any strides are exported as they are.
+    Data that DLPack cannot describe is copied: non-native byte order, elements that are not a whole number of
+    elements apart or not aligned, and Python sequences. Any strides are exported unchanged.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
     x
         A capsule, which is used up, or an object with `__dlpack__`.
     copy
-        True: copy. False: refuse what the producer copied. None: take what comes.
+        True: copy. False: refuse data that the producer copied. None: accept both.
 
     Raises
     ------
     ExchangeError
-        Memory that is not the CPU's, a type that NumPy has not, a capsule that was used before (a
+        The memory is not on the CPU, NumPy does not have the type, or the capsule was used before (a
         `BufferError`).
     TypeError
         `x` is neither.
@@ -130,13 +130,13 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
 def numpy_to_torch_zero_copy(array: Any, *, copy: bool | None = None) -> _torch.Tensor:
     """Give a torch.Tensor of an array's memory.
 
-    Copied is what PyTorch has not: negative strides, the other byte order, elements that are not a whole
-    number of elements apart, and memory that must not be written to, because PyTorch would.
+    Data that PyTorch does not support is copied: negative strides, non-native byte order, elements that are
+    not a whole number of elements apart, and read-only memory, because PyTorch would write to it.
 
     Parameters
     ----------
     array
-        A NumPy array, including those of `ml_dtypes`, or any other that `zarrow.asarray` takes.
+        A NumPy array, including `ml_dtypes` arrays, or any other that `zarrow.asarray` takes.
     copy
         None: copy what cannot be shared. False: refuse it. True: always copy.
 
@@ -157,7 +157,7 @@ def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None)
     bfloat16 and float8 are types of `ml_dtypes`.
 
     A tensor that tracks gradients is detached, as `tensor.detach().numpy()` is. Copied are tensors of a GPU,
-    sparse ones, and those that are the conjugate or the negative of their memory.
+    sparse tensors, and lazy conjugates and negatives.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def numpy_to_arrow_zero_copy(
     One axis gives a primitive array; of more, axis 0 is the array, and its rows are elements of the type
     `fixed_shape_tensor`: an array of 10000 x 256 has the length 10000, and goes into a table beside others.
 
-    Copied is what is not contiguous (but for rows whose axes are swapped), the other byte order, and text,
-    which Arrow has in UTF-8. NaT is null.
+    Data that is not contiguous is copied (except rows with swapped axes), and so are non-native byte order
+    and text, which Arrow stores in UTF-8. NaT is null.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def numpy_to_arrow_zero_copy(
     copy
         None: copy what cannot be shared. False: refuse it. True: always copy.
     bools
-        `"bytes"`: bool is the type `arrow.bool8`, whose bytes are shared. `"bits"`: it is Arrow's own bool,
-        of eight elements a byte, which is always a copy.
+        `"bytes"`: bool is the type `arrow.bool8`, which shares its bytes. `"bits"`: it is Arrow's own bool,
+        with eight elements a byte, which is always a copy.
 
     Raises
     ------
@@ -308,7 +308,7 @@ class ZeroCopyArray(BufferProducer):
     Attributes
     ----------
     tensor : zarrow.Tensor
-        The tensor whose memory it is.
+        The tensor that owns the memory.
 
     Examples
     --------
@@ -381,7 +381,7 @@ class ZeroCopyArray(BufferProducer):
     def to_jax(self, *, copy: bool | None = None) -> _jax.Array:
         """Give a jax.Array, which JAX takes to be immutable.
 
-        Copied is what is not aligned to 64 bytes, or has gaps.
+        Data that is not aligned to 64 bytes, or has gaps, is copied.
 
         Raises
         ------
@@ -491,7 +491,7 @@ def _borrowed(arrow_array: Any) -> Any:
 
 
 def _without_mask(masked: zarrow.MaskedTensor) -> npt.NDArray[Any]:
-    """Give the elements in an array where NaN, NaT or None stands for those that are missing."""
+    """Return the elements in an array with NaN, NaT or None for missing ones."""
     data, missing = masked.data.numpy(), masked.mask.numpy()
     kind = data.dtype.kind
     there = data[~missing]
