@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// The most bytes of an answer that is parsed as a whole: a page of a list, the answer to a delete, a token.
+/// Size limit of an answer that is parsed as a whole: a page of a list, the answer to a delete, a token.
 const PARSED_NBYTES: u64 = 64 << 20;
 
 /// The body of an answer.
@@ -35,7 +35,8 @@ pub struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// The body `inner`, which ends with an error where it falls silent or slow, or, unless it `is_streamed`, grows too long.
+    /// Wraps `inner`, and ends it with an error if it falls silent or slow, or, unless it `is_streamed`, grows too
+    /// long.
     pub fn new(
         inner: HttpResponseBody,
         policy: TransportPolicy,
@@ -118,13 +119,13 @@ impl Body for AnswerBody {
     }
 }
 
-/// The error of a server that was silent for so long.
+/// Error of a server that was silent for this time.
 pub fn silent(time: Duration) -> HttpError {
     let error = io::Error::new(io::ErrorKind::TimedOut, format!("the server was silent for {time:?}"));
     HttpError::new(HttpErrorKind::Timeout, error)
 }
 
-/// A body that brought too few bytes for a while.
+/// Error of a body that brought too few bytes for a while.
 #[derive(Debug)]
 struct TooSlow {
     nbytes: u64,
@@ -148,7 +149,7 @@ fn slow(error: TooSlow) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, error))
 }
 
-/// Whether an error is that a body was too slow.
+/// Whether an error means that a body was too slow.
 pub fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|error| error.is::<TooSlow>())
 }

@@ -15,12 +15,12 @@ use http::{Method, StatusCode, header};
 use object_store::client::{HttpErrorKind, HttpRequest, HttpResponse};
 use std::io;
 
-/// What an answer has to be.
+/// The required form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// A document with this root.
     Document(&'static str),
-    /// Whatever is no error and no web page.
+    /// Anything but an error or a web page.
     Anything,
 }
 
@@ -117,7 +117,7 @@ fn deleted(text: &str) -> Result<Bytes, Refused> {
     for entry in text.split("<Error>").skip(1) {
         let entry = entry.split("</Error>").next().unwrap_or_default();
         let code = element(entry, "Code").unwrap_or_default();
-        // It was to be gone.
+        // The key was to be deleted anyway.
         if matches!(code.as_str(), "NoSuchKey" | "NoSuchVersion") {
             continue;
         }

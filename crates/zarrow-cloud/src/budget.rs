@@ -2,9 +2,9 @@
 //!
 //! 1. The limit starts at 64. While all permits are in use, each answer adds one, so that the limit doubles in each round
 //!    trip, up to 256. An answer that came soon adds none: further connections to a near host cost time and save none.
-//! 2. A request for a pause halves the limit, once a second at most: one burst of such answers is one sign. A connection that
-//!    fails leaves it. After either, the limit grows by one in each round trip.
-//! 3. Requests that are in flight when the limit falls go on: their permits are not given back when they end.
+//! 2. A request for a pause halves the limit, at most once a second: a burst of such answers counts once. A connection
+//!    that fails leaves the limit unchanged. After either, the limit grows by one in each round trip.
+//! 3. Requests that are in flight when the limit falls continue: their permits are discarded when they end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const MOST: usize = 256;
 /// An answer that comes within this time adds no permit.
 const SOON: Duration = Duration::from_millis(8);
 
-/// The least time between two cuts.
+/// The least time between two cuts of the limit.
 const CUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Permits for requests to one host.
@@ -34,16 +34,16 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     limit: usize,
-    /// Permits that are in use and will not be given back.
+    /// Permits in use that will be discarded at their end.
     debt: usize,
     /// Answers since the limit last changed.
     answered: usize,
-    /// Whether neither a pause nor a failure has been met (step 1).
+    /// Whether no pause and no failure has occurred yet (step 1).
     doubles: bool,
     last_cut: Option<Instant>,
 }
 
-/// The right to have one request in flight, until it is dropped.
+/// The right to have one request in flight, held until drop.
 #[derive(Debug)]
 pub struct Permit {
     shared: Arc<Shared>,
@@ -58,25 +58,25 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A permit, waited for in the order of asking.
+    /// Waits for a permit; callers get permits in their order.
     pub async fn acquire(&self) -> Permit {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.ok();
         Permit { shared: Arc::clone(&self.0), permit }
     }
 
-    /// A permit where one is free.
+    /// Returns a permit if one is free.
     pub fn try_acquire(&self) -> Option<Permit> {
         let permit = Arc::clone(&self.0.permits).try_acquire_owned().ok()?;
         Some(Permit { shared: Arc::clone(&self.0), permit: Some(permit) })
     }
 
-    /// A connection to the host failed (step 2).
+    /// Notes a failed connection to the host (step 2).
     pub fn failed(&self) {
         self.0.state.lock().doubles = false;
     }
 
-    /// The host asked for a pause (step 2).
+    /// Notes the host's request for a pause (step 2).
     pub fn throttled(&self, now: Instant) {
         let mut state = self.0.state.lock();
         state.doubles = false;
@@ -90,7 +90,7 @@ impl Budget {
         (state.limit, state.answered, state.last_cut) = (limit, 0, Some(now));
     }
 
-    /// The host answered after this time (steps 1 and 2).
+    /// Notes an answer of the host after this time (steps 1 and 2).
     pub fn answered(&self, after: Duration) {
         if after < SOON || self.0.permits.available_permits() > 0 {
             return;
@@ -154,7 +154,7 @@ mod tests {
         let mut held = take_all(&budget);
         assert_eq!(held.len(), START);
         budget.throttled(now);
-        // One burst is one sign.
+        // A burst counts once.
         budget.throttled(now);
         held.truncate(START / 2);
         assert!(budget.try_acquire().is_none(), "permits in use were taken out of it");
@@ -166,7 +166,7 @@ mod tests {
         }
         held.extend(take_all(&budget));
         assert_eq!(held.len(), START / 2 + 1);
-        // What is not used does not grow.
+        // The limit does not grow while permits are free.
         held.pop();
         for _ in 0..10 * START {
             budget.answered(SOON);

@@ -21,7 +21,7 @@ use zarrow::store::join;
 use zarrow::{Error, Result};
 use zarrow_array::fork::generation;
 
-/// A client. In a process that was forked from the one that made it, it is left alone when it is dropped.
+/// A client. A forked child never drops the client of its parent.
 #[derive(Debug)]
 pub struct Connection {
     pub generation: u64,
@@ -31,14 +31,14 @@ pub struct Connection {
     pub client: Arc<Client>,
 }
 
-/// The faces of a service's client.
+/// The traits of a service's client.
 #[derive(Debug)]
 pub struct Client {
     pub store: Arc<dyn ObjectStore>,
     pub lister: Option<Lister>,
 }
 
-/// What lists page by page.
+/// Lists page by page.
 pub struct Lister(pub Arc<dyn PaginatedListStore>);
 
 impl std::fmt::Debug for Lister {
@@ -59,8 +59,8 @@ impl Connection {
     /// Makes the client: no request is sent.
     ///
     /// # Errors
-    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) for settings that do not go together; [`Io`](zarrow::ErrorKind::Io)
-    /// where no thread can be started.
+    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) for contradictory settings; [`Io`](zarrow::ErrorKind::Io)
+    /// if no thread can be started.
     pub fn new(location: &Location, settings: &Settings) -> Result<Connection> {
         let process = Process::current()?;
         let failed = |error: &(dyn std::error::Error + 'static)| {
@@ -90,10 +90,10 @@ impl Connection {
         Ok(Connection { generation: generation(), process, settings, location, client: Arc::new(client) })
     }
 
-    /// The path in the bucket of the value under a key.
+    /// Returns the path in the bucket of the value under a key.
     ///
     /// # Errors
-    /// [`BadKey`](zarrow::ErrorKind::BadKey) for keys that the service cannot have.
+    /// [`BadKey`](zarrow::ErrorKind::BadKey) for keys that the service does not allow.
     pub fn path(&self, key: &str) -> Result<Path> {
         let full = if key.is_empty() { self.location.root.clone() } else { join(&self.location.root, key) };
         Path::parse(full).map_err(|_| zarrow::ErrorKind::BadKey(key.to_owned()).into())
@@ -104,7 +104,7 @@ impl Connection {
         format!("{:?}", self.location.service)
     }
 
-    /// The extensions by which a request carries its count of attempts to the transport.
+    /// Extensions that carry a request's count of attempts to the transport.
     pub fn extensions(attempts: &Arc<Attempts>) -> Extensions {
         let mut extensions = Extensions::new();
         extensions.insert(Arc::clone(attempts));
@@ -115,13 +115,13 @@ impl Connection {
         Arc::new(Attempts::new(self.settings.policy))
     }
 
-    /// What a failed request says to its caller.
+    /// Returns the caller's error for a failed request.
     pub fn error(&self, error: &object_store::Error, attempts: &Attempts, writes: bool) -> Error {
         let failure = attempts.take_failure().unwrap_or_else(|| of_client(error));
         self.failure_error(failure, writes)
     }
 
-    /// As [`error`](Connection::error), of a failure that is known.
+    /// As [`error`](Connection::error), for a known failure.
     pub fn failure_error(&self, failure: Failure, writes: bool) -> Error {
         failure.into_error(writes, self.settings.anonymous, &self.settings.secrets)
     }
@@ -131,7 +131,7 @@ impl Connection {
     }
 }
 
-/// The failure of a request that the transport has no account of: credentials could not be fetched, an answer made no sense.
+/// Failure of a request unknown to the transport: credentials could not be fetched, or an answer made no sense.
 pub fn of_client(error: &object_store::Error) -> Failure {
     let kind = match error {
         object_store::Error::NotFound { .. } => io::ErrorKind::NotFound,
@@ -146,7 +146,7 @@ pub fn of_client(error: &object_store::Error) -> Failure {
     Failure::new(kind, plain(error))
 }
 
-/// The texts of an error without the name that its client has for the service.
+/// Returns the texts of an error without the client's name for the service.
 fn plain(error: &object_store::Error) -> String {
     match error {
         object_store::Error::Generic { source, .. } => chain(&**source),
@@ -157,7 +157,7 @@ fn plain(error: &object_store::Error) -> String {
 impl Drop for Connection {
     fn drop(&mut self) {
         if self.generation != generation() {
-            // One count more that nobody gives back: so the client is never dropped in this process.
+            // One reference too many, so that the client is never dropped in this process.
             std::mem::forget(Arc::clone(&self.client));
         }
     }
@@ -177,7 +177,7 @@ fn build(location: &Location, settings: &Settings, transport: Transport) -> obje
         }
         Service::Gcs { bucket } => {
             let builder = GoogleCloudStorageBuilder::new().with_bucket_name(bucket);
-            // Without a token it would ask this machine for one at each put, anonymous or not.
+            // Without a token the client would ask this machine for one at each put, anonymous or not.
             let builder = if settings.anonymous { builder.with_bearer_token("") } else { builder };
             let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
                 Ok(key) => builder.with_config(key, value),

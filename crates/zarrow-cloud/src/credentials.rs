@@ -1,11 +1,11 @@
-//! The profiles of AWS: `~/.aws/credentials` and `~/.aws/config`, or the files that the environment names.
+//! The profiles of AWS: `~/.aws/credentials` and `~/.aws/config`, or the files named by the environment.
 
 use crate::location::unsupported;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use zarrow::Result;
 
-/// What a profile holds that a store needs, by the names of `object_store`.
+/// The settings of a profile that a store needs, by the names of `object_store`.
 const SETTINGS: [(&str, &str); 5] = [
     ("aws_access_key_id", "aws_access_key_id"),
     ("aws_secret_access_key", "aws_secret_access_key"),
@@ -14,11 +14,11 @@ const SETTINGS: [(&str, &str); 5] = [
     ("endpoint_url", "aws_endpoint_url"),
 ];
 
-/// Settings of a profile whose keys have to be fetched from elsewhere.
+/// Settings of a profile with keys that have to be fetched from elsewhere.
 const INDIRECT: [&str; 6] =
     ["sso_session", "sso_start_url", "role_arn", "credential_process", "credential_source", "source_profile"];
 
-/// What the profile `name` says; `None` where no file has it.
+/// Returns the settings of the profile `name`; `None` if no file has it.
 pub fn aws_profile(name: &str) -> Result<Option<BTreeMap<String, String>>> {
     let file = |variable: &str, default: &str| {
         let named = std::env::var_os(variable).map(PathBuf::from);
@@ -35,7 +35,7 @@ fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeM
     let mut found = section(config, |heading| {
         heading == name && name == "default" || heading.strip_prefix("profile ").map(str::trim) == Some(name)
     });
-    // Keys in the file of credentials go before those in the other.
+    // Keys in the credentials file win over keys in the config file.
     if let Some(own) = section(credentials, |heading| heading == name) {
         found.get_or_insert_default().extend(own);
     }
@@ -59,7 +59,7 @@ fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeM
     Ok(Some(kept.collect()))
 }
 
-/// Returns the settings below the headings that are meant. Indented lines are settings of the setting above: `s3.endpoint_url`.
+/// Returns the settings below the given headings. Indented lines are settings of the setting above: `s3.endpoint_url`.
 fn section(text: &str, is_meant: impl Fn(&str) -> bool) -> Option<BTreeMap<String, String>> {
     let mut found: Option<BTreeMap<String, String>> = None;
     let (mut inside, mut above) = (false, String::new());

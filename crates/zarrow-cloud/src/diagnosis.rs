@@ -1,4 +1,4 @@
-//! Why no answer came, in words that name what to change: the address, https or http, a proxy, a certificate.
+//! Explains missing answers, and names what to change: the address, https or http, a proxy, a certificate.
 
 use crate::failure::{Failure, causes, innermost};
 use crate::trust::is_certificate_refused;
@@ -72,7 +72,7 @@ fn is_unknown_host(error: &(dyn std::error::Error + 'static)) -> bool {
     error.to_string().starts_with("failed to lookup address")
 }
 
-/// Whether an answer was no HTTP: the alert of a TLS server, or none at all.
+/// Whether an answer was not HTTP: the alert of a TLS server, or nothing at all.
 fn is_no_http(error: &(dyn std::error::Error + 'static)) -> bool {
     let text = error.to_string();
     ["invalid HTTP version", "invalid HTTP status", "connection closed before message"]
@@ -94,7 +94,7 @@ fn io_kind(error: &HttpError) -> io::ErrorKind {
     })
 }
 
-/// The proxy that the environment names for a host.
+/// Returns the environment's proxy for a host.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Proxy {
     variable: String,

@@ -1,12 +1,12 @@
-//! Why a request failed, and as which error a caller sees it.
+//! Why a request failed, and the error that its caller gets.
 
 use crate::secret::Secrets;
 use std::io;
 use std::time::Duration;
 use zarrow::{Error, ErrorKind, visible};
 
-/// A request that failed. A server may repeat in its answer what it was sent, secrets included: of the answer only the code
-/// and the message are kept.
+/// A request that failed. A server may repeat the request in its answer, secrets included, so only the code and the
+/// message of the answer are kept.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub kind: io::ErrorKind,
@@ -14,17 +14,17 @@ pub struct Failure {
     /// The server's own code, such as `NoSuchKey`.
     pub code: Option<String>,
     text: String,
-    /// The server's own words.
+    /// The server's own message.
     message: Option<String>,
     /// The size of the value, if the requested range lies beyond its end.
     pub nbytes: Option<u64>,
-    /// What a caller can do about it, where the cause of a failed connection tells.
+    /// What a caller can do, if the cause of a failed connection suggests something.
     pub advice: Option<&'static str>,
-    /// Whether the request never left, since there was no connection.
+    /// Whether the request was never sent, because there was no connection.
     pub is_unsent: bool,
-    /// The region that the bucket is in, where it is not the one that was asked.
+    /// The bucket's region, if it is not the requested one.
     pub region: Option<String>,
-    /// The pause that the server asks for and the longest one, if that is shorter.
+    /// The pause that the server asks for, and the longest allowed one, if shorter.
     asked: Option<(Duration, Duration)>,
 }
 
@@ -45,17 +45,17 @@ impl Failure {
         }
     }
 
-    /// Adds where the request went instead.
+    /// Adds the proxy that the request went through.
     pub fn went_through(&mut self, proxy: &str) {
         self.text = format!("{} (through the proxy {proxy})", self.text);
     }
 
-    /// Notes that the server asks for a pause that is too long.
+    /// Notes that the server asks for too long a pause.
     pub fn asked_too_long(&mut self, asked: Duration, most: Duration) {
         self.asked = Some((asked, most));
     }
 
-    /// An answer whose status is an error.
+    /// Failure of an answer with an error status.
     pub fn of_status(status: u16, body: &str) -> Failure {
         let code = element(body, "Code").or_else(|| json_string(body, "code"));
         let message = element(body, "Message").or_else(|| json_string(body, "message"));
@@ -82,7 +82,7 @@ impl Failure {
             && !self.message.as_ref().is_some_and(|text| text.contains("bucket does not exist"))
     }
 
-    /// Whether the request certainly changed nothing: it never left, or the server refused it.
+    /// Whether the request certainly changed nothing: it was never sent, or the server refused it.
     pub fn is_refusal(&self) -> bool {
         let is_slow_down = self.code.as_deref() == Some("SlowDown");
         self.is_unsent
@@ -90,7 +90,7 @@ impl Failure {
             || self.status.is_some_and(|status| (400..500).contains(&status) && status != 408)
     }
 
-    /// Returns the text without the server's own words.
+    /// Returns the text without the server's message.
     pub fn brief(&self) -> &str {
         &self.text
     }
@@ -102,7 +102,7 @@ impl Failure {
         }
         let mut shown = secrets.hide(&self.text);
         if let Some(message) = &self.message {
-            // A secret that is cut before it is hidden would not be found.
+            // A secret must be hidden before the text is cut, or it would not be found.
             shown = format!("{shown}: {}", first_line(&secrets.hide(message)));
         }
         if let Some((asked, most)) = self.asked {
@@ -114,7 +114,7 @@ impl Failure {
         shown
     }
 
-    /// The error of a caller who reads, or of one who writes.
+    /// Returns the error for a reading or a writing caller.
     pub fn into_error(self, writes: bool, anonymous: bool, secrets: &Secrets) -> Error {
         let hint = self.hint(anonymous);
         let error = io::Error::new(self.kind, self.shown(secrets));
@@ -159,7 +159,7 @@ impl Failure {
         }
     }
 
-    /// Whether it is the machine that was asked for credentials, and had none.
+    /// Whether the failed request asked this machine for credentials, and it had none.
     fn is_of_machine(&self) -> bool {
         self.status.is_none()
             && (self.text.contains("169.254.169.254") || self.text.contains("metadata.google.internal"))
@@ -203,7 +203,7 @@ pub fn causes<'a>(
     })
 }
 
-/// The text of what caused an error first.
+/// Returns the text of an error's first cause.
 pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut last = error;
     while let Some(inner) = last.source() {
@@ -212,7 +212,7 @@ pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     last.to_string()
 }
 
-/// The texts of an error and of what caused it, without those that the outer ones repeat.
+/// Returns the texts of an error and its causes, without the causes that an outer text repeats.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

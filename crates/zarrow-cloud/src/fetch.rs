@@ -1,10 +1,10 @@
 //! The bytes of one request, from as many answers as it takes.
 //!
-//! 1. An answer is asked for: the whole span, or what is left of it after a body broke off, if the value is still of the same
-//!    version.
-//! 2. Its frames go to the receiver. All since the last head are of one version: where the value has changed, or nobody can tell,
-//!    the request begins anew, with another head.
-//! 3. It is complete when all bytes of the span have come that the answer's head promised; one more or less is a fault.
+//! 1. An answer is requested: for the whole span, or for the rest after an interrupted body, if the value still has the
+//!    same version.
+//! 2. Its frames go to the receiver. All frames since the last head have one version: if the value has changed, or if
+//!    this is unknown, the request begins anew, with another head.
+//! 3. It is complete when all bytes promised by the answer's head have arrived; one more or less is a fault.
 
 use crate::answer_body::is_too_slow;
 use crate::connection::Connection;
@@ -20,25 +20,25 @@ use std::sync::Arc;
 use zarrow::Result;
 use zarrow::store::remote::{Head, ObjectVersion, Outcome, Receiver, Request, Span};
 
-/// What is left of a body that broke off.
+/// The missing rest of an interrupted body.
 struct Rest {
     range: Range<u64>,
     version: ObjectVersion,
 }
 
-/// What came of one answer.
+/// Result of one answer.
 enum Came {
     End(Outcome),
-    /// The body broke off; what is left, where it can be gone on with.
+    /// The body was interrupted; with the rest, if the request can be resumed.
     Broken(Fault, Box<Failure>, Option<Rest>),
-    /// The value is another one now.
+    /// The value has changed.
     Anew,
 }
 
 /// Hands the bytes that `request` asks for to `receiver`.
 ///
 /// # Errors
-/// What is left when `attempts` gives up.
+/// The last failure, when `attempts` gives up.
 pub async fn fetch(
     connection: &Connection,
     request: &Request,
@@ -47,10 +47,10 @@ pub async fn fetch(
 ) -> Result<Outcome> {
     let path = connection.path(&request.key)?;
     let mut rest = None;
-    // A request for no bytes asks for the head alone; some servers answer only to a request for bytes.
+    // An empty range asks for the head alone; some servers answer only requests for bytes.
     let mut head_only = matches!(&request.span, Span::Range(range) if range.start >= range.end);
     loop {
-        // What went wrong before is overcome, or was told.
+        // An earlier failure has been recovered from, or reported.
         attempts.take_failure();
         attempts.take_sent();
         let options = options(request, rest.as_ref(), head_only, attempts);
@@ -78,12 +78,12 @@ pub async fn fetch(
                         head_only = false;
                         continue;
                     }
-                    // The value ends before what was promised.
+                    // The value ends before its promised size.
                     Some(416) if rest.take().is_some() => (Fault::Server, changed()),
                     Some(416) if request.span != Span::Whole => {
                         return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
                     }
-                    // The answer has come, and makes no sense: a length or a range that was not asked for.
+                    // The answer makes no sense: it has a length or a range that was not requested.
                     None if is_answer
                         && failure.is_none()
                         && matches!(error, ClientError::Generic { .. }) =>
@@ -136,7 +136,7 @@ async fn take(
     receiver: &mut dyn Receiver,
 ) -> Came {
     let found = version::of_answer(&answer, connection.has_generations());
-    // A server may not know `If-Match`: then its answer tells.
+    // A server may not know `If-Match`: compare the version in its answer.
     if let Some(wanted) = &request.if_version
         && found.as_ref().map(version::e_tag) != Some(version::e_tag(wanted))
     {
@@ -166,7 +166,7 @@ async fn take(
     while let Some(frame) = frames.next().await {
         let frame = match frame {
             Ok(frame) => frame,
-            // All is there: what is wrong is the end of the message alone.
+            // All bytes have arrived: only the end of the message is wrong.
             Err(_) if !no_size && range.start == range.end => break,
             Err(error) => {
                 let (fault, failure) = broken(&error);
@@ -193,7 +193,7 @@ async fn take(
     Came::End(Outcome::Complete)
 }
 
-/// A span that begins behind the end of the value: it has nothing.
+/// A span that begins behind the end of the value, and is empty.
 fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -> Outcome {
     let nbytes = nbytes.or(match request.span {
         Span::Range(ref range) if range.start > 0 => None,

@@ -1,11 +1,13 @@
-//! Further copies of a request that is late, for servers of which a few answers stall.
+//! Second and third copies of a late request, for servers that stall on some answers.
 //!
-//! 1. How long the last answers of a host took is kept. A request that waits a tenth longer than 95 in 100 of them did is sent a
-//!    second time, where that makes no more than one in twenty, and a few to begin with. If the copy is as late, there is a third:
-//!    of 256 requests, one in fifty of which stalls, every tenth read has one whose copy stalls too.
-//! 2. A request that may not be sent again yet, since nothing is known of the host or all permits are in use, looks again later.
-//! 3. The first head that comes wins, and the other requests are dropped. Nobody has seen anything of them yet: a receiver is told
-//!    of the winner alone.
+//! 1. The times of a host's last answers are kept. A request that takes a tenth longer than 95 in 100 of them is sent a
+//!    second time, as long as at most one request in twenty is, plus a few at the beginning. If the copy is as late,
+//!    there is a third: if one in fifty requests stalls, every tenth read of 256 requests has one with a stalled copy
+//!    too.
+//! 2. If a request may not be sent again yet, since the host is unknown or all permits are in use, it checks again
+//!    later.
+//! 3. The first head to arrive wins, and the other requests are dropped. No receiver has seen anything of them: it gets
+//!    the winner alone.
 
 use futures_util::StreamExt;
 use futures_util::future::Either;
@@ -15,37 +17,37 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 use zarrow_array::fork::Mutex;
 
-/// Answers that are kept.
+/// Number of answers to keep.
 const KEPT: usize = 128;
 
-/// Answers before which nothing is known.
+/// Number of answers before a host is known.
 const ENOUGH: usize = 20;
 
-/// One request in so many may be sent twice.
+/// One in this many requests may be sent twice.
 const REQUESTS_PER_HEDGE: u64 = 20;
 
-/// So many may be besides, so that early stalls find some.
+/// Additional hedges, so that early stalls find some.
 const HEDGES_TO_BEGIN_WITH: u64 = 5;
 
-/// Waiting less than this is no sign of anything.
+/// Shorter waits are no sign of a stall.
 const LEAST_DELAY: Duration = Duration::from_millis(5);
 
-/// After how long a request looks again, while nothing is known of its host.
+/// Interval of checks while the host is unknown.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// How often one request is sent at most.
+/// Maximum number of copies of one request.
 const MOST_COPIES: u32 = 3;
 
-/// How long the answers of a host take.
+/// Answer times of a host.
 #[derive(Debug)]
 pub struct FirstBytes(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Microseconds, the oldest of which is replaced next.
+    /// Microseconds; a ring buffer.
     times: Vec<u32>,
     next: usize,
-    /// What 95 in 100 of them do not exceed, found now and then.
+    /// 95th percentile of the answer times, updated now and then.
     late: Option<Duration>,
     requests: u64,
     hedges: u64,
@@ -59,7 +61,7 @@ impl Default for FirstBytes {
 }
 
 impl FirstBytes {
-    /// An answer came after this time.
+    /// Records an answer after this time.
     pub fn record(&self, time: Duration) {
         let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         let mut state = self.0.lock();
@@ -79,19 +81,19 @@ impl FirstBytes {
         }
     }
 
-    /// A request begins: after how long it is late; `None` where too little is known.
+    /// Begins a request; returns the time after which it is late, `None` if too little is known.
     fn begin(&self) -> Option<Duration> {
         let mut state = self.0.lock();
         state.requests += 1;
         state.late
     }
 
-    /// After how long a request is late, by what is known now.
+    /// Returns the time after which a request is late, as currently known.
     fn late(&self) -> Option<Duration> {
         self.0.lock().late
     }
 
-    /// Whether one more may be sent twice, which is counted.
+    /// Returns whether one more request may be sent twice, and counts it.
     fn may_hedge(&self) -> bool {
         let mut state = self.0.lock();
         let may = state.hedges < state.requests / REQUESTS_PER_HEDGE + HEDGES_TO_BEGIN_WITH;
@@ -99,7 +101,7 @@ impl FirstBytes {
         may
     }
 
-    /// How many requests began, and how many were sent twice.
+    /// Number of requests, and number of requests sent twice.
     #[cfg(test)]
     fn counts(&self) -> (u64, u64) {
         let state = self.0.lock();
@@ -107,7 +109,7 @@ impl FirstBytes {
     }
 }
 
-/// The answer of `first`, or of what `again` gives where that is late and may be sent again.
+/// Returns the answer of `first`, or of a copy made by `again` if `first` is late and may be sent again.
 pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
     first_bytes: &FirstBytes,
     first: F,
@@ -139,7 +141,7 @@ pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
         match tokio::time::timeout(pause, copies.next()).await {
             Ok(Some(Err(error))) if copies.is_empty() => return Err(error),
             Ok(Some(Ok(answer))) => return Ok(answer),
-            // Where one fails, another may still answer; else it is time to look again.
+            // If one copy fails, another may still answer; else it is time to check again.
             _ => {}
         }
     }
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
     use std::future::{Pending, pending, ready};
 
-    /// An answer, or none ever.
+    /// An answer, or a future that never completes.
     type Answer = Either<std::future::Ready<Result<u8, ()>>, Pending<Result<u8, ()>>>;
 
     fn answer(value: u8) -> Answer {
@@ -201,7 +203,7 @@ mod tests {
             let mut asked = 0;
             let mut again = || {
                 asked += 1;
-                // All permits are in use when it asks first.
+                // All permits are in use at its first check.
                 (asked > 1).then(|| answer(2))
             };
             let first = async {

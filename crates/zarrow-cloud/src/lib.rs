@@ -9,17 +9,17 @@
 //! # Ok::<(), zarrow::Error>(())
 //! ```
 //!
-//! What a request goes through, from top to bottom:
+//! The path of a request, from top to bottom:
 //!
-//! 1. `fetch` asks for the bytes of a span, hands them to the receiver, and goes on where a body broke off, by a range of
-//!    the same version, else anew.
+//! 1. `fetch` asks for the bytes of a span and hands them to the receiver. After an interrupted body it resumes with a
+//!    range of the same version, else it starts again.
 //! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
-//! 3. `transport` sends it: `retry` says what is tried again and when, `budget` how many requests a host gets at once,
-//!    `hedge` when a second copy of a request is sent; `answer_body` watches for silence, speed and
-//!    size; `diagnosis` says why no answer came, and `secret` redacts every message.
+//! 3. `transport` sends it: `retry` decides what is tried again and when, `budget` how many requests a host gets at
+//!    once, `hedge` when a second copy of a request is sent; `answer_body` watches for silence, speed and size;
+//!    `diagnosis` explains missing answers, and `secret` redacts every message.
 //! 4. `reqwest` owns the connections, which all stores of a process share (`process`).
 //!
-//! Nothing runs before the first request. A forked child forgets what its parent had, and makes its own.
+//! Nothing runs before the first request. A forked child forgets its parent's state, and creates its own.
 
 mod abandoned;
 mod answer_body;

@@ -1,4 +1,4 @@
-//! What lies below a prefix, page by page.
+//! Lists the keys below a prefix, page by page.
 //!
 //! Every list ends. A repeated page token is an error, and so are too many pages in a row without a new name, too many names,
 //! and an oversized page (`answer_body`).
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use zarrow::store::remote::{ListedValue, Listing};
 use zarrow::{ErrorKind, Result};
 
-/// Lists what is directly below `prefix`, or all of it.
+/// Lists the direct entries of `prefix`, or all keys below it.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for a web server, which has no such request; [`ErrorKind::Io`].
+/// [`ErrorKind::Unsupported`] for a web server, since HTTP has no such request; [`ErrorKind::Io`].
 pub async fn list(
     connection: &Connection,
     prefix: &str,
@@ -42,7 +42,7 @@ pub async fn list_page(
     Ok(is_whole.then_some(listing))
 }
 
-/// Lists page by page, or one page, and tells whether that was all.
+/// Lists page by page, or one page; returns whether that was all.
 async fn pages(
     connection: &Connection,
     prefix: &str,
@@ -74,10 +74,10 @@ async fn pages(
             }
         };
         if is_new {
-            // What marks a folder is a value of the folder's own name, and no key below it.
+            // A folder marker is a value with the folder's own name, not a key below it.
             let key = |path: &str| Some(path.strip_prefix(&below).and(path.strip_prefix(&root))?.to_owned());
             for object in &page.result.objects {
-                // Erasing lists all values, and takes what a killed process has left of them.
+                // Erasing lists all values, including leftovers of a killed process.
                 if let Some(key) = key(object.location.as_ref()).filter(|key| recursive || !is_probe(key)) {
                     listing.values.push(ListedValue { key, nbytes: object.size });
                 }
@@ -93,7 +93,7 @@ async fn pages(
     }
 }
 
-/// Asks for one page, which may fail as often as any other request.
+/// Asks for one page, with as many retries as any other request.
 async fn page(
     connection: &Connection,
     lister: &dyn PaginatedListStore,

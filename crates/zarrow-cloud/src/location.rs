@@ -1,11 +1,11 @@
-//! Where a URL says that a store is.
+//! Locations of stores, parsed from URLs.
 
 use crate::secret::{redact, without_secrets};
 use percent_encoding::percent_decode_str;
 use url::Url;
 use zarrow::{ErrorKind, Result};
 
-/// The schemes, and what each is.
+/// The schemes, and their services.
 const SCHEMES: [(&str, Scheme); 11] = [
     ("s3", Scheme::S3),
     ("s3a", Scheme::S3),
@@ -45,7 +45,7 @@ fn split(text: &str) -> Option<(Scheme, &str)> {
     Some((*kind, rest))
 }
 
-/// A service, and what of it holds the store.
+/// A service, and the bucket, container or server with the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Service {
     /// A bucket of S3.
@@ -62,19 +62,19 @@ pub enum Service {
     Azure {
         /// The container.
         container: String,
-        /// The account, where the URL names it.
+        /// The account, if the URL names it.
         account: Option<String>,
     },
     /// A web server, by the URL of the store's root, with its query, without user and password.
     Http {
         /// The URL.
         url: Url,
-        /// User and password, where the URL had them.
+        /// User and password, if the URL has them.
         login: Option<(String, String)>,
     },
 }
 
-/// The place of a store.
+/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// The service.
@@ -86,8 +86,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// The place that a URL names. Paths in buckets are taken as they stand, as other libraries do: `%20` is three
-    /// characters there.
+    /// Parses a URL. Paths in buckets are not decoded, as in other libraries: `%20` is three characters there.
     pub fn parse(text: &str) -> Result<Location> {
         let Some((scheme, rest)) = split(text) else {
             let schemes = SCHEMES.map(|(name, _)| format!("{name}://")).join(", ");
@@ -129,7 +128,7 @@ impl Location {
     }
 
     fn http(text: &str) -> Result<Location> {
-        // What cannot be parsed may hold a password, and is not shown.
+        // A text that cannot be parsed may hold a password, and is not shown.
         let mut url = Url::parse(text)
             .map_err(|error| unsupported(format!("the URL of the store is invalid: {error}")))?;
         let login = (!url.username().is_empty() || url.password().is_some()).then(|| {
@@ -147,7 +146,7 @@ impl Location {
         Ok(Location { service: Service::Http { url, login }, root: String::new(), name })
     }
 
-    /// The name of the service, as messages have it.
+    /// The name of the service in messages.
     pub fn service_name(&self) -> &'static str {
         match self.service {
             Service::S3 { .. } => "S3",

@@ -1,6 +1,6 @@
 //! Host name lookup, with one thread per lookup.
 //!
-//! The threads that tokio keeps for blocking work are not used: if the system refuses one of these, a lookup waits for ever.
+//! tokio's threads for blocking work are not used: if the system refuses to start one, a lookup would wait for ever.
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::ToSocketAddrs;

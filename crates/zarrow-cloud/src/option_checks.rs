@@ -1,4 +1,4 @@
-//! Checks of settings that belong together, before a client is made of them.
+//! Checks of related settings, before a client is made of them.
 
 use crate::location::{Location, Service, unsupported};
 use crate::options::Settings;
@@ -6,7 +6,7 @@ use url::Url;
 use zarrow::Result;
 
 impl Settings {
-    /// Refuses an option that needs another one, by the names that a caller types.
+    /// Refuses an option without a required other one, by the names that a caller types.
     pub fn check_complete(&self, location: &Location) -> Result<()> {
         let has = |names: [&str; 2]| names.iter().any(|name| self.config.contains_key(*name));
         match location.service {
@@ -36,7 +36,7 @@ impl Settings {
         }
     }
 
-    /// `object_store` panics at an endpoint that is no URL.
+    /// `object_store` panics at an endpoint that is not a URL.
     pub fn check_endpoints(&self) -> Result<()> {
         let endpoints = self.config.iter().filter(|(name, _)| {
             let is_switch = name.contains("use_");

@@ -1,8 +1,8 @@
 //! `storage_options`: the words of fsspec's file systems and of `object_store`, as settings of a store.
 //!
-//! 1. Options win over the environment, and that over an AWS profile.
-//! 2. What is a secret is noted, wherever it came from, so that no message shows it.
-//! 3. A word that nobody knows is an error which names those that are known: a setting that is not taken is worse than none.
+//! 1. Options win over the environment, and the environment over an AWS profile.
+//! 2. Secrets are noted from every source, so that no message shows them.
+//! 3. An unknown word is an error that lists the known ones: an ignored setting is worse than none.
 
 use crate::credentials::aws_profile;
 use crate::location::{Location, Service, unsupported};
@@ -20,14 +20,14 @@ use std::fmt;
 use std::time::Duration;
 use zarrow::{ErrorKind, Result};
 
-/// What the endpoint of S3 is called.
+/// Names of the S3 endpoint option.
 const ENDPOINTS: [&str; 5] =
     ["aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint_url", "endpoint"];
 
-/// Options that hold others.
+/// Options that contain other options.
 const TABLES: [&str; 5] = ["client_kwargs", "config_kwargs", "s3", "retries", "s3_additional_kwargs"];
 
-/// What fsspec has an option for and this engine does by itself.
+/// Options of fsspec for things that this engine does by itself.
 const WITHOUT_EFFECT: [&str; 28] = [
     "asynchronous",
     "loop",
@@ -59,19 +59,19 @@ const WITHOUT_EFFECT: [&str; 28] = [
     "access",
 ];
 
-/// What a caller says of a store besides its URL: credentials, endpoint, region, headers, time-outs.
+/// A caller's settings of a store besides its URL: credentials, endpoint, region, headers, time-outs.
 ///
-/// The words are those of fsspec's `storage_options` (`anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`,
-/// `profile`, `requester_pays`, `account_name`, `account_key`, `sas_token`, `connection_string`, `headers`, …) and those
-/// of `object_store` (`aws_access_key_id`, `skip_signature`, …). Its debug view shows names alone.
+/// The words are fsspec's `storage_options` (`anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`,
+/// `profile`, `requester_pays`, `account_name`, `account_key`, `sas_token`, `connection_string`, `headers`, …) and the
+/// settings of `object_store` (`aws_access_key_id`, `skip_signature`, …). The debug view shows names alone.
 #[derive(Clone, Default, PartialEq)]
 pub struct StorageOptions(Map<String, Value>);
 
 impl StorageOptions {
-    /// The options of a JSON object.
+    /// Parses the options from a JSON object.
     ///
     /// # Errors
-    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) where the text is none.
+    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) if the text is not a JSON object.
     pub fn from_json(text: &str) -> Result<StorageOptions> {
         match serde_json::from_str(text) {
             Ok(Value::Object(options)) => Ok(StorageOptions(options)),
@@ -79,7 +79,7 @@ impl StorageOptions {
         }
     }
 
-    /// The options as a JSON object, secrets included: for another process that is to open the same store.
+    /// Returns the options as a JSON object, secrets included, for another process to open the same store.
     #[must_use]
     pub fn to_json(&self) -> String {
         Value::Object(self.0.clone()).to_string()
@@ -92,7 +92,7 @@ impl fmt::Debug for StorageOptions {
     }
 }
 
-/// What the options, the environment and a profile come to.
+/// The combined settings of options, environment and profile.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Settings of `object_store`, by its names.
@@ -101,16 +101,16 @@ pub struct Settings {
     pub headers: HeaderMap,
     /// Time-outs and retries.
     pub policy: TransportPolicy,
-    /// Whose certificates are accepted.
+    /// Which certificates are accepted.
     pub trust: Trust,
     /// Whether requests go without a signature.
     pub anonymous: bool,
-    /// What must not be shown.
+    /// Secrets, which must not be shown.
     pub secrets: Secrets,
 }
 
 impl Settings {
-    /// The settings of a store at `location`.
+    /// Combines the settings of a store at `location`.
     pub fn new(location: &Location, options: &StorageOptions) -> Result<Settings> {
         let mut settings = Settings {
             config: BTreeMap::new(),
@@ -161,7 +161,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes one option.
+    /// Applies one option.
     fn take(
         &mut self,
         location: &Location,
@@ -252,7 +252,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Refuses the name of an unknown option, whatever its value is.
+    /// Refuses an unknown option, for any value.
     fn check_known(&self, location: &Location, name: &str) -> Result<()> {
         let is_table = TABLES.contains(&name)
             || (name == "headers" && matches!(location.service, Service::Http { .. } | Service::Gcs { .. }));
@@ -266,7 +266,7 @@ impl Settings {
         }
     }
 
-    /// What gcsfs takes as a token: a word, the contents or the path of a key file, an access token.
+    /// A token in gcsfs's forms: a word, the contents or the path of a key file, an access token.
     fn gcs_token(&mut self, location: &Location, text: &str, profile: &mut Option<String>) -> Result<()> {
         match text.trim() {
             "anon" => self.anonymous = true,
@@ -283,7 +283,7 @@ impl Settings {
                 self.set("google_application_credentials", path)
             }
             path => {
-                // Without a file the text may be a secret.
+                // If it is not a file, the text may be a secret.
                 let shown = if path.ends_with(".json") { format!(" {path:?}") } else { String::new() };
                 return Err(unsupported(format!(
                     "the storage option \"token\" names a file{shown} that does not exist: expected \"anon\", \"google_default\", \
@@ -294,7 +294,7 @@ impl Settings {
         Ok(())
     }
 
-    /// `AccountName=…;AccountKey=…` and so on.
+    /// Parses `AccountName=…;AccountKey=…` and so on.
     fn connection_string(&mut self, text: &str) -> Result<()> {
         self.secrets.add(text);
         let (mut protocol, mut suffix, mut account) = ("https", "core.windows.net", None);
@@ -324,7 +324,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What the URL itself says.
+    /// Applies the settings in the URL itself.
     fn take_location(&mut self, location: &Location) -> Result<()> {
         match &location.service {
             Service::Azure { account: Some(account), .. } => self.set("azure_storage_account_name", account),
@@ -348,7 +348,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Steps 1 and 2, for what the options leave open.
+    /// Steps 1 and 2, for settings without an option.
     fn take_environment(&mut self, location: &Location, profile: Option<String>) -> Result<()> {
         let prefix = match location.service {
             Service::S3 { .. } => "AWS_",
@@ -370,7 +370,7 @@ impl Settings {
         {
             self.trust = Trust::of_file(&path)?;
         }
-        // Keys of the options belong together, and so do those of the environment: a token goes with its own key.
+        // A token goes with its own key, so keys are never mixed from the options and the environment.
         let key = |settings: &Settings| settings.config.contains_key("aws_access_key_id");
         let (has_key, from_profile) = (key(self), profile.is_some());
         let has_endpoint = ENDPOINTS.iter().any(|name| self.config.contains_key(*name));

@@ -4,36 +4,37 @@ use std::time::Duration;
 
 /// Time-outs and retries of a store's requests.
 ///
-/// No request has a total time-out: what counts is silence, and fewer bytes than `low_speed`.
+/// No request has a total time-out: only silence counts, and fewer bytes than `low_speed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TransportPolicy {
-    /// How long a connection may take to be made, its TLS handshake included.
+    /// Time limit for making a connection, including its TLS handshake.
     pub connect: Duration,
-    /// How long a server may be silent: before the head of an answer to a read, and between two frames of a body.
+    /// Longest silence of a server: before the head of an answer to a read, and between two frames of a body.
     pub silence: Duration,
-    /// How often a request is tried again after a fault, over all of its parts.
+    /// Maximum number of retries of a request after faults, over all of its parts.
     pub retries: u32,
-    /// How often a request is tried again because its server asked for a pause, besides.
+    /// Maximum number of further retries after requests of the server for a pause.
     pub throttled_retries: u32,
-    /// The pause before a retry; each further one is twice as long, and up to a half of each is chance.
+    /// The pause before a retry; each further one is twice as long, and up to half of each is random.
     pub first_pause: Duration,
-    /// The longest pause before a retry. Pauses on a server's request have `longest_asked` instead.
+    /// The longest pause before a retry. Pauses that a server asks for are limited by `longest_asked` instead.
     pub longest_pause: Duration,
-    /// The longest sum of the pauses that a server asks for in one request (`Retry-After`); a longer one is an error at once.
+    /// Limit for the sum of the pauses that a server asks for in one request (`Retry-After`); beyond it is an error at
+    /// once.
     pub longest_asked: Duration,
-    /// The fewest bytes a second that a body has to bring, over `low_speed_time`; 0 for no such limit.
+    /// The fewest bytes per second of a body, over `low_speed_time`; 0 for no limit.
     pub low_speed: u64,
     /// How long a body may stay below `low_speed`.
     pub low_speed_time: Duration,
     /// The most names in one list.
     pub listed_names: u64,
-    /// Whether a read that is late is sent again, twice at most.
+    /// Whether a late read is sent again, at most twice.
     pub hedging: bool,
 }
 
 impl Default for TransportPolicy {
-    /// What suits an object store anywhere in the world.
+    /// Suits an object store anywhere in the world.
     fn default() -> TransportPolicy {
         TransportPolicy {
             connect: Duration::from_secs(5),
@@ -52,11 +53,11 @@ impl Default for TransportPolicy {
 }
 
 impl TransportPolicy {
-    /// The time in which a server has to begin its answer to a request that sends so many bytes.
+    /// Returns the time limit for the start of the answer to a request that sends `sent_nbytes` bytes.
     pub(crate) fn patience(&self, is_read: bool, sent_nbytes: u64) -> Duration {
         /// A server may think longer about a change than about a read.
         const CHANGE_FACTOR: u32 = 12;
-        /// The slowest upload that is waited for.
+        /// The slowest upload to wait for.
         const SLOWEST_NBYTES_PER_SECOND: u64 = 64 << 10;
         let own = if is_read { self.silence } else { self.silence.saturating_mul(CHANGE_FACTOR) };
         own.saturating_add(Duration::from_secs(sent_nbytes / SLOWEST_NBYTES_PER_SECOND))

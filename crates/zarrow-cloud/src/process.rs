@@ -1,10 +1,10 @@
-//! What all stores of a process share: the threads of the transport, its connections, and what is known of each host.
+//! State shared by all stores of a process: the transport's threads, its connections, and statistics of each host.
 //!
-//! 1. It is made at the first request, and stays as long as the process.
-//! 2. A forked child has none of the threads, and what they held locked stays locked: it forgets its parent's, by the number
-//!    of the process, and makes its own. Nothing of the parent's is dropped there, since a TLS connection would say
-//!    goodbye on a socket that is the parent's.
-//! 3. Where the system refuses the threads, the request fails, and the next one tries again.
+//! 1. It is created by the first request, and lives as long as the process.
+//! 2. A forked child has none of the threads, and their locks stay locked: it detects the fork by the process id,
+//!    forgets its parent's state, and creates its own. It drops nothing of its parent, since a TLS connection would say
+//!    goodbye on its parent's socket.
+//! 3. If the system refuses the threads, the request fails, and the next one tries again.
 
 use crate::abandoned::Abandoned;
 use crate::budget::Budget;
@@ -25,13 +25,13 @@ use zarrow_array::thread;
 /// Threads that move bytes between sockets and receivers; decoding has its own.
 const THREADS: usize = 2;
 
-/// Connections to a host that are kept for the next request: as many as may be in flight.
+/// Idle connections per host that are kept for later requests: as many as may be in flight.
 const IDLE_CONNECTIONS: usize = 256;
 
 /// How long they are kept. Object stores close them after some twenty seconds.
 const IDLE_TIME: Duration = Duration::from_secs(15);
 
-/// How long a service that was not there is not asked again: opening asks for many documents, one after the other.
+/// How long an unreachable service is not asked again: opening asks for many documents, one after the other.
 const ABSENCE: Duration = Duration::from_secs(5);
 
 static PROCESS: Mutex<Option<(u64, &'static Process)>> = Mutex::new(None);
@@ -45,41 +45,41 @@ pub struct Process {
     hosts: Mutex<HashMap<String, Arc<Host>>>,
     /// Changes that were cancelled after they were sent.
     pub abandoned: Abandoned,
-    /// The turn of the one writer that tests a server for conditions.
+    /// Held by the one writer that tests a server for conditions.
     pub tested: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// What makes one client differ from another.
+/// The settings in which clients differ.
 type ClientKey = (Duration, Trust);
 
-/// What is known of a host.
+/// Statistics of a host.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// How many requests it gets at once.
+    /// The limit of its concurrent requests.
     pub budget: Budget,
-    /// How long its answers take.
+    /// The times of its answers.
     pub first_bytes: FirstBytes,
-    /// When a machine's own service was found not to be there.
+    /// When a machine's own service was found unreachable.
     absent: Mutex<Option<Instant>>,
 }
 
 impl Host {
-    /// Notes that nobody is there.
+    /// Notes that the service is unreachable.
     pub fn is_gone(&self) {
         *self.absent.lock() = Some(Instant::now());
     }
 
-    /// Whether nobody was there a moment ago.
+    /// Whether the service was unreachable a moment ago.
     pub fn is_known_gone(&self) -> bool {
         self.absent.lock().is_some_and(|since| since.elapsed() < ABSENCE)
     }
 }
 
 impl Process {
-    /// What the stores of this process share (steps 1 and 2).
+    /// Returns the shared state of this process (steps 1 and 2).
     ///
     /// # Errors
-    /// Where no thread can be started.
+    /// If no thread can be started.
     pub fn current() -> io::Result<&'static Process> {
         let own = generation();
         let known = |process: &Option<(u64, &'static Process)>| {
@@ -98,16 +98,16 @@ impl Process {
             made.runtime.shutdown_background();
             return Ok(first);
         }
-        // It stays as long as the process: on purpose nothing ever drops it.
+        // It lives as long as the process: it is never dropped, on purpose.
         let made: &'static Process = Box::leak(Box::new(made));
         *process = Some((own, made));
         Ok(made)
     }
 
-    /// The client for requests under a policy, whose connections all stores of the process share.
+    /// Returns the client for a policy. All stores of the process share its connections.
     ///
     /// # Errors
-    /// Where TLS cannot be set up: no certificate of a root can be read, for one.
+    /// If TLS cannot be set up, for example because no root certificate can be read.
     pub fn client(&self, policy: &TransportPolicy, trust: &Trust) -> Result<reqwest::Client, reqwest::Error> {
         let key = (policy.connect, trust.clone());
         let known = |clients: &[(ClientKey, reqwest::Client)]| {
@@ -116,7 +116,7 @@ impl Process {
         if let Some(client) = known(&self.clients.lock()) {
             return Ok(client);
         }
-        // Where the program has chosen another provider of TLS, that one stays.
+        // If the program has already chosen another TLS provider, keep that one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let made = trust
             .apply(reqwest::Client::builder())?
@@ -138,7 +138,7 @@ impl Process {
         Ok(made)
     }
 
-    /// What is known of the host of a URL, with its port.
+    /// Returns the statistics of the host and port of a URL.
     pub fn host(&self, authority: &str) -> Arc<Host> {
         let mut hosts = self.hosts.lock();
         match hosts.get(authority) {
@@ -152,12 +152,12 @@ impl Process {
 fn start_runtime() -> io::Result<Runtime> {
     // tokio panics if its first thread cannot start, and runs without further ones.
     let attempt = thread::start("zarrow-cloud", || {})?;
-    // An empty closure does not panic, and until it has ended it counts as a thread.
+    // An empty closure does not panic, and counts as a thread until it has ended.
     let _ = attempt.join();
     let build = || {
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("zarrow-cloud").enable_all().build()
     };
-    // Other threads may have come between.
+    // Other threads may have started since.
     catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
         Err(io::Error::other("cannot start the threads that send requests: there are too many threads"))
     })

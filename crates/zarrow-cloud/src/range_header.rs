@@ -1,19 +1,19 @@
-//! The texts of HTTP's ranges.
+//! HTTP's range headers.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Which bytes a request asks for, by its `Range` header.
+/// The bytes that a request asks for, by its `Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskedRange {
-    /// From the first to the last of these numbers, or to the end.
+    /// From the first of these positions to the last, or to the end.
     From(u64, Option<u64>),
-    /// So many before the end.
+    /// This many bytes at the end.
     Suffix(u64),
 }
 
 impl AskedRange {
-    /// Of a header such as `bytes=0-99`.
+    /// Parses a header such as `bytes=0-99`.
     pub fn parse(text: &str) -> Option<AskedRange> {
         let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
         if first.is_empty() {
@@ -23,7 +23,7 @@ impl AskedRange {
         Some(AskedRange::From(first.parse().ok()?, last))
     }
 
-    /// Whether these bytes of a value with so many, if that is known, are the ones that were asked for, as far as there are any.
+    /// Whether `range` is the requested part of a value with `nbytes` bytes, if its size is known.
     pub fn is_met_by(self, range: &Range<u64>, nbytes: Option<u64>) -> bool {
         match (self, nbytes) {
             (_, Some(nbytes)) => self.of(nbytes).as_ref() == Some(range),
@@ -34,7 +34,7 @@ impl AskedRange {
         }
     }
 
-    /// The bytes that it means of a value with so many; `None` where it has none of them.
+    /// Returns the requested part of a value with `nbytes` bytes; `None` if it is empty.
     pub fn of(self, nbytes: u64) -> Option<Range<u64>> {
         let range = match self {
             AskedRange::From(first, last) => {
@@ -56,12 +56,13 @@ impl fmt::Display for AskedRange {
     }
 }
 
-/// The size in a `Content-Range` header of an answer that has no bytes, such as `bytes */100`.
+/// Returns the size in a `Content-Range` header of an answer without bytes, such as `bytes */100`.
 pub fn unsatisfied_nbytes(text: &str) -> Option<u64> {
     text.trim().strip_prefix("bytes")?.trim().strip_prefix("*/")?.parse().ok()
 }
 
-/// The bytes that a `Content-Range` header such as `bytes 10-19/100` says are sent, and how many the value has, if it does.
+/// Parses a `Content-Range` header such as `bytes 10-19/100`: the bytes that are sent, and the size of the value if
+/// given.
 pub fn partial_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     let (range, nbytes) = text.trim().strip_prefix("bytes")?.trim().split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -69,7 +70,7 @@ pub fn partial_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     (range.start < range.end).then_some((range, nbytes.parse().ok()))
 }
 
-/// The number of bytes that such a header says are sent.
+/// Returns the number of bytes that such a header announces.
 pub fn partial_nbytes(text: &str) -> Option<u64> {
     partial_range(text).map(|(range, _)| range.end - range.start)
 }

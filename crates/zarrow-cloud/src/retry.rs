@@ -1,11 +1,12 @@
 //! What is tried again, how often and when.
 //!
-//! 1. One count stands for all that is done for one request of the engine's: connections that fail, answers that ask to come
-//!    again, bodies that break off. So retries of one kind never multiply with those of another.
-//! 2. The first fault of a connection is tried again at once, since a new connection may do; then each pause is twice as long as the
-//!    one before, and up to a half of it is chance, so that many readers do not come back together.
-//! 3. Requests for a pause are counted apart from faults. Each pause is as long as the server asks, up to a bound for their sum.
-//! 4. A body that was too slow is asked for once more: another connection may be faster.
+//! 1. One count covers all work for one request of the engine: failed connections, answers that ask to come again,
+//!    interrupted bodies. So retries of one kind never multiply with retries of another.
+//! 2. After the first fault of a connection the next try is immediate, since a new connection may work; then each pause
+//!    is twice the previous one, and up to half of it is random, so that many readers do not come back together.
+//! 3. Requests for a pause are counted apart from faults. Each pause is as long as the server asks, up to a bound for
+//!    their sum.
+//! 4. A body that was too slow is requested once more: another connection may be faster.
 
 use crate::failure::Failure;
 use crate::http_date::seconds_of_date;
@@ -28,18 +29,18 @@ struct State {
     slow: u32,
     /// The sum of the pauses that the server asked for.
     asked: Duration,
-    /// Whether a request was sent of which nobody knows what became.
+    /// Whether a request was sent and its outcome is unknown.
     uncertain: bool,
     /// Whether the client got as far as sending a request.
     sent: bool,
-    /// Changes that a server may have received and has not answered.
+    /// Sent changes that the server may have received, without an answer so far.
     unanswered: usize,
     /// Whether the caller stopped waiting.
     abandoned: bool,
     failure: Option<Failure>,
 }
 
-/// Why a request is to be tried again.
+/// Why a request may be tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The connection failed, or was silent.
@@ -48,7 +49,7 @@ pub enum Fault {
     Slow,
     /// The server failed, or its answer makes no sense.
     Server,
-    /// The server asks for a pause, of this length where it says so.
+    /// The server asks for a pause, of this length if given.
     Throttled(Option<Duration>),
 }
 
@@ -57,7 +58,7 @@ impl Attempts {
         Attempts { policy, state: Mutex::new(State::default()) }
     }
 
-    /// Notes a fault; gives the pause after which to try again, `None` where it was the last time.
+    /// Notes a fault; returns the pause before the next try, `None` after the last one.
     pub fn again(&self, fault: Fault, failure: Failure) -> Option<Duration> {
         let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, longest_asked, .. } =
             self.policy;
@@ -100,22 +101,22 @@ impl Attempts {
         self.state.lock().failure = Some(failure);
     }
 
-    /// The last failure, which is forgotten.
+    /// Takes the last failure.
     pub fn take_failure(&self) -> Option<Failure> {
         self.state.lock().failure.take()
     }
 
-    /// Notes that a request is sent.
+    /// Notes that a request was sent.
     pub fn send(&self) {
         self.state.lock().sent = true;
     }
 
-    /// Whether a request was sent since this was last asked. If not, the client found no credentials to sign it with.
+    /// Returns whether a request was sent since the last call. If not, the client found no credentials to sign it with.
     pub fn take_sent(&self) -> bool {
         std::mem::take(&mut self.state.lock().sent)
     }
 
-    /// Notes that a change goes to the server. Returns whether it may: nothing is sent for a caller that stopped waiting.
+    /// Notes that a change goes to the server. Returns whether it may: not if the caller has stopped waiting.
     pub fn begin_change(&self) -> bool {
         let mut state = self.state.lock();
         if state.abandoned {
@@ -125,31 +126,31 @@ impl Attempts {
         true
     }
 
-    /// Notes that the server answered a change, or cannot any more.
+    /// Notes that a change was answered, or can no longer be.
     pub fn end_change(&self) {
         self.state.lock().unanswered -= 1;
     }
 
-    /// Notes that the caller stopped waiting. Returns whether a change was sent and not answered.
+    /// Notes that the caller stopped waiting. Returns whether a change is unanswered.
     pub fn abandon(&self) -> bool {
         let mut state = self.state.lock();
         state.abandoned = true;
         state.unanswered > 0
     }
 
-    /// How many times the usual time the next try waits for the first byte: a server that is slow, and not dead, answers one
-    /// of them.
+    /// Factor by which the next try waits longer than usual for the first byte: a slow server, unlike a dead one,
+    /// answers one of the tries.
     pub fn patience(&self) -> u32 {
         1 << self.state.lock().faults.min(2)
     }
 
-    /// Whether an earlier try may have done what a later one says that another did.
+    /// Whether an earlier try may have made the change that a later try ascribes to another writer.
     pub fn is_uncertain(&self) -> bool {
         self.state.lock().uncertain
     }
 }
 
-/// A number from 0 to 1, another each time.
+/// Returns a random number from 0 to 1.
 fn chance() -> f64 {
     f64::from((RandomState::new().hash_one(0_u8) >> 32) as u32) / f64::from(u32::MAX)
 }
@@ -191,10 +192,10 @@ mod tests {
         let busy = || Failure::of_status(429, "");
         assert_eq!(attempts.again(Fault::Throttled(Some(asked)), busy()), Some(asked));
         assert!(!attempts.is_uncertain());
-        // A proxy says so too, of a request that its server may have applied.
+        // A proxy also answers so, although its server may have applied the request.
         attempts.again(Fault::Throttled(None), Failure::of_status(503, ""));
         assert!(attempts.is_uncertain());
-        // A sum of pauses that is too long ends it, and says so.
+        // Pauses beyond the sum's bound end the request, with an error that says so.
         let rest = TransportPolicy::default().longest_asked - asked;
         assert_eq!(attempts.again(Fault::Throttled(Some(rest)), failure()), Some(rest));
         assert_eq!(attempts.again(Fault::Throttled(Some(Duration::from_secs(1))), failure()), None);

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// What a message shows instead.
+/// The replacement of a secret in messages.
 const HIDDEN: &str = "***";
 
 /// Words in the names of settings, parameters and JSON members with secret values.
@@ -84,7 +84,7 @@ impl Secrets {
             for (name, value) in &table {
                 if let Some(value) = value.as_str().filter(|value| is_own(name) && !value.contains("://")) {
                     self.add_one(value);
-                    // A message may show one line of a key.
+                    // A message may contain a single line of a key.
                     value
                         .lines()
                         .filter(|line| !line.starts_with("-----"))
@@ -116,7 +116,7 @@ impl Secrets {
         }
     }
 
-    /// A text of less than four characters is no secret, and to hide it would garble messages.
+    /// A text of less than four characters is ignored: hiding it would garble messages.
     fn add_one(&mut self, text: &str) {
         const SCHEMES: [&str; 4] = ["Basic", "Bearer", "Digest", "https"];
         if text.len() >= 4 && !SCHEMES.contains(&text) && !self.0.iter().any(|known| known == text) {
@@ -167,7 +167,7 @@ fn forms(secret: &str) -> Vec<String> {
     all
 }
 
-/// The text with `%2f` for `%2F`.
+/// Returns the text with `%2f` for `%2F`.
 fn lower_escapes(text: &str) -> String {
     let mut digits = 0;
     let lower = |c: char| match (c, digits) {
@@ -184,7 +184,7 @@ fn lower_escapes(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
-/// Returns the text without what looks like a secret: logins and queries of URLs, values of secret parameters, headers and
+/// Returns the text without apparent secrets: logins and queries of URLs, values of secret parameters, headers and
 /// members of JSON, access tokens, keys in PEM.
 pub fn redact(text: &str) -> String {
     let mut ranges = Vec::new();
@@ -304,7 +304,7 @@ fn address(text: &str) -> &str {
 /// A URL without user, password, query and fragment.
 pub fn without_secrets(url: &url::Url) -> String {
     let mut shown = url.clone();
-    // These fail for URLs that have no host, and so nothing to hide there.
+    // These fail for URLs without a host, which have nothing to hide there.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.set_query(None);

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Waits for the answer to `change`, which concerns these paths; if the caller stops waiting, the process does.
+/// Waits for the answer to `change`, which concerns these paths; if the caller stops waiting, the process waits
+/// instead.
 pub async fn finish<T: Send + 'static>(
     connection: &Connection,
     paths: Vec<Path>,
@@ -21,12 +22,12 @@ pub async fn finish<T: Send + 'static>(
     Change { connection, paths, attempts, change: Some(Box::pin(change)) }.await
 }
 
-/// A change that its caller waits for.
+/// A change with a waiting caller.
 struct Change<'a, T: Send + 'static> {
     connection: &'a Connection,
     paths: Vec<Path>,
     attempts: &'a Arc<Attempts>,
-    /// `None` after the end.
+    /// `None` after its end.
     change: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
 }
 

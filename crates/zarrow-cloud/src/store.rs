@@ -1,9 +1,9 @@
-//! A store in the cloud, as the engine asks it.
+//! A store in the cloud, in the engine's interface.
 //!
-//! 1. A request becomes a task on the threads of the transport, which ends by telling its receiver, whatever happens: it
-//!    answers, fails, is cancelled or panics.
-//! 2. Where S3 says that the bucket is in another region than was asked, and nobody named one, the client is made anew for that region.
-//! 3. In a forked child the store makes a client of its own; a handle of its parent's does nothing there.
+//! 1. A request becomes a task on the transport's threads, which always notifies its receiver at the end: it answers,
+//!    fails, is cancelled or panics.
+//! 2. If S3 reports another region for the bucket, and no option named one, the client is rebuilt for that region.
+//! 3. In a forked child the store creates a new client; handles from its parent do nothing there.
 
 use crate::connection::Connection;
 use crate::fetch::fetch;
@@ -30,8 +30,8 @@ use zarrow_array::fork::{Mutex, generation};
 
 /// A bucket, a container or a web server, or a folder in one.
 ///
-/// Its requests run on threads that all stores of the process share, made at the first one. Opening it sends nothing. A forked
-/// child uses it with connections of its own. Neither its name nor its errors show what its options keep secret.
+/// Its requests run on threads that all stores of the process share, started by the first request. Opening it sends
+/// nothing. A forked child uses it with new connections. Neither its name nor its errors show secret options.
 ///
 /// ```
 /// use zarrow::store::remote::RemoteStore;
@@ -57,11 +57,10 @@ pub(crate) struct Shared {
 }
 
 impl CloudStore {
-    /// The store at `url`.
+    /// Opens the store at `url`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for URLs and options that make no store, [`ErrorKind::BadKey`] for a path that no store
-    /// has.
+    /// [`ErrorKind::Unsupported`] for invalid URLs and options, [`ErrorKind::BadKey`] for an invalid path.
     pub fn new(url: &str, options: StorageOptions) -> Result<CloudStore> {
         let location = Location::parse(url)?;
         let settings = Mutex::new(Settings::new(&location, &options)?);
@@ -69,13 +68,13 @@ impl CloudStore {
         Ok(CloudStore { shared: Arc::new(shared), url: url.to_owned(), options })
     }
 
-    /// Returns the store as `zarrow::open` takes it.
+    /// Returns the store in the form for `zarrow::open`.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn Store> {
         Arc::new(RemoteAdapter::new(Arc::new(self)))
     }
 
-    /// The same store under another policy.
+    /// Returns the same store under another policy.
     #[must_use]
     pub fn with_policy(self, policy: TransportPolicy) -> CloudStore {
         self.shared.settings.lock().policy = policy;
@@ -83,26 +82,27 @@ impl CloudStore {
         self
     }
 
-    /// The policy of its requests.
+    /// Returns the policy of its requests.
     #[must_use]
     pub fn transport_policy(&self) -> TransportPolicy {
         self.shared.settings.lock().policy
     }
 
-    /// The URL that it was opened with, secrets included.
+    /// Returns the URL of the call that opened it, secrets included.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The options that it was opened with, secrets included.
+    /// Returns the options of the call that opened it, secrets included.
     #[must_use]
     pub fn options(&self) -> &StorageOptions {
         &self.options
     }
 }
 
-/// Runs `task` on the threads of the transport. What tells the caller is in `task` alone: it is dropped with it.
+/// Runs `task` on the transport's threads. Only `task` owns the caller's notification, so dropping it notifies the
+/// caller.
 fn spawn(connection: &Connection, task: impl Future<Output = ()> + Send + 'static) -> RequestHandle {
     let handle = connection.process.runtime.spawn(task).abort_handle();
     let abort = Abort { handle, generation: generation() };
@@ -110,7 +110,7 @@ fn spawn(connection: &Connection, task: impl Future<Output = ()> + Send + 'stati
 }
 
 impl Shared {
-    /// The client of this process (step 3).
+    /// Returns the client of this process (step 3).
     fn connection(&self) -> Result<Arc<Connection>> {
         let own = generation();
         let known = |connection: &Option<Arc<Connection>>| {
@@ -136,7 +136,7 @@ impl Shared {
         drop(old);
     }
 
-    /// Step 2: the client for the region that the last failure named; `None` where it is no other.
+    /// Step 2: returns the client for the region in the last failure; `None` if the region is the same.
     pub(crate) fn moved(&self, connection: &Connection, attempts: &Attempts) -> Option<Arc<Connection>> {
         let failure = attempts.take_failure()?;
         let region = failure.region.clone();
@@ -201,7 +201,7 @@ impl fmt::Debug for CloudStore {
     }
 }
 
-/// Stops a task. In a forked child there is none.
+/// Stops a task; does nothing in a forked child.
 struct Abort {
     handle: AbortHandle,
     generation: u64,
@@ -218,13 +218,13 @@ impl Abort {
 impl Drop for Abort {
     fn drop(&mut self) {
         if self.generation != generation() {
-            // A count that is never given back: what it counts is the parent's.
+            // Leak one reference, since the task is the parent's and must not be dropped here.
             std::mem::forget(self.handle.clone());
         }
     }
 }
 
-/// Tells a receiver of the end, where its task is dropped too (step 1).
+/// Notifies a receiver of the end, also if its task is dropped (step 1).
 struct Told(Option<Box<dyn Receiver>>);
 
 impl Told {
@@ -243,7 +243,7 @@ impl Drop for Told {
     }
 }
 
-/// Tells a caller of the end, where its task is dropped too.
+/// Notifies a caller of the end, also if its task is dropped.
 struct Answer<T>(Option<OnDone<T>>);
 
 impl<T> Answer<T> {
@@ -273,7 +273,7 @@ impl RemoteStore for CloudStore {
     }
 
     fn policy(&self) -> FetchPolicy {
-        // Azure has no requests for the end of a blob.
+        // Azure does not support suffix ranges.
         let has_suffix = !matches!(self.shared.location.service, Service::Azure { .. });
         FetchPolicy { has_suffix, ..FetchPolicy::default() }
     }
@@ -295,7 +295,7 @@ impl RemoteStore for CloudStore {
     }
 
     fn list_page(&self, prefix: &str, done: OnDone<Option<Listing>>) -> RequestHandle {
-        // A web server has no lists: the caller's next request tells.
+        // A web server has no lists: the caller's next request reports that.
         if matches!(self.shared.location.service, Service::Http { .. }) {
             done(Ok(None));
             return RequestHandle::ended();
@@ -313,7 +313,7 @@ impl RemoteStore for CloudStore {
 }
 
 impl CloudStore {
-    /// Runs what `make` gives, anew for another region, and tells `answer`.
+    /// Runs the future from `make`, again for another region, and notifies `answer`.
     fn run<T, F>(
         &self,
         answer: Answer<T>,

@@ -1,12 +1,12 @@
-//! How a request gets to its server and back, below `object_store`, which makes and signs it.
+//! Sends requests and receives answers, below `object_store`, which makes and signs the requests.
 //!
-//! 1. A request waits for a permit of its host. A read that is late is sent again (`hedge`), where a permit is free.
-//! 2. The head of an answer has to come in time; of its body, see `answer_body`.
-//! 3. A redirect of a read is followed. To another host goes what the request asks for, and nothing of who asks; never from TLS to
-//!    plain text.
-//! 4. A fault is tried again (`retry`). The last one is noted in the request's [`Attempts`], for `object_store` keeps no
-//!    header of it; and of its body nothing goes up.
-//! 5. An answer of all bytes to a request for a range is cut to the range, unless too much of it would be skipped.
+//! 1. A request waits for a permit of its host. A late read is sent again (`hedge`) if a permit is free.
+//! 2. The head of an answer must arrive in time; for its body see `answer_body`.
+//! 3. A redirect of a read is followed, but never from TLS to plain text. Another host gets only headers that describe
+//!    the requested data, and none that identify the caller.
+//! 4. A fault is tried again (`retry`). The last one is noted in the request's [`Attempts`], because `object_store`
+//!    keeps no header of it; its body is not passed on.
+//! 5. A full answer to a range request is cut to the range, unless too much of it would be skipped.
 //! 6. Answers to lists and changes are checked before `object_store` sees them (`answer_document`).
 
 use crate::abandoned::attempts_of_task;
@@ -41,25 +41,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// What is skipped at most of an answer that has more than was asked for.
+/// The most bytes to skip of an answer that has more than the requested range.
 const MOST_SKIPPED_NBYTES: u64 = 8 << 20;
 
-/// What is read at most of the body of an error.
+/// The most bytes to read of an error's body.
 const ERROR_BODY_NBYTES: usize = 64 << 10;
 
-/// How long the body of an error is read.
+/// Time limit for reading an error's body.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
 
 const MOST_REDIRECTS: usize = 10;
 
-/// The service that gives a machine in the cloud its credentials answers at once, or is not there, which is remembered for a while.
+/// The credentials service of a machine in the cloud answers at once or is unreachable, which is remembered for a
+/// while.
 const MACHINE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Headers that say what is asked for, and nothing of who asks.
+/// Headers that describe the requested data, and do not identify the caller.
 const HARMLESS: [header::HeaderName; 5] =
     [header::RANGE, header::IF_MATCH, header::IF_NONE_MATCH, header::ACCEPT, header::USER_AGENT];
 
-/// Marks the answer of a server that does not tell the size of a value.
+/// Marks the answer of a server that does not send the size of a value.
 #[derive(Debug, Clone, Copy)]
 pub struct UnknownSize;
 
@@ -76,10 +77,10 @@ struct Shared {
     process: &'static Process,
     client: reqwest::Client,
     policy: TransportPolicy,
-    /// Headers for requests to this host alone.
+    /// Headers for this host alone.
     headers: HeaderMap,
     origin: Option<Url>,
-    /// Whether the server is an object store, and no plain web server.
+    /// Whether the server is an object store, not a plain web server.
     is_service: bool,
 }
 
@@ -169,7 +170,7 @@ impl Shared {
         answer_document::checked(request, answer).await
     }
 
-    /// What an answer that is no success comes to. Its body is read, so that the connection can be used again.
+    /// Converts an unsuccessful answer to a failure. Reads its body, so that the connection can be used again.
     async fn failed(
         &self,
         uri: &Uri,
@@ -202,7 +203,7 @@ impl Shared {
     /// Step 3.
     async fn follow(&self, request: &HttpRequest, attempts: &Attempts) -> Result<HttpResponse, HttpError> {
         let is_read = is_read(request);
-        // Copied only where something of it changes.
+        // Copied only if something changes.
         let mut request = Cow::Borrowed(request);
         // An anonymous put of Google's client has the header without a token.
         if request
@@ -272,7 +273,7 @@ impl Shared {
         race(&host.first_bytes, self.once(&host, request, permit, times), again).await
     }
 
-    /// Step 2. The head has `times` the time that the policy says.
+    /// Step 2. The time limit for the head is `times` the policy's.
     async fn once(
         &self,
         host: &Host,
@@ -313,7 +314,7 @@ impl Shared {
         Ok(answer.map(|body| HttpResponseBody::new(AnswerBody::new(body, self.policy, is_streamed, permit))))
     }
 
-    /// Step 5, and what `object_store` needs of an answer that a server may leave out.
+    /// Step 5, and headers that `object_store` needs but a server may omit.
     async fn fit(
         &self,
         request: &HttpRequest,
@@ -333,7 +334,7 @@ impl Shared {
             }
             return Err(invalid("a list without an end"));
         }
-        // Nobody asks when a value was written, and servers have many ways to write a time.
+        // The time of the last write is not used, and servers write dates in many ways.
         if parts.headers.get(header::LAST_MODIFIED).is_some_and(|value| !is_date(value)) {
             parts.headers.remove(header::LAST_MODIFIED);
         }
@@ -361,7 +362,7 @@ impl Shared {
                 // Both ends are within the bytes.
                 body = all.slice(range.start as usize..range.end as usize).into();
             }
-            // Sent in pieces, or until the connection is closed.
+            // Sent in pieces, or until the connection closes.
             (Some(_), None) if parts.status == StatusCode::PARTIAL_CONTENT => {
                 let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
                 if let Some(length) = told.and_then(partial_nbytes) {
@@ -374,7 +375,7 @@ impl Shared {
             }
             _ => {}
         }
-        // What it says that it has is compared here, and not by `object_store`, whose errors speak of its own types.
+        // The announced range is compared here, because the errors of `object_store` name its own types.
         if let Some(asked) = asked.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
             let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
             if !told.and_then(partial_range).is_some_and(|(range, nbytes)| asked.is_met_by(&range, nbytes)) {
@@ -420,7 +421,8 @@ async fn read_whole(body: HttpResponseBody, most: u64) -> Result<Option<Bytes>, 
     Ok(Some(read.freeze()))
 }
 
-/// Whether an answer of this status says what was asked. A read sends nothing that 304 answers, and 204 has no bytes.
+/// Whether an answer with this status has the requested data. No read sends a condition that 304 answers, and 204 has
+/// no bytes.
 fn is_answer(request: &HttpRequest, status: StatusCode) -> bool {
     match *request.method() {
         Method::GET => matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT),
@@ -433,7 +435,7 @@ fn is_read(request: &HttpRequest) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
 }
 
-/// Whether a request goes to the service that gives a machine in the cloud its credentials.
+/// Whether a request goes to the credentials service of a machine in the cloud.
 fn is_of_this_machine(request: &HttpRequest) -> bool {
     matches!(request.uri().host(), Some("169.254.169.254" | "169.254.170.2" | "metadata.google.internal"))
 }
@@ -443,7 +445,7 @@ fn is_date(value: &HeaderValue) -> bool {
     value.to_str().is_ok_and(|text| text.len() == 29 && text.ends_with("GMT"))
 }
 
-/// The bytes of an error's body that come soon. Its status already says that it failed.
+/// Reads the first bytes of an error's body, if they come soon. The status already reports the failure.
 async fn read_some(body: HttpResponseBody, most: usize) -> Vec<u8> {
     let mut read = Vec::new();
     let mut frames = body.bytes_stream();
@@ -458,7 +460,7 @@ async fn read_some(body: HttpResponseBody, most: usize) -> Vec<u8> {
     read
 }
 
-/// An answer or a URL that makes no sense, which is not asked for again.
+/// Failure of an answer or a URL that makes no sense; it is not tried again.
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> HttpError {
     HttpError::new_boxed(HttpErrorKind::Decode, error.into())
 }

@@ -1,7 +1,7 @@
-//! Whose certificates a TLS connection accepts.
+//! The certificates that a TLS connection accepts.
 //!
-//! As in requests and botocore, a file takes the place of the system's authorities: who names one trusts nobody else.
-//! `SSL_CERT_FILE` and `SSL_CERT_DIR` name what the system's authorities are, for this library as for others.
+//! As in requests and botocore, a file replaces the system's authorities: only the file's authorities are trusted.
+//! `SSL_CERT_FILE` and `SSL_CERT_DIR` set the system's authorities, for this library as for others.
 
 use crate::failure::causes;
 use crate::location::unsupported;
@@ -11,23 +11,23 @@ use std::fmt;
 use std::sync::Arc;
 use zarrow::Result;
 
-/// Whose certificates are accepted.
+/// The accepted certificates.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those that the system's authorities sign.
+    /// Certificates signed by the system's authorities.
     #[default]
     System,
-    /// Those that the authorities of a file sign, whose text this is.
+    /// Certificates signed by the authorities of a file, given by its text.
     Only(Arc<[u8]>),
-    /// Any: nobody is told apart from anybody.
+    /// Any certificate: servers are not authenticated.
     Anyone,
 }
 
 impl Trust {
-    /// The trust that an option asks for: `true`, `false`, or the path of a file of certificates.
+    /// Parses the option: `true`, `false`, or the path of a file of certificates.
     ///
     /// # Errors
-    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) where the file cannot be read, or has no certificate.
+    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) if the file cannot be read, or has no certificate.
     pub fn parse(text: &str) -> Result<Trust> {
         match text {
             "true" => Ok(Trust::System),
@@ -36,7 +36,7 @@ impl Trust {
         }
     }
 
-    /// Trust in the authorities of a file alone.
+    /// Trusts only the authorities of a file.
     ///
     /// # Errors
     /// As [`parse`](Trust::parse).
@@ -53,10 +53,10 @@ impl Trust {
         }
     }
 
-    /// A client that trusts so.
+    /// Configures a client with this trust.
     ///
     /// # Errors
-    /// Where a certificate cannot be parsed.
+    /// If a certificate cannot be parsed.
     pub fn apply(&self, client: ClientBuilder) -> reqwest::Result<ClientBuilder> {
         Ok(match self {
             Trust::System => client,
@@ -66,7 +66,7 @@ impl Trust {
     }
 }
 
-/// Whether an error is that a certificate is not accepted: it will not be the next time either.
+/// Whether an error means that a certificate is not accepted, which a retry does not change.
 pub fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|error| matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))))
 }

@@ -1,12 +1,13 @@
-//! Versions of values, as each service tells them apart.
+//! Versions of values, by the rules of each service.
 //!
-//! A strong ETag is a version everywhere. Google Cloud Storage takes the generation of an object as the condition of a put, which
-//! goes along behind a line break. A weak ETag, or none, tells no versions apart: then nothing is resumed, split or kept.
+//! A strong ETag is a version everywhere. Google Cloud Storage uses the generation of an object as the condition of a
+//! put; it follows the ETag after a line break. A weak ETag, or none, is not a version: then nothing is resumed, split
+//! or kept.
 
 use object_store::{Attribute, Attributes, GetResult, UpdateVersion};
 use zarrow::store::remote::{ObjectVersion, WriteMark};
 
-/// The version of an answer; `None` where it has none that can be relied on.
+/// Returns the version of an answer; `None` without a reliable one.
 pub fn of_answer(answer: &GetResult, has_generations: bool) -> Option<ObjectVersion> {
     let meta = &answer.meta;
     let version = of_parts(meta.e_tag.as_deref(), meta.version.as_deref(), has_generations)?;
@@ -19,7 +20,7 @@ pub fn attributes(mark: &WriteMark) -> Attributes {
     Attributes::from_iter([(Attribute::Metadata(WriteMark::NAME.into()), mark.as_str().to_owned())])
 }
 
-/// The version of these parts.
+/// Returns the version made of these parts.
 pub fn of_parts(
     e_tag: Option<&str>,
     generation: Option<&str>,
@@ -32,12 +33,12 @@ pub fn of_parts(
     })
 }
 
-/// The ETag of a version.
+/// Returns the ETag of a version.
 pub fn e_tag(version: &ObjectVersion) -> &str {
     version.as_str().split('\n').next().unwrap_or_default()
 }
 
-/// The version as the condition of a put.
+/// Returns the version as the condition of a put.
 pub fn of_update(version: &ObjectVersion) -> UpdateVersion {
     let generation = version.as_str().split_once('\n').map(|(_, generation)| generation.to_owned());
     UpdateVersion { e_tag: Some(e_tag(version).to_owned()), version: generation }

@@ -1,4 +1,4 @@
-//! A part of a body, of a server that sends more than it was asked for.
+//! Cuts the requested part out of a body, if a server sends more.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// These bytes of a body.
+/// A byte range of a body.
 pub struct Window {
     inner: HttpResponseBody,
     skip: u64,

@@ -1,7 +1,7 @@
-//! Changing a store: values are put whole, under a condition where one is asked for, and deleted many at a time.
+//! Changes to a store: values are put whole, under a condition if requested, and deleted many at a time.
 //!
-//! 1. A value of up to 16 MiB is one put, and so is any with a condition. A larger one goes in parts, eight at a time, which nobody
-//!    sees before the last; where a part fails they are given up.
+//! 1. A value of up to 16 MiB is one put, and so is any with a condition. A larger value is sent in parts, eight at a
+//!    time, which are invisible until the last; if a part fails, the upload is aborted.
 //! 2. Each conditional put and each put in parts carries a [`WriteMark`]. If an answer was lost and the next attempt is
 //!    refused, the mark of the stored value tells whether the first one was applied. If it does not, that is an error.
 //! 3. A change that is cancelled after it was sent continues until it is answered (`abandoned`).
@@ -28,10 +28,10 @@ use std::sync::Arc;
 use zarrow::Result;
 use zarrow::store::remote::{Applied, Condition, ObjectVersion, Put, WriteMark, uncertain};
 
-/// A larger value is sent in parts of this size.
+/// Larger values are sent in parts of this size.
 const PART_NBYTES: usize = 16 << 20;
 
-/// Parts that are sent at once.
+/// Number of parts sent at once.
 const PARTS_AT_ONCE: usize = 8;
 
 /// Puts a value.
@@ -126,7 +126,7 @@ async fn put_if(
     }
 }
 
-/// Returns the version of the stored value, if any; the outer `None` if the server does not tell.
+/// Returns the version of the stored value, if any; the outer `None` if the server does not report it.
 async fn stored(connection: &Connection, path: &Path) -> Option<Option<ObjectVersion>> {
     let attempts = connection.attempts();
     let extensions = Connection::extensions(&attempts);
@@ -165,7 +165,8 @@ async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Re
             match ended {
                 Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
                 Err(error) => {
-                    // The answer to an earlier attempt may have been lost: the upload is gone then, and the value is stored.
+                    // The answer to an earlier attempt may have been lost: then the upload has ended, and the value is
+                    // stored.
                     let found = stored(connection, path).await.flatten();
                     if mark.is_applied(found.as_ref()) == Applied::Yes {
                         return Ok(Put::Done(found));
@@ -181,7 +182,7 @@ async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Re
     Err(failed(&error))
 }
 
-/// The body in parts of one size, but for the last.
+/// Splits the body into parts of one size, except for the last.
 fn cut(body: Vec<Bytes>) -> Vec<PutPayload> {
     let (mut parts, mut part, mut room) = (Vec::new(), Vec::new(), PART_NBYTES);
     for mut piece in body {
@@ -201,12 +202,12 @@ fn cut(body: Vec<Bytes>) -> Vec<PutPayload> {
     parts
 }
 
-/// Deletes values; those that are not there are no error.
+/// Deletes values; missing ones are not an error.
 ///
 /// # Errors
 /// [`ErrorKind::Write`].
 pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<Attempts>) -> Result<()> {
-    /// Keys of one request of S3.
+    /// Maximum number of keys in one request to S3.
     const KEYS_AT_ONCE: usize = 1000;
     let paths: Vec<Path> = keys.iter().map(|key| connection.path(key)).collect::<Result<_>>()?;
     let sorted: HashSet<&Path> = paths.iter().collect();
