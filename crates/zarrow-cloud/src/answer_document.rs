@@ -86,7 +86,7 @@ fn check(expected: Expected, status: StatusCode, text: &str) -> Result<(), Refus
             Err(Box::new((fault, failure)))
         }
         (Expected::Document(wanted), Some(found)) if found == wanted => {
-            // What follows would be taken for absent.
+            // Entries on later pages would be taken for missing.
             let is_cut = wanted == "ListBucketResult"
                 && text.contains("<IsTruncated>true</IsTruncated>")
                 && !text.contains("<NextContinuationToken>");
@@ -147,7 +147,7 @@ fn invalid(text: impl Into<String>) -> Refused {
     Box::new((None, Failure::new(io::ErrorKind::InvalidData, text)))
 }
 
-/// Returns the name of the first element, without its namespace, or what declares a web page.
+/// Returns the name of the first element, without its namespace, or the declaration of a web page.
 fn root(text: &str) -> Option<&str> {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     loop {

@@ -47,7 +47,7 @@ pub fn of_connection(uri: &Uri, error: &HttpError) -> Failure {
     failure
 }
 
-/// Returns what to do about an answer that is an error of the connection.
+/// Returns the hint for an answer that is a connection error.
 pub fn of_answer(uri: &Uri, status: u16, body: &str) -> Option<&'static str> {
     let is_of_tls_port = status == 400
         && uri.scheme_str() == Some("http")
@@ -80,7 +80,7 @@ fn is_no_http(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|start| text.starts_with(start))
 }
 
-/// Returns the kind of the error of the system, if there is one.
+/// Returns the kind of the system's error, if any.
 fn io_kind(error: &HttpError) -> io::ErrorKind {
     if error.kind() == HttpErrorKind::Timeout {
         return io::ErrorKind::TimedOut;

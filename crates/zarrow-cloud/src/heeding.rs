@@ -20,13 +20,13 @@ use zarrow::store::remote::random_number;
 use zarrow::{ErrorKind, Result};
 use zarrow_array::fork::Mutex;
 
-/// How the names of the keys begin.
+/// Prefix of the probes' keys.
 const PROBE: &str = ".zarrow-probe-";
 
 /// Servers that are not the service's own, with the bucket, and whether they heed conditions.
 static HEEDED: Mutex<Vec<(String, bool)>> = Mutex::new(Vec::new());
 
-/// Returns whether a key is one of step 2.
+/// Returns whether a key is a probe of step 2.
 pub fn is_probe(key: &str) -> bool {
     key.rsplit('/').next().is_some_and(|name| name.starts_with(PROBE))
 }

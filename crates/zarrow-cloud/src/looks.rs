@@ -96,7 +96,7 @@ impl Callers {
     }
 }
 
-/// Whether a request is one for a document or its version.
+/// Whether a request is for a document or its version.
 pub fn is_look(request: &Request) -> bool {
     matches!(request.span, Span::Whole | Span::Range(Range { start: 0, end: 0 }))
         && request.if_version.is_none()
@@ -154,7 +154,7 @@ fn send_to<S: Sender>(sender: &Arc<S>, request: Request, callers: Arc<Callers>) 
     let mut state = callers.0.lock();
     if state.receivers.is_empty() {
         drop(state);
-        // Answered already, or wanted no more.
+        // Already answered, or no longer wanted.
         handle.cancel();
     } else {
         state.handle = Some(handle);
