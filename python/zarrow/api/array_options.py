@@ -13,10 +13,10 @@ Store: TypeAlias = str | os.PathLike[str] | CloudStore | MemoryStore | Any
 """A folder, a URL, a store in the cloud or in memory, or a store object of another library."""
 
 Codec: TypeAlias = str | Mapping[str, Any] | Any
-"""A codec: its name, what metadata of version 3 or of numcodecs have, or an object of theirs."""
+"""A codec: its name, its metadata in version 3 or numcodecs form, or a zarr-python or numcodecs object."""
 
 Chunks: TypeAlias = int | Sequence[int | None] | Literal["auto"] | None
-"""The shape of a chunk; `bool`, which is an int, stands for "auto" and for one chunk."""
+"""The shape of a chunk; of `bool`, a subclass of int, True means "auto" and False one chunk."""
 
 Codecs: TypeAlias = Codec | Iterable[Codec] | Literal["auto"] | None
 """One codec, several or none; or "auto" for the default."""
@@ -40,7 +40,7 @@ class LayoutOptions(TypedDict, total=False):
 
 
 class ArrayOptions(LayoutOptions, total=False):
-    """What can be said of a new array: `create_array` explains each."""
+    """Options of a new array: `create_array` explains each."""
 
     shape: int | Sequence[int] | None
     dtype: Any
@@ -50,7 +50,7 @@ class ArrayOptions(LayoutOptions, total=False):
 
 
 class FilledOptions(LayoutOptions, total=False):
-    """What can be said of a new array of one value: `full` explains each."""
+    """Options of a new array of one value: `full` explains each."""
 
     store: Store | None
     path: str
@@ -58,7 +58,7 @@ class FilledOptions(LayoutOptions, total=False):
 
 
 class LikeOptions(FilledOptions, total=False):
-    """What can be said of a new array that is like another: `full_like` explains each."""
+    """Options of a new array like another one: `full_like` explains each."""
 
     shape: int | Sequence[int] | None
     dtype: Any
@@ -91,7 +91,7 @@ def check_names(
 
 
 def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Let a function say what to type for an option that it does not have, or that goes by name."""
+    """Make a function's errors say what to type for unknown options, and for options given by position."""
 
     @functools.wraps(function)
     def checked(*given: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
@@ -131,7 +131,7 @@ def _with_mode_as_path(
 
 
 def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Tell whether a mode was passed in the place of the path.
+    """Tell whether a mode was passed as the path.
 
     Raises
     ------

@@ -140,7 +140,7 @@ def _future() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None]
 def _is_on_device(out: Any) -> bool:
     """Whether `out` is memory of a GPU."""
     if (device := getattr(out, "__dlpack_device__", None)) is not None:
-        # CUDA's own memory, and what CUDA shares with the CPU.
+        # CUDA's own memory, and memory shared with the CPU.
         return device()[0] in (2, 13)
     return hasattr(out, "__cuda_array_interface__")
 
@@ -315,7 +315,7 @@ def _settle(future: asyncio.Future[Any], decoded: Any, error: BaseException | No
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Call a function in a thread of the loop's executor, and stop its work where the task is cancelled."""
+    """Call a function in a thread of the loop's executor, and stop its work if the task is cancelled."""
     import asyncio
 
     cancellation = _Cancellation()
@@ -329,7 +329,7 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
 
 
 async def _awaited(future: asyncio.Future[Any], cancel: Callable[[], None]) -> Any:
-    """Await work that `cancel` stops; where the task is cancelled, go on when the work has ended."""
+    """Await work that `cancel` stops; if the task is cancelled, resume when the work has ended."""
     import asyncio
 
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Threads that wait for a store together.
 _MOST = 64
 
-# Larger arrays keep a connection busy by themselves, and take memory while they are encoded.
+# Larger arrays keep a connection busy on their own, and take memory while they are encoded.
 _SMALL_BYTES = 4 << 20
 
 

@@ -1,4 +1,4 @@
-"""Codecs as users choose them: names, what metadata have, objects of zarr-python and numcodecs."""
+"""Codecs as users choose them: names, dicts as in metadata, objects of zarr-python and numcodecs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from zarrow.errors import CodecError
 
-# What version 3 has for a codec; its parameters are in the configuration.
+# Keys of a codec in version 3; its parameters are in the configuration.
 _KEYS = ("name", "configuration", "must_understand")
 
 

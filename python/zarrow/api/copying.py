@@ -27,7 +27,7 @@ def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int)
 
 
 def copy_group(group: Group, target: Group, path: str) -> None:
-    """Copy all that is below a group to a group at a path, which keeps what else it has (step 3)."""
+    """Copy everything below a group into the group at a path, which keeps its other members (step 3)."""
     below = group.members(max_depth=None)
     copy = target.require_group(path) if path else target
     copy.attrs.update(group.attrs)

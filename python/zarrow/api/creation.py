@@ -78,7 +78,7 @@ def create_array(
     shape
         The extent of each axis. An axis that will grow can be 0.
     dtype
-        What an element is: anything that NumPy makes a dtype of, of either byte order; a name of Zarr's
+        Data type of an element: anything that NumPy makes a dtype of, of either byte order; a name of Zarr's
         (`"bfloat16"`); `str` or `"string"`, `bytes` or `"bytes"` for elements of any length;
         `"optional[int32]"` for elements that may be missing; or what `Array.data_type` gives. By default
         that of `data`.
@@ -111,15 +111,15 @@ def create_array(
     codecs
         All codecs as version 3 lists them, instead of filters, serializer, compressors, shards and order.
     fill_value
-        What an element is that was not written. By default zero, NaT of dates and durations, the empty
+        Value of elements that were never written. By default zero, NaT of dates and durations, the empty
         string, or missing.
     order
-        How the elements of a chunk are stored: "C", the default, the last axis side by side, or "F", the
+        Memory order within a stored chunk: "C", the default, the last axis is contiguous, or "F", the
         first; in version 3 that is a transpose codec.
     zarr_format
         The version of the format.
     attributes
-        What to store beside the array.
+        Attributes to store with the array.
     chunk_key_encoding
         How chunks are named: "default" (`c/0/1`), "v2" (`0.1`), or a dict of `"name"` and `"separator"`,
         which is "." or "/".
@@ -155,7 +155,7 @@ def create_array(
         There is an array or group, or something that looks like chunks; or, with `overwrite`, a folder that
         is neither and holds something (a `FileExistsError`).
     NodeTypeError
-        There is an array where a group is to be above it (a `TypeError`).
+        A parent on the path is an array, not a group (a `TypeError`).
     MetadataError, CodecError, LimitError
         Shape, chunks, names, fill value or codecs do not hold together (a `ValueError`).
     UnsupportedError
@@ -234,7 +234,7 @@ def consolidate_metadata(
 ) -> Group:
     """Copy the metadata of everything below a group into the group's own, and open the group.
 
-    Opening the group then takes one request for all that is below it. zarrow keeps the copies up to date when
+    Opening the group then takes one request for everything below it. zarrow keeps the copies up to date when
     it creates, changes or erases a node below the group, as long as the store is opened at the group or above
     it. Other programs may leave them stale; consolidate again to update them. In version 3 the copies are in
     the group's `zarr.json`, as in zarr-python, in version 2 in `.zmetadata`.
@@ -325,7 +325,7 @@ def _create(
     missing: Any = None,
     **options: Any,
 ) -> Any:
-    """Create an array; if `missing` asks for a group that stands for one, give the group."""
+    """Create an array, or a group in its place if `missing` asks for one."""
     check_names(options)
     if missing is not None:
         _missing.checked(missing)
@@ -536,7 +536,7 @@ def _shards(shards: Any, shape: list[int]) -> list[int] | Literal["auto"] | None
 
 
 def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | None:
-    """Give the extent of a chunk along each axis, None if it is to be found."""
+    """Give the extent of a chunk along each axis, None if it is not yet chosen."""
     if chunks is None or chunks is True or _is_auto(chunks):
         return None
     if chunks is False:

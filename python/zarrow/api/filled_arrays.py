@@ -36,7 +36,7 @@ def full(
     shape
         The extent of each axis.
     fill_value
-        What each element is.
+        Value of each element.
     dtype
         What an element is, as for `create_array`: `"f8"` unless this says otherwise.
     options
@@ -91,7 +91,7 @@ def ones(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Filled
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
-    """Create an array to be written: its elements are what `create_array` takes for the usual fill value.
+    """Create an array to be written later, filled with the default fill value of `create_array`.
 
     That is zero, NaT of times, the empty string, or missing; `full` explains the parameters.
 
@@ -113,7 +113,7 @@ def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Ar
         An Array, to take its chunks, shards, codecs, axis names and version of the format as well; or
         anything with a shape and a dtype. Attributes and elements are not taken.
     fill_value
-        What each element is.
+        Value of each element.
     options
         Options of `full`, and `shape`, to differ from `array`.
 
@@ -166,7 +166,7 @@ def ones_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
 
 
 def empty_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array to be written, of the shape and type of another: see `full_like`, and `empty`.
+    """Create an array to be written later, of the shape and type of another: see `full_like`, and `empty`.
 
     Examples
     --------

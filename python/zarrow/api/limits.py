@@ -1,4 +1,4 @@
-"""What a store may ask for before it is refused as hostile."""
+"""Limits beyond which a store is refused as hostile."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ __all__ = ["save"]
 
 _MAX_DEPTH = 32
 
-# What `create_array` and the `save` of other libraries take, which would be stored as arrays without a word.
+# Options of `create_array` and of other libraries' `save`, which would silently be stored as arrays.
 _OPTIONS_OF_OTHERS = frozenset(
     (
         "attributes",
@@ -69,8 +69,8 @@ def save(
 ) -> None:
     """Store an array, a table, or arrays by their names in a group, compressed as `create_array` does it.
 
-    An array of the same name is replaced as a whole. Groups, and all else in the store, stay. If any value is
-    not an array, nothing is written.
+    An array of the same name is replaced completely. Groups, and everything else in the store, stay. If any
+    value is not an array, nothing is written.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def save(
         No array was given, or both one array and named ones; the array is a text, such as the path of a
         file; a column's name is not a str.
     NodeExistsError
-        There is a group where an array is to be (a `FileExistsError`).
+        A group exists at the path of an array (a `FileExistsError`).
     NodeTypeError
-        There is an array where a group is to be (a `TypeError`).
+        An array exists at the path of a group (a `TypeError`).
     ExchangeError
         An array, or a column, has no data type in Zarr; the message begins with its name (a `ValueError`).
     ReadOnlyError, StoreError

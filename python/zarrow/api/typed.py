@@ -1,4 +1,4 @@
-"""Types of what only the store knows: whether a node is an array or a group, and which layout elements have.
+"""Types that only the store determines: array or group for a node, and the layout for elements.
 
 1. `Node` has the names of both classes, and `Elements` the names of all layouts, so that
    `root["x"][0].numpy()`
