@@ -39,8 +39,8 @@ class Array:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements.
 
-        It is that of what reading gives (see `DecodedArray.dtype`): in the machine's byte order, and
-        without what makes a type optional, which `data_type` tells.
+        It is the dtype of a read's result (see `DecodedArray.dtype`): native-endian, and without the optional
+        part of a type, which `data_type` has.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Array:
         """The version of the Zarr format: 2 or 3."""
     @property
     def info(self) -> Info:
-        """What the array is, to print."""
+        """A printable summary of the array."""
     info_complete = node_info.info_of_array
     update_attributes = node_info.update_attributes_of_array
     def _attributes(self) -> dict[str, Any]: ...
@@ -379,12 +379,12 @@ class Array:
             repeated, the last of its values stays, as in NumPy. If a field is written, the others of each
             element stay, so that its chunks count as covered in part.
         value
-            What `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences, text;
-            broadcast to the shape of the selection by NumPy's rules. Other types are cast as `casting` says;
-            a Python number or a NumPy scalar is accepted if the stored type can represent it (floats are
-            rounded). Text too long for the type is refused. Missing elements (masked, None) need an optional
-            type, or an attribute `_FillValue`, which is stored in their place. Do not write to the memory
-            during the call.
+            Anything that `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences,
+            text; broadcast to the shape of the selection by NumPy's rules. Other types are cast as `casting`
+            says; a Python number or a NumPy scalar is accepted if the stored type can represent it (floats
+            are rounded). Text too long for the type is refused. Missing elements (masked, None) need an
+            optional type, or an attribute `_FillValue`, which is stored in their place. Do not write to the
+            memory during the call.
         casting
             Which casts are allowed, in NumPy's words. "same_kind", the default, casts floats to floats of any
             size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
@@ -497,7 +497,7 @@ class Array:
         Parameters
         ----------
         value
-            What `write` takes, of as many axes as the array and of its shape except along `axis`.
+            Anything that `write` takes, with the array's number of axes and its shape except along `axis`.
         axis
             The axis along which to go on; negative ones count from the last.
 

@@ -69,10 +69,10 @@ class Categorical:
     def __ge__(self, other: Any) -> npt.NDArray[np.bool_]:
         """Compare by the order of the categories."""
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """NumPy's protocol: the values, with NaN, NaT or None where one is missing."""
+        """NumPy's protocol: the values, with NaN, NaT or None for missing ones."""
     def __reduce__(self) -> tuple[Any, ...]: ...
     def tolist(self) -> list[Any]:
-        """Give the values as a list of Python objects, None where one is missing."""
+        """Give the values as a list of Python objects, None for missing ones."""
     def numpy(self) -> npt.NDArray[Any]:
         """Make an array of the values.
 

@@ -401,11 +401,11 @@ class DecodedArray:
         Loading shares the buffers that it is given, and is read-only if they are.
         """
     def __copy__(self) -> Self:
-        """Copy what can be written to; strings and masks cannot, and are shared."""
+        """Copy writable memory; strings and masks are read-only, and are shared."""
     def __deepcopy__(self, memo: Any, /) -> Self:
-        """Copy what can be written to; strings and masks cannot, and are shared."""
+        """Copy writable memory; strings and masks are read-only, and are shared."""
     def tolist(self) -> Any:
-        """Give the elements as nested lists of Python objects, None where one is missing."""
+        """Give the elements as nested lists of Python objects, None for missing ones."""
     def arrow(
         self,
         *,
@@ -425,15 +425,15 @@ class DecodedArray:
         Parameters
         ----------
         layout
-            What rows of several axes are: `arrow.fixed_shape_tensor` (strings, which it cannot hold: nested),
+            Form of rows with several axes: `arrow.fixed_shape_tensor` (nested for strings, which it cannot hold),
             nested fixed-size lists (DuckDB then knows their shape), or no rows but all elements in C order.
         bools
             One byte an element, shared; or eight elements a byte, as Arrow's own bool has them, copied.
         strings
-            With offsets of 64 bits, shared; with offsets of 32 bits, which are new (but large ones where the
-            text has 2 GiB); or as views of 16 bytes, which are new, over the shared text.
+            With 64-bit offsets, shared; with 32-bit offsets, which are new (but large ones where the text has
+            2 GiB); or as views of 16 bytes, which are new, over the shared text.
         dimension_names
-            A name for each axis, which `fixed_shape_tensor` keeps of all but the first if all have one.
+            A name for each axis. If all axes have one, `fixed_shape_tensor` keeps all but the first.
 
         Raises
         ------

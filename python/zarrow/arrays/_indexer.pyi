@@ -13,9 +13,9 @@ _Index: TypeAlias = _Part | tuple[_Part, ...]
 
 @final
 class Indexer:
-    """An array, read and written by one kind of index: what `oindex`, `vindex` and `blocks` of an Array are.
+    """An array, read and written by one kind of index: the type of `Array.oindex`, `vindex` and `blocks`.
 
-    An indexer in the place of an array in an item of `zarrow.read_many` says how the item's index is meant.
+    In an item of `zarrow.read_many`, an indexer in place of the array chooses how to interpret the index.
 
     Examples
     --------
@@ -54,10 +54,10 @@ class Indexer:
         Parameters
         ----------
         selection
-            What this indexer takes: see `Array.oindex`, `Array.vindex` and `Array.blocks`; and strings that
-            name fields of structures, as `Array.__getitem__` says.
+            An index of this indexer's kind: see `Array.oindex`, `Array.vindex` and `Array.blocks`; and
+            strings that name fields of structures, as `Array.__getitem__` says.
         out
-            Memory to read into instead: what `Array.read` says of its `out` holds here.
+            Memory to read into instead, with the same rules as `out` of `Array.read`.
         device, stream, decompress
             A GPU to read to, the stream that uses the result, and where chunks are decompressed: as in
             `Array.read`. The `"device"` takes slices and integers, but no lists of positions.

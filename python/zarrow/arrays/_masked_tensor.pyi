@@ -24,8 +24,8 @@ class MaskedTensor(DecodedArray):
     def data(self) -> Tensor:
         """The elements: a Tensor of the same memory.
 
-        Under a missing one they are zero if they were decoded from an optional type, and else what the
-        source has there: with `Array.read(mask=...)` the value that says so.
+        Missing elements are zero if decoded from an optional type, else the source's values: with
+        `Array.read(mask=...)` the value that marks them as missing.
         """
     @property
     def mask(self) -> Tensor:
@@ -39,7 +39,7 @@ class MaskedTensor(DecodedArray):
             The index lies outside (an `IndexError`).
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
-        """Give what a function of NumPy gives for `numpy.ma`."""
+        """Return the result of a NumPy function for `numpy.ma`."""
     def compressed(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.compressed`, or as that of `numpy.ma` if elements may be missing.
 

@@ -11,7 +11,7 @@ from zarrow.arrays._variable import Variable
 
 @final
 class MaskedVariable(DecodedArray):
-    """An array of strings or bytes and a mask that is True where one is missing.
+    """An array of strings or bytes and a mask that is True for missing ones.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class MaskedVariable(DecodedArray):
 
     @property
     def data(self) -> Variable:
-        """The elements: a Variable of the same memory, empty where one is missing."""
+        """The elements: a Variable of the same memory, empty for missing ones."""
     @property
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
@@ -46,7 +46,7 @@ class MaskedVariable(DecodedArray):
             The index lies outside (an `IndexError`).
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
-        """Give what a function of NumPy gives for `numpy.ma`."""
+        """Return the result of a NumPy function for `numpy.ma`."""
     def __float__(self) -> float:
         """As NumPy does it."""
     def __int__(self) -> int:
@@ -54,7 +54,7 @@ class MaskedVariable(DecodedArray):
     def __format__(self, specification: str, /) -> str:
         """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
     def numpy(self) -> npt.NDArray[np.object_]:
-        """Make a numpy.ndarray of objects, None where one is missing."""
+        """Make a numpy.ndarray of objects, None for missing ones."""
     to_numpy = numpy
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """NumPy's protocol: always a copy, of objects, None where one is missing."""
+        """NumPy's protocol: always a copy, of objects, None for missing ones."""

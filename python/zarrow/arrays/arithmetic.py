@@ -70,7 +70,7 @@ METHODS = (
     "trace",
     "var",
 )
-# Parameters of PyTorch, xarray and pandas, and what to type instead.
+# Parameters of PyTorch, xarray and pandas, and their replacements.
 _OTHER_OPTIONS = {
     "dim": "axis=",
     "keepdim": "keepdims=",
@@ -226,7 +226,7 @@ def _view(name: str) -> Callable[[Any], Any]:
 
 
 def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
-    """Give what a function of NumPy gives for `numpy.ma`."""
+    """Return the result of a NumPy function for `numpy.ma`."""
     inputs = tuple(map(numpy_form, inputs))
     # The function of `numpy.ma`, if it exists, skips missing elements, such as a zero to divide by.
     of_masked = getattr(_zarrow._import("numpy").ma, ufunc.__name__, None)

@@ -3,7 +3,7 @@
 1. `casting` is NumPy's: "no", "equiv", "safe", "same_kind" or "unsafe". By default it is "same_kind": floats
    go to smaller floats, and integers to all integers and floats, but floats do not go to integers.
 2. With anything but "unsafe", integers have to fit: one that does not is an OverflowError, and nothing is
-   written. NumPy would keep its low bits without a word.
+   written. NumPy would silently keep its low bits.
 3. Text, bytes and times are never cut off, and fields of structures never cast, but with "unsafe".
 4. A float that becomes infinite is reported as `numpy.errstate(over=...)` says: by default as a
    RuntimeWarning.

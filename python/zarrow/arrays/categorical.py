@@ -1,4 +1,4 @@
-"""What a Categorical does as values: it compares, indexes, converts and stores as pandas' Categorical does.
+"""Methods of a Categorical: it compares, indexes, converts and stores like pandas' Categorical.
 
 1. A comparison looks a scalar up in the categories and compares codes. Missing values are equal to nothing.
 2. Only ordered categories compare by order. Two Categoricals compare if their categories are the same.
@@ -46,7 +46,7 @@ def add_to_class() -> None:
 
 
 def tolist(codes: Tensor, categories: Tensor | Variable) -> list[Any]:
-    """Give the values as Python objects, None where a code is negative."""
+    """Return the values as Python objects, None for negative codes."""
     values = categories.tolist()
     return [values[code] if code >= 0 else None for code in codes.tolist()]
 

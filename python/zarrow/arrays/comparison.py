@@ -1,4 +1,4 @@
-"""When decoded arrays are equal: element by element as NumPy has it, or as a whole."""
+"""Equality of decoded arrays: element by element as in NumPy, or as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def elementwise(array: Any, other: Any, name: str) -> Any:
-    """Compare as NumPy compares: a bool for each element, masked where one is missing."""
+    """Compare as NumPy compares: a bool for each element, masked for missing ones."""
     return getattr(operator, name)(array.numpy(), numpy_form(other))
 
 

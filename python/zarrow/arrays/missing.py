@@ -71,7 +71,7 @@ def chosen() -> str | None:
 
 
 def checked(form: str) -> str:
-    """Give the form, if it is one."""
+    """Return the form if it is valid."""
     if form not in FORMS:
         raise ValueError(f"missing={form!r}: expected {', '.join(map(repr, FORMS))}")
     return form
@@ -98,7 +98,7 @@ def form_of(form: str | None, name: str) -> str:
 
 
 def fill_value_for(data: MaskedTensor | MaskedVariable, given: Any, dtype: Any = None) -> Any:
-    """Give a value of a type that stands for missing elements, and for nothing else (step 2).
+    """Return a value of the type that stands for missing elements only (step 2).
 
     Raises
     ------
