@@ -58,7 +58,7 @@ class DeviceTensor:
         """The bytes of one element."""
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements, were they side by side."""
+        """The bytes of all elements without gaps."""
     @property
     def strides(self) -> tuple[int, ...]:
         """The bytes from one element to the next, along each axis."""
@@ -166,15 +166,15 @@ class DeviceTensor:
         TypeError
             A shape was given, as to PyTorch's `view`: that is `reshape` here.
         ShapeError
-            The last axis has no whole number of such elements, or they do not lie side by side (a
+            The last axis has no whole number of such elements, or they are not contiguous (a
             `ValueError`).
         """
     def astype(self, dtype: Any, order: _Order = "K", *, copy: bool = True) -> DeviceTensor:
         """Convert the elements, as NumPy's `astype` does.
 
-        Complex numbers become real ones with NumPy's ComplexWarning. Floats that an integer type cannot hold,
-        and NaN, become on every GPU what NumPy on x86-64 makes of one such number. There is no warning, which
-        would have to wait for the GPU.
+        Complex numbers become real ones with NumPy's ComplexWarning. NaN, and floats that an integer type
+        cannot hold, give the same integers on every GPU as in NumPy on x86-64 for one such number. There is
+        no warning, which would have to wait for the GPU.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class DeviceTensor:
         Raises
         ------
         ExchangeError
-            The elements do not lie side by side, there is no axis, or Arrow has no such type (a
+            The elements are not contiguous, there is no axis, or Arrow has no such type (a
             `BufferError`).
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:

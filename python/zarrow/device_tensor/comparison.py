@@ -1,4 +1,4 @@
-"""When tensors of a GPU are equal: element by element, or as a whole. They are compared on the device.
+"""Equality of tensors of a GPU: element by element, or as a whole, compared on the device.
 
 1. Both are made tensors of one type, that which NumPy's comparison has.
 2. Both are broadcast to one shape.

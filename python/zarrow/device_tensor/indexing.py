@@ -61,9 +61,9 @@ def _without_leading_ones(values: Any, count: int) -> Any:
 
 
 def _put_apart(apart: _Apart, values: Any) -> None:
-    """Write rows where the axes of the arrays do not merge: for each place on the first of them, by the last.
+    """Write rows if the axes of the arrays do not merge: for each position on the first axes, along the last.
 
-    Nothing else is written: other threads may write to the elements beside.
+    Nothing else is written: other threads may write to the neighbouring elements.
     """
     np = _zarrow._import("numpy")
     *outer, last = (np.ravel(array) for array in apart.arrays)
@@ -75,7 +75,7 @@ def _put_apart(apart: _Apart, values: Any) -> None:
 
 
 class _Apart(NamedTuple):
-    """Axes that arrays stand for, in front of a view, which strides do not let be one axis."""
+    """Axes indexed by arrays, in front of a view, if strides do not allow them to merge."""
 
     view: Any
     # The positions along each of them, from 0.

@@ -1,6 +1,6 @@
-"""Memory of a GPU that other libraries of the process keep for later.
+"""Frees GPU memory that other libraries of the process have cached.
 
-The driver counts it as used. Where a device has no memory left they are asked for it, once for each
+The driver counts it as used. If a device has no memory left, the libraries are asked for it, once for each
 allocation.
 """
 

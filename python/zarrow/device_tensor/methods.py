@@ -178,7 +178,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def is_f_contiguous(tensor: Any) -> bool:
-    """Tell whether elements lie side by side, the first axis fastest."""
+    """Tell whether elements are contiguous in Fortran order."""
     distance = tensor.itemsize
     for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
         if extent != 1 and stride != distance:
@@ -188,7 +188,7 @@ def is_f_contiguous(tensor: Any) -> bool:
 
 
 def is_c_contiguous(tensor: Any) -> bool:
-    """Tell whether elements lie side by side, the last axis fastest."""
+    """Tell whether elements are contiguous in C order."""
     distance = tensor.itemsize
     for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides), strict=True):
         if extent != 1 and stride != distance:
@@ -282,7 +282,7 @@ def squeeze(self: Any, axis: Any = None) -> Any:
 
 
 def ravel(self: Any, order: str = "C") -> Any:
-    """Give all elements on one axis, side by side as NumPy has them."""
+    """Return all elements on one axis, contiguous as in NumPy."""
     _check_keeps_order(self, order)
     flat = reshape(self, -1 if self.size else 0, order=order)
     return flat if is_c_contiguous(flat) else copy(flat)
@@ -335,7 +335,7 @@ def _is_used_by_zarr_python() -> bool:
 
 
 def byte_swapped(tensor: Any) -> Any:
-    """Copy elements with their bytes the other way round; both parts of a complex number by themselves."""
+    """Copy elements with swapped bytes; the parts of a complex number are swapped separately."""
     if tensor.dtype.kind not in "iufcmM":
         raise UnsupportedError(
             f"elements of {tensor.dtype} in the other byte order are for the CPU: read them without "
@@ -343,7 +343,7 @@ def byte_swapped(tensor: Any) -> Any:
             kind="unsupported",
         )
     words = 2 if tensor.dtype.kind == "c" else 1
-    # For the view of bytes elements have to lie side by side, along one axis.
+    # The view of bytes requires contiguous elements, along one axis.
     flat = tensor.ravel()
     flat = flat.view("uint8").reshape(-1 if tensor.size else 0, words, tensor.dtype.itemsize // words)
     return flat[:, :, ::-1].copy().reshape(-1 if tensor.size else 0).view(tensor.dtype).reshape(tensor.shape)
