@@ -52,7 +52,7 @@ class Group:
         """The version of the Zarr format: 2 or 3."""
     @property
     def info(self) -> Info:
-        """What the group is, to print."""
+        """A printable summary of the group."""
     info_complete = node_info.info_of_group
     update_attributes = node_info.update_attributes_of_group
     def __getitem__(self, path: str, /) -> AnyNode:
@@ -79,15 +79,15 @@ class Group:
             The path of the node, such as "model/pressure".
         value
             Anything that `asarray` takes. A table of pandas, polars or Arrow, or a dict of arrays, becomes a
-            group with an array for each column. An `Array` of a store is copied with all it has: elements,
-            chunks, codecs, fill value, axis names, attributes; one of more than 256 MiB in parts, to a place
-            where nothing is. A `Group` is copied with its attributes and all that is below it. A group that
-            is there keeps its other members.
+            group with an array for each column. An `Array` of a store is copied completely: elements, chunks,
+            codecs, fill value, axis names, attributes; one of more than 256 MiB in parts, to an unused path.
+            A `Group` is copied with its attributes and everything below it. An existing group keeps its
+            other members.
 
         Raises
         ------
         NodeExistsError
-            There is a group, which an array does not replace (a `FileExistsError`).
+            A group is at the path, and an array does not replace it (a `FileExistsError`).
 
         Examples
         --------
@@ -121,8 +121,8 @@ class Group:
         Parameters
         ----------
         table
-            What `save` takes as a table, with a column for each array of the group. A column of nothing but
-            nulls takes the type of its array, if that stores missing elements.
+            A table as for `save`, with a column for each array of the group. A column of only nulls takes the
+            type of its array, if that stores missing elements.
 
         Returns
         -------
@@ -333,8 +333,8 @@ class Group:
     def consolidate_metadata(self) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
-        `zarrow.consolidate_metadata` says what that is for, and what keeps the copies true. If a change
-        is stored and the copies cannot be written (a full disk, a group of another owner), the change warns
+        `zarrow.consolidate_metadata` explains the purpose, and how the copies stay up to date. If a change is
+        stored and the copies cannot be written (a full disk, a group of another owner), the change warns
         (`ZarrowWarning`), and this renews them.
         """
     def refresh(self) -> None:
@@ -359,14 +359,14 @@ class Group:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its store, path and options; loading opens it anew.
 
-        What `Array.__reduce__` says of stores holds here.
+        Stores are pickled as in `Array.__reduce__`.
         """
     def __copy__(self) -> Group:
         """Give another handle of the same group."""
     def get(self, path: str, default: Any = None) -> AnyNode:
         """Return the Array or Group at a path below, or `default` if nothing exists there."""
     def get_array(self, path: str) -> Array:
-        """Give the Array at a path below the group: `group[path]`, of the type that is said.
+        """Give the Array at a path below the group: `group[path]`, with a precise type.
 
         Raises
         ------
@@ -421,7 +421,7 @@ class Group:
         ['model', 'model/pressure']
         """
     def nmembers(self, max_depth: int | None = 0) -> int:
-        """Count what `members` gives."""
+        """Count the results of `members`."""
     def read(self, selection: Any = None) -> Categorical | Any:
         """Read the array that the group stands for, as AnnData writes nullable and categorical ones.
 
@@ -440,7 +440,7 @@ class Group:
         Raises
         ------
         NodeTypeError
-            The group stands for no array (a `TypeError`).
+            The group does not represent an array (a `TypeError`).
         MetadataError
             Its members do not fit together (a `ValueError`).
         NotFoundError, IndexingError, CodecError, StoreError

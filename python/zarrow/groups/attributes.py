@@ -25,14 +25,14 @@ class _Node(Protocol):
 
 
 class Attributes(MutableMapping[str, Any]):
-    """What the user stored beside an array or a group, by name: `attrs` of both.
+    """The attributes of an array or a group, by name: `attrs` of both.
 
     Reading returns the attributes that the Array or Group object knows: the stored ones when it was opened,
     and its own changes since. Every change is stored at once, without rewriting other attributes, so that
     writers of different attributes do not undo each other. A stored list or dict is a copy: to change it,
     take the value, change it and store it again. A change that is not stored warns.
 
-    Values are what Python's `json` writes and reads: None, bool, int of any size, float, str, lists and dicts
+    Values are of the types of Python's `json`: None, bool, int of any size, float, str, lists and dicts
     of these with text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists they are.
     NaN and infinities are stored as Python and zarr-python do, as `NaN` and `Infinity`, which strict readers
     of JSON refuse: for those store the text "NaN".
@@ -107,7 +107,7 @@ class Attributes(MutableMapping[str, Any]):
         return self._node._attributes()
 
     def put(self, attributes: Mapping[str, Any]) -> None:
-        """Store these attributes in the place of all."""
+        """Replace all attributes with these."""
         self._node._change_attributes("replace", as_dict(attributes))
 
     def update(self, *attributes: Any, **named: Any) -> None:

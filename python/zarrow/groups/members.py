@@ -1,4 +1,4 @@
-"""What a Group says about its members, and how it makes them: the methods that are written in Python.
+"""Methods of a Group, written in Python, that list and create members.
 
 The stub `_group.pyi` documents each.
 """

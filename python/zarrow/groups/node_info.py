@@ -1,4 +1,4 @@
-"""What an Array or a Group tells about itself, by zarr-python's names.
+"""Properties and methods of an Array or a Group by zarr-python's names.
 
 The stubs `_array.pyi` and `_group.pyi` document each.
 """

@@ -1,4 +1,4 @@
-"""Tables of other libraries as columns by their names: pandas, polars, pyarrow, and what looks like them.
+"""Tables of other libraries as columns by their names: pandas, polars, pyarrow, and similar objects.
 
 1. Each column becomes an array, in a group with an attribute `column-order`, which lists the names in order.
 2. The index of a pandas table is also a column, unless it only counts the rows and has no name.
