@@ -1,4 +1,4 @@
-"""What asks a store: by coroutines on an event loop, or by calls in threads.
+"""Objects that ask a store: by coroutines on an event loop, or by calls in threads.
 
 1. An asker describes its store: how many requests it takes at once, whether it reads the end of a value by
    length, whether puts have conditions, whether it takes only chunks of arrays that it knows, and whether
@@ -45,7 +45,7 @@ def name_of(store: Any) -> str:
 
 
 def fail(request: _StoreRequest, error: BaseException) -> None:
-    """Answer with what a store raised (step 3)."""
+    """Answer with a store's exception (step 3)."""
     if isinstance(error, asyncio.CancelledError):
         error = RuntimeError("the store cancelled a request")
     if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
@@ -126,7 +126,7 @@ class ThreadAsker(Asker):
         import os
 
         self._process = os.getpid()
-        # None ends a thread: the threads do not keep what asks alive.
+        # None ends a thread: the threads do not keep the asker alive.
         self._waiting: queue.SimpleQueue[_StoreRequest | None] = queue.SimpleQueue()
         weakref.finalize(self, _end_threads, self._waiting, self.requests).atexit = False
         self._lock = threading.Lock()

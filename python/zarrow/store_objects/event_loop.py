@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def start(queue: _StoreQueue) -> None:
     """Start the thread, which serves the queue as long as the process lives.
 
-    Whatever may be refused (file descriptors, a thread) is asked for here, where the caller gets the error.
+    Acquire resources that may be refused (file descriptors, a thread) here, where the caller gets the error.
     """
     loop = asyncio.new_event_loop()
     try:
@@ -41,7 +41,7 @@ def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _hand_over(queue: _StoreQueue) -> None:
-    """Take what waits, and hand each asker its own (steps 1 and 3)."""
+    """Take the waiting requests, and hand them to their askers (steps 1 and 3)."""
     requests, cancelled = queue.take()
     askers: dict[int, tuple[Any, list[_StoreRequest]]] = {}
     for request in requests:

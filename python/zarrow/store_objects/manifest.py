@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DOCUMENT = "zarr.json"
 
-# What a path is where there is no reference.
+# The path of an entry without a reference.
 _NOTHING, _WITHIN = "", "__inlined__"
 
 

@@ -38,7 +38,7 @@ def asker(store: Any, source: Any, sole_writer: bool) -> MappingAsker | None:
 
 
 def bytes_of(value: Any) -> bytes | memoryview:
-    """Give the bytes of what a store answered with."""
+    """Return the bytes of a store's answer."""
     if isinstance(value, bytes):
         return value
     if hasattr(value, "as_numpy_array"):  # a buffer of zarr-python

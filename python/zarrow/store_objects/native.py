@@ -1,4 +1,4 @@
-"""Store objects that the engine reads by itself, with the same configuration.
+"""Store objects that the engine reads itself, with the same configuration.
 
 1. Only classes of known behaviour are resolved: a subclass may behave differently, and is asked in Python.
 2. If one word of a configuration cannot be mapped, nothing is: the store is asked in Python.
@@ -117,7 +117,7 @@ def _of_obstore(store: Any) -> Native | None:
 
 
 def _client_options(store: Any) -> dict[str, Any] | None:
-    """Give the options of a client of obstore; None where one is unknown."""
+    """Give the options of a client of obstore; None if one is unknown."""
     if not hasattr(store, "client_options"):
         return None
     options: dict[str, Any] = {}

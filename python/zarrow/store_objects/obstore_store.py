@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _version(meta: Any) -> str | None:
-    """Give the version of a value; None where it cannot be relied on."""
+    """Return the version of a value; None if it is unreliable."""
     tag = meta.get("e_tag")
     return tag if tag and not tag.startswith("W/") else None
 

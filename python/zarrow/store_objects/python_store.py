@@ -1,4 +1,4 @@
-"""A store object with what can be said of it: `zarrow.PythonStore`."""
+"""A store object with declared properties: `zarrow.PythonStore`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PythonStore"]
 
 
 class PythonStore:
-    """A store object of another library, or a mapping, with what the object cannot tell.
+    """A store object of another library, or a mapping, with properties that the object cannot report.
 
     Every function that takes a store also takes such an object directly. Use this class to declare what the
     object cannot report, such as that you are the only writer. It pickles if the store does.
