@@ -60,7 +60,7 @@ Errors
         NodeTypeError, NotFoundError, OutOfMemoryError, ReadOnlyError,
         ShapeError, StaleHandleError, StoreError, StorePermissionError,
         UnsupportedError
-    ZarrowWarning                  what works and may surprise
+    ZarrowWarning                  warnings about surprising behaviour
 """
 
 import sys as _sys

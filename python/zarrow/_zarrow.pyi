@@ -82,12 +82,12 @@ __version__: str
 
 @disjoint_base
 class BufferProducer:
-    """A base for classes that lend the buffer of a Tensor, which Python 3.11 has no way to write."""
+    """A base for classes that lend the buffer of a Tensor, which Python 3.11 cannot express."""
 
     def __new__(cls, tensor: Tensor) -> Self: ...
     @property
     def tensor(self) -> Tensor:
-        """The tensor that this borrows its memory from."""
+        """The tensor that owns the memory."""
     if sys.version_info >= (3, 12):
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -320,9 +320,9 @@ def read_many(
     stream: Any = None,
     decompress: Literal["host", "device", "auto"] | None = None,
 ) -> AnyElements:
-    """Read many selections at once, each chunk that they need decoded once.
+    """Read many selections at once, and decode each needed chunk once.
 
-    That holds however many selections need it, as random crops do that overlap: the core of a training loop.
+    Overlapping selections, such as the random crops of a training loop, share decoded chunks.
 
     Parameters
     ----------
@@ -386,11 +386,11 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> AnyElements:
         are copied, and so are NumPy's objects and `StringDType`. An array of zarrow is returned unchanged.
     dtype
         The type that the data must have: anything that NumPy makes a dtype of, the name of a Zarr type,
-        `"string"` or `"bytes"`. Nothing is cast; only Python's own numbers, which have no type yet, become
-        it.
+        `"string"` or `"bytes"`. Nothing is cast; only Python numbers, which have no type yet, are
+        converted.
     copy
-        None: copy what cannot be shared, which is the other byte order, elements that are not a whole number
-        of elements apart (a field of packed records), and Python's objects. False: refuse it. True: always
+        None: copy only if sharing is impossible: non-native byte order, elements that are not a whole number
+        of elements apart (a field of packed records), and Python objects. False: refuse it. True: always
         copy, to memory that is aligned to 64 bytes.
 
     Returns

@@ -151,7 +151,7 @@ class _Codec:
 
 
 def _bytes(given: Any) -> bytes:
-    """Give the bytes of what a codec gave, of an array in C order."""
+    """Return the bytes of a codec's result, of an array in C order."""
     if isinstance(given, bytes):
         return given
     if getattr(getattr(given, "dtype", None), "hasobject", False):

@@ -45,7 +45,7 @@ class ZarrowError(Exception):
     kind : str
         A short name of what went wrong, which stays the same between versions: `"checksum"`, ...
     store : str or None
-        The store, as it calls itself, where one is concerned.
+        The store's name, if a store is concerned.
     path : str or None
         The path of the array or group in the store.
     chunk : tuple of int or None
@@ -112,7 +112,7 @@ class InvalidKeyError(ZarrowError, ValueError, KeyError):
 
 
 class MetadataError(ZarrowError, ValueError):
-    """The metadata is malformed, or asks for what does not exist."""
+    """The metadata is malformed, or asks for something that does not exist."""
 
 
 class CodecError(ZarrowError, ValueError):

@@ -1,9 +1,9 @@
 """Arrays from one library to another by function, each saying when it copies.
 
-What can be shared is: the result has the source's memory, so that a write through one shows in the other, and
-the source stays alive as long as the result. What cannot be is copied, and each function says what that is.
-`copy=False` refuses instead, with an `ExchangeError` (a `BufferError` and a `ValueError`); `copy=True` always
-copies.
+Data is shared where possible: the result has the source's memory, so that a write through one shows in the
+other, and the source stays alive as long as the result. Otherwise it is copied, in the cases that each
+function lists. `copy=False` refuses instead, with an `ExchangeError` (a `BufferError` and a `ValueError`);
+`copy=True` always copies.
 
 The time of a call does not depend on the size of the shared data.
 
@@ -66,7 +66,7 @@ def to_dlpack(
     array
         Any array that `zarrow.asarray` takes; a tensor on another device gives its own capsule.
     copy
-        None: copy what cannot be shared. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: refuse it. True: always copy.
     max_version
         The newest version of DLPack that the consumer takes; None for a capsule of before 1.0, which cannot
         say that memory is read-only, so that such memory is refused.
@@ -138,7 +138,7 @@ def numpy_to_torch_zero_copy(array: Any, *, copy: bool | None = None) -> _torch.
     array
         A NumPy array, including `ml_dtypes` arrays, or any other that `zarrow.asarray` takes.
     copy
-        None: copy what cannot be shared. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: refuse it. True: always copy.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None)
     tensor
         The tensor.
     copy
-        None: copy what cannot be shared. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: refuse it. True: always copy.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def numpy_to_arrow_zero_copy(
     array
         A NumPy array, or any other that `zarrow.asarray` takes; a `numpy.ma` array gives nulls.
     copy
-        None: copy what cannot be shared. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: refuse it. True: always copy.
     bools
         `"bytes"`: bool is the type `arrow.bool8`, which shares its bytes. `"bits"`: it is Arrow's own bool,
         with eight elements a byte, which is always a copy.
@@ -243,7 +243,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
     arrow_array
         A pyarrow.Array or ChunkedArray, a polars.Series, or anything else that `zarrow.from_arrow` takes.
     copy
-        None: copy what cannot be shared. False: refuse it. True: always copy, and be writable.
+        None: copy if sharing is impossible. False: refuse it. True: always copy, and be writable.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
 def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = None) -> npt.NDArray[Any]:
     """Give a NumPy array of a column of a table: one chunk is shared, several are joined by one copy.
 
-    What `arrow_to_numpy_zero_copy` copies is also copied here.
+    Data that `arrow_to_numpy_zero_copy` copies is also copied here.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = Non
     column
         The name of the column.
     copy
-        None: copy what cannot be shared. False: refuse it. True: always copy, and be writable.
+        None: copy if sharing is impossible. False: refuse it. True: always copy, and be writable.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What there is to say of a node, as JSON has it: for programs that read what the command prints."""
+"""The description of a node in JSON, for programs that read the command's output."""
 
 from __future__ import annotations
 

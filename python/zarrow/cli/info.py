@@ -1,4 +1,4 @@
-"""`zarrow info STORE [NODE]`: what an array or group is."""
+"""`zarrow info STORE [NODE]`: a summary of an array or group."""
 
 from __future__ import annotations
 

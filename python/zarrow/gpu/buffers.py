@@ -54,7 +54,7 @@ def _tensor(array: Any) -> Any:
 
 
 def _on_host(array: Any) -> Any:
-    """Give elements as an array of NumPy, where the device does not have them yet."""
+    """Return elements as a NumPy array, if the device does not have them yet."""
     on_host = array._on_host() if isinstance(array, DeviceTensor) else None
     return None if on_host is None else on_host.numpy()
 
@@ -106,7 +106,7 @@ class Buffer(AbstractBuffer):
     """
 
     def __init__(self, array_like: Any) -> None:
-        # What only speaks a protocol is looked at as the Tensor that it becomes.
+        # An array known only by a protocol is viewed as a Tensor.
         array = array_like if hasattr(array_like, "ndim") else _of(array_like, "Buffer")
         if array.ndim != 1:
             raise ValueError(f"a Buffer is made of one axis of bytes, found {array.ndim} axes")
@@ -135,7 +135,7 @@ class Buffer(AbstractBuffer):
     def from_bytes(cls, bytes_like: Any) -> Self:
         """Make a buffer of bytes of the CPU, which are copied when the device needs them."""
         array = np.frombuffer(bytes_like, np.uint8)
-        # What may change later is copied now.
+        # Memory that may change later is copied now.
         return cls(_uploaded(array) if array.flags.writeable else _staged(array))
 
     def as_array_like(self) -> Any:
@@ -189,7 +189,7 @@ class Buffer(AbstractBuffer):
     __hash__ = None  # type: ignore[assignment]
 
     def _on_host(self) -> Any:
-        """Give the bytes as an array of NumPy, where the device does not have them yet."""
+        """Return the bytes as a NumPy array, if the device does not have them yet."""
         return _on_host(self._data)
 
 
@@ -376,7 +376,7 @@ class NDBuffer(AbstractNDBuffer):
 
 buffer_prototype = BufferPrototype(buffer=Buffer, nd_buffer=NDBuffer)
 
-# What zarr-python's settings call them.
+# Their names in zarr-python's settings.
 Buffer.__module__ = NDBuffer.__module__ = "zarrow.gpu"
 register_buffer(Buffer)
 register_ndbuffer(NDBuffer)

@@ -72,7 +72,7 @@ def enable(device: Any = "cuda:0") -> Enabled:
 
 
 class Enabled:
-    """What `enable` set, to be set back at the end of a `with` block.
+    """The settings of `enable`, to be restored at the end of a `with` block.
 
     It is set at once. A block sets it again if that setting already has a block, or was restored.
     """

@@ -1,6 +1,6 @@
 """What a path without an array or a group contains, and what to type: for the text of `NotFoundError`.
 
-The file system is looked at only after nothing was found, and no more than a thousand names of a folder.
+The file system is examined only after nothing was found, and at most a thousand names of a folder are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FILES = (
     (b"\x1f\x8b", "a gzip file: unpack it"),
 )
 
-# What a folder of another format has in it.
+# Marker files of other formats' folders.
 _FOLDERS = (
     ({"attributes.json"}, "an N5 container, which zarrow does not read"),
     (

@@ -1,4 +1,4 @@
-"""What data sets and groups of HDF5 have beside their elements: attributes, dimension names, fill values.
+"""Properties of HDF5 data sets and groups besides elements: attributes, dimension names, fill values.
 
 1. Attributes for the dimension scales of HDF5 and netCDF-4 are left out: the names of the scales, or the
    labels of the dimensions, become the dimension names.

@@ -1,4 +1,4 @@
-"""What arrays have beside their values, on the way into one array of a store.
+"""Labels of arrays besides their values, and their storage in one array.
 
 1. The names of the axes of an xarray become `dimension_names`.
 2. Its attributes become the array's; attributes given as an option win over them.

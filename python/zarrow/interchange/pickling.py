@@ -48,7 +48,7 @@ def reduce(array: DecodedArray, protocol: int) -> Reduced:
 
 
 def copied(array: DecodedArray) -> DecodedArray:
-    """Copy what can be written to. Strings and masks cannot, and are shared."""
+    """Copy writable memory. Strings and masks are read-only, and are shared."""
     if isinstance(array, _zarrow.Tensor):
         return array.copy()
     if isinstance(array, _zarrow.MaskedTensor):
