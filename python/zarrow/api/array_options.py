@@ -131,7 +131,7 @@ def _with_mode_as_path(
 
 
 def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Tell whether a mode was passed as the path.
+    """Return whether a mode was passed as the path.
 
     Raises
     ------

@@ -146,7 +146,7 @@ def _is_on_device(out: Any) -> bool:
 
 
 def _current_stream(out: Any) -> Any:
-    """Give the current stream of the library that `out` is of, in this thread: another thread has another."""
+    """Return the current stream of `out`'s library in this thread; other threads have other streams."""
     match type(out).__module__.partition(".")[0]:
         case "torch" if _is_on_device(out):
             from torch.cuda import current_stream
@@ -238,7 +238,7 @@ async def iter_chunks_async(
 
 
 def _places(array: Array) -> Iterator[tuple[slice, ...]]:
-    """Give the slices of each shard or chunk, in C order."""
+    """Return the slices of each shard or chunk, in C order."""
     shape, chunks = array.shape, array.shards or array.chunks
     if chunks is None:
         raise ValueError("the array has chunks of unequal shapes: read selections of your own")

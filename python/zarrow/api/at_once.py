@@ -20,7 +20,7 @@ _SMALL_BYTES = 4 << 20
 
 
 def is_small(value: Any) -> bool:
-    """Tell whether a value is written together with others."""
+    """Return whether a value is written together with others."""
     if isinstance(value, Array | Group | dict):
         return False
     if isinstance(value, list | tuple):

@@ -21,7 +21,7 @@ def chosen_codecs(codecs: Any) -> list[Any]:
 
 
 def _codec(codec: Any) -> Any:
-    """Give a codec as metadata have it."""
+    """Return a codec as metadata have it."""
     if hasattr(codec, "to_dict"):  # of zarr-python
         return _of_zarr_python(codec)
     if hasattr(codec, "get_config"):  # of numcodecs
@@ -50,7 +50,7 @@ def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
 
 
 def _of_zarr_python(codec: Any) -> dict[str, Any]:
-    """Give a codec without the parameters that zarr-python leaves to be found from the data type."""
+    """Return a codec without the parameters that zarr-python leaves to be found from the data type."""
     given: dict[str, Any] = dict(codec.to_dict())
     configuration = dict(given.get("configuration", {}))
     for name in getattr(codec, "_tunable_attrs", ()):

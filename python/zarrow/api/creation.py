@@ -307,7 +307,7 @@ def create_array_in(
 
 
 def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
-    """Give the options that create an array of the same type and layout in a version of the format."""
+    """Return the options that create an array of the same type and layout in a version of the format."""
     metadata = array.metadata
     layout = {"dtype": array.data_type, "chunks": array.write_unit, "codecs": metadata["codecs"]}
     if zarr_format == array.zarr_format:
@@ -371,7 +371,7 @@ def _create(
 
 
 def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options: dict[str, Any]) -> bool:
-    """Tell whether an array is read at once: to find its missing elements, or before it is replaced."""
+    """Return whether an array is read at once: to find its missing elements, or before it is replaced."""
     names_type = isinstance(source.data_type, Mapping) and source.data_type.get("name") == "zarrs.optional"
     is_converted = missing is not None or (names_type and options.get("dtype") is None)
     return is_converted or lazy_arrays.may_be_replaced(source, target, path, options.get("overwrite", False))
@@ -460,7 +460,7 @@ def _create_described(
 
 
 def _text_type(dtype: Any) -> Any:
-    """Give `str` or `bytes` for h5py's types of text; return other types unchanged.
+    """Return `str` or `bytes` for h5py's types of text; return other types unchanged.
 
     Raises
     ------
@@ -485,7 +485,7 @@ def _text_type(dtype: Any) -> Any:
 
 
 def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
-    """Give the data as it will be written, its shape, and its type."""
+    """Return the data as it will be written, its shape, and its type."""
     np = _zarrow._import("numpy")
 
     if is_on_device(data):
@@ -529,14 +529,14 @@ def _is_auto(value: Any) -> bool:
 
 
 def _shards(shards: Any, shape: list[int]) -> list[int] | Literal["auto"] | None:
-    """Give the extent of a shard along each axis; True and False are as for chunks."""
+    """Return the extent of a shard along each axis; True and False are as for chunks."""
     if shards is True or _is_auto(shards):
         return "auto"
     return None if shards is None or shards is False else _chunks(shards, shape, "shards")
 
 
 def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | None:
-    """Give the extent of a chunk along each axis, None if it is not yet chosen."""
+    """Return the extent of a chunk along each axis, None if it is not yet chosen."""
     if chunks is None or chunks is True or _is_auto(chunks):
         return None
     if chunks is False:
@@ -556,7 +556,7 @@ def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | 
 
 
 def _chunk_key_encoding(encoding: Any) -> Any:
-    """Give the encoding as metadata of version 3 have it, from that or the shorter form of zarr-python."""
+    """Return the encoding as metadata of version 3 have it, from that or the shorter form of zarr-python."""
     if not isinstance(encoding, Mapping) or "configuration" in encoding:
         return encoding
     rest = dict(encoding)

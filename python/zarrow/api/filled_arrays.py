@@ -218,7 +218,7 @@ def _created(options: dict[str, Any]) -> Array:
 
 
 def zero_of(dtype: Any) -> Any:
-    """Give the zero of a type: 0, or of text and bytes the usual fill value, which is empty."""
+    """Return the zero of a type: 0, or of text and bytes the usual fill value, which is empty."""
     np = _import("numpy")
     try:
         kind = np.dtype(dtype).kind

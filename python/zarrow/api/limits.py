@@ -54,7 +54,7 @@ class DecodeLimits:
 
 
 def _limit(name: str, limit: int | None) -> int | None:
-    """Give the limit, an integer that the engine can hold."""
+    """Return the limit, an integer that the engine can hold."""
     if limit is None:
         return None
     if not 0 <= operator.index(limit) < 1 << 64:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         @overload
         def __getitem__(self, index: _Index, /) -> AnyElements: ...
         def __getitem__(self, index: Any, /) -> Any:
-            """Give a member of a group, or elements of an array."""
+            """Return a member of a group, or elements of an array."""
 
         def __iter__(self) -> Iterator[Any]: ...
         def append(self, values: Any, axis: int = 0) -> Any:
