@@ -178,7 +178,7 @@ class Array:
         array has a separate store.
         """
     def __copy__(self) -> Array:
-        """Give another handle of the same array."""
+        """Return another handle of the same array."""
     def __getitem__(self, index: _Index, /) -> AnyElements:
         """Read a selection into new memory: `read(index)`, which explains selections."""
     @property
@@ -546,7 +546,7 @@ class Array:
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
     ) -> ArrowStream:
-        """Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
+        """Return the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
 
         Nothing is read before a library asks for it, and then a batch of whole chunks at a time. The array
         itself is such a stream, with the choices that are the defaults here.

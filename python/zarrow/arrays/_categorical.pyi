@@ -72,7 +72,7 @@ class Categorical:
         """NumPy's protocol: the values, with NaN, NaT or None for missing ones."""
     def __reduce__(self) -> tuple[Any, ...]: ...
     def tolist(self) -> list[Any]:
-        """Give the values as a list of Python objects, None for missing ones."""
+        """Return the values as a list of Python objects, None for missing ones."""
     def numpy(self) -> npt.NDArray[Any]:
         """Make an array of the values.
 
@@ -85,7 +85,7 @@ class Categorical:
         """
     to_numpy = numpy
     def arrow(self) -> _pyarrow.DictionaryArray:
-        """Give a pyarrow.DictionaryArray of the same memory, null where an element has no category.
+        """Return a pyarrow.DictionaryArray of the same memory, null where an element has no category.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class Categorical:
             A code has no category (a `ValueError`).
         """
     def polars(self) -> _polars.Series:
-        """Give a polars.Series of type Categorical."""
+        """Return a polars.Series of type Categorical."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type in a capsule."""
     def __arrow_c_array__(

@@ -175,11 +175,11 @@ class DecodedArray:
     def __bool__(self) -> bool:
         """As NumPy does it."""
     def __iter__(self) -> Iterator[Any]:
-        """Give one item of the first axis after the other, as indexing with an integer does."""
+        """Iterate over the items of the first axis, as indexing with an integer returns them."""
     def __reversed__(self) -> Iterator[Any]:
-        """Give one item of the first axis after the other, from the last on."""
+        """Iterate over the items of the first axis, from last to first."""
     def __hash__(self) -> int:
-        """Give the hash of the one element of an array without axes, as a scalar of NumPy has it.
+        """Return the hash of the one element of an array without axes, as a scalar of NumPy has it.
 
         Raises
         ------
@@ -195,9 +195,9 @@ class DecodedArray:
     def __ceil__(self) -> int:
         """As `math.ceil` of the one element."""
     def __jax_array__(self) -> Any:
-        """Give a jax.Array, which shares the memory if JAX can."""
+        """Return a jax.Array, which shares the memory if JAX can."""
     def item(self, *index: Any) -> Any:
-        """Give an element as a Python object, None if it is missing: the only one, or that at a position.
+        """Return an element as a Python object, None if it is missing: the only one, or that at a position.
 
         Raises
         ------
@@ -384,7 +384,7 @@ class DecodedArray:
         The result is NumPy's. It shares memory if NumPy's would.
         """
     def equals(self, other: object) -> bool:
-        """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.
+        """Return whether both have one layout, type and shape, and the same elements; NaN is like NaN.
 
         Values in memory under missing elements do not count.
 
@@ -405,7 +405,7 @@ class DecodedArray:
     def __deepcopy__(self, memo: Any, /) -> Self:
         """Copy writable memory; strings and masks are read-only, and are shared."""
     def tolist(self) -> Any:
-        """Give the elements as nested lists of Python objects, None for missing ones."""
+        """Return the elements as nested lists of Python objects, None for missing ones."""
     def arrow(
         self,
         *,
@@ -414,7 +414,7 @@ class DecodedArray:
         strings: Literal["large", "small", "views"] = "large",
         dimension_names: Sequence[str | None] | None = None,
     ) -> _pyarrow.Array:
-        """Give a pyarrow.Array of the same memory.
+        """Return a pyarrow.Array of the same memory.
 
         One axis gives an array of elements; of more axes, axis 0 is the array, and a row is one of its
         elements. bool is `arrow.bool8`, complex a list of two floats, times are timestamps and durations
@@ -425,7 +425,7 @@ class DecodedArray:
         Parameters
         ----------
         layout
-            Form of rows with several axes: `arrow.fixed_shape_tensor` (nested for strings, which it cannot hold),
+            Form of rows with several axes: `arrow.fixed_shape_tensor` (strings have no such type: nested),
             nested fixed-size lists (DuckDB then knows their shape), or no rows but all elements in C order.
         bools
             One byte an element, shared; or eight elements a byte, as Arrow's own bool has them, copied.
@@ -466,7 +466,7 @@ class DecodedArray:
         bools: Literal["bytes", "bits"] = "bits",
         strings: Literal["large", "small", "views"] = "large",
     ) -> _polars.Series:
-        """Give a polars.Series of the same memory.
+        """Return a polars.Series of the same memory.
 
         It goes by way of Arrow: what `arrow` says holds here, including errors. With `layout="nested"` rows
         are of polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with

@@ -31,7 +31,7 @@ class MaskedTensor(DecodedArray):
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
     def __getitem__(self, index: Any, /) -> MaskedTensor:
-        """Give the part that any index of NumPy takes. A basic index shares the values.
+        """Return the part that any index of NumPy takes. A basic index shares the values.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class MaskedTensor(DecodedArray):
             The value does not cast to the type without loss of its kind, such as 1.5 to an integer.
         """
     def numpy(self) -> np.ma.MaskedArray[Any, Any]:
-        """Give a numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only."""
+        """Return a numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only."""
     to_numpy = numpy
     def torch(self) -> NoReturn:
         """Refuse, with an ExchangeError: PyTorch has no masks."""

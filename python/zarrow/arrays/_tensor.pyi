@@ -55,7 +55,7 @@ class Tensor(DecodedArray):
     def T(self) -> Tensor:  # noqa: N802
         """The same memory with its axes reversed."""
     def item(self, *index: Any) -> Any:
-        """Give an element as a Python object: the only one, or the one at these positions.
+        """Return an element as a Python object: the only one, or the one at these positions.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Tensor(DecodedArray):
         """Format the one element, as in `f"{tensor:.2f}"`; without a specification, all as `str` does."""
     def __contains__(self, value: Any, /) -> bool: ...
     def __getitem__(self, index: _Index, /) -> Tensor:
-        """Give a view of the same memory, by integers, slices with any step, `...` and `None`.
+        """Return a view of the same memory, by integers, slices with any step, `...` and `None`.
 
         Lists, masks and arrays of integers are taken as NumPy takes them, and copy.
 
@@ -147,7 +147,7 @@ class Tensor(DecodedArray):
             No strides over this memory have that shape: `.copy()` first (a `BufferError`).
         """
     def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """Give the same memory with its axes in another order: reversed, if none is given.
+        """Return the same memory with its axes in another order: reversed, if none is given.
 
         Raises
         ------
@@ -157,10 +157,10 @@ class Tensor(DecodedArray):
     def copy(self) -> Tensor:
         """Make a contiguous, writable copy in new memory."""
     def numpy(self) -> npt.NDArray[Any]:
-        """Give a numpy.ndarray of the same memory."""
+        """Return a numpy.ndarray of the same memory."""
     to_numpy = numpy
     def torch(self) -> _torch.Tensor:
-        """Give a torch.Tensor of the same memory.
+        """Return a torch.Tensor of the same memory.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Tensor(DecodedArray):
         """
     to_torch = torch
     def jax(self) -> _jax.Array:
-        """Give a jax.Array of the same memory, which JAX takes to be immutable.
+        """Return a jax.Array of the same memory, which JAX takes to be immutable.
 
         Raises
         ------

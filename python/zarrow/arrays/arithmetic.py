@@ -87,7 +87,7 @@ VIEWS = ("flat", "imag", "real")
 
 
 def numpy_form(value: Any) -> Any:
-    """Give the NumPy form of a decoded array, and anything else unchanged (step 1)."""
+    """Return the NumPy form of a decoded array, and anything else unchanged (step 1)."""
     return value.numpy() if isinstance(value, _zarrow.DecodedArray) else value  # type: ignore[attr-defined]
 
 
@@ -241,24 +241,24 @@ def _format(self: Any, specification: str, /) -> str:
 
 
 def _iterate(self: Any) -> Iterator[Any]:
-    """Give one item of the first axis after the other, as indexing with an integer does."""
+    """Iterate over the items of the first axis, as indexing with an integer returns them."""
     if self.ndim == 0:
         raise TypeError("a 0-d array has nothing to iterate over; .item() gives its element")
     return (self[position] for position in range(len(self)))
 
 
 def _reversed(self: Any) -> Iterator[Any]:
-    """Give one item of the first axis after the other, from the last on."""
+    """Iterate over the items of the first axis, from last to first."""
     return (self[position] for position in range(len(self) - 1, -1, -1))
 
 
 def _cpu(self: Any) -> Any:
-    """Give the array itself: its memory is that of the CPU."""
+    """Return the array itself: its memory is that of the CPU."""
     return self
 
 
 def _hash(self: Any) -> int:
-    """Give the hash of the one element of an array without axes, as a scalar of NumPy has it.
+    """Return the hash of the one element of an array without axes, as a scalar of NumPy has it.
 
     Raises
     ------
@@ -303,12 +303,12 @@ def _refuse_deletion(self: Any, index: Any, /) -> None:
 
 
 def _text(self: Any) -> str:
-    """Give the values as text, as NumPy writes them; of one element without axes, the element's."""
+    """Return the values as text, as NumPy writes them; of one element without axes, the element's."""
     return str(self.item()) if self.ndim == 0 else _zarrow._text(self)
 
 
 def _item(self: Any, *index: Any) -> Any:
-    """Give an element as a Python object, None if it is missing: the only one, or that at a position.
+    """Return an element as a Python object, None if it is missing: the only one, or that at a position.
 
     Raises
     ------
@@ -344,7 +344,7 @@ def _set_item(self: Any, index: Any, value: Any, /) -> None:
 
 
 def _exchanged(memory: Any, index: Any, values: Any, taken: int) -> Any:
-    """Give the elements to write; the value may be a part of the same memory (`zarrow.arrays.swaps`)."""
+    """Return the elements to write; the value may be a part of the same memory (`zarrow.arrays.swaps`)."""
     np = _zarrow._import("numpy")
     if isinstance(index, str | list) or not np.may_share_memory(memory, values):
         swaps.forget()

@@ -21,7 +21,7 @@ from zarrow.errors import DataTypeError
 
 
 def is_allowed(found: Any, wanted: Any, casting: str) -> bool:
-    """Tell whether values of one dtype may be written as another (steps 1 and 3)."""
+    """Return whether values of one dtype may be written as another (steps 1 and 3)."""
     np = _zarrow._import("numpy")
 
     if casting == "same_kind":
@@ -95,7 +95,7 @@ def _is_cut_off(value: Any, wanted: Any) -> DataTypeError:
 
 
 def _extremes(np: Any, values: Any) -> Any:
-    """Give the lowest and the highest finite number, without a copy where all are finite."""
+    """Return the lowest and the highest finite number, without a copy where all are finite."""
     if values.dtype.kind != "f":
         return np.array([values.min(), values.max()])
     extremes = np.array([np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)])

@@ -152,7 +152,7 @@ def _check_same(ours: list[Any], theirs: list[Any], ordered: bool) -> None:
 
 
 def parts(data: Any) -> tuple[Any, Any, bool] | None:
-    """Give codes, categories and order, of zarrow, pandas, polars or Arrow; None of others."""
+    """Return codes, categories and order, of zarrow, pandas, polars or Arrow; None of others."""
     np = _zarrow._import("numpy")
     family = type(data).__module__.partition(".")[0]
     if isinstance(data, _zarrow.Categorical):
@@ -172,7 +172,7 @@ def parts(data: Any) -> tuple[Any, Any, bool] | None:
 
 
 def is_stored_as_group(data: Any, form: str | None) -> bool:
-    """Tell whether data are stored by codes and categories: a Categorical, and others if `form` says so."""
+    """Return whether data are stored by codes and categories: a Categorical, and others if `form` says so."""
     if isinstance(data, _zarrow.Categorical):
         return form in (None, "anndata")
     return form == "anndata" and parts(data) is not None

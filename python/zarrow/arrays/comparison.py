@@ -18,7 +18,7 @@ def elementwise(array: Any, other: Any, name: str) -> Any:
 
 
 def equals(array: Any, other: Any) -> bool:
-    """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN."""
+    """Return whether both have one layout, type and shape, and the same elements; NaN is like NaN."""
     np = _zarrow._import("numpy")
 
     if type(array) is not type(other) or array.dtype != other.dtype or array.shape != other.shape:
@@ -34,7 +34,7 @@ def equals(array: Any, other: Any) -> bool:
 
 
 def _are_same(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> bool:
-    """Tell whether all elements are the same; each field of a structure counts for itself."""
+    """Return whether all elements are the same; each field of a structure counts for itself."""
     if ours.dtype.names is not None:
         return all(_are_same(ours[name], theirs[name]) for name in ours.dtype.names)
     same = ours == theirs

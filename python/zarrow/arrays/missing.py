@@ -66,7 +66,7 @@ def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
 
 
 def chosen() -> str | None:
-    """Give the form that `set_missing` chose."""
+    """Return the form that `set_missing` chose."""
     return _chosen
 
 
@@ -155,7 +155,7 @@ def attributes_for(value: Any, dtype: Any) -> dict[str, Any]:
 
 
 def fill_value_named(attributes: dict[str, Any], dtype: Any) -> Any:
-    """Give the number that the attribute `_FillValue` names as `attributes_for` writes it, or None."""
+    """Return the number that the attribute `_FillValue` names as `attributes_for` writes it, or None."""
     value = attributes.get("_FillValue")
     if dtype.kind == "f" and isinstance(value, str):
         try:

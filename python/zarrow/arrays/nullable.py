@@ -71,7 +71,7 @@ def create_group(
 
 
 def _stands_for_an_array(target: Any, path: str) -> bool:
-    """Tell whether the existing node may be replaced: an array, or a group that stands for one."""
+    """Return whether the existing node may be replaced: an array, or a group that stands for one."""
     existing = target.get(path) if isinstance(target, Group) else None
     if isinstance(existing, Group):
         encoding = str(existing.attrs.get("encoding-type", ""))
