@@ -79,7 +79,7 @@ class DeviceTensor:
         """The same memory with its axes reversed."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: _Index, /) -> DeviceTensor:
-        """Give a part: a view for integers, slices, `...` and `None`.
+        """Return a part: a view for integers, slices, `...` and `None`.
 
         Lists, masks and arrays of integers are taken as NumPy takes them, and copy, on the device.
 
@@ -119,7 +119,7 @@ class DeviceTensor:
     def __copy__(self) -> DeviceTensor: ...
     def __deepcopy__(self, memo: Any) -> DeviceTensor: ...
     def reshape(self, *shape: Any, order: _Order | None = "C", copy: bool | None = None) -> DeviceTensor:
-        """Give another shape of as many elements: the same memory where strides can have it, else a copy.
+        """Return another shape of as many elements: the same memory where strides can have it, else a copy.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class DeviceTensor:
             Only a copy has that shape, and `copy=False` (a `ValueError`).
         """
     def transpose(self, *axes: Any) -> DeviceTensor:
-        """Give the same memory with its axes in another order: reversed, if none is given.
+        """Return the same memory with its axes in another order: reversed, if none is given.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class DeviceTensor:
             The axes are not a permutation of the tensor's (a `ValueError`).
         """
     def squeeze(self, axis: Any = None) -> DeviceTensor:
-        """Give the same memory without the given axes of one element, or without all such axes.
+        """Return the same memory without the given axes of one element, or without all such axes.
 
         Raises
         ------
@@ -155,11 +155,11 @@ class DeviceTensor:
             A given axis has another extent (a `ValueError`).
         """
     def ravel(self, order: _Order = "C") -> DeviceTensor:
-        """Give all elements on one axis: the same memory if contiguous in that order, else a copy."""
+        """Return all elements on one axis: the same memory if contiguous in that order, else a copy."""
     def flatten(self, order: _Order = "C") -> DeviceTensor:
         """Copy all elements to one axis."""
     def view(self, dtype: Any, *shape: Any) -> DeviceTensor:
-        """Give the same memory as elements of another type, as NumPy's `view` does.
+        """Return the same memory as elements of another type, as NumPy's `view` does.
 
         Raises
         ------
@@ -202,11 +202,11 @@ class DeviceTensor:
             The memory is read-only (a `ValueError`).
         """
     def all(self) -> bool:
-        """Tell whether no element is zero. Waits for the device."""
+        """Return whether no element is zero. Waits for the device."""
     def any(self) -> bool:
-        """Tell whether an element is not zero. Waits for the device."""
+        """Return whether an element is not zero. Waits for the device."""
     def item(self) -> Any:
-        """Give the one element as a Python object. Waits for the device.
+        """Return the one element as a Python object. Waits for the device.
 
         Raises
         ------
@@ -232,7 +232,7 @@ class DeviceTensor:
             Always.
         """
     def torch(self) -> _torch.Tensor:
-        """Give a torch.Tensor of the same memory.
+        """Return a torch.Tensor of the same memory.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class DeviceTensor:
             PyTorch is not installed: `pip install torch`.
         """
     def cupy(self) -> _cupy.ndarray:
-        """Give a cupy.ndarray of the same memory.
+        """Return a cupy.ndarray of the same memory.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class DeviceTensor:
             CuPy is not installed: `pip install cupy-cuda13x`, or `cupy-cuda12x`.
         """
     def jax(self) -> _jax.Array:
-        """Give a jax.Array of the same memory, which JAX takes to be immutable.
+        """Return a jax.Array of the same memory, which JAX takes to be immutable.
 
         Raises
         ------

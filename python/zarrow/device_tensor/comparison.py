@@ -58,7 +58,7 @@ def not_equal(tensor: Any, other: Any) -> Any:
 
 
 def array_equal(tensor: Any, other: Any, equal_nan: bool = False) -> bool:
-    """Tell whether shape and elements are the same, as `numpy.array_equal` does."""
+    """Return whether shape and elements are the same, as `numpy.array_equal` does."""
     np = _zarrow._import("numpy")
     return tuple(tensor.shape) == tuple(np.shape(other)) and bool(
         _is_everywhere(np, tensor, other, equal_nan, by_bits=False)
@@ -66,7 +66,7 @@ def array_equal(tensor: Any, other: Any, equal_nan: bool = False) -> bool:
 
 
 def all_equal(tensor: Any, other: Any, equal_nan: bool = True) -> bool:
-    """Tell whether each element is that of `other`, bit by bit, after both are broadcast."""
+    """Return whether each element is that of `other`, bit by bit, after both are broadcast."""
     np = _zarrow._import("numpy")
     return bool(_is_everywhere(np, tensor, other, equal_nan, by_bits=True))
 

@@ -212,7 +212,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 
 def array_equiv(a1: Any, a2: Any) -> bool:
-    """Tell whether arrays are equal after they are broadcast."""
+    """Return whether arrays are equal after they are broadcast."""
     tensor, other = (a1, a2) if isinstance(a1, DeviceTensor) else (a2, a1)
     return bool((tensor == other).all())
 
@@ -231,7 +231,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
-    """Give views of one shape."""
+    """Return views of one shape."""
     np = _zarrow._import("numpy")
     like = _of_device(arrays)
     tensors = [
@@ -258,7 +258,7 @@ def _whole(name: str) -> Callable[..., Any]:
 
 
 def expand_dims(a: Any, axis: int) -> Any:
-    """Give a view with one axis more."""
+    """Return a view with one axis more."""
     axis = _axis(axis, a.ndim + 1)
     return a[(*[slice(None)] * axis, None)]
 

@@ -97,7 +97,7 @@ def add_to_class() -> None:
 
 
 def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceTensor:
-    """Give a value as a tensor of the same device and of this type, that of the tensor by default (step 1).
+    """Return a value as a tensor of the same device and of this type, that of the tensor by default (step 1).
 
     A scalar takes no copy from the host: it fills one element.
     """
@@ -138,7 +138,7 @@ def cast(tensor: Any, dtype: Any) -> Any:
 
 
 def element(value: Any, dtype: Any) -> Any:
-    """Give a value as an array of this type: one of Python that does not fit is an error, as in NumPy."""
+    """Return a value as an array of this type: one of Python that does not fit is an error, as in NumPy."""
     np = _zarrow._import("numpy")
     dtype = np.dtype(dtype)
     if isinstance(value, np.generic) or hasattr(value, "dtype"):
@@ -147,7 +147,7 @@ def element(value: Any, dtype: Any) -> Any:
 
 
 def scalar(tensor: DeviceTensor, value: Any, dtype: Any) -> DeviceTensor:
-    """Give a tensor without axes of this value."""
+    """Return a tensor without axes of this value."""
     made = DeviceTensor._empty((), dtype, tensor.device)
     made._fill(element(value, dtype).tobytes())
     return made
@@ -173,12 +173,12 @@ def _is_scalar(value: Any) -> bool:
 
 
 def is_on_device(value: Any) -> bool:
-    """Tell whether the memory of an array is on a GPU."""
+    """Return whether the memory of an array is on a GPU."""
     return DeviceTensor._is_on_device(value)
 
 
 def is_f_contiguous(tensor: Any) -> bool:
-    """Tell whether elements are contiguous in Fortran order."""
+    """Return whether elements are contiguous in Fortran order."""
     distance = tensor.itemsize
     for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
         if extent != 1 and stride != distance:
@@ -188,7 +188,7 @@ def is_f_contiguous(tensor: Any) -> bool:
 
 
 def is_c_contiguous(tensor: Any) -> bool:
-    """Tell whether elements are contiguous in C order."""
+    """Return whether elements are contiguous in C order."""
     distance = tensor.itemsize
     for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides), strict=True):
         if extent != 1 and stride != distance:
@@ -198,7 +198,7 @@ def is_c_contiguous(tensor: Any) -> bool:
 
 
 def _is_column_major(tensor: Any, order: str | None) -> bool:
-    """Tell whether this order is Fortran's; "A" and "K" follow the tensor's layout."""
+    """Return whether this order is Fortran's; "A" and "K" follow the tensor's layout."""
     if order not in (*ORDERS, None):
         raise ValueError(f"order is {order!r}, expected one of {', '.join(map(repr, ORDERS))}")
     if order in ("A", "K"):
@@ -235,7 +235,7 @@ def _integers(arguments: Sequence[Any]) -> list[int]:
 
 
 def reshape(self: Any, *shape: Any, order: str | None = "C", copy: bool | None = None) -> Any:
-    """Give another shape."""
+    """Return another shape."""
     extents = _integers(shape)
     if extents.count(-1) == 1:
         known = 1
@@ -261,7 +261,7 @@ def _side_by_side(tensor: Any) -> Any:
 
 
 def transpose(self: Any, *axes: Any) -> Any:
-    """Give the axes in another order."""
+    """Return the axes in another order."""
     if not axes or axes == (None,):
         return self._transpose(range(self.ndim)[::-1])
     order = [axis + self.ndim if axis < 0 else axis for axis in _integers(axes)]
@@ -304,7 +304,7 @@ def flatten(self: Any, order: str = "C") -> Any:
 
 
 def view(self: Any, dtype: Any, *shape: Any) -> Any:
-    """Give the memory as another type. PyTorch's `view`, of a shape, is refused.
+    """Return the memory as another type. PyTorch's `view`, of a shape, is refused.
 
     No tensor is non-native-endian. Elements that are still on the host become an array of NumPy; those on the
     device are copied with their bytes swapped while zarr-python uses these buffers, and refused otherwise.
@@ -397,7 +397,7 @@ def _any(self: Any) -> bool:
 
 
 def item(self: Any) -> Any:
-    """Give the one element."""
+    """Return the one element."""
     if self.size != 1:
         raise ValueError(
             f"a tensor of {self.size} elements is not a single value: type .cpu() for all of them, or .any() "
