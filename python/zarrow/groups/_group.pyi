@@ -56,7 +56,7 @@ class Group:
     info_complete = node_info.info_of_group
     update_attributes = node_info.update_attributes_of_group
     def __getitem__(self, path: str, /) -> AnyNode:
-        """Give the Array or Group at a path below, such as "model/pressure".
+        """Return the Array or Group at a path below, such as "model/pressure".
 
         Raises
         ------
@@ -261,7 +261,7 @@ class Group:
         exact: bool = False,
         **options: Any,
     ) -> Array:
-        """Give an array or create it: `require_array` by its name in h5py and zarr-python 2."""
+        """Return an array or create it: `require_array` by its name in h5py and zarr-python 2."""
     def zeros(
         self,
         name: str,
@@ -348,7 +348,7 @@ class Group:
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse, with a TypeError that says how to read arrays of the group."""
     def __enter__(self) -> Group:
-        """Give the group itself: `with zarrow.open(path) as root` reads as with files of h5py."""
+        """Return the group itself: `with zarrow.open(path) as root` reads as with files of h5py."""
     def __exit__(self, *_: object) -> None:
         """Do nothing: writes are stored when their calls return."""
     def __eq__(self, other: object, /) -> bool:
@@ -362,11 +362,11 @@ class Group:
         Stores are pickled as in `Array.__reduce__`.
         """
     def __copy__(self) -> Group:
-        """Give another handle of the same group."""
+        """Return another handle of the same group."""
     def get(self, path: str, default: Any = None) -> AnyNode:
         """Return the Array or Group at a path below, or `default` if nothing exists there."""
     def get_array(self, path: str) -> Array:
-        """Give the Array at a path below the group: `group[path]`, with a precise type.
+        """Return the Array at a path below the group: `group[path]`, with a precise type.
 
         Raises
         ------
@@ -376,7 +376,7 @@ class Group:
             There is nothing (a `KeyError`).
         """
     def get_group(self, path: str) -> Group:
-        """Give the Group at a path below the group: as `get_array`."""
+        """Return the Group at a path below the group: as `get_array`."""
     def _ipython_key_completions_(self) -> list[str]: ...
     def _attributes(self) -> dict[str, Any]: ...
     def _is_read_only(self) -> bool: ...
@@ -407,7 +407,7 @@ class Group:
     def group_values(self) -> list[Group]:
         """List the groups, sorted by name."""
     def members(self, max_depth: int | None = 0) -> tuple[tuple[str, AnyNode], ...]:
-        """Give the members with their paths below the group.
+        """Return the members with their paths below the group.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ class Group:
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
     ) -> ArrowStream:
-        """Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
+        """Return the arrays of the group as a table that Arrow libraries read, in bounded memory.
 
         Nothing is read before a library asks for it, and then a batch of rows at a time, of all columns at
         once. The attributes of the group are metadata of the schema, and the attributes of an array metadata

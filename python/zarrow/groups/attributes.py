@@ -103,7 +103,7 @@ class Attributes(MutableMapping[str, Any]):
         return self[key]
 
     def asdict(self) -> dict[str, Any]:
-        """Give the attributes as a new dict."""
+        """Return the attributes as a new dict."""
         return self._node._attributes()
 
     def put(self, attributes: Mapping[str, Any]) -> None:

@@ -143,7 +143,7 @@ def require_array(
 
 
 def _fits(array: Array, dtype: Any, exact: bool) -> bool:
-    """Tell whether the array has the type, or one that NumPy casts to it without loss."""
+    """Return whether the array has the type, or one that NumPy casts to it without loss."""
     np = _import("numpy")
     try:
         asked = np.dtypes.StringDType() if dtype in (str, "string") else np.dtype(dtype)

@@ -42,7 +42,7 @@ def append(self: Group, table: Any) -> int:
 
 
 def _elements(name: str, column: Any, array: Array) -> Any:
-    """Give the elements of a column as its array takes them."""
+    """Return the elements of a column as its array takes them."""
     missing = tables.missing_elements(column, array)
     if missing is not None:
         return missing

@@ -66,7 +66,7 @@ def naming(name: str) -> Iterator[None]:
 
 
 def is_null(column: Any) -> bool:
-    """Tell whether a column of Arrow's or polars' has the type null (step 4)."""
+    """Return whether a column of Arrow's or polars' has the type null (step 4)."""
     family = type(column).__module__.partition(".")[0]
     if family == "pyarrow":
         return str(getattr(column, "type", "")) == "null"
@@ -92,7 +92,7 @@ def refuse_null(column: Any) -> None:
 
 
 def missing_elements(column: Any, array: _zarrow.Array) -> Any:
-    """Give elements for an array where all of a column are missing; None for any other column (step 4)."""
+    """Return elements for an array where all of a column are missing; None for any other column (step 4)."""
     length = len(column)
     if not is_null(column) and not _is_all_none(column):
         return None
@@ -108,7 +108,7 @@ def _is_all_none(column: Any) -> bool:
 
 
 def _is_stream(table: Any) -> bool:
-    """Tell whether rows come only as an Arrow stream: pyarrow's readers, DuckDB's relations, our own."""
+    """Return whether rows come only as an Arrow stream: pyarrow's readers, DuckDB's relations, our own."""
     if not hasattr(table, "__arrow_c_stream__") or hasattr(table, "column") or hasattr(table, "__array__"):
         return False
     names = getattr(table, "column_names", None) or getattr(table, "columns", None)
