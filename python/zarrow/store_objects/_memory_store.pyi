@@ -29,5 +29,5 @@ class MemoryStore:
 
     def __new__(cls, values: dict[str, bytes] | None = None, /) -> Self: ...
     def to_dict(self) -> dict[str, bytes]:
-        """Give a copy of all values by their keys."""
+        """Return a copy of all values by their keys."""
     def __reduce__(self) -> tuple[Any, ...]: ...

@@ -77,7 +77,7 @@ class ManifestAsker(Asker):
         target.answer(request, key, int(manifest._offsets[index]), int(manifest._lengths[index]))
 
     def _node(self, key: str) -> tuple[Any, str]:
-        """Give the deepest group or array on the way to a key, and the rest of the key."""
+        """Return the deepest group or array on the way to a key, and the rest of the key."""
         node, rest = self.group, key
         while hasattr(node, "groups"):
             name, _, after = rest.partition("/")
@@ -105,7 +105,7 @@ class ManifestAsker(Asker):
         return known
 
     def _target(self, store: Any) -> _ReferenceTarget:
-        """Give the engine's side of a store of the registry, which is kept alive beside it."""
+        """Return the engine's side of a store of the registry, which is kept alive beside it."""
         known = self._targets.get(id(store))
         if known is None:
             # A folder is asked by requests too.
@@ -115,7 +115,7 @@ class ManifestAsker(Asker):
         return known[1]
 
     def _keys(self) -> Iterator[tuple[str, int]]:
-        """Give all keys with their sizes."""
+        """Return all keys with their sizes."""
         nodes = [("", self.group)]
         while nodes:
             prefix, node = nodes.pop()
@@ -174,7 +174,7 @@ def _chunk_index(array: Any, key: str) -> tuple[int, ...] | None:
 
 
 def _place(url: str) -> tuple[str, str, tuple[str, ...]]:
-    """Give the scheme, the host and the path of a URL.
+    """Return the scheme, the host and the path of a URL.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _is_within(place: tuple[str, str, tuple[str, ...]], allowed: tuple[str, str,
 
 
 def _key(store: Any, url: str) -> str:
-    """Give the key of a URL's object in the store that the registry has for it, as VirtualiZarr does."""
+    """Return the key of a URL's object in the store that the registry has for it, as VirtualiZarr does."""
     path = urlsplit(url).path.lstrip("/")
     if getattr(store, "prefix", None):
         prefix = str(store.prefix).lstrip("/")

@@ -117,7 +117,7 @@ def _of_obstore(store: Any) -> Native | None:
 
 
 def _client_options(store: Any) -> dict[str, Any] | None:
-    """Give the options of a client of obstore; None if one is unknown."""
+    """Return the options of a client of obstore; None if one is unknown."""
     if not hasattr(store, "client_options"):
         return None
     options: dict[str, Any] = {}

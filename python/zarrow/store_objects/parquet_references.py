@@ -67,7 +67,7 @@ class ParquetReferenceAsker(FsspecAsker):
             raise OSError(text) from error
 
     def _value(self, path: str, start: int, stop: int | None) -> bytes | memoryview | None:
-        """Give the bytes of a chunk from `start` to `stop`, None if it has no reference."""
+        """Return the bytes of a chunk from `start` to `stop`, None if it has no reference."""
         reference = self._reference(path)
         if reference is None:
             return None
@@ -84,7 +84,7 @@ class ParquetReferenceAsker(FsspecAsker):
         return self.fs.fss[protocol]
 
     def _reference(self, path: str) -> tuple[Any, ...] | None:
-        """Give the columns of a chunk's row, None without a reference."""
+        """Return the columns of a chunk's row, None without a reference."""
         field, _, name = path.rpartition("/")
         if not _CHUNK.fullmatch(name):
             return None

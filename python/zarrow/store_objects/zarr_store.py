@@ -32,7 +32,7 @@ _SIZES_AT_ONCE = 64
 
 
 def _lock(key: str) -> asyncio.Lock:
-    """Give the lock of a key."""
+    """Return the lock of a key."""
     locks = _LOCKS.setdefault(asyncio.get_running_loop(), [])
     if not locks:
         locks.extend(asyncio.Lock() for _ in range(_LOCK_COUNT))
