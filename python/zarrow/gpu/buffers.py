@@ -42,7 +42,7 @@ ON_THE_CPU = (
 
 
 def _kept(array: Any) -> Any:
-    """Give the array that a buffer holds for one on a device (step 4)."""
+    """Return the array that a buffer holds for one on a device (step 4)."""
     if isinstance(array, DeviceTensor) or type(array).__module__.partition(".")[0] == "cupy":
         return array
     return DeviceTensor._of(array)
@@ -139,11 +139,11 @@ class Buffer(AbstractBuffer):
         return cls(_uploaded(array) if array.flags.writeable else _staged(array))
 
     def as_array_like(self) -> Any:
-        """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied."""
+        """Return the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied."""
         return self._data
 
     def as_numpy_array(self) -> Any:
-        """Give the bytes on the CPU, copied there where only the GPU has them."""
+        """Return the bytes on the CPU, copied there where only the GPU has them."""
         on_host = self._on_host()
         return _tensor(self._data).cpu().numpy() if on_host is None else on_host
 
@@ -265,7 +265,7 @@ class NDBuffer(AbstractNDBuffer):
         return cls(_uploaded(array))
 
     def as_ndarray_like(self) -> Any:
-        """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied.
+        """Return the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied.
 
         Elements in the other byte order, which no tensor has, are shown as raw bytes, a `V` type of as many:
         codecs view them as bytes, and nothing takes them for numbers.
@@ -277,13 +277,13 @@ class NDBuffer(AbstractNDBuffer):
         return self._data if self._swapped is None else self._data.view(f"V{self._swapped.itemsize}")
 
     def as_numpy_array(self) -> Any:
-        """Give the elements on the CPU, copied there where only the GPU has them."""
+        """Return the elements on the CPU, copied there where only the GPU has them."""
         on_host = _on_host(self._data)
         array = _tensor(self._data).cpu().numpy() if on_host is None else on_host
         return array if self._swapped is None else array.view(self._swapped)
 
     def as_scalar(self) -> Any:
-        """Give the one element."""
+        """Return the one element."""
         if _tensor(self._data).size != 1:
             raise ValueError(f"a buffer of {_tensor(self._data).size} elements is not a single value")
         return self.as_numpy_array().reshape(())[()]
@@ -299,7 +299,7 @@ class NDBuffer(AbstractNDBuffer):
         return tuple(self._data.shape)
 
     def reshape(self, newshape: Any) -> Self:
-        """Give another shape; -1 is one axis of all elements."""
+        """Return another shape; -1 is one axis of all elements."""
         return self._like(_tensor(self._data).reshape((-1,) if newshape == -1 else newshape))
 
     def squeeze(self, axis: tuple[int, ...]) -> Self:
@@ -307,7 +307,7 @@ class NDBuffer(AbstractNDBuffer):
         return self._like(_tensor(self._data).squeeze(axis))
 
     def transpose(self, axes: Any = None) -> Self:
-        """Give the axes in another order, reversed for None."""
+        """Return the axes in another order, reversed for None."""
         return self._like(_tensor(self._data).transpose(axes))
 
     def copy(self) -> Self:
@@ -332,7 +332,7 @@ class NDBuffer(AbstractNDBuffer):
             self[...] = value
 
     def all_equal(self, other: Any, equal_nan: bool = True) -> bool:
-        """Tell whether each element is that of `other`, bit by bit."""
+        """Return whether each element is that of `other`, bit by bit."""
         if other is None:
             return False
         if isinstance(other, NDBuffer):
@@ -369,7 +369,7 @@ class NDBuffer(AbstractNDBuffer):
         return made
 
     def _native(self) -> Any:
-        """Give a Tensor of the machine's byte order."""
+        """Return a Tensor of the machine's byte order."""
         tensor = _tensor(self._data)
         return tensor if self._swapped is None else byte_swapped(tensor)
 

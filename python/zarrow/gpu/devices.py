@@ -13,7 +13,7 @@ from zarrow.errors import DeviceError, IndexingError, UnsupportedError
 
 
 def is_available() -> bool:
-    """Tell whether there is a GPU to read to; `why_unavailable` gives the reason if not.
+    """Return whether there is a GPU to read to; `why_unavailable` gives the reason if not.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def release_memory() -> None:
 
 
 def asarray(x: Any, device: Any = None) -> Tensor:
-    """Give any array as a tensor on a GPU.
+    """Return any array as a tensor on a GPU.
 
     Arrays of PyTorch, CuPy, JAX, Numba and any other library with DLPack, `__cuda_array_interface__` or
     `__arrow_c_device_array__` share their memory with the tensor, read-only for JAX and Arrow. Arrays on the

@@ -24,7 +24,7 @@ def current_device() -> Any:
 
 
 def is_enabled() -> bool:
-    """Tell whether zarr-python reads to a GPU by zarrow's buffers."""
+    """Return whether zarr-python reads to a GPU by zarrow's buffers."""
     zarr = sys.modules.get("zarr")
     return zarr is not None and zarr.config.get("ndbuffer", None) == SETTINGS["ndbuffer"]
 
