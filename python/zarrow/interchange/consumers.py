@@ -52,7 +52,7 @@ def _torch_form(value: Any) -> Any:
 
 
 def _jax_array(self: Any) -> Any:
-    """Give a jax.Array, which shares the memory if JAX can (step 2)."""
+    """Return a jax.Array, which shares the memory if JAX can (step 2)."""
     from zarrow.errors import ExchangeError
 
     try:
@@ -74,7 +74,7 @@ def _add_to_pytrees() -> bool:
 
 
 def _leaf(tensor: Any) -> Any:
-    """Give a jax.Array of the tensor, or of a type that JAX has none for its NumPy form."""
+    """Return a jax.Array of the tensor, or of a type that JAX has none for its NumPy form."""
     try:
         return _jax_array(tensor)
     except TypeError:

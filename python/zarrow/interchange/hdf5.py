@@ -33,7 +33,7 @@ _OF_SCALES = frozenset(
 
 
 def names(dataset: Any) -> list[str | None] | None:
-    """Give the dimension names, None if no dimension has one (step 1)."""
+    """Return the dimension names, None if no dimension has one (step 1)."""
     found = [_name(dataset, dimension) for dimension in dataset.dims]
     if len(found) == 1 and not found[0] and dataset.is_scale:
         return [posixpath.basename(dataset.name)]
@@ -46,7 +46,7 @@ def _name(dataset: Any, dimension: Any) -> str | None:
 
 
 def carried(dataset: Any, zarr_format: int) -> dict[str, Any]:
-    """Give attributes and fill value for an array in a version of the format (step 3)."""
+    """Return attributes and fill value for an array in a version of the format (step 3)."""
     own, kind = attributes(dataset), dataset.dtype.kind
     fill = dataset.fillvalue if kind in "iufc" else None
     if "_FillValue" in own and kind in "iufc":
@@ -61,7 +61,7 @@ def carried(dataset: Any, zarr_format: int) -> dict[str, Any]:
 
 
 def attributes(node: Any) -> dict[str, Any]:
-    """Give the attributes of a data set or a group as JSON can say them (steps 1 and 2)."""
+    """Return the attributes of a data set or a group as JSON can say them (steps 1 and 2)."""
     found, left = {}, []
     for name, value in node.attrs.items():
         if name in _OF_SCALES:

@@ -28,7 +28,7 @@ from zarrow.interchange import hdf5
 
 
 def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Give the options of a new array, with what can be kept of the labels of its data."""
+    """Return the options of a new array, with what can be kept of the labels of its data."""
     family = type(data).__module__.partition(".")[0]
     if isinstance(data, Array):
         return _kept(options, names_for(data, zarr_format), carried(data, zarr_format), data.dtype)
@@ -49,7 +49,7 @@ def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any
 
 
 def of_group(data: Any) -> dict[str, Any]:
-    """Give the attributes of a group of HDF5; of other mappings and tables none."""
+    """Return the attributes of a group of HDF5; of other mappings and tables none."""
     is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "attrs")
     return hdf5.attributes(data) if is_hdf5 else {}
 
@@ -65,7 +65,7 @@ def _kept(options: dict[str, Any], names: Any, own: dict[str, Any], dtype: Any) 
 
 
 def _holds(dtype: Any, value: Any, own: Any) -> bool:
-    """Tell whether a fill value of one type is one of another; of a type that NumPy lacks, it should be."""
+    """Return whether a fill value of one type is one of another; of a type that NumPy lacks, it should be."""
     np = _zarrow._import("numpy")
     if value is None or dtype is None:
         return True
@@ -81,7 +81,7 @@ def _holds(dtype: Any, value: Any, own: Any) -> bool:
 
 
 def names_for(array: Array, zarr_format: int) -> tuple[str | None, ...] | None:
-    """Give the dimension names that a version of the format can store (step 4)."""
+    """Return the dimension names that a version of the format can store (step 4)."""
     names = array.dimension_names if zarr_format == 3 else _names_of(array)
     if zarr_format == 2 and names is not None and None in names:
         if any(names):
@@ -94,12 +94,12 @@ def names_for(array: Array, zarr_format: int) -> tuple[str | None, ...] | None:
 
 
 def _names_of(array: Array) -> tuple[str | None, ...] | None:
-    """Give the dimension names; for no dimensions, version 3 omits the empty list that version 2 needs."""
+    """Return the dimension names; for no dimensions, version 3 omits the empty list that version 2 needs."""
     return () if not array.shape and array.zarr_format == 3 else array.dimension_names
 
 
 def carried(array: Array, zarr_format: int) -> dict[str, Any]:
-    """Give attributes and fill value of an array for a copy in a version of the format (steps 4 and 5).
+    """Return attributes and fill value of an array for a copy in a version of the format (steps 4 and 5).
 
     A fill value that version 2 leaves open is left out.
     """

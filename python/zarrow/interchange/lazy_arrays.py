@@ -25,7 +25,7 @@ _TEXT_NBYTES = 64
 
 
 def opened(data: Any) -> Any:
-    """Give data as they can be stored: a node of zarr-python is opened (steps 1 and 4).
+    """Return data as they can be stored: a node of zarr-python is opened (steps 1 and 4).
 
     Raises
     ------
@@ -45,7 +45,7 @@ def opened(data: Any) -> Any:
 
 
 def is_read_in_parts(data: Any) -> bool:
-    """Tell whether the elements are not in memory, and can be read part by part."""
+    """Return whether the elements are not in memory, and can be read part by part."""
     if isinstance(data, Array):
         return True
     is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "dims")
@@ -53,7 +53,7 @@ def is_read_in_parts(data: Any) -> bool:
 
 
 def may_be_replaced(source: Array, target: Any, path: str, overwrite: bool | str) -> bool:
-    """Tell whether creating an array at a path may erase the source before it is read (step 3)."""
+    """Return whether creating an array at a path may erase the source before it is read (step 3)."""
     is_remote = "://" in source.store or source.store.startswith("<")
     if not overwrite or not is_remote:
         return False
@@ -64,7 +64,7 @@ def may_be_replaced(source: Array, target: Any, path: str, overwrite: bool | str
 
 
 def parts_of(source: Any) -> Callable[[list[int]], Iterator[tuple[tuple[slice, ...], Any]]]:
-    """Give the function that reads a source in whole chunks of a shape, each with its place."""
+    """Return the function that reads a source in whole chunks of a shape, each with its place."""
     own_unit = source.write_unit if isinstance(source, Array) else source.chunks
     item_nbytes = source.dtype.itemsize if source.dtype.kind not in "TO" else _TEXT_NBYTES
 

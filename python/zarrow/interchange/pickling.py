@@ -77,7 +77,7 @@ def _reduce_masked(array: MaskedTensor | MaskedVariable, protocol: int) -> Reduc
 
 
 def _buffer(elements: np.ndarray[Any, Any], protocol: int) -> PickleBuffer | bytes | bytearray:
-    """Give the memory of elements that are contiguous as the protocol carries it: step 1."""
+    """Return the memory of elements that are contiguous as the protocol carries it: step 1."""
     # As bytes: for some types there is no format.
     # For mypy: an array is a buffer, which its stub says from Python 3.12 on.
     flat: Any = elements.reshape(-1).view("u1")
