@@ -56,7 +56,7 @@ _EXACT = 2**53
 def to_dlpack(
     array: Any, *, copy: bool | None = None, max_version: tuple[int, int] | None = (1, 3)
 ) -> CapsuleType:
-    """Give the DLPack capsule of an array, for a consumer that takes capsules. It needs NumPy alone.
+    """Return the DLPack capsule of an array, for a consumer that takes capsules. It needs NumPy alone.
 
     Data that DLPack cannot describe is copied: non-native byte order, elements that are not a whole number of
     elements apart or not aligned, and Python sequences. Any strides are exported unchanged.
@@ -95,7 +95,7 @@ def to_dlpack(
 
 
 def from_dlpack(x: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Give a NumPy array of the memory that a capsule or a producer lends. It needs NumPy alone.
+    """Return a NumPy array of the memory that a capsule or a producer lends. It needs NumPy alone.
 
     Nothing is copied. Memory that must not be written to gives an array that is not writable; a capsule of
     before DLPack 1.0 cannot say so, and counts as such, as in NumPy.
@@ -128,7 +128,7 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
 
 
 def numpy_to_torch_zero_copy(array: Any, *, copy: bool | None = None) -> _torch.Tensor:
-    """Give a torch.Tensor of an array's memory.
+    """Return a torch.Tensor of an array's memory.
 
     Data that PyTorch does not support is copied: negative strides, non-native byte order, elements that are
     not a whole number of elements apart, and read-only memory, because PyTorch would write to it.
@@ -152,7 +152,7 @@ def numpy_to_torch_zero_copy(array: Any, *, copy: bool | None = None) -> _torch.
 
 
 def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Give a NumPy array of a torch.Tensor's memory, of any strides.
+    """Return a NumPy array of a torch.Tensor's memory, of any strides.
 
     bfloat16 and float8 are types of `ml_dtypes`.
 
@@ -190,7 +190,7 @@ def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None)
 def numpy_to_arrow_zero_copy(
     array: Any, *, copy: bool | None = None, bools: Literal["bytes", "bits"] = "bytes"
 ) -> _pyarrow.Array:
-    """Give a pyarrow.Array of an array's memory.
+    """Return a pyarrow.Array of an array's memory.
 
     One axis gives a primitive array; of more, axis 0 is the array, and its rows are elements of the type
     `fixed_shape_tensor`: an array of 10000 x 256 has the length 10000, and goes into a table beside others.
@@ -232,7 +232,7 @@ def numpy_to_arrow_zero_copy(
 
 
 def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Give a NumPy array of an Arrow array's memory, which is not writable: Arrow's data is immutable.
+    """Return a NumPy array of an Arrow array's memory, which is not writable: Arrow's data is immutable.
 
     A `fixed_shape_tensor`, and fixed-size lists, give an array of as many axes. Copied are several chunks,
     bools of one bit, dates and times of 32 bits, dictionaries, text, and whatever has nulls: these become NaN
@@ -270,7 +270,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
 
 
 def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Give a NumPy array of a column of a table: one chunk is shared, several are joined by one copy.
+    """Return a NumPy array of a column of a table: one chunk is shared, several are joined by one copy.
 
     Data that `arrow_to_numpy_zero_copy` copies is also copied here.
 
@@ -361,25 +361,25 @@ class ZeroCopyArray(BufferProducer):
         return f"ZeroCopyArray(shape={self.shape}, dtype={self.dtype})"
 
     def to_numpy(self) -> npt.NDArray[Any]:
-        """Give the NumPy array of the memory. Nothing is copied."""
+        """Return the NumPy array of the memory. Nothing is copied."""
         return self.tensor.numpy()
 
     def to_torch(self, *, copy: bool | None = None) -> _torch.Tensor:
-        """Give a torch.Tensor; `numpy_to_torch_zero_copy` says when it copies."""
+        """Return a torch.Tensor; `numpy_to_torch_zero_copy` says when it copies."""
         return numpy_to_torch_zero_copy(self.tensor, copy=copy)
 
     def to_arrow(
         self, *, copy: bool | None = None, bools: Literal["bytes", "bits"] = "bytes"
     ) -> _pyarrow.Array:
-        """Give a pyarrow.Array; `numpy_to_arrow_zero_copy` says when it copies."""
+        """Return a pyarrow.Array; `numpy_to_arrow_zero_copy` says when it copies."""
         return numpy_to_arrow_zero_copy(self.tensor, copy=copy, bools=bools)
 
     def to_dlpack(self, *, copy: bool | None = None) -> CapsuleType:
-        """Give a DLPack capsule; `to_dlpack` says when it copies."""
+        """Return a DLPack capsule; `to_dlpack` says when it copies."""
         return to_dlpack(self.tensor, copy=copy)
 
     def to_jax(self, *, copy: bool | None = None) -> _jax.Array:
-        """Give a jax.Array, which JAX takes to be immutable.
+        """Return a jax.Array, which JAX takes to be immutable.
 
         Data that is not aligned to 64 bytes, or has gaps, is copied.
 
@@ -395,7 +395,7 @@ class ZeroCopyArray(BufferProducer):
         return _shared(_copied(self.tensor, copy), copy, lambda tensor: tensor.jax())
 
     def to_cupy(self, *, copy: bool | None = None) -> _cupy.ndarray:
-        """Give a cupy.ndarray, which is always a copy: its memory is the GPU's.
+        """Return a cupy.ndarray, which is always a copy: its memory is the GPU's.
 
         Raises
         ------
@@ -410,7 +410,7 @@ class ZeroCopyArray(BufferProducer):
         return cupy.asarray(self.to_numpy())
 
     def to_polars(self, *, copy: bool | None = None) -> polars.Series:
-        """Give a polars.Series, by way of Arrow; `numpy_to_arrow_zero_copy` says when it copies.
+        """Return a polars.Series, by way of Arrow; `numpy_to_arrow_zero_copy` says when it copies.
 
         Rows of several axes are of polars' type `Array`, and bools, which polars has as bits, are copied.
 
@@ -456,7 +456,7 @@ class ZeroCopyArray(BufferProducer):
 
 
 def wrap_for_zero_copy(array: Any) -> ZeroCopyArray:
-    """Give the `ZeroCopyArray` of an array; nothing is copied if `zarrow.asarray` does not."""
+    """Return the `ZeroCopyArray` of an array; nothing is copied if `zarrow.asarray` does not."""
     return ZeroCopyArray(array)
 
 
@@ -475,7 +475,7 @@ def _copied(tensor: zarrow.Tensor, copy: bool | None) -> zarrow.Tensor:
 
 
 def _is_elsewhere(array: Any) -> bool:
-    """Tell whether the memory is of a device that is not the CPU, nor memory that is pinned for one."""
+    """Return whether the memory is of a device that is not the CPU, nor memory that is pinned for one."""
     tell = getattr(array, "__dlpack_device__", None)
     return tell is not None and tell()[0] not in (1, 3, 11)
 

@@ -23,7 +23,7 @@ _LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-"})
 
 
 def visible(text: str) -> str:
-    """Give one line with escapes for what a terminal would obey (step 1), and halves of surrogate pairs."""
+    """Return one line with escapes for what a terminal would obey (step 1), and halves of surrogate pairs."""
     return _visible(text.encode("utf-8", "backslashreplace").decode())
 
 

@@ -25,7 +25,7 @@ class Reading:
 
 
 def timed(read: Callable[[], Any]) -> tuple[Any, float]:
-    """Give what the second of two identical calls returns, and the seconds that it took."""
+    """Return what the second of two identical calls returns, and the seconds that it took."""
     read()
     start = time.perf_counter()
     result = read()

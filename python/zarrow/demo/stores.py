@@ -51,13 +51,13 @@ class Stores:
         return self.folder / "source"
 
     def source_turbidity(self) -> np.ma.MaskedArray[Any, Any]:
-        """Give the turbidity on land as the masked array should hold it, straight from the plain files."""
+        """Return the turbidity on land as the masked array should hold it, straight from the plain files."""
         values = np.fromfile(self.source / "turbidity.bin", dtype=np.uint8).reshape(files.TURBIDITY_SHAPE)
         land = np.fromfile(self.source / "land.bin", dtype=np.bool_).reshape(files.TURBIDITY_SHAPE[1:])
         return np.ma.MaskedArray(values, mask=np.broadcast_to(~land, values.shape))
 
     def source_cities(self) -> list[str | None]:
-        """Give the cities as the masked array should hold them, straight from the plain file."""
+        """Return the cities as the masked array should hold them, straight from the plain file."""
         cities: list[str | None] = json.loads((self.source / "cities.json").read_text(encoding="utf-8"))
         return cities
 

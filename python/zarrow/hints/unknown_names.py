@@ -223,7 +223,7 @@ def _of_decoded(array: Any, name: str) -> str:
 
 
 def _for_layout(array: Any, text: str) -> str:
-    """Give the part of a text that holds for the layout, and for the number of axes."""
+    """Return the part of a text that holds for the layout, and for the number of axes."""
     plain, _, of_masked = text.partition("; of a masked layout ")
     if of_masked:
         text = "x" + of_masked if of_masked.startswith(".") else of_masked
@@ -395,7 +395,7 @@ _NO_ARRAY = {
 
 
 def _takes_an_array(function: Any) -> bool:
-    """Tell whether a function of NumPy computes with an array."""
+    """Return whether a function of NumPy computes with an array."""
     if isinstance(function, type) or not callable(function):
         return False
     first = next(iter(_parameters(function)), None)
@@ -403,7 +403,7 @@ def _takes_an_array(function: Any) -> bool:
 
 
 def _rest(function: Any) -> str:
-    """Give ", ..." if a function needs more arguments than the array."""
+    """Return ", ..." if a function needs more arguments than the array."""
     needed = [given for given in _parameters(function) if given.default is given.empty and given.kind < 2]
     return ", ..." if len(needed) > 1 else ""
 
