@@ -81,7 +81,7 @@ class NotFoundError(ZarrowError, FileNotFoundError, KeyError):
 
 
 class NodeExistsError(ZarrowError, FileExistsError, ValueError):
-    """There is something already where an array or group was to be created, or something that is neither."""
+    """The path of a new array or group is already taken, by a node or by something else."""
 
 
 class StaleHandleError(ZarrowError, OSError):
@@ -89,7 +89,7 @@ class StaleHandleError(ZarrowError, OSError):
 
 
 class NodeTypeError(ZarrowError, TypeError):
-    """A group is where an array was asked for, or the other way round."""
+    """A group was found where an array was requested, or vice versa."""
 
 
 class StoreError(ZarrowError, OSError):

@@ -461,7 +461,7 @@ def wrap_for_zero_copy(array: Any) -> ZeroCopyArray:
 
 
 def _shared(tensor: Any, copy: bool | None, hand_over: Callable[[Any], _T]) -> _T:
-    """Hand a tensor over, a copy of it if its memory is in the way and may be copied."""
+    """Hand a tensor over, copied if its memory does not suit and copying is allowed."""
     try:
         return hand_over(tensor)
     except ExchangeError as error:

@@ -57,7 +57,7 @@ class MaskedTensor(DecodedArray):
     def __format__(self, specification: str, /) -> str:
         """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
     def filled(self, value: Any) -> Tensor:
-        """Make a Tensor with value where an element is missing.
+        """Make a Tensor with a value for missing elements.
 
         Raises
         ------

@@ -28,7 +28,7 @@ class MaskedVariable(DecodedArray):
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
     def filled(self, value: str | bytes) -> Variable:
-        """Make a Variable with value where an element is missing.
+        """Make a Variable with a value for missing elements.
 
         Raises
         ------

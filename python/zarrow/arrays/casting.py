@@ -95,7 +95,7 @@ def _is_cut_off(value: Any, wanted: Any) -> DataTypeError:
 
 
 def _extremes(np: Any, values: Any) -> Any:
-    """Return the lowest and the highest finite number, without a copy where all are finite."""
+    """Return the lowest and the highest finite number, without a copy if all are finite."""
     if values.dtype.kind != "f":
         return np.array([values.min(), values.max()])
     extremes = np.array([np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)])

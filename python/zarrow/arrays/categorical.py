@@ -52,7 +52,7 @@ def tolist(codes: Tensor, categories: Tensor | Variable) -> list[Any]:
 
 
 def numpy(codes: Tensor, categories: Tensor | Variable) -> npt.NDArray[Any]:
-    """Make an array of the values; where a code is negative, None among strings, and masked among others."""
+    """Make an array of the values; negative codes are None among strings, and masked among others."""
     np = _zarrow._import("numpy")
 
     values, places = categories.numpy(), codes.numpy()

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Growth:
-    """By how many bytes the heap and the resident memory grew; `None` where the system keeps no such book."""
+    """Growth of the heap and of the resident memory in bytes; `None` if the system does not report it."""
 
     heap: int | None
     resident: int | None

@@ -81,7 +81,7 @@ def _is_everywhere(np: Any, tensor: Any, other: Any, equal_nan: bool, by_bits: b
         return ours._all_equal(theirs, equal_nan) and (equal_nan or _equals_itself(ours))
     if not equal_nan:
         return bool(_same(ours, theirs)._all())
-    # Zeros of both signs are equal, and so are NaN: where the elements differ, both are NaN.
+    # Zeros of both signs are equal, and so are NaN: elements that differ must both be NaN.
     same = _same(ours, theirs)
     if same._all():
         return True

@@ -152,7 +152,7 @@ class Buffer(AbstractBuffer):
         return bytes(self.as_numpy_array().tobytes())
 
     def combine(self, others: Iterable[AbstractBuffer]) -> Self:
-        """Join buffers, on the CPU where all bytes are there still."""
+        """Join buffers, on the CPU if all bytes are still there."""
         parts: list[AbstractBuffer] = [self, *others]
         on_host = [_on_host_of(part) for part in parts]
         if all(array is not None for array in on_host):
@@ -232,7 +232,7 @@ class NDBuffer(AbstractNDBuffer):
     def create(
         cls, *, shape: Iterable[int], dtype: Any, order: Literal["C", "F"] = "C", fill_value: Any = None
     ) -> Self:
-        """Make a buffer of one value, 0 where none is given."""
+        """Make a buffer of one value, 0 by default."""
         made = cls.empty(tuple(shape), dtype, order)
         if fill_value is None:
             made._data._fill(bytes(made.dtype.itemsize))

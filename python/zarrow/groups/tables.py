@@ -92,7 +92,7 @@ def refuse_null(column: Any) -> None:
 
 
 def missing_elements(column: Any, array: _zarrow.Array) -> Any:
-    """Return elements for an array where all of a column are missing; None for any other column (step 4)."""
+    """Return elements for an array if a column has only missing ones; None for other columns (step 4)."""
     length = len(column)
     if not is_null(column) and not _is_all_none(column):
         return None

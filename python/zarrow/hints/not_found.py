@@ -78,7 +78,7 @@ def _nothing(store: str, place: Path) -> str:
 
 
 def _meant(place: Path) -> str:
-    """Name those beside a place that come close to it."""
+    """Suggest similar names in the same folder."""
     import difflib
 
     close = difflib.get_close_matches(place.name, _names(place.parent), 3, 0.7)
