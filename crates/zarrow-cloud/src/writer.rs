@@ -112,7 +112,7 @@ async fn put_if(
         let found = if is_refused { stored(connection, path).await } else { None };
         let applied = found.as_ref().map_or(Applied::Unknown, |found| mark.is_applied(found.as_ref()));
         match applied {
-            Applied::Yes => return Ok(Put::Done(found.flatten())),
+            Applied::Yes => return Ok(Put::Done(found.flatten().filter(|found| mark.is_newest_of(found)))),
             Applied::No => return Ok(Put::Conflict),
             Applied::NotYet => {
                 if let Some(pause) = attempts.again(Fault::Server, failure.clone()) {
@@ -169,7 +169,7 @@ async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Re
                     // stored.
                     let found = stored(connection, path).await.flatten();
                     if mark.is_applied(found.as_ref()) == Applied::Yes {
-                        return Ok(Put::Done(found));
+                        return Ok(Put::Done(found.filter(|found| mark.is_newest_of(found))));
                     }
                     error
                 }

@@ -68,6 +68,13 @@ impl WriteMark {
         &self.ids
     }
 
+    /// Whether `found` is the version that the put stored, and not that of a later writer.
+    #[must_use]
+    pub fn is_newest_of(&self, found: &ObjectVersion) -> bool {
+        let newest = |ids: &str| ids.split('.').next().map(str::to_owned);
+        found.writers().and_then(newest) == newest(&self.ids)
+    }
+
     /// Returns whether the put was applied, judging by the version stored now; `None` if there is no value.
     #[must_use]
     pub fn is_applied(&self, found: Option<&ObjectVersion>) -> Applied {
@@ -132,10 +139,12 @@ mod tests {
             assert_eq!(own.is_applied(Some(&base)), Applied::NotYet);
             let written = version("2", Some(&own));
             assert_eq!(own.is_applied(Some(&written)), Applied::Yes);
+            assert!(own.is_newest_of(&written));
             let mut later = written;
             for _ in 1..MOST_IDS {
                 later = version("later", Some(&replacing(&later)));
                 assert_eq!(own.is_applied(Some(&later)), Applied::Yes);
+                assert!(!own.is_newest_of(&later), "its bytes are another writer's");
             }
             let last = version("last", Some(&replacing(&later)));
             assert_eq!(own.is_applied(Some(&last)), Applied::Unknown, "a mark has no room for more");
