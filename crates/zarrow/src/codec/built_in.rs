@@ -6,7 +6,7 @@ use crate::codec::blosc;
 use crate::codec::bytes_to_bytes::{base64, bz2, checksum, deflate, lz4, lzma, shuffle, zstd};
 use crate::codec::definition::Definition;
 
-/// Those that most arrays have come first.
+/// The codecs that most arrays use come first.
 static CODECS: &[&Definition] = &[
     &bytes::DEFINITION,
     &zstd::DEFINITION,
@@ -45,7 +45,7 @@ static CODECS: &[&Definition] = &[
     &filter::squeeze::DEFINITION,
 ];
 
-/// The codec of this name.
+/// Returns the codec with this name.
 pub fn find(name: &str) -> Option<&'static Definition> {
     CODECS.iter().find(|codec| codec.names.contains(&name)).copied()
 }

@@ -3,9 +3,9 @@
 //! 1. `endian` of the `bytes` codec is one order for all words of an element. In Zarr version 2 each field of a
 //!    structure has its own; the metadata then hold a list with one entry for each run of
 //!    [`DataType::words`](zarrow_array::DataType::words).
-//! 2. If no word has the other order, nothing is reversed. If all words have it, whole elements are reversed. Otherwise
-//!    a list says where in the element those words lie.
-//! 3. Reversing is its own inverse, so that encoding does the same.
+//! 2. If every word is native-endian, nothing is reversed. If no word is, whole elements are reversed. Otherwise a list
+//!    gives the positions of the words to reverse.
+//! 3. Reversing is its own inverse, so encoding does the same.
 
 use crate::codec::parameter::wrong_parameter;
 use crate::error::Result;
@@ -14,22 +14,22 @@ use serde_json::Value;
 use std::sync::Arc;
 use zarrow_array::{DataType, WordRun};
 
-/// What is reversed in each element.
+/// The bytes to reverse in each element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Swap {
     /// Nothing.
     None,
-    /// Every word of so many bytes; an element is words of this size only.
+    /// Every word of this many bytes; elements consist of words of this size only.
     Words(usize),
-    /// The words of a structure that lie in these places.
+    /// The words of a structure at these positions.
     Fields(Arc<[WordRun]>),
 }
 
 impl Swap {
-    /// What the `bytes` codec asks for on this machine.
+    /// Returns the reversal that the `bytes` codec needs on this machine.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where the codec does not say the order of elements that have one.
+    /// [`ErrorKind::BadCodec`] if the codec gives no byte order and the elements need one.
     pub fn new(metadata: &CodecMetadata, data_type: &DataType) -> Result<Swap> {
         let words = data_type.words();
         let is_foreign = |order: &Value| match order.as_str() {
@@ -54,13 +54,13 @@ impl Swap {
         }
     }
 
-    /// Every word of elements of this type.
+    /// Reverses every word of elements of this type.
     pub fn all(data_type: &DataType) -> Swap {
         let words = data_type.words();
         Swap::of(data_type, &words, &vec![true; words.len()])
     }
 
-    /// This and then `other`, for elements of one type: what both reverse is as it was.
+    /// Combines this reversal with `other`, for elements of one type: words reversed twice are unchanged.
     pub fn and(&self, other: &Swap) -> Swap {
         match (self, other) {
             (Swap::None, swap) | (swap, Swap::None) => swap.clone(),
@@ -71,12 +71,12 @@ impl Swap {
                 let fields = [only(first, second), only(second, first)].concat();
                 if fields.is_empty() { Swap::None } else { Swap::Fields(fields.into()) }
             }
-            // Elements of one word size are all reversed, or none is.
+            // If all words have one size, either all of them are reversed or none.
             _ => Swap::None,
         }
     }
 
-    /// What is reversed in the part of each element that begins at `offset` and is one of `data_type`.
+    /// Returns the reversal of the field of type `data_type` at `offset` in each element.
     pub fn part(&self, offset: usize, data_type: &DataType) -> Swap {
         let Swap::Fields(fields) = self else { return self.clone() };
         let part = offset..offset.saturating_add(data_type.item_size().unwrap_or(0));
@@ -93,7 +93,7 @@ impl Swap {
         Swap::of_fields(data_type, words.iter().zip(foreign).filter_map(swapped).collect())
     }
 
-    /// These words of elements of `data_type`.
+    /// Reverses these words in elements of `data_type`.
     fn of_fields(data_type: &DataType, fields: Vec<WordRun>) -> Swap {
         match (fields.as_slice(), data_type) {
             ([], _) => Swap::None,

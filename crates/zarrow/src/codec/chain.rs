@@ -1,14 +1,14 @@
 //! A list of codecs, compiled once when an array is opened.
 //!
-//! 1. Every codec must be known, and stand on its side of the border between array and bytes. Transposes at the front
-//!    become one order of axes: reading them only changes strides.
-//! 2. The codec from array to bytes follows. The byte order of `bytes` becomes a flag of the move.
-//! 3. The rest are codecs from bytes to bytes.
-//! 4. Any other codec from array to array is a filter, and the codecs after it are a chain of their own (see
+//! 1. Every codec must be known and on the correct side of the border between array and bytes. Leading transposes are
+//!    merged into one order of axes: reading them only changes strides.
+//! 2. The array-to-bytes codec follows. The byte order of `bytes` becomes a flag of the move.
+//! 3. The rest are bytes-to-bytes codecs.
+//! 4. Any other array-to-array codec is a filter, and the codecs after it form a nested chain (see
 //!    [`array_to_array`](super::array_to_array)).
-//! 5. A list with a codec that is not ours goes to the fallback as a whole, except for the compressors at its end: these
-//!    stay ours, since they bound the decoded size. The fallback is the feature `zarrs`; without it such a list is
-//!    refused.
+//! 5. A list with a codec that zarrow lacks is passed to the fallback as a whole, except for the compressors at its
+//!    end: zarrow keeps these because they bound the decoded size. The fallback is the feature `zarrs`; without it such
+//!    a list is refused.
 
 use crate::codec::array_to_array::{Filtered, transpose};
 use crate::codec::array_to_bytes::{self, ArrayToBytes, Layout, bytes};
@@ -24,23 +24,23 @@ use std::mem::MaybeUninit;
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, allocation, shape};
 
-/// More codecs than anybody chains.
+/// Maximum number of codecs in a chain, more than any real chain has.
 const MAX_CODECS: usize = 32;
 
 /// A compiled list of codecs.
 #[derive(Debug)]
 pub struct Chain {
-    /// The type of the elements that the chain decodes to.
+    /// Type of the decoded elements.
     pub data_type: DataType,
-    /// Which axis of the array each stored axis is; `None` for the same order.
+    /// Array axis of each stored axis; `None` for the same order.
     pub order: Option<Vec<usize>>,
-    /// The codec from array to bytes.
+    /// The array-to-bytes codec.
     pub(super) array_to_bytes: Box<dyn ArrayToBytes>,
-    /// The codecs from bytes to bytes, in the order in which they encode.
+    /// The bytes-to-bytes codecs, in encoding order.
     pub bytes_to_bytes: Vec<BytesToBytes>,
-    /// The same codecs as metadata, and as compressors once something was written.
+    /// The same codecs as metadata, and as compressors after the first write.
     compressors: (Vec<CodecMetadata>, OnceCell<Vec<Compressor>>),
-    /// What is refused as hostile.
+    /// Limits against hostile input.
     pub limits: DecodeLimits,
 }
 
@@ -111,22 +111,22 @@ impl Chain {
         })
     }
 
-    /// Bytes of an element, where they are the same for all.
+    /// Returns the bytes of an element if all elements have the same size.
     pub fn item_size(&self) -> Option<usize> {
         self.data_type.item_size()
     }
 
-    /// Whether every element has the same bytes and none is missing.
+    /// Returns whether all elements have the same size and none can be missing.
     pub fn has_fixed_elements(&self) -> bool {
         self.data_type.item_size().is_some() && !matches!(self.data_type, DataType::Optional(_))
     }
 
-    /// The most bytes that `encoded` bytes may decode to, by the limit of their ratio.
+    /// Returns the most bytes that `encoded` bytes may decode to, by the ratio limit.
     pub fn ratio_limit(&self, encoded: usize) -> usize {
         usize::try_from(self.limits.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
     }
 
-    /// Checks that `encoded` bytes may decode to `nbytes`, by the limit of their ratio.
+    /// Checks by the ratio limit that `encoded` bytes may decode to `nbytes`.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`].
@@ -162,12 +162,13 @@ impl Chain {
         self.array_to_bytes.layout()
     }
 
-    /// Returns the arrangement of the elements in the stored bytes of a chunk: [`Layout::Whole`] where they are compressed.
+    /// Returns the arrangement of the elements in the stored bytes of a chunk: [`Layout::Whole`] if they are
+    /// compressed.
     pub fn stored_layout(&self) -> Layout<'_> {
         if self.bytes_to_bytes.is_empty() { self.layout() } else { Layout::Whole }
     }
 
-    /// Decompresses the bytes of [elements](Layout::Elements) to all of `memory`.
+    /// Decompresses the bytes of [elements](Layout::Elements), filling `memory`.
     ///
     /// # Errors
     /// As [`decode`].
@@ -177,7 +178,7 @@ impl Chain {
         memory: &mut [MaybeUninit<u8>],
         codecs: &mut Codecs,
     ) -> Result<()> {
-        // A fault of no compressor is one of the elements.
+        // A fault that no compressor caused is a fault of the elements.
         decode(&self.bytes_to_bytes, encoded, Output::Exact(memory), codecs)
             .map_err(|error| error.in_codec(bytes::NAME))
     }
@@ -185,7 +186,7 @@ impl Chain {
     /// Encodes the elements of a chunk of `shape`.
     ///
     /// # Errors
-    /// What the codecs give, with their names.
+    /// Errors of the codecs, with the codec named.
     pub fn encode(&self, elements: ChunkElements<'_>, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
         let bytes = self.array_to_bytes.encode(self, elements, shape, codecs)?;
         let compressors = self.compressors()?;
@@ -197,8 +198,8 @@ impl Chain {
         Ok(allocation::concatenated(&[body, &tail])?)
     }
 
-    /// The codecs from bytes to bytes as they encode. What they were set to is looked at when something is written: a
-    /// reader need not mind it.
+    /// Returns the bytes-to-bytes codecs as encoders. Their settings are parsed at the first write: wrong settings do
+    /// not concern readers.
     ///
     /// # Errors
     /// As [`Compressor::parse`].
@@ -211,17 +212,17 @@ impl Chain {
         Ok(parsed.get_or_make(|| compressors))
     }
 
-    /// Checks all settings for a new array with this fill value, also of inner codecs, and also those that matter to
-    /// writers alone.
+    /// Checks all settings for a new array with this fill value, including those of inner codecs and those that only
+    /// writers use.
     ///
     /// # Errors
-    /// As [`compressors`](Chain::compressors); [`ErrorKind::BadCodec`] where a filter cannot store the fill value.
+    /// As [`compressors`](Chain::compressors); [`ErrorKind::BadCodec`] if a filter cannot store the fill value.
     pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
         self.compressors()?;
         self.array_to_bytes.check_settings(fill_value)
     }
 
-    /// The codecs' names, for people.
+    /// Returns the codecs' names, for display.
     pub fn names(codecs: &[CodecMetadata]) -> String {
         codecs.iter().map(|codec| codec.name.as_str()).collect::<Vec<_>>().join(" → ")
     }

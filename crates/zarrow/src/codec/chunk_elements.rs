@@ -1,23 +1,23 @@
-//! The elements of a chunk of any layout, as they are to be encoded.
+//! The elements of a chunk of any layout, ready for encoding.
 
 use crate::error::{Error, ErrorKind, Result};
 
 /// The elements of a chunk in the C order of its stored axes.
 pub enum ChunkElements<'a> {
-    /// Elements of a fixed size, in the machine's byte order.
+    /// Elements of a fixed size, native-endian.
     Fixed(Vec<u8>),
     /// Strings or bytes.
     Variable(Vec<&'a [u8]>),
-    /// Elements of which some are missing.
+    /// Elements that may be missing.
     Optional {
-        /// 1 where one is missing.
+        /// 1 for a missing element.
         missing: Vec<u8>,
-        /// The elements, with room for the missing ones.
+        /// The elements, with space for the missing ones.
         data: Box<ChunkElements<'a>>,
     },
 }
 
-/// The error of elements that have another layout than the codec: a checked plan rules it out.
+/// Error for elements with another layout than the codec's: a checked plan rules it out.
 pub fn mismatch() -> Error {
     ErrorKind::Internal("values of another type than the array's".into()).into()
 }
@@ -47,7 +47,7 @@ impl<'a> ChunkElements<'a> {
 
     /// Returns the elements that are not missing.
     pub fn present(self, missing: &[u8], item_size: usize) -> ChunkElements<'a> {
-        /// The items move together in the memory that they have.
+        /// The elements are compacted in place.
         fn keep<T: Copy>(items: &mut Vec<T>, missing: &[u8], size: usize) {
             let mut kept = 0;
             for at in missing.iter().enumerate().filter(|(_, missing)| **missing == 0).map(|(at, _)| at) {

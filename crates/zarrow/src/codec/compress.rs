@@ -1,10 +1,10 @@
-//! Compressing: codecs from bytes to bytes, which [`bytes_to_bytes`](super::bytes_to_bytes) undoes.
+//! Compression: bytes-to-bytes codecs, undone by [`bytes_to_bytes`](super::bytes_to_bytes).
 //!
-//! 1. [`Compressor::parse`] reads the parameters of a codec. Wrong ones concern writers alone.
-//! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them where they lie, and each
-//!    writes to memory that the thread keeps. [`FromLent`] is for bytes that others may write to.
-//! 3. A checksum behind its bytes does not move them: it is kept apart, to be written behind them. A checksum before its
-//!    bytes is written before a copy of them.
+//! 1. [`Compressor::parse`] reads the parameters of a codec. Wrong parameters concern writers alone.
+//! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them in place, and each writes to
+//!    memory that the thread keeps. [`FromLent`] is for bytes that others may write to.
+//! 3. A checksum at the end does not move the bytes: it is kept apart and written after them. A checksum at the start
+//!    is written before a copy of the bytes.
 
 use crate::codec::built_in;
 use crate::codec::bytes_to_bytes::Encoder;
@@ -17,36 +17,36 @@ use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
 use zarrow_array::allocation;
 
-/// A codec from bytes to bytes, with what it was set to.
+/// A bytes-to-bytes codec with its settings.
 #[derive(Debug)]
 pub enum Compressor {
-    /// One that makes other bytes.
+    /// A codec that transforms the bytes.
     Encoder {
-        /// The name that errors have.
+        /// Name for error messages.
         name: &'static str,
-        /// What encodes.
+        /// The encoder.
         encoder: Box<dyn Encoder>,
     },
-    /// A checksum beside the bytes.
+    /// A checksum next to the bytes.
     Checksum(Checksum),
-    /// A codec of a user's own.
+    /// A registered codec of a user.
     Registered(Registered),
 }
 
-/// Encoded bytes: the body, and checksums behind it.
+/// Encoded bytes: the body, then the checksums at its end.
 #[derive(Debug)]
 pub struct Encoded<'a> {
-    /// All but the checksums.
+    /// Everything before the checksums.
     pub body: &'a [u8],
-    /// The checksums behind the body.
+    /// The checksums after the body.
     pub tail: Vec<u8>,
 }
 
 impl Compressor {
-    /// Reads what the codec was set to (step 1).
+    /// Parses the codec's settings (step 1).
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where that is out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
+    /// [`ErrorKind::BadCodec`] for settings out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
     /// built in; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<Compressor> {
         Self::of(metadata)?.ok_or_else(|| ErrorKind::UnknownCodec(metadata.name.clone()).into())
@@ -75,12 +75,12 @@ impl Compressor {
         }
     }
 
-    /// Whether it leaves the bytes where they are, and only adds to their end.
+    /// Returns whether the codec leaves the bytes in place and only appends to them.
     fn is_tail(&self) -> bool {
         matches!(self, Compressor::Checksum(checksum) if !checksum.at_start)
     }
 
-    /// Compresses all of `source` to the start of `scratch`; returns the bytes written.
+    /// Compresses `source` to the start of `scratch`; returns the bytes written.
     fn compress(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
         let written = match self {
             Compressor::Encoder { encoder, .. } => encoder.encode(source, scratch, codecs),
@@ -94,7 +94,7 @@ impl Compressor {
     }
 }
 
-/// The checksum of a copy of `source`, and the copy behind it (step 3).
+/// Writes the checksum of `source`, then a copy of `source` (step 3).
 fn before_bytes(checksum: &Checksum, source: &[u8], scratch: &mut Scratch) -> Result<usize> {
     let memory = scratch.take(source.len().saturating_add(checksum::NBYTES))?;
     let (sum, copy) = memory.split_at_mut(checksum::NBYTES);
@@ -103,12 +103,11 @@ fn before_bytes(checksum: &Checksum, source: &[u8], scratch: &mut Scratch) -> Re
     Ok(source.len() + checksum::NBYTES)
 }
 
-/// Encodes `source` by `chain` (step 2), with memory of the thread's; the result lies in the source where nothing
-/// compresses it.
+/// Encodes `source` by `chain` (step 2) in the thread's memory; borrows the source if nothing compresses it.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] where a compressor does not take so many bytes,
-/// [`zarrow_array::Error::OutOfMemory`]; with the codec named.
+/// [`ErrorKind::Unsupported`] if the input is too large for a compressor, [`zarrow_array::Error::OutOfMemory`]; with
+/// the codec named.
 pub fn encode<'a>(
     chain: &[Compressor],
     source: &'a [u8],
@@ -123,23 +122,23 @@ pub fn encode<'a>(
     };
     let nbytes = match before.is_empty() {
         true => compressor.compress(source, scratch, codecs)?,
-        // Rare: what is compressed has to be in one place.
+        // Rare: compressors need contiguous input.
         false => compressor.compress(&allocation::concatenated(&[source, &before])?, scratch, codecs)?,
     };
     encode_rest(rest, nbytes, scratch, codecs)
 }
 
-/// What a chain is to bytes that others may write to while they are encoded: only where it reads each of them once. There
-/// is no other way to encode [`Lent`] bytes, so that every other chain gets a copy of them.
+/// How a chain encodes bytes that others may write to at the same time: possible only if it reads each byte once.
+/// [`Lent`] bytes can be encoded in no other way, so every other chain gets a copy.
 pub enum FromLent<'c> {
-    /// Nothing is encoded: the bytes are written as they are.
+    /// Nothing is encoded: the bytes are written unchanged.
     Plain,
-    /// The first codec reads them, and the rest of the chain what it made of them.
+    /// The first codec reads the bytes, and the rest of the chain reads its output.
     Encoder(&'c dyn Encoder, &'static str, &'c [Compressor]),
 }
 
 impl<'c> FromLent<'c> {
-    /// The way of `chain`, where it reads each byte once.
+    /// Returns the variant for `chain` if it reads each byte once.
     pub fn of(chain: &'c [Compressor]) -> Option<FromLent<'c>> {
         match chain {
             [] => Some(FromLent::Plain),
@@ -165,7 +164,7 @@ pub fn encode_lent<'a>(
     encode_rest(rest, nbytes, scratch, codecs)
 }
 
-/// What is left of a chain, on the `nbytes` bytes that its first compressor has written to `scratch`.
+/// Runs the rest of a chain on the `nbytes` bytes that its first compressor has written to `scratch`.
 fn encode_rest<'a>(
     rest: &[Compressor],
     mut nbytes: usize,
@@ -190,7 +189,7 @@ fn encode_rest<'a>(
     Ok(Encoded { body, tail })
 }
 
-/// The tail behind `body`, and a checksum of all before it for each of `checksums` (step 3).
+/// Returns `tail`, then for each of `checksums` a checksum of `body` and everything after it (step 3).
 fn sealed(checksums: &[Compressor], body: &[u8], mut tail: Vec<u8>) -> Result<Vec<u8>> {
     for checksum in checksums {
         if let Compressor::Checksum(checksum) = checksum {
@@ -255,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is encoded decodes to itself, for chains of any of our codecs.
+        /// Encoding round-trips for chains of any of zarrow's codecs.
         #[test]
         fn chains_decode_to_what_was_encoded(
             chain in prop::collection::vec(prop::sample::select(codecs()), 0..4),

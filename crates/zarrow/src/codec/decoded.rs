@@ -1,4 +1,4 @@
-//! A decoded chunk of any layout, in memory of its own.
+//! A decoded chunk of any layout, in owned memory.
 
 use crate::codec::{Swap, VariableChunk};
 use crate::error::{Error, ErrorKind, Result};
@@ -8,35 +8,35 @@ use zarrow_array::allocation;
 /// A decoded chunk, in the C order of its stored axes.
 #[derive(Debug)]
 pub enum Decoded {
-    /// Elements of a fixed size, still in the byte order of the store.
+    /// Elements of a fixed size, still in the stored byte order.
     Fixed {
         /// The elements.
         bytes: Vec<u8>,
-        /// What of each element is reversed by the move.
+        /// The bytes of each element that the move reverses.
         swap: Swap,
     },
-    /// Strings or bytes, kept until all chunks are there.
+    /// Strings or bytes, kept until all chunks are decoded.
     Variable(Arc<VariableChunk>),
-    /// Elements of which some are missing.
+    /// Elements that may be missing.
     Optional {
-        /// 1 where an element is missing.
+        /// 1 for a missing element.
         missing: Vec<u8>,
-        /// The elements, with room for the missing ones.
+        /// The elements, with space for the missing ones.
         data: Box<Decoded>,
     },
 }
 
 impl Decoded {
-    /// The elements spread to where `missing` has a 0, and zero bytes, nothing or missing where it has a 1.
+    /// Spreads the elements to the zeros of `missing`; its ones get zero bytes, an empty value or a missing element.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
+    /// [`ErrorKind::Corrupt`] if the number of elements differs from the number of zeros.
     pub fn spread(self, missing: &[u8], item_size: usize) -> Result<Decoded> {
         let differ = || ErrorKind::Corrupt("the mask and the data differ in length".into());
         match self {
             Decoded::Fixed { bytes, swap } => {
                 let nbytes = missing.len().checked_mul(item_size).ok_or_else(differ)?;
-                // Missing elements have a size that no stored byte stands for.
+                // Missing elements have a size without any stored byte.
                 let mut spread = allocation::filled(0u8, nbytes)?;
                 let mut given = bytes.chunks_exact(item_size.max(1));
                 for (place, missing) in spread.chunks_exact_mut(item_size.max(1)).zip(missing) {

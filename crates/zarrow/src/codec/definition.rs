@@ -1,8 +1,8 @@
-//! What is known of a codec before it is compiled: its names, its parameters, and what numcodecs calls them.
+//! Properties of a codec before compilation: its names, its parameters, and its form in numcodecs.
 //!
-//! 1. Each codec is a file with a constant [`Definition`], and a line in [`built_in`](super::built_in).
-//! 2. Its [`Stage`] says where in a list of codecs it stands, and compiles it.
-//! 3. A user's choice is checked more strictly than what is stored: see [`check_parameters`](super::check_parameters).
+//! 1. Each codec is a file with a [`Definition`] constant, and a line in [`built_in`](super::built_in).
+//! 2. Its [`Stage`] gives its position in a list of codecs, and compiles it.
+//! 3. A user's choice is checked more strictly than stored metadata: see [`check_parameters`](super::check_parameters).
 
 use crate::codec::array_to_array::{Filter, Parameters};
 use crate::codec::array_to_bytes::ArrayToBytes;
@@ -21,22 +21,22 @@ pub type Configuration = Map<String, Value>;
 
 /// A codec of this crate.
 pub struct Definition {
-    /// Its names in metadata; the first is the one that errors have.
+    /// Names in metadata; errors use the first.
     pub names: &'static [&'static str],
-    /// The parameters that a user may choose.
+    /// Parameters that a user may choose.
     pub parameters: &'static [(&'static str, ParameterType)],
-    /// The parameters that are usual for elements of this type, for those that a user leaves out.
+    /// Default parameters for elements of this type, used for parameters that the user omits.
     pub defaults: fn(&DataType) -> Value,
-    /// The parameters that are lists of codecs, and the type of what these encode.
+    /// Parameters that are lists of codecs, with the element type that each list encodes.
     pub inner: fn(&DataType) -> Vec<(&'static str, DataType)>,
-    /// What numcodecs calls the same codec, where version 3 has a name and parameters of its own for it.
+    /// The numcodecs form of the codec, if version 3 has another name and other parameters for it.
     pub numcodecs: Option<NumcodecsForm>,
-    /// Where it stands, and what compiles it.
+    /// Position in a list of codecs, and compilation.
     pub stage: Stage,
 }
 
 impl Definition {
-    /// A codec without parameters, of which only names and stage are said.
+    /// A codec without parameters: only names and stage are set.
     pub const PLAIN: Definition = Definition {
         names: &[],
         parameters: &[],
@@ -46,50 +46,50 @@ impl Definition {
         stage: Stage::Transpose,
     };
 
-    /// The name that errors have.
+    /// Returns the name for error messages.
     pub fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
     }
 }
 
-/// The parameters of numcodecs, and those of version 3.
+/// Conversions between the parameters of numcodecs and of version 3.
 pub struct NumcodecsForm {
-    /// Makes those of version 3 of those of numcodecs, for elements of so many bytes, as a document of this version has
-    /// them; false where version 3 has no codec that is the same, and the name stays `numcodecs.` and the id.
+    /// Converts numcodecs parameters to version 3 for elements of this many bytes, as in a document of this version;
+    /// returns false if version 3 has no equivalent codec, and the name stays `numcodecs.` and the id.
     pub read: fn(&mut Configuration, usize, ZarrFormat) -> Result<bool, MetadataError>,
-    /// Makes those of numcodecs of those of version 3; `None` where numcodecs cannot say the same.
+    /// Converts version 3 parameters to numcodecs; `None` if numcodecs cannot express them.
     pub write: fn(&mut Configuration, usize) -> Option<()>,
 }
 
 impl NumcodecsForm {
-    /// Both have the same parameters.
+    /// Both use the same parameters.
     pub const SAME: NumcodecsForm = NumcodecsForm { read: |_, _, _| Ok(true), write: |_, _| Some(()) };
 }
 
-/// Compiles a codec from array to bytes for a layout; `None` if another library has to do it.
+/// Compiles an array-to-bytes codec for a layout; `None` if it needs another library.
 pub type Compile = fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>>;
 
-/// Where a codec stands in a list of codecs, and what compiles it.
+/// Position of a codec in a list of codecs, with its compilation.
 pub enum Stage {
-    /// An order of axes: no pass over the elements.
+    /// Order of axes, without a pass over the elements.
     Transpose,
-    /// From array to array.
+    /// Array to array.
     Filter(fn(&Parameters<'_>) -> Result<Filter>),
-    /// From array to bytes; `None` where another library has to do it.
+    /// Array to bytes; `None` if the codec needs another library.
     Serializer(Compile),
-    /// From bytes to bytes.
+    /// Bytes to bytes.
     Compressor {
-        /// Reads what decoding needs.
+        /// Parses the settings for decoding.
         decoder: fn(&CodecMetadata) -> Result<Box<dyn Decoder>>,
-        /// Reads what encoding needs, which does not concern who only reads.
+        /// Parses the settings for encoding, which do not concern readers.
         encoder: fn(&CodecMetadata) -> Result<Box<dyn Encoder>>,
     },
-    /// From bytes to bytes, which stay as they are.
+    /// Bytes to bytes, leaving the bytes unchanged.
     Checksum(fn(&CodecMetadata) -> Result<Checksum>),
 }
 
 impl Stage {
-    /// From what to what it encodes.
+    /// Returns the kind of the codec.
     pub fn kind(&self) -> CodecKind {
         match self {
             Stage::Transpose | Stage::Filter(_) => CodecKind::ArrayToArray,
@@ -99,20 +99,20 @@ impl Stage {
     }
 }
 
-/// The chunks that a codec from array to bytes is compiled for.
+/// The chunks for which an array-to-bytes codec is compiled.
 pub struct ChunkLayout<'a> {
-    /// What an element is.
+    /// Type of an element.
     pub data_type: &'a DataType,
     /// The shape of a chunk, in the order of the stored axes.
     pub shape: &'a [u64],
-    /// What stands for a chunk that is not stored.
+    /// Fill value of missing chunks.
     pub fill_value: &'a FillValue,
-    /// What is refused as hostile.
+    /// Limits against hostile input.
     pub limits: &'a DecodeLimits,
 }
 
 impl ChunkLayout<'_> {
-    /// Checks that the codec takes such elements.
+    /// Checks that the codec supports these elements.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`].
@@ -121,7 +121,7 @@ impl ChunkLayout<'_> {
         if fits { Ok(()) } else { Err(unfit()) }
     }
 
-    /// Whether every element has the same bytes and none is missing.
+    /// Returns whether all elements have the same size and none can be missing.
     pub fn has_fixed_elements(&self) -> bool {
         self.data_type.item_size().is_some() && !matches!(self.data_type, DataType::Optional(_))
     }

@@ -1,4 +1,4 @@
-//! Decoding the elements of one stored chunk by its chain, to memory in C order.
+//! Decoding the elements of one stored chunk by its chain into C-ordered memory.
 
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::bytes_to_bytes::over_limit;
@@ -22,12 +22,12 @@ pub struct EncodedChunk<'a> {
     pub shape: &'a [u64],
     /// The number of its elements.
     pub count: usize,
-    /// The bytes of all elements; 0 without a fixed size.
+    /// Bytes of all elements; 0 without a fixed size.
     pub nbytes: usize,
 }
 
 impl<'a> EncodedChunk<'a> {
-    /// A chunk of `shape`, stored by `chain` as `input`.
+    /// Creates a chunk of `shape`, stored by `chain` as `input`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
@@ -40,13 +40,13 @@ impl<'a> EncodedChunk<'a> {
     /// Decodes the elements in `run`, counted in C order, to fresh memory. Elements without a fixed size are all decoded.
     ///
     /// # Errors
-    /// Any [`ErrorKind`] that bytes can give, with the codec.
+    /// Any [`ErrorKind`] that invalid bytes cause, with the codec.
     pub fn decode(&self, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
         self.codec().decode(self, run, worker)
     }
 
-    /// Decodes the elements in `run`, which have a fixed size, to all of `memory`. Returns the words of each element that
-    /// the caller reverses.
+    /// Decodes the fixed-size elements in `run` to all of `memory`. Returns the words of each element that the caller
+    /// reverses.
     ///
     /// # Errors
     /// As [`decode`](EncodedChunk::decode).
@@ -60,8 +60,8 @@ impl<'a> EncodedChunk<'a> {
         self.codec().decode_run(self, run, memory, worker)
     }
 
-    /// Decodes the elements in `run` to all of `mask`, 1 where an element is missing, and to all of `elements`, which have
-    /// a fixed size.
+    /// Decodes the fixed-size elements in `run` to all of `elements`, and to all of `mask`, which has 1 for a missing
+    /// element.
     ///
     /// # Errors
     /// As [`decode`](EncodedChunk::decode).
@@ -83,7 +83,7 @@ impl<'a> EncodedChunk<'a> {
         &*self.chain.array_to_bytes
     }
 
-    /// Checks that the chunk has the elements in `run`, and `memory` their bytes.
+    /// Checks that the chunk contains `run`, and that `memory` has the size of its elements.
     fn check(&self, run: &Range<usize>, memory: &[MaybeUninit<u8>]) -> Result<()> {
         if run.end > self.count || memory.len() != self.bytes_of(run).len() {
             return Err(not_in_chunk());
@@ -96,17 +96,17 @@ impl<'a> EncodedChunk<'a> {
         self.chain.item_size().unwrap_or(0)
     }
 
-    /// Returns the range of bytes that the elements in `run` have among all decoded elements.
+    /// Returns the byte range of the elements in `run` among all decoded elements.
     pub fn bytes_of(&self, run: &Range<usize>) -> Range<usize> {
         run.start * self.item_size()..run.end * self.item_size()
     }
 
-    /// Whether `run` is all of the chunk.
+    /// Returns whether `run` is the whole chunk.
     pub fn is_all(&self, run: &Range<usize>) -> bool {
         *run == (0..self.count)
     }
 
-    /// Returns the bytes that the codec from array to bytes made, at most `limit`.
+    /// Returns the output of the array-to-bytes codec, at most `limit` bytes.
     ///
     /// # Errors
     /// Errors of the store; as [`decode`].
@@ -145,7 +145,7 @@ impl<'a> EncodedChunk<'a> {
         })
     }
 
-    /// Returns the elements in `run`, which have a fixed size, in fresh memory that `decode` fills.
+    /// Returns the fixed-size elements in `run` in fresh memory that `decode` fills.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`], and errors of `decode`.
@@ -165,7 +165,7 @@ impl<'a> EncodedChunk<'a> {
     }
 }
 
-/// The error of a run outside of its chunk, an error of the caller.
+/// Error for a run outside its chunk, a bug of the caller.
 fn not_in_chunk() -> Error {
     ErrorKind::Internal("a run of elements that a chunk has not".into()).into()
 }

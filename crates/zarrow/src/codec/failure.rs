@@ -1,27 +1,27 @@
-//! How a compressor or a decompressor fails, before the error gets its chunk.
+//! Failures of a compressor or a decompressor, before they become errors of a chunk.
 
 use crate::error::{Error, ErrorKind};
 
-/// How an attempt to decompress into memory of a given size went wrong.
+/// Failure to decompress into memory of a given size.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The output is larger than the memory.
     TooSmall,
-    /// The input is not valid.
+    /// The input is invalid.
     Corrupt(String),
-    /// The input may be valid, and needs what is not built in.
+    /// The input may be valid, but needs a codec that is not built in.
     Unsupported(String),
-    /// The decompressor found no memory for its own tables.
+    /// The decompressor could not allocate its tables.
     OutOfMemory,
 }
 
 impl Failure {
-    /// Input that is not valid.
+    /// Creates the failure for invalid input.
     pub fn corrupt(text: impl Into<String>) -> Failure {
         Failure::Corrupt(text.into())
     }
 
-    /// The failure of a codec whose output was to be `expected` bytes.
+    /// Converts the failure of a codec that was expected to produce `expected` bytes.
     pub fn into_error(self, expected: usize) -> Error {
         match self {
             Failure::TooSmall => too_long(expected, expected),
@@ -32,22 +32,22 @@ impl Failure {
     }
 }
 
-/// Output of at least `least` bytes, where `expected` are.
+/// Creates the error for output of at least `least` bytes instead of `expected`.
 pub fn too_long(expected: usize, least: usize) -> Error {
     ErrorKind::TooLong { expected: expected as u64, least: least as u64 }.into()
 }
 
-/// The bytes that a compressor has written, or why it has not.
+/// Bytes written by a compressor, or its refusal.
 pub type Written = Result<usize, Refusal>;
 
-/// Why a compressor gave nothing.
+/// Reason why a compressor produced nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not take such bytes.
+    /// The compressor does not support this input.
     Unsupported(String),
-    /// There is no memory for its own tables.
+    /// The compressor could not allocate its tables.
     OutOfMemory {
-        /// Bytes that are missing, as far as is known.
+        /// Bytes that could not be allocated, as far as known.
         nbytes: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! The stored bytes of a chunk: a value of the store, a range of one, or bytes that are in memory already.
+//! The stored bytes of a chunk: a value of the store, a range of one, or bytes already in memory.
 
 use crate::codec::Scratch;
 use crate::error::{ErrorKind, Result};
@@ -7,16 +7,16 @@ use crate::store::remote::BodyMemory;
 use crate::store::remote::bodies::Bodies;
 use std::mem::MaybeUninit;
 
-/// Bytes that are read at once even if few are needed, since a second request costs as much.
+/// Bytes to read at once even if few are needed, since a second request costs as much.
 pub const FEW_NBYTES: u64 = 256 << 10;
 
-/// Where a chunk's encoded bytes are.
+/// Location of a chunk's encoded bytes.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     bytes: EncodedBytes<'a>,
-    /// `None` for a whole value that nobody asked yet.
+    /// `None` for a whole value of unknown size.
     nbytes: Option<u64>,
-    /// The memory of an allocator's that the bytes lie in, if they do.
+    /// The allocator's memory that contains the bytes, if any.
     lent: Option<&'a BodyMemory>,
 }
 
@@ -27,7 +27,7 @@ enum EncodedBytes<'a> {
         offset: u64,
     },
     Bytes(&'a [u8]),
-    /// What landed of a value, of which these bytes begin at `offset`.
+    /// The fetched parts of a value; these bytes begin at `offset` in the value.
     Bodies {
         bodies: &'a Bodies,
         offset: u64,
@@ -35,7 +35,7 @@ enum EncodedBytes<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A whole value.
+    /// Creates the input for a whole value.
     pub fn of_value(value: &'a dyn Value) -> Input<'a> {
         match value.bytes() {
             Some(bytes) => Input::of_bytes(bytes),
@@ -43,12 +43,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Bytes in memory.
+    /// Creates the input for bytes in memory.
     pub fn of_bytes(bytes: &'a [u8]) -> Input<'a> {
         Input { bytes: EncodedBytes::Bytes(bytes), nbytes: Some(bytes.len() as u64), lent: None }
     }
 
-    /// So many bytes of a value from `offset` on, of which what will be read has landed.
+    /// Creates the input for a number of bytes of a value from `offset` on; the parts to read have been fetched.
     pub fn of_bodies(bodies: &'a Bodies, offset: u64, nbytes: u64) -> Input<'a> {
         match bodies.run(offset..offset.saturating_add(nbytes)) {
             Some((bytes, lent)) => Input { lent, ..Input::of_bytes(bytes) },
@@ -58,12 +58,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Whether the bytes were fetched by the requests of a plan, so that other bytes of the value are not in memory.
+    /// Returns whether a plan's requests fetched the bytes, so that other bytes of the value are not in memory.
     pub fn is_fetched(&self) -> bool {
         matches!(self.bytes, EncodedBytes::Bodies { .. })
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
@@ -76,7 +76,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The same bytes, which know their number.
+    /// Returns the same bytes with their number known.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
@@ -84,7 +84,7 @@ impl<'a> Input<'a> {
         Ok(Input { nbytes: Some(self.nbytes()?), ..self })
     }
 
-    /// The same bytes, which are `limit` at most.
+    /// Returns the same bytes after checking that there are at most `limit`.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`], [`ErrorKind::Io`].
@@ -98,7 +98,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The bytes, where they are in memory.
+    /// Returns the bytes if they are in memory.
     pub fn bytes(&self) -> Option<&'a [u8]> {
         match self.bytes {
             EncodedBytes::Bytes(bytes) => Some(bytes),
@@ -106,15 +106,15 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The bytes, where they lie in memory of an allocator's.
+    /// Returns the bytes if they are in an allocator's memory.
     pub fn lent(&self) -> Option<(&'a BodyMemory, &'a [u8])> {
         Some((self.lent?, self.bytes()?))
     }
 
-    /// A range of these bytes, which are [`measured`](Input::measured).
+    /// Returns a range of these bytes, which are [`measured`](Input::measured).
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where it reaches behind the end.
+    /// [`ErrorKind::Corrupt`] if the range exceeds the bytes.
     pub fn slice(&self, offset: u64, length: u64) -> Result<Input<'a>> {
         if offset.checked_add(length).is_none_or(|end| Some(end) > self.nbytes) {
             return Err(ErrorKind::Corrupt("a range reaches beyond the end".into()).into());
@@ -123,7 +123,7 @@ impl<'a> Input<'a> {
             EncodedBytes::Value { value, offset: start } => {
                 EncodedBytes::Value { value, offset: start.saturating_add(offset) }
             }
-            // The range lies inside a slice, so that both bounds fit.
+            // The range is inside a slice, so both bounds fit.
             EncodedBytes::Bytes(bytes) => {
                 EncodedBytes::Bytes(&bytes[offset as usize..(offset + length) as usize])
             }
@@ -134,10 +134,10 @@ impl<'a> Input<'a> {
         Ok(Input { bytes, nbytes: Some(length), ..*self })
     }
 
-    /// Reads from `offset` on to fill all of `memory`.
+    /// Reads from `offset` on, filling `memory`.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongSize`] where the value has become shorter, [`ErrorKind::Io`].
+    /// [`ErrorKind::WrongSize`] if the value has become shorter, [`ErrorKind::Io`].
     pub fn read<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> Result<&'m mut [u8]> {
         let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
         let filled = match self.bytes {
@@ -157,8 +157,8 @@ impl<'a> Input<'a> {
                 filled
             }
         };
-        // What a store returns is initialised; that it is all of this memory is checked here, since whoever
-        // called takes the memory for filled.
+        // Bytes returned by a store are initialised; check here that they fill the memory, since the caller takes it
+        // for filled.
         if filled.len() != expected || filled.as_ptr() != start {
             let (expected, actual) = (expected as u64, filled.len() as u64);
             return Err(ErrorKind::WrongSize { expected, actual }.into());
@@ -185,8 +185,8 @@ impl<'a> Input<'a> {
         Ok(filled.filter(|filled| filled.len() == expected && filled.as_ptr() == place))
     }
 
-    /// Reads all the bytes to the start of `memory`; `None` if there are not exactly `length` of them. A byte of `memory`
-    /// behind them may be overwritten.
+    /// Reads all the bytes to the start of `memory`; `None` if their number is not exactly `length`. The next byte of
+    /// `memory` may be overwritten.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
@@ -207,7 +207,7 @@ impl<'a> Input<'a> {
         self.read(0, &mut memory[..length]).map(Some)
     }
 
-    /// All the bytes, `limit` at most, read into `scratch` unless they are in memory.
+    /// Returns all the bytes, at most `limit`, read into `scratch` unless they are in memory.
     ///
     /// # Errors
     /// As [`read`](Input::read), [`ErrorKind::Limit`], [`zarrow_array::Error::OutOfMemory`].
@@ -223,7 +223,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The error of a plan that did not ask for what is read.
+/// Error for a read that the plan did not request.
 fn not_landed() -> crate::Error {
     ErrorKind::Internal("a read needs bytes that were not fetched".into()).into()
 }

@@ -1,4 +1,4 @@
-//! Codecs: from the metadata's list to a chain that decodes and encodes; and [`register`], for codecs of your own.
+//! Codecs: from the metadata's list to a chain that decodes and encodes; and [`register`], for user-defined codecs.
 
 pub(crate) mod array_to_array;
 mod array_to_bytes;

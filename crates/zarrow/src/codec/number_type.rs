@@ -1,4 +1,4 @@
-//! The Rust type of a number type, for code that is compiled for each.
+//! The Rust type of a number type, for code compiled for each type.
 
 /// Runs `$body` with `$type` standing for the Rust type that the list has for `$number`, an expression of type
 /// [`Number`](zarrow_array::Number); gives `None` for a number that is not in the list.

@@ -1,4 +1,4 @@
-//! Which kind each codec is. A list of codecs crosses the border from array to bytes once.
+//! The kind of each codec. A list of codecs crosses the border from array to bytes once.
 //!
 //! Source: Zarr core 3.1, `codecs`: array to array, any number; array to bytes, one; bytes to bytes, any number.
 
@@ -7,10 +7,10 @@ use crate::codec::registry::{self, CodecKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 
-/// Codecs of numcodecs from array to bytes that zarrow does not have.
+/// Array-to-bytes codecs of numcodecs that zarrow lacks.
 const UNKNOWN_TO_BYTES: &[&str] = &["vlen-array", "json2", "msgpack2", "pickle", "zfpy"];
 
-/// Returns the kind of a codec of zarrow's, or one that a user registered.
+/// Returns the kind of a built-in or registered codec.
 fn kind(name: &str) -> Option<CodecKind> {
     match built_in::find(name) {
         Some(definition) => Some(definition.stage.kind()),
@@ -18,8 +18,8 @@ fn kind(name: &str) -> Option<CodecKind> {
     }
 }
 
-/// Returns the kind of a codec in a document of version 2, where filters may be codecs of every kind. An unknown codec counts
-/// as one from bytes to bytes, except for the known names of numcodecs.
+/// Returns the kind of a codec in a version 2 document, where filters may be codecs of any kind. An unknown codec
+/// counts as bytes to bytes, except for the known names of numcodecs.
 pub fn kind_in_v2(name: &str) -> CodecKind {
     kind(name).unwrap_or_else(|| {
         let id = name.strip_prefix("numcodecs.").unwrap_or(name);
@@ -27,7 +27,7 @@ pub fn kind_in_v2(name: &str) -> CodecKind {
     })
 }
 
-/// Whether this engine has a codec of that name.
+/// Returns whether this engine has a codec with that name.
 pub fn is_built_in(name: &str) -> bool {
     built_in::find(name).is_some()
 }
@@ -68,10 +68,10 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
     }
 }
 
-/// The codecs before the one that makes bytes of an array, that one, and those behind it.
+/// Splits the codecs at the array-to-bytes codec: those before it, the codec, the rest.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] where there is none.
+/// [`ErrorKind::BadCodec`] if the list has no array-to-bytes codec.
 pub fn stages(codecs: &[CodecMetadata]) -> Result<(&[CodecMetadata], &CodecMetadata, &[CodecMetadata])> {
     let is_serializer = |codec: &CodecMetadata| kind(&codec.name) == Some(CodecKind::ArrayToBytes);
     let found = codecs.iter().position(is_serializer).and_then(|at| codecs.split_at_checked(at));

@@ -1,4 +1,4 @@
-//! The parameters of codecs: of which type each is, and what is said of one that is not what was expected.
+//! Codec parameters: the type of each, and the error for another type.
 
 use crate::codec::built_in;
 use crate::codec::definition::{Configuration, Definition};
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::excerpt;
 use serde_json::Value;
 
-/// What a parameter is. Each may be null too, as it is where numcodecs leaves it open.
+/// Type of a parameter. Every parameter may also be null, as numcodecs writes unset ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterType {
     /// A whole number.
@@ -19,7 +19,7 @@ pub enum ParameterType {
     Text,
     /// A list.
     List,
-    /// Text, or a number that numcodecs has for it.
+    /// Text, or its number in numcodecs.
     TextOrInteger,
     /// An object, or text.
     Any,
@@ -51,7 +51,7 @@ impl ParameterType {
     }
 }
 
-/// The refusal of a parameter: its name, what it is set to, and what was `expected`.
+/// Error for a parameter: its name, its value, and what was `expected`.
 pub fn wrong_parameter(configuration: &Configuration, key: &str, expected: &str) -> Error {
     let found = match configuration.get(key) {
         None => "is missing".to_owned(),
@@ -60,8 +60,8 @@ pub fn wrong_parameter(configuration: &Configuration, key: &str, expected: &str)
     ErrorKind::BadCodec(format!("{key} {found}, expected {expected}")).into()
 }
 
-/// Checks a user's choice before it is stored: that the codec has these parameters, of these types. Ranges, and what
-/// parameters mean together, are checked when the codec is compiled. Codecs of users have parameters of their own.
+/// Checks a user's choice before it is stored: that the codec has these parameters, with these types. Ranges and
+/// combinations of parameters are checked when the codec is compiled. User-defined codecs check their own parameters.
 ///
 /// # Errors
 /// [`ErrorKind::BadCodec`], with the codec named.

@@ -1,11 +1,11 @@
-//! Codecs of users, by name.
+//! User-defined codecs, by name.
 //!
-//! 1. [`register`] takes a name, the [`CodecKind`], and a function that makes a [`Codec`] from a configuration. Arrays
-//!    that are opened or created later know the name, in version 2 and 3, with or without `numcodecs.` before it.
-//! 2. Codecs of this crate cannot be replaced: a program does not decide what a store means by `zstd`.
-//! 3. The metadata decide how many bytes a codec decodes to, and [`DecodedBytes`] takes no more.
+//! 1. [`register`] takes a name, the [`CodecKind`], and a function that creates a [`Codec`] from a configuration.
+//!    Arrays opened or created later know the name, in version 2 and 3, with or without `numcodecs.` before it.
+//! 2. Built-in codecs cannot be replaced: a program does not decide what a store means by `zstd`.
+//! 3. The metadata determine how many bytes a codec decodes to, and [`DecodedBytes`] accepts no more.
 //! 4. A codec is called on any thread of the pool, on several at once, while no lock is held that another array needs.
-//!    So it may read and write other arrays. One that needs itself is stopped: see `codec_calls`.
+//!    It may therefore read and write other arrays. A codec that needs itself is stopped: see `codec_calls`.
 
 use crate::codec::bytes_to_bytes::Output;
 use crate::codec::order;
@@ -20,13 +20,13 @@ use zarrow_array::DataType;
 use zarrow_array::allocation;
 use zarrow_array::fork::Mutex;
 
-/// Why a codec of a user failed: any error.
+/// Failure of a user-defined codec: any error.
 pub type CodecFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// From what to what a codec encodes.
+/// Input and output of a codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodecKind {
-    /// From elements to as many elements of the same type.
+    /// From elements to the same number of elements of the same type.
     ArrayToArray,
     /// From elements to bytes.
     ArrayToBytes,
@@ -34,21 +34,21 @@ pub enum CodecKind {
     BytesToBytes,
 }
 
-/// The chunk that a codec gets.
+/// The chunk that a codec encodes or decodes.
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkDescription<'a> {
-    /// What an element is.
+    /// Type of an element.
     pub data_type: &'a DataType,
-    /// How many there are along each axis. They lie in C order, in the byte order of the machine.
+    /// Number of elements along each axis. They are native-endian and in C order.
     pub shape: &'a [u64],
 }
 
-/// A codec, as it was configured by the metadata of an array.
+/// A codec configured by the metadata of an array.
 pub trait Codec: Debug + Send + Sync {
-    /// Writes what `encoded` stands for to `decoded`. `chunk` is `None` for a codec from bytes to bytes.
+    /// Decodes `encoded` to `decoded`. `chunk` is `None` for a bytes-to-bytes codec.
     ///
     /// # Errors
-    /// Any: the caller is told of it with store, array, chunk and codec.
+    /// Any error: it is reported to the caller with store, array, chunk and codec.
     fn decode(
         &self,
         encoded: &[u8],
@@ -56,14 +56,14 @@ pub trait Codec: Debug + Send + Sync {
         decoded: &mut DecodedBytes<'_>,
     ) -> Result<(), CodecFailure>;
 
-    /// The bytes to store of `decoded`; from array to array, as many as `decoded` has.
+    /// Encodes `decoded` to the bytes to store; an array-to-array codec returns as many bytes as `decoded` has.
     ///
     /// # Errors
     /// As [`decode`](Codec::decode).
     fn encode(&self, decoded: &[u8], chunk: Option<ChunkDescription<'_>>) -> Result<Vec<u8>, CodecFailure>;
 }
 
-/// Where a codec writes what it decoded (step 3).
+/// Output of a decoding codec (step 3).
 pub struct DecodedBytes<'a> {
     output: Output<'a>,
     written: usize,
@@ -82,8 +82,8 @@ impl Debug for DecodedBytes<'_> {
 }
 
 impl DecodedBytes<'_> {
-    /// How many bytes have to be written, where the metadata say it: for all but codecs before which another compresses,
-    /// and strings.
+    /// Returns the expected number of bytes if the metadata determine it: they do except for strings, and for
+    /// codecs that follow a compressor.
     #[must_use]
     pub fn expected(&self) -> Option<usize> {
         match &self.output {
@@ -92,7 +92,7 @@ impl DecodedBytes<'_> {
         }
     }
 
-    /// The most bytes that may be written.
+    /// Returns the maximum number of bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         match &self.output {
@@ -101,7 +101,7 @@ impl DecodedBytes<'_> {
         }
     }
 
-    /// Writes more bytes behind those that were written.
+    /// Appends bytes to those already written.
     ///
     /// # Errors
     /// [`ErrorKind::TooLong`] for more than [`limit`](DecodedBytes::limit); [`zarrow_array::Error::OutOfMemory`].
@@ -130,7 +130,7 @@ impl DecodedBytes<'_> {
         ErrorKind::TooLong { expected: limit, least: limit }.into()
     }
 
-    /// Whether all is there that was expected.
+    /// Checks that all expected bytes were written.
     fn finish(self) -> Result<()> {
         match self.expected() {
             _ if self.is_over => Err(self.too_long()),
@@ -142,16 +142,15 @@ impl DecodedBytes<'_> {
     }
 }
 
-/// Makes a codec of its configuration.
+/// Creates a codec from its configuration.
 type Make = dyn Fn(&Map<String, Value>) -> Result<Arc<dyn Codec>, CodecFailure> + Send + Sync;
 
 static REGISTRY: Mutex<BTreeMap<String, (CodecKind, Arc<Make>)>> = Mutex::new(BTreeMap::new());
 
-/// Registers a codec under a name, in place of the one that was registered under it before (step 1). Arrays that are open
-/// keep theirs.
+/// Registers a codec under a name, replacing any codec registered before (step 1). Open arrays keep their codec.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] for the name of a codec of this crate (step 2), and for an empty one.
+/// [`ErrorKind::BadCodec`] for the name of a built-in codec (step 2) and for an empty name.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -193,12 +192,12 @@ pub fn register(
         return Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(name));
     }
     let replaced = REGISTRY.lock().insert(name.to_owned(), (kind, Arc::new(make)));
-    // After the lock: what it holds may do anything when it goes.
+    // Dropped after unlocking: the drop may run arbitrary code.
     drop(replaced);
     Ok(())
 }
 
-/// What version 3 puts before the ids of numcodecs.
+/// Prefix of numcodecs ids in version 3.
 const PREFIX: &str = "numcodecs.";
 
 fn entry(name: &str) -> Option<(CodecKind, Arc<Make>)> {
@@ -206,12 +205,12 @@ fn entry(name: &str) -> Option<(CodecKind, Arc<Make>)> {
     registry.get(name.strip_prefix(PREFIX).unwrap_or(name)).cloned()
 }
 
-/// What the codec registered under `name` encodes; `None` where there is none.
+/// Returns the kind of the codec registered under `name`; `None` if there is no such codec.
 pub fn kind_of(name: &str) -> Option<CodecKind> {
     entry(name).map(|(kind, _)| kind)
 }
 
-/// A codec that was registered, as an array has it.
+/// A registered codec, configured for an array.
 #[derive(Debug, Clone)]
 pub struct Registered {
     name: Arc<str>,
@@ -227,10 +226,10 @@ impl PartialEq for Registered {
 impl Eq for Registered {}
 
 impl Registered {
-    /// The codec that `metadata` names, where it was registered as one of `kind`.
+    /// Returns the codec that `metadata` names if it is registered as `kind`.
     ///
     /// # Errors
-    /// What its maker gives, with the codec named.
+    /// Errors of the codec's constructor, with the codec named.
     pub fn of(metadata: &CodecMetadata, kind: CodecKind) -> Result<Option<Registered>> {
         let Some((registered, make)) = entry(&metadata.name) else { return Ok(None) };
         if registered != kind {
@@ -241,15 +240,15 @@ impl Registered {
         Ok(Some(Registered { name: metadata.name.as_str().into(), codec }))
     }
 
-    /// The name in the metadata.
+    /// Returns the name in the metadata.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Decodes to `output`, all of it.
+    /// Decodes to all of `output`.
     ///
     /// # Errors
-    /// What the codec gives; [`ErrorKind::WrongSize`], [`ErrorKind::TooLong`]; with the codec named.
+    /// Errors of the codec; [`ErrorKind::WrongSize`], [`ErrorKind::TooLong`]; with the codec named.
     pub fn decode(
         &self,
         encoded: &[u8],
@@ -262,7 +261,7 @@ impl Registered {
             .map_err(|error| error.in_codec(&self.name))
     }
 
-    /// As [`decode`](Registered::decode), to memory of its own.
+    /// As [`decode`](Registered::decode), to fresh memory.
     ///
     /// # Errors
     /// As [`decode`](Registered::decode); [`zarrow_array::Error::OutOfMemory`].
@@ -278,7 +277,7 @@ impl Registered {
     /// Encodes `decoded`.
     ///
     /// # Errors
-    /// What the codec gives; [`ErrorKind::Limit`] for more bytes than a read takes back; with the codec named.
+    /// Errors of the codec; [`ErrorKind::Limit`] for more bytes than a read accepts; with the codec named.
     pub fn encode(&self, decoded: &[u8], chunk: Option<ChunkDescription<'_>>) -> Result<Vec<u8>> {
         let limit = most_encoded(decoded.len());
         nested(|| self.codec.encode(decoded, chunk))
@@ -292,7 +291,7 @@ impl Registered {
             .map_err(|error| error.in_codec(&self.name))
     }
 
-    /// As [`encode`](Registered::encode), from array to array: to as many bytes.
+    /// As [`encode`](Registered::encode), for an array-to-array codec: the number of bytes stays the same.
     ///
     /// # Errors
     /// As [`encode`](Registered::encode); [`ErrorKind::WrongSize`].
@@ -311,19 +310,19 @@ impl Registered {
     }
 }
 
-/// The most bytes that a codec of a user may encode `nbytes` to. Nobody knows what it does: text of numbers has some digits
-/// for each byte.
+/// Returns the most bytes that a user-defined codec may encode `nbytes` to. Its behaviour is unknown: numbers as text
+/// take several digits for each byte.
 pub fn most_encoded(nbytes: usize) -> usize {
     nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10).saturating_mul(4)
 }
 
-/// Calls a codec, unless too many calls led to this one (step 4).
+/// Calls a codec, unless the call is nested too deeply (step 4).
 fn nested<T>(call: impl FnOnce() -> Result<T, CodecFailure>) -> Result<T> {
     let Some(_call) = CodecCall::enter() else {
         let text = "codecs of users call each other through arrays: does one need itself?";
         return Err(ErrorKind::BadCodec(text.into()).into());
     };
-    // An error of ours goes on as it is.
+    // Zarrow errors are passed on unchanged.
     call().map_err(|failure| match failure.downcast::<Error>() {
         Ok(error) => *error,
         Err(failure) => ErrorKind::CodecFailed(failure).into(),

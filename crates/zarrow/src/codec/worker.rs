@@ -1,29 +1,29 @@
-//! What one thread works with, from chunk to chunk.
+//! State that one thread reuses from chunk to chunk.
 
 use crate::codec::{Codecs, Scratch};
 
-/// What one thread works with.
+/// State that one thread reuses from chunk to chunk.
 #[derive(Default)]
 pub struct Worker {
     /// The compressors and decompressors.
     pub codecs: Codecs,
-    /// A chunk as it is stored.
+    /// A stored chunk.
     pub encoded: Scratch,
-    /// A chunk as it is decoded.
+    /// A decoded chunk.
     pub decoded: Scratch,
-    /// The elements of a chunk that is to be encoded.
+    /// The elements of a chunk before encoding.
     pub elements: Scratch,
-    /// The key of the chunk that was opened last.
+    /// Key of the last opened chunk.
     pub key: String,
 }
 
 impl Worker {
-    /// Frees what is more than should be kept between jobs.
+    /// Frees memory above the limits between jobs.
     pub fn trim(&mut self) {
         self.each(Scratch::trim);
     }
 
-    /// Frees all but the codecs' tables.
+    /// Frees everything except the codecs' tables.
     pub fn free_memory(&mut self) {
         self.each(Scratch::free);
     }
@@ -33,7 +33,7 @@ impl Worker {
         [&mut self.encoded, &mut self.decoded, &mut self.elements, blosc].into_iter().for_each(act);
     }
 
-    /// Bytes that it keeps, the tables of zstd among them; those of deflate are some hundred kilobytes.
+    /// Returns the bytes kept, including zstd's tables; deflate's tables are some hundred kilobytes.
     pub fn nbytes(&self) -> usize {
         self.encoded.nbytes() + self.decoded.nbytes() + self.elements.nbytes() + self.codecs.nbytes()
     }
