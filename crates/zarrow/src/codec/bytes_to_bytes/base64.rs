@@ -48,7 +48,7 @@ impl Encoder for Base64 {
     }
 }
 
-/// Bytes that `nbytes` are encoded to.
+/// Returns the encoded size of `nbytes` bytes.
 fn encoded_size(nbytes: usize) -> Option<usize> {
     nbytes.div_ceil(3).checked_mul(4)
 }
@@ -83,7 +83,7 @@ fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, R
         let byte = |at: usize| usize::from(group.get(at).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for (position, digit) in text.iter_mut().enumerate() {
-            // One byte takes two digits, two take three, three take four.
+            // One byte takes two digits, two bytes take three, three bytes take four.
             digit.write(if position <= group.len() {
                 DIGITS[bits >> (18 - 6 * position) & 63]
             } else {

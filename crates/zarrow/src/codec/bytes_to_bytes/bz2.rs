@@ -1,4 +1,4 @@
-//! `numcodecs.bz2`: Bzip2 streams, of which several may follow one another, with padding of zeros behind them.
+//! `numcodecs.bz2`: one or more concatenated Bzip2 streams, with optional zero padding after them.
 //!
 //! Source: numcodecs `BZ2`.
 
@@ -25,7 +25,7 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// What is stored.
+/// Decoder of the streams.
 #[derive(Debug)]
 struct Streams;
 
@@ -39,13 +39,13 @@ impl Decoder for Streams {
         decompress(source, destination)
     }
 
-    /// 900 kB of one byte in some 40 bytes.
+    /// 900 kB of one repeated byte take some 40 bytes.
     fn max_ratio(&self) -> usize {
         1 << 15
     }
 }
 
-/// How large the blocks of a stream are, from 1 to 9.
+/// Block size of a stream, from 1 to 9.
 #[derive(Debug)]
 struct Level(u32);
 
@@ -68,11 +68,11 @@ const BLOCK_NBYTES: usize = 3_600_000;
 fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let (mut read, mut written) = (0usize, 0usize);
     while read < source.len() && (read == 0 || !is_padding(&source[read..])) {
-        // It panics where it has no memory.
+        // The library panics if it cannot allocate.
         let mut stream =
             std::panic::catch_unwind(|| bzip2::Decompress::new(false)).map_err(|_| Failure::OutOfMemory)?;
         loop {
-            // The library takes and gives 4 GiB at a time.
+            // The library reads and writes at most 4 GiB at a time.
             let (input, output) = (&source[read..], &mut destination[written..]);
             let full = output.is_empty();
             let before = (stream.total_in(), stream.total_out());
@@ -94,18 +94,19 @@ fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usiz
     Ok(written)
 }
 
-/// The most bytes that `nbytes` can become: a hundredth more and some hundred, as the library's manual says.
+/// Returns the most bytes that `nbytes` can become: one percent more plus some hundred, according to the library's
+/// manual.
 fn bound(nbytes: usize) -> usize {
     nbytes.saturating_add(nbytes / 50).saturating_add(1024)
 }
 
 /// Compresses `source` to one Bzip2 stream.
 fn compress(level: u32, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
-    // It panics where it has no memory.
+    // The library panics if it cannot allocate.
     let mut stream = std::panic::catch_unwind(|| bzip2::Compress::new(bzip2::Compression::new(level), 0))
         .map_err(|_| Refusal::OutOfMemory { nbytes: BLOCK_NBYTES })?;
     loop {
-        // The library takes and gives 4 GiB at a time.
+        // The library reads and writes at most 4 GiB at a time.
         let read = usize::try_from(stream.total_in()).unwrap_or(usize::MAX).min(source.len());
         let written = usize::try_from(stream.total_out()).unwrap_or(usize::MAX).min(destination.len());
         let (input, output) = (&source[read..], &mut destination[written..]);

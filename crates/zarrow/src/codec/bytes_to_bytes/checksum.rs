@@ -1,4 +1,4 @@
-//! Checksums of 32 bits beside the bytes that they are of, little-endian.
+//! Checksums of 32 bits, little-endian, before or after the bytes.
 //!
 //! | Codec | Function | Place, unless `location` says another |
 //! |---|---|---|
@@ -23,7 +23,7 @@ pub const NBYTES: usize = 4;
 
 const LOCATION: &[(&str, ParameterType)] = &[("location", ParameterType::Text)];
 
-/// CRC-32C. Version 3 puts it at the end, numcodecs where it is told.
+/// CRC-32C. It is at the end in version 3; in numcodecs a parameter chooses the place.
 pub const CRC32C: Definition = Definition {
     names: &["crc32c", "numcodecs.crc32c"],
     parameters: LOCATION,
@@ -77,11 +77,11 @@ pub const LOOKUP3: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// A checksum and where it stands.
+/// A checksum and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
     function: Function,
-    /// Whether it stands before its bytes, and not behind them.
+    /// Whether the checksum is before its bytes rather than after them.
     pub at_start: bool,
 }
 
@@ -95,10 +95,10 @@ enum Function {
 }
 
 impl Checksum {
-    /// A checksum that stands where `metadata` say.
+    /// Creates a checksum at the place that `metadata` name.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for another location than the start and the end.
+    /// [`ErrorKind::BadCodec`] for a location other than the start and the end.
     fn at(function: Function, metadata: &CodecMetadata, usually_at_start: bool) -> Result<Checksum> {
         let at_start = match metadata.configuration.get("location").unwrap_or(&Value::Null) {
             Value::Null => usually_at_start,
@@ -114,7 +114,7 @@ impl Checksum {
         Ok(Checksum { function, at_start })
     }
 
-    /// The codec's name in metadata.
+    /// Returns the codec's name in metadata.
     pub fn name(&self) -> &'static str {
         match self.function {
             Function::Crc32c => "crc32c",
@@ -125,10 +125,10 @@ impl Checksum {
         }
     }
 
-    /// The checksum of `body` and then `tail`.
+    /// Returns the checksum of `body` followed by `tail`.
     ///
     /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`] where they have to be brought together.
+    /// [`zarrow_array::Error::OutOfMemory`] if the two must be concatenated.
     pub fn of(&self, body: &[u8], tail: &[u8]) -> Result<u32> {
         Ok(match &self.function {
             Function::Crc32c => crc32c::crc32c_append(crc32c::crc32c(body), tail),
@@ -145,10 +145,11 @@ impl Checksum {
         })
     }
 
-    /// The bytes that the checksum is of, which match it.
+    /// Returns the bytes without their checksum, after verifying it.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`], or [`ErrorKind::Corrupt`] where there is no room for a checksum; with the codec named.
+    /// [`ErrorKind::Checksum`], or [`ErrorKind::Corrupt`] if the input is shorter than a checksum; with the codec
+    /// named.
     pub fn check<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let parts = if self.at_start {
             bytes.split_first_chunk::<NBYTES>()
@@ -165,7 +166,7 @@ impl Checksum {
     }
 }
 
-/// The bytes that numcodecs hashes before those of a chunk, which JSON can only hold as a list of numbers.
+/// Bytes that numcodecs hashes before a chunk's bytes; JSON can only hold them as a list of numbers.
 fn prefix(metadata: &CodecMetadata) -> Result<Vec<u8>> {
     let byte = |value: &Value| u8::try_from(value.as_u64()?).ok();
     match metadata.configuration.get("prefix").unwrap_or(&Value::Null) {
@@ -198,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What Python's `zlib`, `google_crc32c` and numcodecs 0.16.6 say of these bytes.
+    /// Results of Python's `zlib`, `google_crc32c` and numcodecs 0.16.6 for these bytes.
     #[test]
     fn they_are_those_of_numcodecs() {
         for (name, configuration, expected) in [

@@ -1,6 +1,6 @@
 //! `gzip` and `zlib`: deflate, in one of two containers.
 //!
-//! Behind the bytes may be padding of zeros. A gzip file may have several members, and padding behind each.
+//! Zero padding may follow the data. A gzip file may have several members, each followed by padding.
 //!
 //! Source: RFC 1950 to 1952; Zarr core 3.1, `gzip` codec; numcodecs `Zlib`.
 
@@ -17,7 +17,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Deflate in the container of gzip.
+/// Deflate in a gzip container.
 pub const GZIP: Definition = Definition {
     names: &["gzip", "numcodecs.gzip"],
     parameters: &[("level", ParameterType::Integer)],
@@ -30,7 +30,7 @@ pub const GZIP: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// Deflate in the container of zlib.
+/// Deflate in a zlib container.
 pub const ZLIB: Definition = Definition {
     names: &["zlib", "numcodecs.zlib"],
     parameters: &[("level", ParameterType::Integer)],
@@ -82,7 +82,7 @@ impl Decoder for DeflateContainer {
     }
 }
 
-/// How members are written.
+/// Settings for writing members.
 #[derive(Debug)]
 struct Settings {
     container: DeflateContainer,
@@ -109,14 +109,14 @@ impl Encoder for Settings {
     }
 }
 
-/// A deflate decompressor, whose tables are reused from chunk to chunk.
+/// A deflate decompressor; its tables are reused from chunk to chunk.
 pub struct DeflateDecompressor(NonNull<libdeflate_sys::libdeflate_decompressor>);
 
 // SAFETY: the decompressor is memory that this value owns alone, bound to no thread.
 unsafe impl Send for DeflateDecompressor {}
 
 impl DeflateDecompressor {
-    /// A new context; `None` where there is no memory.
+    /// Creates a context; `None` if out of memory.
     pub fn new() -> Option<DeflateDecompressor> {
         // SAFETY: the function takes no argument and returns a new object or null.
         NonNull::new(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }).map(DeflateDecompressor)
@@ -134,7 +134,7 @@ impl DeflateDecompressor {
             DeflateContainer::Zlib => libdeflate_sys::libdeflate_zlib_decompress_ex,
         };
         let (mut read, mut written) = (0usize, 0usize);
-        // SAFETY: both ranges are those of slices, the second exclusive; the two results are written on success.
+        // SAFETY: both ranges are from slices, the second exclusive; the two results are written on success.
         let result = unsafe {
             function(
                 self.0.as_ptr(),
@@ -156,7 +156,7 @@ impl DeflateDecompressor {
 
 impl Drop for DeflateDecompressor {
     fn drop(&mut self) {
-        // SAFETY: the pointer is the one that `new` got, freed once.
+        // SAFETY: the pointer is from `new`, freed once.
         unsafe { libdeflate_sys::libdeflate_free_decompressor(self.0.as_ptr()) }
     }
 }
@@ -171,21 +171,21 @@ pub struct DeflateCompressor {
 unsafe impl Send for DeflateCompressor {}
 
 impl DeflateCompressor {
-    /// A new context for levels from 0 to 12; `None` where there is no memory.
+    /// Creates a context for levels from 0 to 12; `None` if out of memory.
     pub fn new(level: i32) -> Option<DeflateCompressor> {
         // SAFETY: the function takes a number and returns a new object or null, also for a level that it does not have.
         let pointer = NonNull::new(unsafe { libdeflate_sys::libdeflate_alloc_compressor(level) })?;
         Some(DeflateCompressor { pointer, level })
     }
 
-    /// Its level.
+    /// Returns the level.
     pub fn level(&self) -> i32 {
         self.level
     }
 
-    /// The most bytes that `nbytes` can become in either container.
+    /// Returns the most bytes that `nbytes` can become in either container.
     pub fn bound(&mut self, nbytes: usize) -> usize {
-        // SAFETY: the pointer is the one that `new` got.
+        // SAFETY: the pointer is from `new`.
         unsafe { libdeflate_sys::libdeflate_gzip_compress_bound(self.pointer.as_ptr(), nbytes) }
     }
 
@@ -200,7 +200,7 @@ impl DeflateCompressor {
         written.ok_or_else(|| "deflate needs more memory than its bound".into())
     }
 
-    /// Compresses `source` to one member; `None` where `destination` has no room for it.
+    /// Compresses `source` to one member; `None` if `destination` is too small.
     pub fn compress_within(
         &mut self,
         container: DeflateContainer,
@@ -211,7 +211,7 @@ impl DeflateCompressor {
             DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_compress,
             DeflateContainer::Zlib => libdeflate_sys::libdeflate_zlib_compress,
         };
-        // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+        // SAFETY: both ranges are from slices, the second exclusive, and the function stays inside both.
         let written = unsafe {
             function(
                 self.pointer.as_ptr(),
@@ -227,18 +227,18 @@ impl DeflateCompressor {
 
 impl Drop for DeflateCompressor {
     fn drop(&mut self) {
-        // SAFETY: the pointer is the one that `new` got, freed once.
+        // SAFETY: the pointer is from `new`, freed once.
         unsafe { libdeflate_sys::libdeflate_free_compressor(self.pointer.as_ptr()) }
     }
 }
 
-/// Zlib's CRC-32 of what `before` is the checksum of (0 for nothing), and then `bytes`.
+/// Continues zlib's CRC-32 `before` (0 to start) with `bytes`.
 pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
     // SAFETY: the range is that of a slice.
     unsafe { libdeflate_sys::libdeflate_crc32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }
 }
 
-/// Zlib's Adler-32 of what `before` is the checksum of (1 for nothing), and then `bytes`.
+/// Continues zlib's Adler-32 `before` (1 to start) with `bytes`.
 pub fn adler32(before: u32, bytes: &[u8]) -> u32 {
     // SAFETY: the range is that of a slice.
     unsafe { libdeflate_sys::libdeflate_adler32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }

@@ -1,10 +1,10 @@
-//! HDF5's Fletcher-32, of words of 16 bits whose first byte is the high one.
+//! HDF5's Fletcher-32 over big-endian words of 16 bits.
 //!
 //! Source: HDF5 1.14, `H5_checksum_fletcher32`.
 
-/// The checksum of `bytes`.
+/// Returns the checksum of `bytes`.
 pub fn fletcher32(bytes: &[u8]) -> u32 {
-    /// As many words as two sums below 2¹⁷ can take without an overflow.
+    /// Number of words that two sums below 2¹⁷ can add without an overflow.
     const BLOCK: usize = 360;
     let (words, odd) = bytes.as_chunks::<2>();
     let (mut sum1, mut sum2) = (0u32, 0u32);
@@ -29,7 +29,7 @@ pub fn fletcher32(bytes: &[u8]) -> u32 {
 mod tests {
     use super::fletcher32;
 
-    /// What numcodecs 0.16.6 says.
+    /// Result of numcodecs 0.16.6.
     #[test]
     fn it_is_that_of_numcodecs() {
         let long: Vec<u8> = (0..=255).cycle().take(2001).collect();

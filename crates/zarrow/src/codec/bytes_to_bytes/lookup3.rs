@@ -1,12 +1,12 @@
-//! Bob Jenkins' lookup3, as HDF5 has it: a hash of 32 bits of any bytes, whatever the machine's byte order.
+//! Bob Jenkins' lookup3, as HDF5 uses it: a hash of 32 bits that does not depend on the machine's byte order.
 //!
 //! Source: HDF5 1.14, `H5_checksum_lookup3`; burtleburtle.net/bob/c/lookup3.c, `hashlittle`.
 
-/// The hash of `bytes`, from `initval` on.
+/// Returns the hash of `bytes`, starting from `initval`.
 pub fn lookup3(bytes: &[u8], initval: u32) -> u32 {
-    /// Bytes that are mixed in at once.
+    /// Number of bytes mixed in at once.
     const BLOCK: usize = 12;
-    // The length counts modulo 2³², as in the original.
+    // The length is taken modulo 2³², as in the original.
     let [mut a, mut b, mut c] = [0xdead_beef_u32.wrapping_add(bytes.len() as u32).wrapping_add(initval); 3];
     let add = |block: &[u8; BLOCK], mut state: [u32; 3]| {
         for (sum, word) in state.iter_mut().zip(block.as_chunks::<4>().0) {
@@ -14,7 +14,7 @@ pub fn lookup3(bytes: &[u8], initval: u32) -> u32 {
         }
         state
     };
-    // The last block, also a full one, is mixed in another way.
+    // The last block, even a full one, is mixed in differently.
     let last = bytes.len().saturating_sub(1) / BLOCK * BLOCK;
     let (blocks, last) = bytes.split_at(last);
     for block in blocks.as_chunks::<BLOCK>().0 {
@@ -54,7 +54,7 @@ fn finish([mut a, mut b, mut c]: [u32; 3]) -> u32 {
 mod tests {
     use super::lookup3;
 
-    /// The vectors of the original's `driver5`.
+    /// Test vectors of the original's `driver5`.
     #[test]
     fn it_is_that_of_the_original() {
         let text = b"Four score and seven years ago";

@@ -1,4 +1,4 @@
-//! `numcodecs.lz4`: one LZ4 block behind its decompressed size in four bytes, little-endian.
+//! `numcodecs.lz4`: the decompressed size in four little-endian bytes, then one LZ4 block.
 //!
 //! Source: numcodecs `LZ4`.
 
@@ -26,7 +26,7 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// What is stored.
+/// Decoder of the block.
 #[derive(Debug)]
 struct Block;
 
@@ -45,7 +45,7 @@ impl Decoder for Block {
         }
     }
 
-    /// A byte of a match's length stands for as many bytes as it can say.
+    /// Each byte of a match's length adds at most 255 bytes to the output.
     fn max_ratio(&self) -> usize {
         255
     }
@@ -58,7 +58,7 @@ impl Decoder for Block {
     }
 }
 
-/// How fast a block is written, at the price of its size.
+/// Acceleration: a higher value compresses faster and to a larger size.
 #[derive(Debug)]
 struct Acceleration(i32);
 
@@ -75,7 +75,7 @@ impl Encoder for Acceleration {
     }
 }
 
-/// The decompressed size and the block of numcodecs' LZ4 format.
+/// Returns the decompressed size and the block of numcodecs' LZ4 format.
 fn parts(source: &[u8]) -> Result<(usize, &[u8]), Failure> {
     let (size, block) = source.split_first_chunk::<4>().ok_or(Failure::corrupt("shorter than its size"))?;
     let size = usize::try_from(i32::from_le_bytes(*size)).map_err(|_| Failure::corrupt("negative size"))?;
@@ -87,14 +87,14 @@ pub fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<
     let (Ok(read), Ok(space)) = (c_int::try_from(source.len()), c_int::try_from(destination.len())) else {
         return Err(Failure::corrupt("an LZ4 block is smaller than 2 GiB"));
     };
-    // SAFETY: both ranges are those of slices, the second exclusive; the function stays inside both.
+    // SAFETY: both ranges are from slices, the second exclusive; the function stays inside both.
     let written = unsafe {
         lz4_sys::LZ4_decompress_safe(source.as_ptr().cast(), destination.as_mut_ptr().cast(), read, space)
     };
     usize::try_from(written).map_err(|_| Failure::corrupt("not a valid LZ4 block of this size"))
 }
 
-/// The most bytes that `nbytes` can become, its size before the block included.
+/// Returns the most bytes that `nbytes` can become, including the size before the block.
 fn bound(nbytes: usize) -> Result<usize> {
     let nbytes = c_int::try_from(nbytes).map_err(|_| {
         ErrorKind::Unsupported(format!("LZ4 takes less than 2 GiB at once, not {nbytes} bytes"))
@@ -113,7 +113,7 @@ fn compress(acceleration: i32, source: &[u8], destination: &mut [MaybeUninit<u8>
     };
     size.write_copy_of_slice(&read.to_le_bytes());
     let space = c_int::try_from(block.len()).unwrap_or(c_int::MAX);
-    // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+    // SAFETY: both ranges are from slices, the second exclusive, and the function stays inside both.
     let written = unsafe {
         lz4_sys::LZ4_compress_fast(
             source.as_ptr().cast(),

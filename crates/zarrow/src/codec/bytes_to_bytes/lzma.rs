@@ -2,15 +2,15 @@
 //!
 //! | `format` | Container | Decoded with |
 //! |---|---|---|
-//! | 0 | either of the next two, as the bytes begin | what they say |
-//! | 1 (usual) | `.xz`, streams one behind the other | what they say |
-//! | 2 | `.lzma` | what they say |
+//! | 0 | either of the next two, recognised by the first bytes | settings in the container |
+//! | 1 (usual) | `.xz`, concatenated streams | settings in the container |
+//! | 2 | `.lzma` | settings in the container |
 //! | 3 | none | `filters` |
 //!
-//! 1. A decoder's memory is a dictionary: what it may refer back to. No dictionary need be larger than the output, so that
-//!    a size that is larger is cut where this file hands it over (formats 2 and 3). Where liblzma reads it itself
-//!    (`.xz`), it is told how much memory it may take.
-//! 2. An encoder's dictionary is cut to its input likewise: preset 9 takes 674 MiB else, whatever the chunk.
+//! 1. A decoder's memory is mainly its dictionary: the window for back references. No dictionary has to be larger than
+//!    the output, so a larger size is reduced if this file passes it on (formats 2 and 3). If liblzma reads the size
+//!    itself (`.xz`), it gets a memory limit.
+//! 2. An encoder's dictionary is likewise reduced to its input: preset 9 otherwise takes 674 MiB for any chunk.
 //!
 //! Sources: numcodecs 0.16, `lzma.py`; Python's `_lzmamodule.c`; liblzma 5.8, `lzma/container.h`, `lzma/filter.h`.
 
@@ -45,20 +45,20 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// The least dictionary that liblzma takes, in bytes.
+/// Smallest dictionary that liblzma accepts, in bytes.
 const MIN_DICTIONARY: usize = 4096;
-/// What an `.xz` decoder may take whatever its output: the dictionary of preset 9, and its tables.
+/// Memory allowed for an `.xz` decoder with any output size: the dictionary of preset 9, and its tables.
 const XZ_MEMORY: u64 = 66 << 20;
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
 
-/// How chunks are decoded.
+/// Settings for decoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lzma {
     format: Format,
     filters: Vec<Filter>,
 }
 
-/// How chunks are encoded.
+/// Settings for encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LzmaEncoder {
     codec: Lzma,
@@ -84,14 +84,14 @@ enum Filter {
     Delta {
         distance: u8,
     },
-    /// A filter for the code of some processor.
+    /// A filter for the machine code of one processor.
     Code {
         id: i64,
         start: u32,
     },
 }
 
-/// What LZMA is set to, `None` for what its preset says.
+/// Settings of LZMA, `None` for the preset's value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Options {
     preset: u32,
@@ -105,16 +105,16 @@ struct Options {
     depth: Option<u32>,
 }
 
-/// What an encoder gets that is told nothing.
+/// Default preset of an encoder.
 const PRESET: u32 = 6;
-/// Levels from 0 to 9, and the flag of the slower ones.
+/// Levels from 0 to 9, and the flag of their slower variants.
 const MAX_PRESET: i64 = 9 | 1 << 31;
 
 impl Lzma {
-    /// Reads what decoding needs.
+    /// Parses the settings for decoding.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for a format or filters that there are not.
+    /// [`ErrorKind::BadCodec`] for an unknown format or unknown filters.
     pub fn parse(metadata: &CodecMetadata) -> Result<Lzma> {
         let format = match integer(metadata, "format", 1, 0, 3)? {
             0 => Format::Auto,
@@ -182,7 +182,7 @@ impl Decoder for Lzma {
         }
     }
 
-    /// A match of 273 bytes takes 14 decisions, none of which takes less than 0.022 bits.
+    /// A match of 273 bytes takes 14 decisions of at least 0.022 bits each.
     fn max_ratio(&self) -> usize {
         1 << 13
     }
@@ -198,10 +198,10 @@ impl Encoder for LzmaEncoder {
 }
 
 impl LzmaEncoder {
-    /// Reads what encoding needs.
+    /// Parses the settings for encoding.
     ///
     /// # Errors
-    /// As [`Lzma::parse`], and [`ErrorKind::BadCodec`] for a preset or a check that there is not.
+    /// As [`Lzma::parse`], and [`ErrorKind::BadCodec`] for an unknown preset or check.
     pub fn parse(metadata: &CodecMetadata) -> Result<LzmaEncoder> {
         let codec = Lzma::parse(metadata)?;
         let preset = integer(metadata, "preset", i64::from(PRESET), 0, MAX_PRESET)? as u32;
@@ -222,7 +222,7 @@ impl LzmaEncoder {
         Ok(encoder)
     }
 
-    /// The most bytes that `nbytes` can become: blocks that do not compress are stored, but not in the older formats.
+    /// Returns the most bytes that `nbytes` can become: incompressible blocks are stored, but not in the older formats.
     fn bound(nbytes: usize) -> usize {
         nbytes.saturating_add(nbytes / 16).saturating_add(4096)
     }
@@ -283,10 +283,10 @@ impl Filter {
 }
 
 impl Options {
-    /// For an input or output of at most `nbytes` (steps 1 and 2).
+    /// Returns the LZMA options for an input or output of at most `nbytes` (steps 1 and 2).
     fn lzma(&self, nbytes: usize) -> Result<LzmaOptions, Error> {
         let mut lzma = LzmaOptions::new_preset(self.preset)?;
-        // The sizes of the presets, of which the crate does not tell.
+        // Dictionary sizes of the presets, which the crate does not expose.
         let usual =
             [256 << 10, 1 << 20, 2 << 20, 4 << 20, 4 << 20, 8 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20];
         let usual = usual.get((self.preset & 15) as usize).copied().ok_or(Error::Options)?;
@@ -345,12 +345,12 @@ fn filters(own: &[Filter], nbytes: usize) -> Result<Filters, Error> {
     Ok(filters)
 }
 
-/// A dictionary that is no larger than what it is for.
+/// Returns a dictionary no larger than its data.
 fn cut(size: usize, nbytes: usize) -> u32 {
     u32::try_from(size.min(nbytes.max(MIN_DICTIONARY))).unwrap_or(u32::MAX)
 }
 
-/// Sends all of `parts` through `stream` to the start of `destination`; returns the bytes written.
+/// Sends `parts` through `stream` to the start of `destination`; returns the bytes written.
 fn run(mut stream: Stream, parts: &[&[u8]], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let mut written = 0;
     for (number, part) in parts.iter().enumerate() {
@@ -370,7 +370,7 @@ fn run(mut stream: Stream, parts: &[&[u8]], destination: &mut [MaybeUninit<u8>])
                 Status::StreamEnd => return Err(Failure::Corrupt("there are bytes after its end".into())),
                 _ if progress != (0, 0) => {}
                 _ if full => return Err(Failure::TooSmall),
-                // The first call without progress says nothing yet.
+                // The first call without progress is not an error yet.
                 Status::Ok | Status::GetCheck => {}
                 Status::MemNeeded => return Err(Failure::Corrupt("the stream ends too early".into())),
             }

@@ -1,14 +1,13 @@
-//! Codecs from bytes to bytes, decoded into memory of a known size.
+//! Bytes-to-bytes codecs, decoded into memory of a known size.
 //!
-//! 1. [`BytesToBytes::parse`] reads one codec of the metadata; what it does not know is the fallback's.
-//! 2. [`decode`] undoes a chain, the last codec first. Stages between have no known size: they grow with what
-//!    is really decompressed, up to a limit.
-//! 3. The stage next to the array writes [`Output::Exact`]ly the bytes that the metadata asks for, straight to
-//!    where they belong; or, for variable-length arrays, grows like a stage between.
+//! 1. [`BytesToBytes::parse`] reads one codec of the metadata; the fallback handles unknown codecs.
+//! 2. [`decode`] undoes a chain, the last codec first. Intermediate stages have no known size: they grow with the bytes
+//!    actually decompressed, up to a limit.
+//! 3. The stage next to the array writes [`Output::Exact`]ly the bytes that the metadata require, straight to their
+//!    destination. For variable-length arrays it grows like an intermediate stage.
 //!
-//! Each codec is a file of the folder beside: names, parameters, bounds, and both of its ways. [`Decoder`] is what decodes,
-//! [`Encoder`] what [`compress`](super::compress) runs. Checksums leave the bytes where they are, and are taken off without
-//! a copy.
+//! Each codec is a file of this folder: names, parameters, bounds, decoder and encoder. [`Decoder`] decodes;
+//! [`compress`](super::compress) runs the [`Encoder`]. Checksums do not move the bytes, and are removed without a copy.
 
 pub mod base64;
 pub mod bz2;
@@ -35,12 +34,12 @@ use crate::metadata::CodecMetadata;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 
-/// Undoes a codec. It has written what it says: memory is taken for initialised by that.
+/// Decoder of a codec. It must have written as many bytes as it reports: the caller takes them for initialised.
 pub trait Decoder: Debug + Send + Sync {
     /// Decompresses to the start of `destination`; returns the bytes written.
     ///
     /// # Errors
-    /// [`Failure::TooSmall`] where the destination has no room for all of it, and any other [`Failure`].
+    /// [`Failure::TooSmall`] if the destination is too small for the output, and any other [`Failure`].
     fn decode(
         &self,
         source: &[u8],
@@ -48,30 +47,30 @@ pub trait Decoder: Debug + Send + Sync {
         codecs: &mut Codecs,
     ) -> Result<usize, Failure>;
 
-    /// The most bytes that a byte can decompress to, by the codec's own format: what a corrupt stream claims beyond it is
-    /// not tried.
+    /// Returns the most bytes that a byte can decompress to in the codec's format: larger claims of a corrupt stream
+    /// are not tried.
     fn max_ratio(&self) -> usize;
 
-    /// A first guess of the decompressed size, never more than the compressed bytes can justify.
+    /// Returns a first guess of the decompressed size, never more than the compressed bytes can justify.
     ///
     /// # Errors
-    /// Any [`Failure`] that shows already.
+    /// Any [`Failure`] that is already evident.
     fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
         Ok(guess(source, None))
     }
 
-    /// Bytes that `nbytes` are encoded to, where that does not depend on what they are.
+    /// Returns the encoded size of `nbytes` bytes if it does not depend on their content.
     fn encoded_size(&self, _nbytes: usize) -> Option<usize> {
         None
     }
 
-    /// Whether it can decode a part without the whole.
+    /// Returns whether the codec can decode a part without the whole.
     fn decodes_ranges(&self) -> bool {
         false
     }
 
-    /// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`; `None` where it
-    /// cannot do less than all.
+    /// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`; `None` if only the
+    /// whole chunk can be decompressed.
     fn decode_range(
         &self,
         _source: &[u8],
@@ -84,20 +83,20 @@ pub trait Decoder: Debug + Send + Sync {
     }
 }
 
-/// A codec with what it was set to. As a [`Decoder`], it has written what it says.
+/// Encoder of a codec with its settings. Like a [`Decoder`], it must have written as many bytes as it reports.
 pub trait Encoder: Debug + Send + Sync {
-    /// Compresses all of `source` to the start of `scratch`; returns the bytes written.
+    /// Compresses `source` to the start of `scratch`; returns the bytes written.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where it does not take such bytes; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::Unsupported`] if the encoder does not support this input; [`zarrow_array::Error::OutOfMemory`].
     fn encode(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize>;
 
-    /// Whether it reads each byte once, so that others may write to the source meanwhile.
+    /// Returns whether the encoder reads each byte once, so that others may write to the source at the same time.
     fn reads_once(&self) -> bool {
         false
     }
 
-    /// As [`encode`](Encoder::encode), for one that reads each byte once.
+    /// As [`encode`](Encoder::encode), for an encoder that reads each byte once.
     ///
     /// # Errors
     /// As [`encode`](Encoder::encode).
@@ -106,36 +105,36 @@ pub trait Encoder: Debug + Send + Sync {
     }
 }
 
-/// A codec from bytes to bytes.
+/// A bytes-to-bytes codec.
 #[derive(Debug)]
 pub enum BytesToBytes {
-    /// One that makes other bytes.
+    /// A codec that transforms the bytes.
     Compressor {
-        /// The name that errors have.
+        /// Name for error messages.
         name: &'static str,
-        /// What undoes it.
+        /// The decoder.
         decoder: Box<dyn Decoder>,
     },
-    /// A checksum beside the bytes.
+    /// A checksum next to the bytes.
     Checksum(Checksum),
-    /// A codec of a user's own.
+    /// A registered codec of a user.
     Registered(Registered),
 }
 
-/// Where a chain's last stage writes.
+/// Output of a chain's last stage.
 #[derive(Debug)]
 pub enum Output<'a> {
-    /// Memory to be filled, to the last byte.
+    /// Memory to fill completely.
     Exact(&'a mut [MaybeUninit<u8>]),
-    /// An empty vector, and the most that it may hold.
+    /// An empty vector, and its maximum length.
     Growing(&'a mut Vec<u8>, usize),
 }
 
 impl BytesToBytes {
-    /// The codec that `metadata` names, `None` where this engine has no such codec.
+    /// Returns the codec that `metadata` names, `None` if this engine has no such codec.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for settings that it cannot be read with; with the codec named.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for settings that prevent decoding; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<Option<BytesToBytes>> {
         let Some(definition) = built_in::find(&metadata.name) else {
             return Ok(Registered::of(metadata, CodecKind::BytesToBytes)?.map(BytesToBytes::Registered));
@@ -151,7 +150,7 @@ impl BytesToBytes {
         })
     }
 
-    /// The name that errors have.
+    /// Returns the name for error messages.
     pub fn name(&self) -> &str {
         match self {
             BytesToBytes::Compressor { name, .. } => name,
@@ -160,7 +159,7 @@ impl BytesToBytes {
         }
     }
 
-    /// Bytes that `nbytes` are encoded to, where that does not depend on what they are.
+    /// Returns the encoded size of `nbytes` bytes if it does not depend on their content.
     pub fn encoded_size(&self, nbytes: usize) -> Option<usize> {
         match self {
             BytesToBytes::Compressor { decoder, .. } => decoder.encoded_size(nbytes),
@@ -169,7 +168,7 @@ impl BytesToBytes {
         }
     }
 
-    /// Whether it can decode a part without the whole.
+    /// Returns whether the codec can decode a part without the whole.
     pub fn decodes_ranges(&self) -> bool {
         matches!(self, BytesToBytes::Compressor { decoder, .. } if decoder.decodes_ranges())
     }
@@ -195,7 +194,7 @@ pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs
                 let mut next = Vec::new();
                 let limit = between_limit(inner, most);
                 decompress(outer, bytes, Output::Growing(&mut next, limit), codecs)?;
-                // The stage before is freed here.
+                // The previous stage is freed here.
                 stage = next;
                 (chain, bytes) = decode_checksums(inner, &stage)?;
             }
@@ -203,7 +202,7 @@ pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs
     }
 }
 
-/// Checks the checksums at the end of `chain`; what is left of the chain, and the bytes that it encodes to.
+/// Verifies the checksums at the end of `chain`; returns the rest of the chain and its encoded bytes.
 ///
 /// # Errors
 /// As [`Checksum::check`].
@@ -218,8 +217,8 @@ pub fn decode_checksums<'a, 'b>(
     Ok((chain, bytes))
 }
 
-/// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`, where the chain can give
-/// a part without the whole; `None` where it cannot.
+/// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`, if the chain can decode
+/// a part without the whole; otherwise returns `None`.
 ///
 /// # Errors
 /// As [`decode`].
@@ -236,12 +235,12 @@ pub fn decode_range(
     Some(range.map_err(|error| error.in_codec(name)))
 }
 
-/// The most bytes that `chain` may encode `nbytes` to. No codec makes its input longer by more than an eighth and some
-/// headers, but for those that say by how much, and no chain does so at every codec.
+/// Returns the most bytes that `chain` may encode `nbytes` to. A codec lengthens its input by at most an eighth and
+/// some headers unless it states its own bound, and no chain does so at every codec.
 pub fn between_limit(chain: &[BytesToBytes], nbytes: usize) -> usize {
     let usual = nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10);
     chain.iter().fold(usual, |nbytes, codec| match codec {
-        // Nobody knows what it does: text of numbers has some digits for each byte.
+        // Its behaviour is unknown: numbers as text take several digits for each byte.
         BytesToBytes::Registered(_) => nbytes.saturating_mul(4),
         codec => codec.encoded_size(nbytes).unwrap_or(nbytes),
     })
@@ -302,19 +301,19 @@ fn run(decoder: &dyn Decoder, source: &[u8], output: Output<'_>, codecs: &mut Co
     }
 }
 
-/// A first guess of what `source` decompresses to: what it says itself, as far as such bytes can have it.
+/// Returns a first guess of the decompressed size of `source`: its own claim, as far as these bytes can justify it.
 fn guess(source: &[u8], says: Option<usize>) -> usize {
     let usual = source.len().saturating_mul(4);
     let most = source.len().saturating_mul(256);
     says.unwrap_or(usual).min(most).max(64 << 10)
 }
 
-/// Whether there is nothing but zeros, with which some stores fill up their last block.
+/// Returns whether there are only zeros: some stores pad their last block with zeros.
 fn is_padding(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Appends what `fill` writes to the vector's spare memory, which must have `space` bytes.
+/// Appends the output of `fill` to the vector's spare memory, which must have `space` bytes.
 fn extend(
     vector: &mut Vec<u8>,
     space: usize,
@@ -325,19 +324,19 @@ fn extend(
     if written > space {
         return Err(Failure::corrupt("the decompressor wrote too much"));
     }
-    // SAFETY: `fill` has written `written` bytes from the end of the vector on, inside its spare memory: a decoder says
-    // what it has written.
+    // SAFETY: `fill` has written `written` bytes from the end of the vector on, inside its spare memory: a decoder has
+    // written as many bytes as it reports.
     unsafe { vector.set_len(vector.len() + written) };
     Ok(())
 }
 
-/// Another size than the metadata say.
+/// Creates the error for a size that differs from the metadata.
 pub fn wrong_size(expected: usize, actual: usize) -> Error {
     ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 }.into()
 }
 
-/// The error of a chunk that is longer than `expected`, with its size: it is decompressed once more, to memory of its own,
-/// as far as an honest chunk of this size could be encoded to.
+/// Creates the error for a chunk longer than `expected`, with its actual size: the chunk is decompressed again to fresh
+/// memory, up to the most bytes that an honest chunk of this size could be encoded to.
 fn counted(decoder: &dyn Decoder, source: &[u8], expected: usize, codecs: &mut Codecs) -> Error {
     let (mut whole, most) =
         (Vec::new(), between_limit(&[], expected).saturating_mul(2).saturating_add(1 << 20));
@@ -352,7 +351,7 @@ fn counted(decoder: &dyn Decoder, source: &[u8], expected: usize, codecs: &mut C
     }
 }
 
-/// The error of output that is larger than `limit`.
+/// Creates the error for output larger than `limit`.
 pub fn over_limit(size: usize, limit: usize) -> Error {
     let (actual, limit) = (size as u64, limit as u64);
     ErrorKind::Limit { what: "the decoded size", actual, limit }.into()

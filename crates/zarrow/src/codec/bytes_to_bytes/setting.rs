@@ -1,14 +1,14 @@
-//! Settings of a codec, as its configuration has them.
+//! Settings of a codec from its configuration.
 
 use crate::codec::parameter::wrong_parameter;
 use crate::error::Result;
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
 
-/// The integer that `key` is set to, `default` where it is left out or null. netCDF-C writes numbers as text.
+/// Returns the integer under `key`, or `default` if it is missing or null. netCDF-C writes numbers as text.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] where it is none from `low` to `high`.
+/// [`ErrorKind::BadCodec`] if the value is not an integer from `low` to `high`.
 pub fn integer(metadata: &CodecMetadata, key: &str, default: i64, low: i64, high: i64) -> Result<i64> {
     let value = metadata.configuration.get(key).unwrap_or(&Value::Null);
     let integer = match value {

@@ -1,8 +1,8 @@
 //! `numcodecs.shuffle`: the first bytes of all elements, then the second bytes, and so on.
 //!
-//! numcodecs: `elementsize` is 4 where version 2 leaves it out, and version 3 means the array's then. An element size of
-//! one changes nothing. Bytes that are left over behind the last whole element stay in their place: numcodecs refuses them,
-//! and HDF5 stores them so, whose chunks are read as they are by references to them.
+//! In numcodecs, a missing `elementsize` means 4 in version 2 and the array's element size in version 3. An element
+//! size of one changes nothing. Trailing bytes after the last whole element stay in place: numcodecs refuses them, but
+//! HDF5 stores them this way, and references can point to its chunks.
 
 use super::{Decoder, Encoder, setting};
 use crate::codec::blosc::shuffle::{shuffle, unshuffle};
@@ -23,7 +23,7 @@ pub const DEFINITION: Definition = Definition {
         read: |configuration, item_size, format| {
             let size = configuration.entry("elementsize").or_insert(Value::Null);
             if *size == json!(0) && item_size == 1 {
-                // Shuffled by one byte or not at all: the bytes are the same.
+                // Shuffling by one byte is the same as not shuffling.
                 *size = json!(1);
             } else if size.is_null() {
                 *size = if format == ZarrFormat::V2 { json!(4) } else { json!(item_size) };
@@ -46,10 +46,10 @@ struct Shuffle {
 }
 
 impl Shuffle {
-    /// Reads the configuration.
+    /// Parses the configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for an element size that is no positive integer; [`ErrorKind::Unsupported`] for zero.
+    /// [`ErrorKind::BadCodec`] for an element size that is not a positive integer; [`ErrorKind::Unsupported`] for zero.
     fn parse(metadata: &CodecMetadata) -> Result<Shuffle> {
         match setting::integer(metadata, "elementsize", 4, 0, i64::from(i32::MAX))? {
             0 => {

@@ -1,7 +1,7 @@
-//! `zstd`: Zstandard frames, of which several may follow one another.
+//! `zstd`: one or more concatenated Zstandard frames.
 //!
-//! numcodecs has no parameter `checksum` in old metadata. Any reader takes frames with a checksum, and so they get one where
-//! the metadata leave it open.
+//! Old metadata of numcodecs lack the parameter `checksum`. Any reader accepts frames with a checksum, so frames get
+//! one if the metadata leave it open.
 //!
 //! Source: RFC 8878; zarr-extensions `zstd`; numcodecs `Zstd`.
 
@@ -28,7 +28,7 @@ pub const DEFINITION: Definition = Definition {
             Ok(true)
         },
         write: |configuration, _| {
-            // tensorstore refuses the parameter, and frames say themselves whether they have a checksum.
+            // tensorstore refuses the parameter, and a frame's header says whether it has a checksum.
             configuration.retain(|name, value| name != "checksum" || *value != json!(true));
             Some(())
         },
@@ -40,7 +40,7 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// What is stored.
+/// Decoder of the frames.
 #[derive(Debug)]
 struct Frames;
 
@@ -60,13 +60,13 @@ impl Decoder for Frames {
     }
 
     fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
-        // What the first frame says, where it does.
+        // Size in the first frame's header, if present.
         let says = zstd_safe::get_frame_content_size(source).ok().flatten();
         Ok(guess(source, says.and_then(|nbytes| usize::try_from(nbytes).ok())))
     }
 }
 
-/// How frames are written.
+/// Settings for writing frames.
 #[derive(Debug)]
 struct Settings {
     level: i32,
@@ -95,13 +95,13 @@ const NO_MEMORY: usize = 64usize.wrapping_neg();
 /// `ZSTD_error_dstSize_tooSmall`, likewise.
 const TOO_SMALL: usize = 70usize.wrapping_neg();
 
-/// A zstd decompressor, whose tables are reused from chunk to chunk.
+/// A zstd decompressor; its tables are reused from chunk to chunk.
 pub struct ZstdDecompressor(zstd_safe::DCtx<'static>);
 
 /// Memory for zstd to write to.
 struct Destination<'a>(&'a mut [MaybeUninit<u8>]);
 
-// SAFETY: the pointer and the capacity are those of one exclusive slice; `as_slice` claims nothing initialised.
+// SAFETY: the pointer and the capacity are from one exclusive slice; `as_slice` claims nothing initialised.
 unsafe impl zstd_safe::WriteBuf for Destination<'_> {
     fn as_slice(&self) -> &[u8] {
         &[]
@@ -119,12 +119,12 @@ unsafe impl zstd_safe::WriteBuf for Destination<'_> {
 }
 
 impl ZstdDecompressor {
-    /// A new context; `None` where there is no memory.
+    /// Creates a context; `None` if out of memory.
     pub fn new() -> Option<ZstdDecompressor> {
         zstd_safe::DCtx::try_create().map(ZstdDecompressor)
     }
 
-    /// Bytes of its tables.
+    /// Returns the bytes of its tables.
     pub fn nbytes(&self) -> usize {
         self.0.sizeof()
     }
@@ -144,21 +144,21 @@ impl ZstdDecompressor {
     }
 }
 
-/// A zstd compressor, whose tables are reused from chunk to chunk.
+/// A zstd compressor; its tables are reused from chunk to chunk.
 pub struct ZstdCompressor(zstd_safe::CCtx<'static>);
 
 impl ZstdCompressor {
-    /// A new context; `None` where there is no memory.
+    /// Creates a context; `None` if out of memory.
     pub fn new() -> Option<ZstdCompressor> {
         zstd_safe::CCtx::try_create().map(ZstdCompressor)
     }
 
-    /// Bytes of its tables.
+    /// Returns the bytes of its tables.
     pub fn nbytes(&self) -> usize {
         self.0.sizeof()
     }
 
-    /// Compresses `source` to one frame, which says its size, and has a checksum where asked.
+    /// Compresses `source` to one frame with its size in the header, and with a checksum if requested.
     pub fn compress(
         &mut self,
         level: i32,
@@ -175,7 +175,7 @@ impl ZstdCompressor {
         self.0.compress2(&mut Destination(destination), source).map_err(failed)
     }
 
-    /// Compresses `source` to one frame, as `ZSTD_compress` does; `None` where `destination` has no room for it.
+    /// Compresses `source` to one frame, as `ZSTD_compress` does; `None` if `destination` is too small.
     ///
     /// # Errors
     /// [`Refusal::OutOfMemory`].
