@@ -24,10 +24,10 @@ struct AsType {
     stored: Number,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`BadCodec`](crate::ErrorKind::BadCodec) where `encode_dtype` is missing.
+/// [`BadCodec`](crate::ErrorKind::BadCodec) if `encode_dtype` is missing.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let decoded = parameters.decoded("decode_dtype")?;
     let stored = parameters.number("encode_dtype")?.ok_or_else(|| bad("encode_dtype is missing"))?;

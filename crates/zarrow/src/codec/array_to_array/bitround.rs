@@ -1,5 +1,5 @@
-//! `bitround`: real numbers rounded to so many bits of their mantissa, integers to so many from their highest on. What is
-//! stored are numbers of the same type, so that decoding has nothing to do.
+//! `bitround`: keeps a number of mantissa bits of real numbers, or a number of bits of integers from their highest bit
+//! on. The stored numbers have the same type, so decoding does nothing.
 //!
 //! Source: zarr-extensions `bitround`, numcodecs `BitRound`.
 
@@ -21,17 +21,17 @@ pub const DEFINITION: Definition = Definition {
 #[derive(Debug)]
 struct BitRound {
     keepbits: u32,
-    /// Bytes of a word, of which a complex number has two.
+    /// Bytes of a word; a complex number has two words.
     word_size: usize,
-    /// Bits of the mantissa of real numbers.
+    /// Mantissa bits of real numbers.
     mantissa: Option<u32>,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] where `keepbits` is more than there are, [`ErrorKind::Unsupported`] for types without bits to
-/// round.
+/// [`ErrorKind::BadCodec`] if `keepbits` exceeds the bits of the type, [`ErrorKind::Unsupported`] for types without
+/// bits to round.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let data_type = parameters.data_type;
     let mantissa = match data_type {
@@ -56,7 +56,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
 }
 
 impl BitRound {
-    /// A word of at most 64 bits, rounded to the nearest that has nothing but zeros behind the bits that are kept.
+    /// Rounds a word of at most 64 bits to the nearest word with only zeros after the kept bits.
     fn round(&self, word: u64, most: u64) -> u64 {
         let bits = self.mantissa.unwrap_or(64 - word.leading_zeros());
         let Some(dropped) = bits.checked_sub(self.keepbits).filter(|dropped| *dropped > 0) else {
@@ -66,7 +66,7 @@ impl BitRound {
         let half = (1u64 << (dropped - 1)) - 1;
         let lowest_kept = word.checked_shr(dropped).unwrap_or(0) & 1;
         match self.mantissa {
-            // What leaves the word is lost, as in numcodecs.
+            // A carry out of the word is lost, as in numcodecs.
             Some(_) => word.wrapping_add(half + lowest_kept) & mask,
             None => word.saturating_add(half + lowest_kept).min(most) & mask,
         }
@@ -102,7 +102,7 @@ impl Values for BitRound {
 mod tests {
     use super::*;
 
-    /// The cases of the tests of zarrs.
+    /// Test cases from zarrs.
     #[test]
     fn bits_are_rounded_to_even() {
         let real = BitRound { keepbits: 3, word_size: 4, mantissa: Some(23) };

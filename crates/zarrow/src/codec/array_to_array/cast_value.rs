@@ -1,11 +1,11 @@
-//! `cast_value`: numbers as numbers of another type, by their value.
+//! `cast_value`: converts numbers by value to another type.
 //!
-//! 1. A number of the map becomes what stands beside it there.
-//! 2. Else it is rounded, where the type is one of integers.
-//! 3. One that the type does not hold is an error, the nearest one that it does (`clamp`), or what is left of it modulo
-//!    2ⁿ (`wrap`). What is not a number has no integer.
+//! 1. A number in the map becomes its counterpart there.
+//! 2. Any other number is rounded if the target is an integer type.
+//! 3. A number outside the target's range is an error, becomes the nearest number in the range (`clamp`), or is reduced
+//!    modulo 2ⁿ (`wrap`). NaN has no integer value.
 //!
-//! To real types numbers are rounded to the nearest one, the even of two; with another `rounding` they have to be exact.
+//! For real target types, numbers are rounded to nearest, ties to even; with another `rounding` they must be exact.
 //!
 //! Source: zarr-extensions `cast_value`; `scalar_map` as in zarr-python 3.4.
 
@@ -48,7 +48,7 @@ enum OutOfRange {
     Wrap,
 }
 
-/// Pairs of a number and what becomes of it.
+/// Pairs of a number and its replacement.
 type ScalarMap = Vec<(Wide, Wide)>;
 
 #[derive(Debug)]
@@ -61,10 +61,10 @@ struct CastValue {
     decode: ScalarMap,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for a type that is not one of integers or real numbers.
+/// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for a type that is neither an integer nor a real type.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     parameters.only(&["data_type", "rounding", "out_of_range", "scalar_map"])?;
     let decoded = parameters.arithmetic()?;
@@ -109,7 +109,7 @@ fn is_real(number: Number) -> bool {
     with_element!(number, T => T::IS_REAL) == Some(true)
 }
 
-/// The pairs of one direction.
+/// Returns the pairs of one direction.
 fn scalar_map(parameters: &Parameters<'_>, direction: &str, from: Number, to: Number) -> Result<ScalarMap> {
     let refused =
         || parameters.wrong("scalar_map", &format!("pairs of numbers of both types at {direction}"));
@@ -146,14 +146,15 @@ impl Rounding {
     }
 }
 
-/// A whole number; the low bits of one that is too large for an `i128`, and whether it is not.
+/// Converts a whole number to an integer; if it is too large for an `i128`, only its low bits are kept. The flag says
+/// whether it fits.
 fn integer(whole: f64) -> (i128, bool) {
     const LARGE: f64 = 1e30;
     if whole.abs() < LARGE { (whole as i128, true) } else { ((whole % 2f64.powi(64)) as i128, false) }
 }
 
 impl CastValue {
-    /// The number of the other type; `None` where there is none.
+    /// Returns the number in the other type; `None` if there is no such number.
     #[inline]
     fn cast<U: Element>(&self, number: Wide, map: &ScalarMap) -> Option<U> {
         let is_nan = |wide: Wide| matches!(wide, Wide::Real(real) if real.is_nan());
@@ -215,7 +216,7 @@ impl CastValue {
     }
 }
 
-/// The largest or the smallest integer of a type.
+/// Returns the largest or the smallest integer of a type.
 fn bound<U: Element>(largest: bool) -> U {
     let bits = 8 * U::SIZE as u32;
     let is_signed = U::cast(Wide::Integer(-1)).wide() == Wide::Integer(-1);

@@ -1,8 +1,8 @@
-//! `numcodecs.categorize`: words as numbers, each the place of its word in a list, counted from 1.
+//! `numcodecs.categorize`: words as numbers, each its word's position in a list, counted from 1.
 //!
-//! A word that is not in the list is stored as 0 and read as an empty one, as is a number that has no word.
+//! A word missing from the list is stored as 0 and read as an empty word, as is a number without a word.
 //!
-//! Source: numcodecs `Categorize`, for strings of any length (`|O`) and of a fixed one (`U`).
+//! Source: numcodecs `Categorize`, for strings of any length (`|O`) and of a fixed length (`U`).
 
 use super::Filter;
 use super::element::{self, Element, Wide, numbers, room, with_element};
@@ -30,25 +30,25 @@ pub const DEFINITION: Definition = Definition {
 /// The words and the type of the numbers.
 #[derive(Debug)]
 pub struct Categorize {
-    /// The bytes of each word: UTF-8, or UTF-32 in the machine's byte order without padding.
+    /// Bytes of each word: UTF-8, or native-endian UTF-32 without padding.
     words: Vec<Vec<u8>>,
-    /// Bytes of an element, where all have the same.
+    /// Bytes of an element if all have the same size.
     padded: Option<usize>,
     stored: Number,
 }
 
-/// Words read.
+/// Decoded words.
 pub enum Decoded {
-    /// Of a fixed length.
+    /// Words of a fixed length.
     Padded(Vec<u8>),
-    /// Of any length, as `vlen-utf8` stores them.
+    /// Words of any length, as `vlen-utf8` stores them.
     Variable(Vec<u8>),
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] for other elements than text, and `labels` that are no list of words.
+/// [`ErrorKind::BadCodec`] for elements other than text, and for `labels` that are not a list of words.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let refused = || parameters.wrong("labels", "a list of words");
     let labels = parameters.get("labels").and_then(Value::as_array).ok_or_else(refused)?;
@@ -68,12 +68,12 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
 }
 
 impl Categorize {
-    /// The type of the numbers.
+    /// Returns the type of the numbers.
     pub fn stored(&self) -> Number {
         self.stored
     }
 
-    /// The words that these numbers stand for, at most `limit` bytes.
+    /// Returns the words of these numbers, at most `limit` bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`]; [`zarrow_array::Error::OutOfMemory`].
@@ -99,12 +99,12 @@ impl Categorize {
         Ok(Decoded::Padded(padded))
     }
 
-    /// The numbers that stand for these words.
+    /// Returns the numbers of these words.
     ///
     /// # Errors
-    /// [`ErrorKind::BadValue`] where the type has no number for a word; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::BadValue`] if a word's number does not fit the type; [`zarrow_array::Error::OutOfMemory`].
     pub fn encode<'w>(&self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<Vec<u8>> {
-        // The last of words that are the same, as numcodecs does.
+        // Of equal words the last one wins, as in numcodecs.
         let places: HashMap<&[u8], usize> = self.words.iter().map(Vec::as_slice).zip(1..).collect();
         let made = with_element!(self.stored, T => {
             let mut stored = room(words.len(), T::SIZE)?;
@@ -122,7 +122,7 @@ impl Categorize {
         made.ok_or_else(element::not_computable)
     }
 
-    /// The numbers that stand for these words of a fixed length.
+    /// Returns the numbers of these fixed-length words.
     ///
     /// # Errors
     /// As [`encode`](Categorize::encode).
@@ -136,7 +136,7 @@ impl Categorize {
     }
 }
 
-/// The place in the list that a number is, 0 where it is none.
+/// Converts a number to a position in the list; 0 if it is not a valid position.
 fn place<T: Element>(number: T) -> usize {
     match number.wide() {
         Wide::Integer(integer) => usize::try_from(integer).unwrap_or(0),

@@ -1,7 +1,7 @@
-//! `numcodecs.delta`: the first element, then the difference of each to the one before it.
+//! `numcodecs.delta`: the first element, then each element's difference to the previous one.
 //!
-//! Source: numcodecs `Delta`. Differences are those of `dtype`, cast to `astype`; sums are those of the wider type, or of
-//! `dtype` where it is one of integers.
+//! Source: numcodecs `Delta`. Differences are computed in `dtype` and cast to `astype`; sums are computed in the wider
+//! of the two types, or in `dtype` if it is an integer type.
 
 use super::element::{Element, convert, with_element};
 use super::parameters::Parameters;
@@ -25,13 +25,13 @@ struct Delta {
     stored: Number,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for bools, which numcodecs does not read back.
+/// [`ErrorKind::Unsupported`] for bools, which numcodecs cannot read back.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     if let Some(part) = parts_of_complex(parameters)? {
-        // The real and imaginary parts in turn, as numcodecs views them.
+        // Real and imaginary parts alternate, as numcodecs views them.
         let filter = Delta { decoded: part, stored: part };
         return Ok(Filter::Values(Box::new(filter), parameters.data_type.clone()));
     }
@@ -43,7 +43,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     Ok(Filter::Values(Box::new(Delta { decoded, stored }), stored.into()))
 }
 
-/// The type of the parts, where the elements are complex and both parameters name that type.
+/// Returns the type of the parts if the elements are complex and both parameters name that type.
 fn parts_of_complex(parameters: &Parameters<'_>) -> Result<Option<Number>> {
     let part = parameters.data_type.as_number().and_then(Number::part);
     let named = parameters.number("dtype")?;
@@ -51,7 +51,7 @@ fn parts_of_complex(parameters: &Parameters<'_>) -> Result<Option<Number>> {
     Ok(part.filter(|part| named == Some(*part) && stored.is_none_or(|stored| stored == *part)))
 }
 
-/// The sum so far.
+/// Running sum.
 struct Sum<T>(Option<T>);
 
 impl<T: Element> Sum<T> {

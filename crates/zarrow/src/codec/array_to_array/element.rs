@@ -1,6 +1,6 @@
-//! Numbers as NumPy computes with them: reading, writing, casting, and the arithmetic of filters.
+//! Numbers with NumPy's semantics: reading, writing, casting, and the arithmetic of filters.
 //!
-//! 1. Bytes are a list of numbers in the machine's byte order. [`convert`] maps one list to another, number by number.
+//! 1. Bytes are a list of native-endian numbers. [`convert`] maps one list to another, number by number.
 //! 2. A cast is NumPy's, which is C's. Where C leaves it undefined (NaN, or a number that the integer type cannot hold)
 //!    the result is what NumPy gives on x86-64: the lowest number for a type of 32 or 64 bits, and the low bits of that
 //!    for smaller types.
@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, Result};
 use half::f16;
 use zarrow_array::{DataType, Number};
 
-/// A number of any type, as wide as it has to be.
+/// A number of any type, in the widest form needed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wide {
     /// A whole number.
@@ -20,7 +20,7 @@ pub enum Wide {
 }
 
 impl Wide {
-    /// The number, rounded to the nearest one where it has more than 53 bits.
+    /// Returns the number, rounded to nearest if it has more than 53 bits.
     #[inline]
     pub fn to_f64(self) -> f64 {
         match self {
@@ -32,27 +32,27 @@ impl Wide {
 
 /// A number in memory.
 pub trait Element: Copy + PartialEq + 'static {
-    /// Bytes of one.
+    /// Bytes of one number.
     const SIZE: usize;
-    /// Whether the type is one of floating point.
+    /// Whether the type is a floating-point type.
     const IS_REAL: bool;
-    /// The number whose bytes these are, as many as it has.
+    /// Reads a number from exactly as many bytes as the type has.
     fn read(bytes: &[u8]) -> Self;
-    /// Writes the number to as many bytes as it has.
+    /// Writes the number to exactly as many bytes as the type has.
     fn write(self, bytes: &mut [u8]);
-    /// The number itself.
+    /// Returns the number in its widest form.
     fn wide(self) -> Wide;
-    /// The number of this type that NumPy casts to (step 2).
+    /// Casts the number to this type as NumPy does (step 2).
     fn cast(wide: Wide) -> Self;
-    /// The sum (step 3).
+    /// Returns the sum (step 3).
     fn plus(self, other: Self) -> Self;
-    /// The difference (step 3).
+    /// Returns the difference (step 3).
     fn minus(self, other: Self) -> Self;
-    /// The product (step 3).
+    /// Returns the product (step 3).
     fn times(self, other: Self) -> Self;
-    /// The quotient: of integers rounded down, as Python's `//`, and 0 where it is by 0.
+    /// Returns the quotient: for integers rounded down, as Python's `//`, and 0 for a division by 0.
     fn over(self, other: Self) -> Self;
-    /// The nearest whole number, the even one of two.
+    /// Rounds to the nearest whole number, ties to even.
     fn rounded(self) -> Self;
 }
 
@@ -118,7 +118,7 @@ macro_rules! integers {
     )* };
 }
 
-/// What the processor makes of a real number that is to be whole.
+/// Conversion of a real number to an integer, with the processor's result.
 trait Truncated: Sized {
     fn truncated(real: f64) -> Self;
 }
@@ -195,7 +195,7 @@ macro_rules! reals {
     )* };
 }
 
-/// A number in the type of its elements, from the type that it was computed in.
+/// A cast from the type of a computation to the type of the elements.
 trait Rounded<T> {
     fn rounded(self) -> T;
 }
@@ -235,8 +235,8 @@ reals! {
     f64, f64, Wide::to_f64;
 }
 
-/// The nearest half of a number, rounded once: by way of an `f32` that is rounded to odd, which keeps that it was not
-/// exact.
+/// Returns the nearest `f16`, rounded once: the intermediate `f32` is rounded to odd, which preserves the information
+/// that it is inexact.
 fn half_of(real: f64) -> f16 {
     let single = real as f32;
     let bits = single.to_bits();
@@ -247,7 +247,7 @@ fn half_of(real: f64) -> f16 {
     f16::from_f32(f32::from_bits(if towards_zero { bits - 1 } else { bits + 1 }))
 }
 
-/// A bool, as NumPy has it: a byte that is 0 or not.
+/// A bool as in NumPy: a zero or nonzero byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bool(bool);
 
@@ -306,7 +306,7 @@ macro_rules! with_element {
 }
 pub(crate) use with_element;
 
-/// The number type that filters compute with.
+/// Returns the number type that filters compute with.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for every other type.
@@ -317,12 +317,12 @@ pub fn computable(data_type: &DataType) -> Result<Number> {
         .ok_or_else(|| ErrorKind::Unsupported(format!("computing with {data_type}")).into())
 }
 
-/// The numbers of `source`, one after the other.
+/// Returns the numbers of `source` in order.
 pub fn numbers<T: Element>(source: &[u8]) -> impl Iterator<Item = T> {
     source.chunks_exact(T::SIZE).map(T::read)
 }
 
-/// Room for `count` numbers of `size` bytes, zeroed.
+/// Allocates `count` zeroed numbers of `size` bytes.
 ///
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`].
@@ -334,7 +334,7 @@ pub fn room(count: usize, size: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What `each` makes of every number of `source` (step 1).
+/// Maps every number of `source` by `each` (step 1).
 ///
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`].
@@ -346,7 +346,7 @@ pub fn convert<T: Element, U: Element>(source: &[u8], mut each: impl FnMut(T) ->
     Ok(made)
 }
 
-/// The numbers of `source`, cast from the one type to the other.
+/// Casts the numbers of `source` from one type to another.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] for types that are not [`computable`]; [`zarrow_array::Error::OutOfMemory`].
@@ -358,7 +358,7 @@ pub fn cast(source: Vec<u8>, from: Number, to: Number) -> Result<Vec<u8>> {
     made.flatten().unwrap_or_else(|| Err(not_computable()))
 }
 
-/// A type that [`computable`] has let through and no code knows: the parsers rule that out.
+/// Error for a type that [`computable`] accepts but no code handles: the parsers rule this out.
 pub fn not_computable() -> crate::Error {
     ErrorKind::Internal("a filter of a type that it does not compute with".into()).into()
 }

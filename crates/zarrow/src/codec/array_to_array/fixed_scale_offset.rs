@@ -1,9 +1,9 @@
 //! `numcodecs.fixedscaleoffset`: `(x - offset) * scale`, rounded to whole numbers.
 //!
 //! Source: numcodecs `FixedScaleOffset`, with the types that NumPy 2 computes in:
-//! 1. A real array stays in its own type, and the parameters are rounded to it.
-//! 2. An array of integers stays so for as long as the parameter is an integer of that type too, and is `float64` from
-//!    then on; divided, it is `float64` always.
+//! 1. A real array keeps its type, and the parameters are rounded to it.
+//! 2. An array of integers keeps its type while the parameters are integers of that type, and becomes `float64` at the
+//!    first other parameter; a division always gives `float64`.
 
 use super::element::{Element, Wide, cast, convert, with_element};
 use super::parameters::{Parameters, Scalar};
@@ -34,10 +34,10 @@ struct FixedScaleOffset {
     stored: Number,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] where `scale` or `offset` is no number; [`ErrorKind::Unsupported`] for bools.
+/// [`ErrorKind::BadCodec`] if `scale` or `offset` is not a number; [`ErrorKind::Unsupported`] for bools.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let decoded = parameters.decoded("dtype")?;
     let stored = parameters.number("astype")?.unwrap_or(decoded);
@@ -48,7 +48,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     Ok(Filter::Values(Box::new(FixedScaleOffset { offset, scale, decoded, stored }), stored.into()))
 }
 
-/// The parameter in the type of the elements; `None` where these are integers and it is none of theirs (step 2).
+/// Returns the parameter in the elements' type; `None` if that is an integer type without this value (step 2).
 fn own<T: Element>(scalar: Scalar) -> Option<T> {
     match scalar {
         Scalar::Real(_) if !T::IS_REAL => None,
@@ -60,7 +60,7 @@ fn own<T: Element>(scalar: Scalar) -> Option<T> {
     }
 }
 
-/// The numbers as `float64`.
+/// Returns the numbers as `float64`.
 fn real<T: Element>(elements: &[u8], each: impl Fn(f64) -> f64) -> Result<(Vec<u8>, Number)> {
     Ok((convert(elements, |number: T| each(number.wide().to_f64()))?, Number::Float64))
 }

@@ -1,12 +1,12 @@
 //! Filters: codecs that turn an array into another array, with other elements or another shape.
 //!
-//! 1. [`Filtered`] is one filter and the chain behind it, so that a list of filters is nested. A chain without a filter
-//!    knows nothing of filters.
-//! 2. A chunk is decoded whole: the chain behind the filter gives the stored elements, in C order and the machine's byte
-//!    order, and the filter makes the elements of the chunk from them. Encoding goes the other way.
-//! 3. The number and type of the stored elements follow from the metadata alone. A stored element makes one element, or
-//!    8 if it holds bits. So the stored elements bound the decoded size.
-//! 4. The `dtype` of a numcodecs filter may be another type of the same size than the elements have: the bytes are
+//! 1. [`Filtered`] is one filter and the chain after it, so a list of filters is nested. A chain without a filter has
+//!    no code for filters.
+//! 2. A chunk is decoded whole: the chain after the filter gives the stored elements, native-endian in C order, and the
+//!    filter computes the chunk's elements from them. Encoding does the reverse.
+//! 3. The number and type of the stored elements follow from the metadata alone. A stored element decodes to one
+//!    element, or to 8 if it holds bits. So the stored elements bound the decoded size.
+//! 4. The `dtype` of a numcodecs filter may differ from the elements' type if both have the same size: the bytes are
 //!    reinterpreted, as in numcodecs.
 //!
 //! Each filter is a file, and a line in [`built_in`].
@@ -45,57 +45,58 @@ use zarrow_array::{DataType, shape};
 
 /// A filter of elements of a fixed size.
 pub trait Values: Debug + Send + Sync {
-    /// The elements as they are stored.
+    /// Encodes the elements.
     ///
     /// # Errors
-    /// [`ErrorKind::BadValue`] where an element cannot be stored so; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::BadValue`] if an element cannot be stored by this filter; [`zarrow_array::Error::OutOfMemory`].
     fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>>;
 
-    /// The `count` elements of which these are stored.
+    /// Decodes `count` elements.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`]; [`zarrow_array::Error::OutOfMemory`].
     fn decode(&self, stored: Vec<u8>, count: usize) -> Result<Vec<u8>>;
 }
 
-/// A filter of the shape alone: the elements stay as they are, in C order.
+/// A filter of the shape alone: the elements do not change, in C order.
 pub trait Shape: Debug + Send + Sync {
-    /// The shape that a chunk of `shape` is stored in.
+    /// Returns the stored shape of a chunk of `shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where it has another number of elements.
+    /// [`ErrorKind::BadCodec`] if the stored shape would have another number of elements.
     fn stored(&self, shape: &[u64]) -> Result<Vec<u64>>;
 }
 
-/// What a filter changes.
+/// Effect of a filter.
 #[derive(Debug)]
 pub enum Filter {
-    /// The elements, which are then of this type.
+    /// Changes the elements, which are stored in this type.
     Values(Box<dyn Values>, DataType),
-    /// Bools, which become bytes of 8, in one axis.
+    /// Packs 8 bools into a byte, along one axis.
     Bits(packbits::PackBits),
-    /// Words, which become numbers.
+    /// Turns words into numbers.
     Words(categorize::Categorize),
-    /// The shape.
+    /// Changes the shape.
     Shape(Box<dyn Shape>),
-    /// Whatever a user's own codec does: as many elements of the same type.
+    /// A user-defined codec: any effect that keeps the number of elements and their type.
     Registered(Registered),
 }
 
-/// A filter, and the codecs behind it (step 1).
+/// A filter and the codecs after it (step 1).
 #[derive(Debug)]
 pub struct Filtered {
     name: String,
     filter: Filter,
-    /// How the elements are stored that the filter makes.
+    /// Chain that stores the filter's output.
     stored: Chain,
 }
 
 impl Filtered {
-    /// The filter that `metadata` names and the chain of `rest`, for chunks of `shape`; `None` where it is no filter.
+    /// Returns the filter that `metadata` names with the chain of `rest`, for chunks of `shape`; `None` for a codec
+    /// that is not a filter.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`], with the codec named; what the rest refuses.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`], with the codec named; errors of the rest.
     pub fn new(
         metadata: &CodecMetadata,
         rest: &[CodecMetadata],
@@ -124,7 +125,7 @@ impl Filtered {
         };
         let stored_shape = filter.stored_shape(shape).map_err(in_filter)?;
         if rest.iter().any(|codec| codec.name == "sharding_indexed") {
-            // An inner chunk that is not stored would have to be a fill value that went through the filter.
+            // A missing inner chunk would need a fill value encoded by the filter.
             return Err(in_filter(ErrorKind::Unsupported("a filter before sharding_indexed".into()).into()));
         }
         let stored = Chain::new(rest, &stored_type, &stored_shape, &FillValue::zero(&stored_type), limits)?;
@@ -136,7 +137,7 @@ impl Filtered {
         Ok(Some(Filtered { name: metadata.name.clone(), filter, stored }))
     }
 
-    /// The shape in which a chunk of `shape` is stored, and the same in the order of the stored axes.
+    /// Returns the stored shape of a chunk of `shape`, and the same shape in the order of the stored axes.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], with the codec.
@@ -156,7 +157,7 @@ impl Filtered {
         self.elements_of(stored.decode(0..stored.count, worker)?, chunk.shape)
     }
 
-    /// The elements of a chunk of `shape`, of what the chain behind the filter decoded (step 2).
+    /// Decodes the output of the chain after the filter to the elements of a chunk of `shape` (step 2).
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`], with the codec; [`zarrow_array::Error::OutOfMemory`].
@@ -194,7 +195,7 @@ impl Filtered {
         Ok(Decoded::Fixed { bytes: bytes.map_err(in_filter)?, swap: Swap::None })
     }
 
-    /// The elements to be stored, in the order of the stored axes, of those of a chunk of `shape` (step 2).
+    /// Encodes the elements of a chunk of `shape`; the result is in the order of the stored axes (step 2).
     ///
     /// # Errors
     /// [`ErrorKind::BadValue`], with the codec; [`zarrow_array::Error::OutOfMemory`].
@@ -258,7 +259,8 @@ impl ArrayToBytes for Filtered {
         self.stored.encode(self.stored_of(elements, shape)?, &stored_shape, codecs)
     }
 
-    /// Checks that the filter can store `fill_value` too. numcodecs stores no fill values, so its filters need not have one.
+    /// Checks that the filter can store `fill_value` too. numcodecs stores no fill values, so its filters need not
+    /// support one.
     ///
     /// Source: zarr-extensions `scale_offset` and `cast_value`, fill value.
     fn check_settings(&self, fill_value: &FillValue) -> Result<()> {

@@ -1,6 +1,8 @@
-//! `numcodecs.packbits`: bools as bits, the highest bit first, behind a byte that says how many of the last are unused.
+//! `numcodecs.packbits`: bools as bits, the highest bit first, after a byte with the number of unused bits in the last
+//! byte.
 //!
-//! Source: numcodecs `PackBits`. The codec `packbits` of version 3 is another: see [`packbits`](crate::codec::array_to_bytes::packbits).
+//! Source: numcodecs `PackBits`. The codec `packbits` of version 3 differs: see
+//! [`packbits`](crate::codec::array_to_bytes::packbits).
 
 use super::Filter;
 use super::element::room;
@@ -17,10 +19,10 @@ pub const DEFINITION: Definition =
 #[derive(Debug)]
 pub struct PackBits;
 
-/// Reads the parameters.
+/// Checks the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] for other elements than bools.
+/// [`ErrorKind::BadCodec`] for elements other than bools.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     match parameters.data_type.as_number() {
         Some(Number::Bool) => Ok(Filter::Bits(PackBits)),
@@ -32,15 +34,15 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
 }
 
 impl PackBits {
-    /// The type of what is stored.
+    /// Returns the stored type.
     pub const STORED: Number = Number::UInt8;
 
-    /// How many bytes are stored of `count` bools.
+    /// Returns the number of stored bytes for `count` bools.
     pub fn stored_count(count: usize) -> usize {
         count.div_ceil(8) + 1
     }
 
-    /// The bytes to be stored of these bools.
+    /// Packs these bools.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -56,10 +58,10 @@ impl PackBits {
         Ok(stored)
     }
 
-    /// The `count` bools of which these bytes are stored.
+    /// Unpacks `count` bools.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where the first byte says another count; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::Corrupt`] if the first byte implies another count; [`zarrow_array::Error::OutOfMemory`].
     pub fn decode(&self, stored: Vec<u8>, count: usize) -> Result<Vec<u8>> {
         let unused = count.next_multiple_of(8) - count;
         let (said, bytes) = stored.split_first().unwrap_or((&0, &[]));

@@ -1,4 +1,4 @@
-//! What a filter was set to, checked.
+//! Checked parameters of a filter.
 
 use super::element::computable;
 use crate::codec::parameter::wrong_parameter;
@@ -6,23 +6,23 @@ use crate::error::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use zarrow_array::{DataType, Number};
 
-/// The configuration of a filter, and the type of the elements that it gets.
+/// The configuration of a filter, and its input's element type.
 pub struct Parameters<'a> {
     pub configuration: &'a Map<String, Value>,
     pub data_type: &'a DataType,
 }
 
-/// A number of JSON, as Python reads it.
+/// A JSON number with Python's distinction between int and float.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scalar {
-    /// One without a fraction or an exponent.
+    /// A number without a fraction or an exponent.
     Integer(i64),
-    /// Any other.
+    /// Any other number.
     Real(f64),
 }
 
 impl Scalar {
-    /// The same as a number with a fraction.
+    /// Returns the number as a float.
     pub fn to_f64(self) -> f64 {
         match self {
             Scalar::Integer(integer) => integer as f64,
@@ -31,23 +31,23 @@ impl Scalar {
     }
 }
 
-/// A refusal of what a codec was set to.
+/// Creates the error for invalid parameters.
 pub fn bad(text: impl Into<String>) -> Error {
     ErrorKind::BadCodec(text.into()).into()
 }
 
 impl Parameters<'_> {
-    /// The parameter, where it is there and not null.
+    /// Returns the parameter if it is present and not null.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.configuration.get(key).filter(|value| !value.is_null())
     }
 
-    /// The refusal of a parameter that is not what was `expected`.
+    /// Creates the error for a parameter with another value than `expected`.
     pub fn wrong(&self, key: &str, expected: &str) -> Error {
         wrong_parameter(self.configuration, key, expected)
     }
 
-    /// Checks that there are no other parameters than these.
+    /// Checks that there are no parameters other than these.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`].
@@ -58,10 +58,10 @@ impl Parameters<'_> {
         }
     }
 
-    /// The type of the elements, one of integers or real numbers.
+    /// Returns the element type, an integer or a real type.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for any other.
+    /// [`ErrorKind::Unsupported`] for any other type.
     pub fn arithmetic(&self) -> Result<Number> {
         match computable(self.data_type)? {
             Number::Bool => Err(ErrorKind::Unsupported("computing with bools".into()).into()),
@@ -69,10 +69,10 @@ impl Parameters<'_> {
         }
     }
 
-    /// A number.
+    /// Returns a number.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where it is missing or no number.
+    /// [`ErrorKind::BadCodec`] if it is missing or not a number.
     pub fn scalar(&self, key: &str) -> Result<Scalar> {
         let refused = || self.wrong(key, "a number");
         let value = self.get(key).ok_or_else(refused)?;
@@ -82,16 +82,16 @@ impl Parameters<'_> {
         }
     }
 
-    /// A whole number from `low` to `high`.
+    /// Returns an integer from `low` to `high`.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where it is missing or another.
+    /// [`ErrorKind::BadCodec`] if it is missing or any other value.
     pub fn integer(&self, key: &str, low: i64, high: i64) -> Result<i64> {
         let value = self.get(key).and_then(Value::as_i64).filter(|value| (low..=high).contains(value));
         value.ok_or_else(|| self.wrong(key, &format!("an integer from {low} to {high}")))
     }
 
-    /// The type that `key` names, as numcodecs writes it (`<f4`, or `float32`); the byte order is no part of it.
+    /// Returns the type that `key` names, in numcodecs' notation (`<f4`, or `float32`); the byte order is ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a type that filters do not compute with.
@@ -102,10 +102,10 @@ impl Parameters<'_> {
         Ok(Some(computable(&DataType::from(number_named(text).ok_or_else(refused)?)).map_err(|_| refused())?))
     }
 
-    /// The type that the filter takes the elements for: what `key` names, which has as many bytes; else their own.
+    /// Returns the type that the filter reads the elements as: the type under `key`, of the same size, else their own.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for a type of another size, [`ErrorKind::Unsupported`] for one that filters do not
+    /// [`ErrorKind::BadCodec`] for a type of another size, [`ErrorKind::Unsupported`] for a type that filters do not
     /// compute with.
     pub fn decoded(&self, key: &str) -> Result<Number> {
         let Some(number) = self.number(key)? else { return computable(self.data_type) };
@@ -121,7 +121,7 @@ impl Parameters<'_> {
     }
 }
 
-/// The number type by the name that NumPy or Zarr have for it.
+/// Parses a number type from its NumPy or Zarr name.
 pub fn number_named(text: &str) -> Option<Number> {
     let code = text.strip_prefix(['<', '>', '|', '=']).unwrap_or(text);
     Number::from_zarr_name(code).or_else(|| {

@@ -1,4 +1,5 @@
-//! `numcodecs.quantize`: real numbers with so many decimal digits, rounded to a power of two. Decoding casts alone.
+//! `numcodecs.quantize`: real numbers rounded to a power of two that keeps a number of decimal digits. Decoding only
+//! casts.
 //!
 //! Source: numcodecs `Quantize`.
 
@@ -29,10 +30,10 @@ struct Quantize {
     stored: Number,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`BadCodec`](crate::ErrorKind::BadCodec) where `digits` is no whole number, or a type not one of real numbers.
+/// [`BadCodec`](crate::ErrorKind::BadCodec) if `digits` is not an integer, or a type is not a real type.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let decoded = parameters.decoded("dtype")?;
     let stored = parameters.number("astype")?.unwrap_or(decoded);
@@ -44,7 +45,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     Ok(Filter::Values(Box::new(Quantize { scale: scale(digits as f64), decoded, stored }), stored.into()))
 }
 
-/// The power of two that keeps so many decimal digits.
+/// Returns the power of two that keeps this many decimal digits.
 fn scale(digits: f64) -> f64 {
     let exponent = 10f64.powf(-digits).log10();
     let exponent = if exponent < 0.0 { exponent.floor() } else { exponent.ceil() };

@@ -1,4 +1,4 @@
-//! `reshape`: another shape of as many elements, in the same C order.
+//! `reshape`: another shape with the same number of elements, in the same C order.
 //!
 //! Source: zarr-extensions `reshape`.
 
@@ -18,21 +18,21 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// How long a stored axis is.
+/// Extent of a stored axis.
 #[derive(Debug, Clone, PartialEq)]
 enum Extent {
-    /// So long.
+    /// A fixed extent.
     Fixed(u64),
-    /// As these axes together.
+    /// The product of these axes' extents.
     Axes(Range<usize>),
-    /// As is left over.
+    /// The remaining elements.
     Rest,
 }
 
 #[derive(Debug)]
 struct Reshape(Vec<Extent>);
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
 /// [`ErrorKind::BadCodec`](crate::ErrorKind::BadCodec).
@@ -43,7 +43,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
         let axes: Option<Vec<usize>> = axes.iter().map(|axis| usize::try_from(axis.as_u64()?).ok()).collect();
         let axes = axes?;
         let first = axes.first().copied().unwrap_or(0);
-        // Axes between would have to have one element each, and might as well be named.
+        // Axes between these would need one element each, and could equally be named.
         let range = first..first.checked_add(axes.len())?;
         range.clone().eq(axes).then_some(range)
     };
@@ -81,7 +81,7 @@ impl Reshape {
         if let Some(rest) = self.0.iter().position(|extent| *extent == Extent::Rest) {
             *stored.get_mut(rest)? = count.checked_div(so_far)?;
         }
-        // Named axes have the places along the stored axis that they have in the array.
+        // Named axes must be at the same position in the stored shape as in the array, counted in elements.
         let stands = |(at, extent): (usize, &Extent)| match extent {
             Extent::Axes(axes) if !axes.is_empty() => {
                 product(&stored[..at]) == product(&shape[..axes.start])

@@ -1,7 +1,7 @@
-//! `scale_offset`: `(x - offset) * scale` in the type of the elements, which stays.
+//! `scale_offset`: `(x - offset) * scale`, computed and stored in the type of the elements.
 //!
-//! Real numbers are rounded after each step. Integers have to be exact: a result that the type does not hold, and a
-//! stored number that `scale` does not divide, are errors, as in zarr-python.
+//! Real numbers are rounded after each step. Integers must be exact: a result outside the type's range, or a stored
+//! number not divisible by `scale`, is an error, as in zarr-python.
 //!
 //! Source: zarr-extensions `scale_offset`.
 
@@ -25,15 +25,15 @@ pub const DEFINITION: Definition = Definition {
 #[derive(Debug)]
 struct ScaleOffset {
     number: Number,
-    /// The bytes of a number of the type.
+    /// Bytes of a number of the type.
     offset: Vec<u8>,
     scale: Vec<u8>,
 }
 
-/// Reads the parameters.
+/// Parses the parameters.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] for parameters that are no numbers of the type, and a scale that cannot be undone.
+/// [`ErrorKind::BadCodec`] for parameters that are not numbers of the type, and for a scale that cannot be undone.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     parameters.only(&["offset", "scale"])?;
     let number = parameters.arithmetic()?;
@@ -51,15 +51,15 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     Ok(Filter::Values(Box::new(ScaleOffset { number, offset, scale }), number.into()))
 }
 
-/// The integer in its type.
+/// Returns the integer in its type.
 fn exactly<T: Element>(integer: i128) -> Option<T> {
     let wide = Wide::Integer(integer);
     Some(T::cast(wide)).filter(|number| number.wide() == wide)
 }
 
 impl ScaleOffset {
-    /// Every number by `real` where the type is one of real numbers, else by `whole`, which gives nothing for a number
-    /// that it cannot be made of.
+    /// Maps every number by `real` for a real type, else by `whole`, which returns `None` for a number without an exact
+    /// result.
     fn each<T: Element>(
         &self,
         elements: &[u8],

@@ -1,6 +1,6 @@
-//! `zarrs.squeeze`: the axes that have one position are left out; where all have, one is left.
+//! `zarrs.squeeze`: removes the axes of length one; if all have length one, one axis stays.
 //!
-//! Source: the documentation of the codec `squeeze` of zarrs.
+//! Source: zarrs documentation of the codec `squeeze`.
 
 use super::parameters::Parameters;
 use super::{Filter, Shape};
@@ -14,10 +14,10 @@ pub const DEFINITION: Definition =
 #[derive(Debug)]
 struct Squeeze;
 
-/// Reads the parameters, of which there are none.
+/// Checks that there are no parameters.
 ///
 /// # Errors
-/// [`BadCodec`](crate::ErrorKind::BadCodec) where there are some.
+/// [`BadCodec`](crate::ErrorKind::BadCodec) if there are any.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     parameters.only(&[])?;
     Ok(Filter::Shape(Box::new(Squeeze)))

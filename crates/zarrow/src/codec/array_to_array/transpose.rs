@@ -1,6 +1,6 @@
-//! `transpose`: the axes in another order. Reading it is a matter of strides.
+//! `transpose`: reorders the axes. Reading only changes strides.
 //!
-//! Source: Zarr core 3.1, `transpose` codec: stored axis `i` is axis `order[i]` of what was encoded.
+//! Source: Zarr core 3.1, `transpose` codec: stored axis `i` is axis `order[i]` of the codec's input.
 
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
@@ -15,10 +15,10 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// The order that several transposes have together; `None` where it changes nothing.
+/// Returns the combined order of several transposes; `None` if it changes nothing.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`] where an order is no permutation of the axes.
+/// [`ErrorKind::BadCodec`] if an order is not a permutation of the axes.
 pub fn compose(transposes: &[CodecMetadata], ndim: usize) -> Result<Option<Vec<usize>>> {
     let mut composed: Vec<usize> = (0..ndim).collect();
     for metadata in transposes {
@@ -48,7 +48,7 @@ fn order(metadata: &CodecMetadata, ndim: usize) -> Option<Vec<usize>> {
     sorted.into_iter().eq(0..ndim).then_some(order)
 }
 
-/// The order that undoes `order`.
+/// Returns the inverse of `order`.
 pub fn inverse(order: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; order.len()];
     for (at, axis) in order.iter().enumerate() {
@@ -57,10 +57,10 @@ pub fn inverse(order: &[usize]) -> Vec<usize> {
     inverse
 }
 
-/// The elements of an array of `shape` with its axes in another order: axis `i` of the result is axis `order[i]`.
+/// Transposes the elements of an array of `shape`: axis `i` of the result is axis `order[i]` of the array.
 ///
 /// # Errors
-/// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] where there are not as many elements as `shape` has.
+/// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] if the number of elements does not match `shape`.
 pub fn permuted(elements: &[u8], shape: &[u64], order: &[usize], item_size: usize) -> Result<Vec<u8>> {
     let nbytes = zarrow_array::shape::nbytes(shape, item_size)?;
     if nbytes != elements.len() || order.len() != shape.len() {
@@ -68,7 +68,7 @@ pub fn permuted(elements: &[u8], shape: &[u64], order: &[usize], item_size: usiz
     }
     let mut permuted = Vec::new();
     permuted.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-    // The product of the extents is checked above, so that every stride is one of memory.
+    // The product of the extents is checked above, so every stride fits.
     let extents: Vec<i64> = shape.iter().map(|extent| *extent as i64).collect();
     let strides = zarrow_array::shape::c_strides(&extents).unwrap_or_default();
     let stride = |axis: usize| strides.get(axis).map_or(0, |stride| *stride as isize * item_size as isize);
@@ -113,7 +113,7 @@ mod tests {
     fn elements_are_permuted_and_come_back() {
         let elements: Vec<u8> = (0..48).collect();
         let permuted_once = permuted(&elements, &[2, 3, 4], &[2, 0, 1], 2).unwrap();
-        // The element at [1, 2, 3] is the last in both, and that at [0, 0, 1] begins the second row.
+        // The element at [1, 2, 3] is the last in both, and the one at [0, 0, 1] begins the second row.
         assert_eq!((&permuted_once[46..], &permuted_once[12..14]), (&[46u8, 47][..], &[2u8, 3][..]));
         assert_eq!(permuted(&permuted_once, &[4, 2, 3], &inverse(&[2, 0, 1]), 2).unwrap(), elements);
         assert_eq!(permuted(&[7], &[], &[], 1).unwrap(), [7]);
