@@ -1,4 +1,4 @@
-//! `bytes`: element after element in C order, in a byte order of choice.
+//! `bytes`: the elements in C order, in a configurable byte order.
 //!
 //! Source: Zarr core 3.1, `bytes` codec.
 
@@ -28,10 +28,10 @@ pub const DEFINITION: Definition = Definition {
 /// The name in metadata.
 pub const NAME: &str = "bytes";
 
-/// The elements themselves.
+/// The plain elements.
 #[derive(Debug)]
 struct Bytes {
-    /// The words that are reversed for this machine.
+    /// The words to reverse on this machine.
     swap: Swap,
 }
 

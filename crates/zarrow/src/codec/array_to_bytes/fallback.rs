@@ -1,8 +1,8 @@
 //! Rare codecs, decoded and encoded by the `zarrs` crate: one chunk at a time, on the calling thread, with panics
 //! caught.
 //!
-//! Only codecs whose output is as large as their input are allowed: nothing else bounds what they allocate. Compressors
-//! never come here.
+//! Only codecs that keep the size of their input are allowed: nothing else bounds their allocations. Compressors are
+//! never passed to this module.
 
 use crate::codec::array_to_bytes::{ArrayToBytes, wrong_elements_size};
 use crate::codec::chain::Chain;
@@ -21,7 +21,7 @@ use zarrs::array::{
 };
 use zarrs::metadata::v3::MetadataV3;
 
-/// The codecs that are let through.
+/// The allowed codecs.
 const ALLOWED: &[&str] = &["transpose", "packbits"];
 
 /// A list of codecs that `zarrs` runs.
@@ -34,11 +34,11 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// The codecs for elements of `data_type`.
+    /// Creates the codecs for elements of `data_type`.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for a codec that is not let through and for types that
-    /// `zarrs` does not have.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for a codec that is not allowed and for types that `zarrs`
+    /// lacks.
     pub fn new(codecs: &[CodecMetadata], data_type: &DataType, fill_value: &FillValue) -> Result<Fallback> {
         let names = Chain::names(codecs);
         if let Some(other) = codecs.iter().find(|codec| !ALLOWED.contains(&codec.name.as_str())) {
@@ -58,11 +58,11 @@ impl Fallback {
         Ok(Fallback { chain, data_type, fill_value: ZarrsFillValue::new(item.clone()), names })
     }
 
-    /// Allocates and frees as much memory as `zarrs` takes for a chunk of `nbytes` bytes, at most two copies a codec: `zarrs`
-    /// ends the process if an allocation fails. Other threads may take the memory after this check.
+    /// Allocates and frees as much memory as `zarrs` needs for a chunk of `nbytes` bytes, at most two copies per codec:
+    /// `zarrs` aborts the process if an allocation fails. Other threads may take the memory after this check.
     fn probe(&self, nbytes: usize) -> Result<()> {
         let copies = self.names.split(',').count().saturating_add(1).saturating_mul(2);
-        // Neither codec's checksum nor padding is longer than this.
+        // No codec's checksum or padding is longer than this.
         let nbytes = nbytes.saturating_add(64).saturating_mul(copies);
         std::hint::black_box(allocation::with_capacity::<u8>(nbytes)?);
         Ok(())
@@ -71,7 +71,7 @@ impl Fallback {
 
 impl ArrayToBytes for Fallback {
     fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
-        // Filters before a compressor may widen an element, a few times at most.
+        // Filters before a compressor may widen an element, by a small factor.
         chunk.nbytes.saturating_mul(8).saturating_add(64 << 10)
     }
 
@@ -125,7 +125,7 @@ impl ArrayToBytes for Fallback {
     }
 }
 
-/// What `zarrs` calls a type whose elements are stored as those of `data_type` are.
+/// Returns the `zarrs` name of a type stored in the same form as `data_type`.
 fn type_name(data_type: &DataType) -> Option<Cow<'static, str>> {
     match data_type {
         DataType::Number(number) => Some(number.names().zarr.into()),

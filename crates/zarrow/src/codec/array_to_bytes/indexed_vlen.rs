@@ -1,9 +1,9 @@
-//! `zarrs.vlen`: strings or bytes as their offsets and their bytes, each with codecs of its own.
+//! `zarrs.vlen`: strings or bytes as offsets and bytes, each encoded with its own codecs.
 //!
-//! A chunk is the encoded offsets, one more than there are elements, and the encoded bytes, which are left out where there
-//! are none; at the start or at the end stands how long the encoded offsets are (little-endian `u64`).
+//! A chunk consists of the encoded offsets, one more than the number of elements, and the encoded bytes, which are
+//! omitted if empty. The length of the encoded offsets (little-endian `u64`) is stored at the start or at the end.
 //!
-//! Source: the documentation of the codec `vlen` of zarrs.
+//! Source: zarrs documentation of the codec `vlen`.
 
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::array_to_bytes::vlen::{VariableChunk, encode_variable, least_encoded};
@@ -42,19 +42,19 @@ const NAME: &str = "zarrs.vlen";
 /// The codecs of both parts.
 #[derive(Debug)]
 struct IndexedVlen {
-    /// How the offsets are encoded.
+    /// Codecs of the offsets.
     index: Chain,
-    /// How the bytes are encoded.
+    /// Codecs of the bytes.
     data: Chain,
     wide: bool,
     at_end: bool,
 }
 
 impl IndexedVlen {
-    /// Reads the configuration.
+    /// Parses the configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], and what either chain refuses.
+    /// [`ErrorKind::BadCodec`], and errors of either chain.
     fn new(metadata: &CodecMetadata, limits: &DecodeLimits) -> Result<IndexedVlen> {
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let text = |key: &str| metadata.configuration.get(key).map(Value::as_str);
@@ -75,17 +75,17 @@ impl IndexedVlen {
             if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
                 return Err(wrong(key, "codecs without sharding"));
             }
-            // One axis, whose extent differs from chunk to chunk.
+            // A single axis; its extent differs from chunk to chunk.
             Chain::new(&codecs, &data_type, &[1], &FillValue::zero(&data_type), limits)
         };
         let index = chain("index_codecs", if wide { Number::UInt64 } else { Number::UInt32 })?;
         Ok(IndexedVlen { index, data: chain("data_codecs", Number::UInt8)?, wide, at_end })
     }
 
-    /// The encoded offsets and the encoded bytes of a chunk.
+    /// Returns the encoded offsets and the encoded bytes of a chunk.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where the length does not lie in the chunk.
+    /// [`ErrorKind::Corrupt`] if the length exceeds the chunk.
     fn parts<'a>(&self, chunk: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let parts = || {
             let (length, rest) = match self.at_end {
@@ -103,16 +103,16 @@ impl IndexedVlen {
         parts().ok_or_else(|| ErrorKind::Corrupt("its index is longer than the chunk".into()).into())
     }
 
-    /// The encoded chunk of both encoded parts.
+    /// Concatenates both encoded parts to a chunk.
     fn joined(&self, index: &[u8], data: &[u8]) -> Vec<u8> {
         let length = (index.len() as u64).to_le_bytes();
         if self.at_end { [data, index, &length].concat() } else { [&length, index, data].concat() }
     }
 
-    /// The offsets of these elements.
+    /// Returns the offsets of these elements.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where `uint32` does not hold them.
+    /// [`ErrorKind::Unsupported`] if they exceed `uint32`.
     fn offsets(&self, elements: &[&[u8]]) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut end = 0u64;
@@ -134,8 +134,8 @@ impl IndexedVlen {
         Ok(bytes)
     }
 
-    /// Where the elements end, of decoded offsets in the machine's byte order: they begin at 0 and do not run backwards,
-    /// nor behind `limit`.
+    /// Returns the ends of the elements from decoded, native-endian offsets, which must start at 0, not decrease and
+    /// not exceed `limit`.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`].
@@ -155,13 +155,13 @@ impl IndexedVlen {
             let what = "the decoded size";
             return Err(ErrorKind::Limit { what, actual: last, limit: limit as u64 }.into());
         }
-        // As large as a limit in memory.
+        // At most a limit on memory, so it fits.
         Ok(offsets.into_iter().skip(1).map(|end| end as usize).collect())
     }
 }
 
 impl IndexedVlen {
-    /// Decodes the elements of `chunk`, which has `count`.
+    /// Decodes the `count` elements of `chunk`.
     fn decode_chunk(&self, chunk: &[u8], count: usize, limit: usize, worker: &mut Worker) -> Result<Decoded> {
         let (index, data) = self.parts(chunk)?;
         let offsets = decode_part(&self.index, index, count.saturating_add(1), worker)?;
@@ -178,7 +178,7 @@ impl IndexedVlen {
     }
 }
 
-/// Decodes the `count` numbers of one part, in the byte order of the machine.
+/// Decodes the `count` native-endian numbers of one part.
 fn decode_part(chain: &Chain, encoded: &[u8], count: usize, worker: &mut Worker) -> Result<Vec<u8>> {
     let (input, shape, item_size) =
         (Input::of_bytes(encoded), [count as u64], chain.item_size().unwrap_or(0));

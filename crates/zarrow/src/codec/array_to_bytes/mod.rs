@@ -1,7 +1,7 @@
-//! Codecs from array to bytes: a file each.
+//! Array-to-bytes codecs: one file each.
 //!
-//! 1. [`ArrayToBytes`] is all that is known of such a codec outside its file. [`compile`] finds the codec that the metadata
-//!    name: one of zarrow's, or one that a user registered.
+//! 1. [`ArrayToBytes`] is the only interface to such a codec outside its file. [`compile`] finds the codec that the
+//!    metadata name: a built-in or registered one.
 //! 2. A codec that decodes whole chunks of elements of a fixed size has three functions: `most_encoded`, `decode_whole` and
 //!    `encode`. `pcodec.rs` is an example.
 //! 3. A codec that splits a chunk into parts (a mask and elements, offsets and bytes) has a [`Chain`] for each part. It
@@ -72,10 +72,10 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         usize::MAX
     }
 
-    /// Decodes all elements of a chunk from `encoded` to `memory`, in the byte order of the machine.
+    /// Decodes all elements of a chunk from `encoded` to native-endian `memory`.
     ///
     /// # Errors
-    /// Any [`ErrorKind`] of wrong bytes, with the codec.
+    /// Any [`ErrorKind`] that invalid bytes cause, with the codec.
     fn decode_whole(
         &self,
         _encoded: &[u8],
@@ -85,11 +85,11 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         Err(ErrorKind::Internal("elements of no fixed size".into()).into())
     }
 
-    /// Decodes the elements in `run`, which have a fixed size, to `memory`. Returns the words of each element that the
-    /// caller reverses.
+    /// Decodes the fixed-size elements in `run` to `memory`. Returns the words of each element that the caller
+    /// reverses.
     ///
     /// # Errors
-    /// Errors of the store; any [`ErrorKind`] of wrong bytes, with the codec.
+    /// Errors of the store; any [`ErrorKind`] that invalid bytes cause, with the codec.
     fn decode_run(
         &self,
         chunk: &EncodedChunk<'_>,
@@ -117,8 +117,8 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         chunk.fixed(&run, |memory| self.decode_run(chunk, run.clone(), memory, worker))
     }
 
-    /// Decodes the elements in `run` to a mask, 1 where an element is missing, and to elements in the byte order of the
-    /// machine. Only a codec with [`Layout::Masked`] does.
+    /// Decodes the elements in `run` to a mask, 1 for a missing element, and to native-endian elements. Only a codec
+    /// with [`Layout::Masked`] implements this.
     ///
     /// # Errors
     /// As [`decode_run`](ArrayToBytes::decode_run).
@@ -154,7 +154,7 @@ pub trait ArrayToBytes: Debug + Send + Sync {
     }
 }
 
-/// Compiles the codec that `metadata` name, one of zarrow or of a user. Returns `None` for an unknown name.
+/// Compiles the codec that `metadata` name, built-in or registered. Returns `None` for an unknown name.
 ///
 /// # Errors
 /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`].
@@ -183,7 +183,7 @@ pub fn foreign(
     Ok(Box::new(fallback::Fallback::new(codecs, data_type, fill)?))
 }
 
-/// Refuses a list of codecs that only another library has.
+/// Refuses a list of codecs that only another library supports.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`].
@@ -198,7 +198,7 @@ pub fn foreign(
     Err(Error::from(ErrorKind::Unsupported(text)).in_codec(&names))
 }
 
-/// Returns the error of elements that have `actual` bytes in place of `expected`.
+/// Creates the error for elements of `actual` bytes instead of `expected`.
 pub fn wrong_elements_size(expected: u64, actual: u64) -> Error {
     Error::from(ErrorKind::WrongSize { expected, actual }).in_codec(bytes::NAME)
 }

@@ -1,17 +1,17 @@
 //! `zarrs.optional`: a mask, and the elements that it marks as present, both with their own codecs.
 //!
-//! A chunk is two lengths (little-endian `u64`), the encoded mask and the encoded elements. The mask is an array
-//! of bools, 1 where an element is present. The elements are one run without the missing ones, and are left out
-//! where there is none.
+//! A chunk consists of two lengths (little-endian `u64`), the encoded mask and the encoded elements. The mask is an
+//! array of bools, 1 for a present element. The elements are contiguous, without the missing ones, and are omitted if
+//! all are missing.
 //!
-//! 1. A read decodes one run of the chunk's elements. The mask before the run gives the number of stored elements that are
-//!    skipped, and the mask of the run the number of stored elements that are decoded.
-//! 2. Where the elements are stored plainly, the mask is decoded up to the end of the run, and only the elements of the run
-//!    are read. Where their codec decodes a part of its bytes, only that part is decoded.
-//! 3. Into places that are one run, mask and elements are decoded directly. The elements are then moved apart from the last
+//! 1. A read decodes one run of the chunk's elements. The mask before the run gives the number of stored elements to
+//!    skip, and the mask of the run the number of stored elements to decode.
+//! 2. If the elements are stored plainly, the mask is decoded up to the end of the run, and only the run's elements are
+//!    read. If their codec can decode a part of its bytes, only that part is decoded.
+//! 3. Mask and elements are decoded directly into contiguous destinations. The elements are then spread from the last
 //!    to the first, with zero bytes between them.
 //!
-//! Source: zarr-extensions pull request 33; the form that the `zarrs` crate writes.
+//! Source: zarr-extensions pull request 33; the format that the `zarrs` crate writes.
 
 use crate::codec::array_to_bytes::vlen::VariableChunk;
 use crate::codec::array_to_bytes::{ArrayToBytes, Layout, wrong_elements_size};
@@ -57,17 +57,17 @@ const HEADER_NBYTES: usize = 16;
 /// The codecs of both parts.
 #[derive(Debug)]
 struct OptionalCodec {
-    /// How the mask is encoded.
+    /// Codecs of the mask.
     mask: Chain,
-    /// How the elements are encoded.
+    /// Codecs of the elements.
     data: Chain,
 }
 
 impl OptionalCodec {
-    /// Reads the configuration, for elements of `inner` that may be missing.
+    /// Parses the configuration, for elements of `inner` that may be missing.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], and what either chain refuses.
+    /// [`ErrorKind::BadCodec`], and errors of either chain.
     fn new(metadata: &CodecMetadata, inner: &DataType, limits: &DecodeLimits) -> Result<OptionalCodec> {
         let codecs = |key: &str, data_type: &DataType| -> Result<Vec<CodecMetadata>> {
             let missing = || wrong_parameter(&metadata.configuration, key, "a list of codecs");
@@ -77,7 +77,7 @@ impl OptionalCodec {
         let bool = DataType::from(Number::Bool);
         let chain = |key: &str, data_type: &DataType| {
             let codecs = codecs(key, data_type)?;
-            // Elements lie in one run, so that there is one axis; its extent differs from chunk to chunk.
+            // Elements are contiguous on a single axis; its extent differs from chunk to chunk.
             if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
                 return Err(wrong_parameter(&metadata.configuration, key, "codecs without sharding"));
             }
@@ -86,10 +86,10 @@ impl OptionalCodec {
         Ok(OptionalCodec { mask: chain("mask_codecs", &bool)?, data: chain("data_codecs", inner)? })
     }
 
-    /// The bytes of the encoded mask and of the encoded elements, by the header of a chunk of `nbytes` bytes.
+    /// Returns the sizes of the encoded mask and the encoded elements, from the header of a chunk of `nbytes` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where they do not fill the chunk.
+    /// [`ErrorKind::Corrupt`] if they do not fill the chunk.
     fn lengths(&self, header: &[u8], nbytes: u64) -> Result<(u64, u64)> {
         let lengths = || {
             let [mask, data] = header.as_chunks::<8>().0 else { return None };
@@ -101,7 +101,7 @@ impl OptionalCodec {
             .ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not add up".into()).into())
     }
 
-    /// The encoded mask and the encoded elements.
+    /// Returns the encoded mask and the encoded elements.
     fn parts<'a>(&self, input: &Input<'a>) -> Result<(Input<'a>, Input<'a>)> {
         let nbytes = input.nbytes()?;
         let mut header = [MaybeUninit::uninit(); HEADER_NBYTES];
@@ -111,13 +111,13 @@ impl OptionalCodec {
         Ok((input.slice(start, mask)?, input.slice(start.saturating_add(mask), data)?))
     }
 
-    /// Returns the length of the mask that is decoded (step 2). Codecs of the elements need the whole mask, for the number of
-    /// elements.
+    /// Returns the number of mask elements to decode (step 2). The elements' codecs need the whole mask to know the
+    /// number of elements.
     fn known(&self, count: usize, run: &Range<usize>) -> usize {
         if is_plain(&self.data) { run.end } else { count }
     }
 
-    /// Decodes the first bytes of the mask, which has 1 for a present element.
+    /// Decodes the first bytes of the mask, 1 for a present element.
     fn decode_mask(
         &self,
         input: &Input<'_>,
@@ -160,7 +160,7 @@ impl OptionalCodec {
         Ok(Decoded::Optional { missing, data })
     }
 
-    /// Decodes the elements in `run` of `count`, which have a fixed size, to the places of mask and elements (step 3).
+    /// Decodes the fixed-size elements in `run` of `count` to the destinations of mask and elements (step 3).
     fn decode_in_place(
         &self,
         input: &Input<'_>,
@@ -203,7 +203,7 @@ impl OptionalCodec {
 
 impl ArrayToBytes for OptionalCodec {
     fn layout(&self) -> Layout<'_> {
-        // A run of strings cannot be found without the lengths of all strings before it.
+        // Finding a run of strings requires the lengths of all strings before it.
         if self.data.data_type.is_variable() { Layout::Whole } else { Layout::Masked }
     }
 
@@ -244,14 +244,14 @@ impl ArrayToBytes for OptionalCodec {
     }
 }
 
-/// Encodes a mask, and the elements that are present.
+/// Encodes a mask and the present elements.
 fn encode(
     optional: &OptionalCodec,
     missing: &[u8],
     data: ChunkElements<'_>,
     codecs: &mut Codecs,
 ) -> Result<Vec<u8>> {
-    // Stored as 1 where an element is present.
+    // Stored as 1 for a present element.
     let valid: Vec<u8> = allocation::collected(missing.iter().map(|missing| u8::from(*missing == 0)))?;
     let given = missing.iter().filter(|missing| **missing == 0).count();
     let mask = optional.mask.encode(ChunkElements::Fixed(valid), &[missing.len() as u64], codecs)?;
@@ -266,7 +266,7 @@ fn encode(
     Ok(allocation::concatenated(&[lengths.as_flattened(), &mask, &data])?)
 }
 
-/// Passes the decompressed bytes of a chunk to `read`: in memory, unless they are many and not compressed.
+/// Passes the decompressed bytes of a chunk to `read`: from memory, unless they are large and uncompressed.
 ///
 /// # Errors
 /// Errors of the store and of `read`.
@@ -280,7 +280,7 @@ fn open<T>(
     if is_plain && (input.bytes().is_some() || input.nbytes()? > FEW_NBYTES) {
         return read(&input, worker);
     }
-    // Taken from the worker, which decodes the parts.
+    // Moved out of the worker, which decodes the parts.
     let mut scratch = std::mem::take(&mut worker.encoded);
     let limit = if is_plain { usize::MAX } else { chunk.chain.limits.max_variable_nbytes };
     let result = EncodedChunk { input: &input, ..*chunk }
@@ -290,14 +290,14 @@ fn open<T>(
     result
 }
 
-/// Moves the first `given` elements to the places of the zeros of `missing`, and sets the elements at its ones to zero bytes.
+/// Moves the first `given` elements to the zeros of `missing`, and sets the elements at its ones to zero bytes.
 fn move_apart(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize, item_size: usize) {
     fn chunks<const SIZE: usize>(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize) {
         let mut left = given;
         let elements = elements.as_chunks_mut::<SIZE>().0;
         for (at, missing) in missing.iter().enumerate().rev() {
             if left > at {
-                // No missing one is before this one: the others are in their places.
+                // No missing element precedes this one: all earlier elements are in place.
                 return;
             }
             elements[at] = if *missing == 0 {
@@ -328,11 +328,11 @@ fn move_apart(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize, it
     }
 }
 
-/// Which of the stored elements belong to a run (step 1).
+/// The stored elements of a run (step 1).
 struct Given {
-    /// These.
+    /// Range of the stored elements.
     run: Range<usize>,
-    /// How many there are by as much of the mask as was decoded, which is all unless elements are stored plainly.
+    /// Number of stored elements in the decoded mask, which is the whole mask unless elements are stored plainly.
     all: usize,
     /// Whether the run is the whole chunk.
     whole: bool,
@@ -347,18 +347,19 @@ impl Given {
         Given { run: before..end, all, whole: *run == (0..count) }
     }
 
-    /// Whether nothing is to be decoded: then what would be of another size is not noticed, unless all is wanted.
+    /// Returns whether there is nothing to decode: stored elements of a wrong size then go unnoticed, unless the run is
+    /// the whole chunk.
     fn is_nothing(&self, data: &Input<'_>) -> Result<bool> {
         Ok(self.run.is_empty() && (!self.whole || data.nbytes()? == 0))
     }
 }
 
-/// Whether elements are stored plainly.
+/// Returns whether elements are stored plainly.
 fn is_plain(data: &Chain) -> bool {
     matches!(data.stored_layout(), Layout::Elements(_))
 }
 
-/// Reads the plain elements of a run to all of `memory`. Returns the words of each element that the caller reverses.
+/// Reads the plain elements of a run, filling `memory`. Returns the words of each element that the caller reverses.
 fn read_plain(
     chain: &Chain,
     data: &Input<'_>,
@@ -384,7 +385,7 @@ fn invert(mask: &mut [u8]) -> &mut [u8] {
     mask
 }
 
-/// No elements of a type.
+/// Creates an empty list of elements of a type.
 fn nothing(data_type: &DataType) -> Result<Decoded> {
     Ok(match data_type {
         DataType::Optional(inner) => {
@@ -397,7 +398,7 @@ fn nothing(data_type: &DataType) -> Result<Decoded> {
     })
 }
 
-/// A fill value that is never used: an element that is missing has none.
+/// A placeholder: missing elements use no fill value.
 fn placeholder(data_type: &DataType) -> FillValue {
     match data_type {
         DataType::Optional(_) => FillValue::Missing,

@@ -1,4 +1,4 @@
-//! `packbits`: elements of fewer bits than a byte, side by side, the lowest bit first.
+//! `packbits`: elements of fewer bits than a byte, packed from the lowest bit on.
 //!
 //! 1. Source: zarr-extensions `packbits`. `first_bit` and `last_bit` choose bits of each part of an element. The other bits
 //!    are decoded to zero; in signed integers, those above the last bit repeat the sign.
@@ -30,7 +30,7 @@ pub const DEFINITION: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// Where the number of unused bits of the last byte is written.
+/// Place of the number of unused bits in the last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Padding {
     None,
@@ -42,7 +42,7 @@ enum Padding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackBits {
     padding: Padding,
-    /// The number of a part's first bit that is stored, and of the bit after the last one.
+    /// Numbers of a part's first stored bit, and of the bit after the last one.
     bits: (u32, u32),
     /// Bytes of a part in memory.
     word_nbytes: usize,
@@ -53,10 +53,10 @@ pub struct PackBits {
 }
 
 impl PackBits {
-    /// Reads the configuration.
+    /// Parses the configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for other types than numbers and times, [`ErrorKind::BadCodec`].
+    /// [`ErrorKind::Unsupported`] for types other than numbers and times, [`ErrorKind::BadCodec`].
     pub fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<PackBits> {
         let number = match data_type {
             DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => Some(Number::Int64),
@@ -99,12 +99,13 @@ impl PackBits {
         })
     }
 
-    /// Stored bits of an element.
+    /// Returns the stored bits of an element.
     fn element_bits(self) -> usize {
         (self.bits.1 - self.bits.0) as usize * self.words
     }
 
-    /// Returns the number of bytes of the packed elements, without the padding byte, and of unused bits in them.
+    /// Returns the number of bytes of the packed elements, without the padding byte, and the number of unused bits in
+    /// them.
     fn packed_nbytes(self, count: usize) -> Option<(usize, u8)> {
         let bits = count.checked_mul(self.element_bits())?;
         let nbytes = bits.div_ceil(8);
@@ -117,7 +118,7 @@ impl PackBits {
         nbytes.saturating_add(usize::from(self.padding != Padding::None))
     }
 
-    /// Unpacks `packed` to elements in the byte order of the machine.
+    /// Unpacks `packed` to native-endian elements.
     ///
     /// # Errors
     /// [`ErrorKind::WrongSize`], [`ErrorKind::Corrupt`] if the padding does not fit the number of elements.
@@ -145,7 +146,7 @@ impl PackBits {
         }
         let (first, end) = self.bits;
         let (width, unsigned) = (end - first, u64::MAX >> (64 - (end - first)));
-        // Bits that were taken from the bytes and belong to no element yet.
+        // Bits read from the bytes but not yet assigned to an element.
         let (mut pending, mut pending_bits, mut bytes) = (0_u128, 0, bits.iter());
         for word in elements.chunks_exact_mut(self.word_nbytes) {
             while pending_bits < width {
@@ -162,7 +163,7 @@ impl PackBits {
         Ok(())
     }
 
-    /// Packs elements in the byte order of the machine. Bools are 0 or not.
+    /// Packs native-endian elements. Bools are zero or nonzero.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -231,7 +232,7 @@ fn byte_of_bools(elements: &[u8]) -> u8 {
     elements.iter().zip(0..8).fold(0, |byte, (element, bit)| byte | u8::from(*element != 0) << bit)
 }
 
-/// Reads a word of at most eight bytes in the byte order of the machine.
+/// Reads a native-endian word of at most eight bytes.
 fn read_word(word: &[u8]) -> u64 {
     let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
     if cfg!(target_endian = "big") { word.iter().fold(0, add) } else { word.iter().rev().fold(0, add) }
@@ -319,7 +320,7 @@ mod tests {
         assert!(packing(&DataType::String, &json!({})).is_err());
     }
 
-    /// Arrays of zarrs have the same bytes, but for the sign of chosen bits, which it extends within one byte.
+    /// zarrs writes the same bytes, except for the sign of chosen bits, which it extends within one byte.
     #[test]
     fn zarrs_packs_the_same_bytes() {
         use std::num::NonZeroU64;

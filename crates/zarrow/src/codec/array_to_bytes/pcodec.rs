@@ -1,13 +1,13 @@
 //! `numcodecs.pcodec`: numbers as a standalone pco file.
 //!
-//! 1. The head of the file is read here: the magic bytes, the version, a type of number and a hint of their count, which
-//!    is not trusted.
-//! 2. Chunks follow, each behind a byte for its type and the count of its numbers, until a byte of 0 ends the file.
-//!    Together they must have as many numbers as the metadata say.
-//! 3. What pco allocates follows from a dictionary and a window of earlier numbers. In an honest file neither is larger
+//! 1. This file reads the head of a pco file: the magic bytes, the version, a number type and a hint of the count,
+//!    which is not trusted.
+//! 2. Chunks follow, each after a byte for its type and its count of numbers. A byte of 0 ends the file. Together they
+//!    must have as many numbers as the metadata require.
+//! 3. pco's allocations depend on a dictionary and a window of earlier numbers. In an honest file neither is larger
 //!    than the chunk; files with larger ones are refused.
-//! 4. pco ends the process where there is no memory. So as much as it may take is asked for first, and given back: a check
-//!    and no promise.
+//! 4. pco aborts the process if it cannot allocate. Therefore as much memory as it may take is allocated and freed
+//!    first: a check without a guarantee.
 //!
 //! Source: the format of pco 1, `standalone` in its documentation; numcodecs `PCodec`.
 
@@ -37,7 +37,7 @@ pub const DEFINITION: Definition = Definition {
         ("delta_encoding_order", ParameterType::Integer),
         ("equal_pages_up_to", ParameterType::Integer),
     ],
-    // numcodecs from 0.17 on says "no_op" and still reads "none", which earlier versions say: both read "none".
+    // numcodecs from 0.17 on writes "no_op" and still reads "none", which earlier versions write: both read "none".
     numcodecs: Some(NumcodecsForm {
         read: |configuration, _, _| {
             if let Some(delta) = configuration.get_mut("delta_spec").filter(|delta| **delta == "no_op") {
@@ -57,13 +57,13 @@ pub const DEFINITION: Definition = Definition {
 /// The name in metadata.
 const NAME: &str = "numcodecs.pcodec";
 const MAGIC: &[u8] = b"pco!";
-/// The newest version of the head.
+/// Newest version of the head.
 const VERSION: u8 = 3;
-/// More bytes than pco takes for each byte that it encodes: 11 were seen.
+/// Upper bound of pco's memory per encoded byte: 11 bytes were measured.
 const ENCODING: usize = 16;
-/// More bytes than its tables take, for encoding and for decoding.
+/// Upper bound of the bytes of its tables, for encoding and for decoding.
 const TABLES: usize = 1 << 20;
-/// The mode whose dictionary is as long as it says.
+/// The mode with a dictionary, which states its own length.
 const DICTIONARY: u32 = 4;
 
 /// The configuration, and the type of the numbers.
@@ -73,7 +73,7 @@ struct Pcodec {
     config: ChunkConfig,
 }
 
-/// Runs `$body` with `$type` standing for the Rust type of `$number`; gives `None` for a number that pco does not have.
+/// Runs `$body` with `$type` standing for the Rust type of `$number`; gives `None` for a number type that pco lacks.
 macro_rules! with_number {
     ($number:expr, $type:ident => $body:expr) => {
         with_type!($number, $type => $body;
@@ -89,10 +89,10 @@ fn corrupt(text: impl Into<String>) -> Error {
 }
 
 impl Pcodec {
-    /// Reads the configuration.
+    /// Parses the configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for types that pco does not have.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for types that pco lacks.
     fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<Pcodec> {
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let number =
@@ -142,7 +142,7 @@ impl Pcodec {
 
 impl ArrayToBytes for Pcodec {
     fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
-        // 64 KiB leave room for the heads of chunks of few numbers.
+        // 64 KiB cover the heads of chunks with few numbers.
         chunk.nbytes.saturating_mul(2).saturating_add(64 << 10)
     }
 
@@ -182,29 +182,29 @@ impl ArrayToBytes for Pcodec {
     }
 }
 
-/// Step 4, for so many bytes beside pco's tables.
+/// Checks step 4, for this many bytes besides pco's tables.
 fn ask(nbytes: usize) -> Result<()> {
     drop(std::hint::black_box(allocation::with_capacity::<u8>(nbytes.saturating_add(TABLES))?));
     Ok(())
 }
 
-/// What stands behind the head of a file (step 1).
+/// Returns the bytes after the head of a file (step 1).
 fn behind_head(file: &[u8]) -> Option<&[u8]> {
     let rest = file.strip_prefix(MAGIC)?;
     let (version, versioned) = rest.split_first()?;
     let hinted = match *version {
-        // The first two have no hint, and what says their version is that of the format.
+        // The first two versions have no hint, and their version byte is the version of the format.
         0 | 1 => return Some(rest),
         2 => versioned,
         VERSION => versioned.split_first()?.1,
         _ => return None,
     };
-    // Six bits say how many more there are of the hint, less one.
+    // Six bits hold the number of further bits of the hint, minus one.
     let bits = 6 + 1 + usize::from(hinted.first()? & 63);
     hinted.get(bits.div_ceil(8)..)
 }
 
-/// Steps 2 and 3.
+/// Checks steps 2 and 3.
 fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
     file: &[u8],
     memory: &mut [MaybeUninit<u8>],
@@ -242,7 +242,7 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         if words > count {
             return Err(corrupt("a dictionary of more words than there are numbers"));
         }
-        // As they are stored, and as they are used.
+        // In stored form, and in decoded form.
         ask(words * 2 * size_of::<u64>())?;
         let (mut chunk, behind) = format.chunk_decompressor::<T, _>(chunk).map_err(failed)?;
         if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding {

@@ -1,4 +1,4 @@
-//! Codecs of users from array to bytes.
+//! User-defined array-to-bytes codecs.
 
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::bytes_to_bytes::Output;

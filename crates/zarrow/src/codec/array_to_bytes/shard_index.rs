@@ -2,8 +2,8 @@
 //! length.
 //!
 //! 1. Its encoded size must be known before the shard is read, and follows from the grid. Its codecs are transposes,
-//!    `bytes`, and any number of codecs from bytes to bytes with a fixed output size (checksums, shuffle, base64).
-//! 2. After decoding it is checked: every range lies inside the shard. 2⁶⁴ − 1 twice stands for a missing inner chunk.
+//!    `bytes`, and any number of bytes-to-bytes codecs with a fixed output size (checksums, shuffle, base64).
+//! 2. After decoding it is checked: every range is inside the shard. A missing inner chunk has 2⁶⁴ − 1 in both words.
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
@@ -17,30 +17,30 @@ use zarrow_array::shape;
 
 /// Bytes of one entry.
 const ENTRY_NBYTES: usize = 16;
-/// What stands in both places of an inner chunk that is not stored.
+/// Offset and length of a missing inner chunk.
 const ABSENT: (u64, u64) = (u64::MAX, u64::MAX);
 
-/// How an index is encoded.
+/// Codecs of an index.
 #[derive(Debug)]
 pub struct IndexCodecs {
-    /// Which axis each stored axis is, that of offset and length the last; `None` for the same order.
+    /// Array axis of each stored axis, the axis of offset and length last; `None` for the same order.
     order: Option<Vec<usize>>,
     big_endian: bool,
     bytes_to_bytes: Vec<BytesToBytes>,
     compressors: Vec<Compressor>,
 }
 
-/// The index of one shard, checked: every range lies inside the shard.
+/// The checked index of one shard: every range is inside the shard.
 #[derive(Debug)]
 pub struct ShardIndex {
     entries: Vec<(u64, u64)>,
 }
 
 impl IndexCodecs {
-    /// Reads `index_codecs`, for grids of `ndim` axes.
+    /// Parses `index_codecs`, for grids of `ndim` axes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a codec whose output has no size that is known beforehand, [`ErrorKind::BadCodec`].
+    /// [`ErrorKind::Unsupported`] for a codec without a fixed output size, [`ErrorKind::BadCodec`].
     pub fn new(codecs: &[CodecMetadata], ndim: usize) -> Result<IndexCodecs> {
         let refused = |codec: &str| {
             let text = format!("{codec:?} in index_codecs: an index needs codecs of a known encoded size");
@@ -72,7 +72,7 @@ impl IndexCodecs {
         })
     }
 
-    /// Bytes of the index of a shard of this grid (step 1).
+    /// Returns the size in bytes of the index of a shard with this grid (step 1).
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
@@ -84,10 +84,10 @@ impl IndexCodecs {
         Ok(encoded.ok_or_else(overflow)?)
     }
 
-    /// The bytes of an index: offset and length of each inner chunk of `grid`, `None` for one that is not stored.
+    /// Encodes an index: offset and length of each inner chunk of `grid`, `None` for a missing one.
     ///
     /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`], [`ErrorKind::Unsupported`] where a shuffle does not fit.
+    /// [`zarrow_array::Error::OutOfMemory`], [`ErrorKind::Unsupported`] if a shuffle does not fit.
     pub fn encode(&self, entries: &[Option<(u64, u64)>], grid: &[u64]) -> Result<Vec<u8>> {
         let nbytes = shape::nbytes(grid, ENTRY_NBYTES)?;
         let mut bytes = memory(self.nbytes(grid)?)?;
@@ -111,10 +111,10 @@ impl IndexCodecs {
         Ok(bytes)
     }
 
-    /// Reads the index of a shard of `nbytes` bytes and this grid (step 2).
+    /// Decodes the index of a shard of `nbytes` bytes with this grid (step 2).
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`], [`ErrorKind::Corrupt`] where an entry points outside the shard.
+    /// [`ErrorKind::Checksum`], [`ErrorKind::Corrupt`] if an entry points outside the shard.
     pub fn decode(&self, encoded: &[u8], grid: &[u64], nbytes: u64) -> Result<ShardIndex> {
         let (rest, mut bytes) = decode_checksums(&self.bytes_to_bytes, encoded)?;
         let mut decoded = Vec::new();
@@ -154,8 +154,8 @@ impl IndexCodecs {
         Ok(ShardIndex { entries })
     }
 
-    /// Calls `each` with the number of each inner chunk, in rising order, and where its offset and its length stand, counted
-    /// in words.
+    /// Calls `each` with the number of each inner chunk, in rising order, and the positions of its offset and its
+    /// length, in words.
     fn places(&self, grid: &[u64], mut each: impl FnMut(usize, usize, usize)) {
         let count = grid.iter().product::<u64>() as usize;
         let Some(order) = &self.order else {
@@ -180,12 +180,12 @@ impl IndexCodecs {
 }
 
 impl ShardIndex {
-    /// Bytes that it takes in memory.
+    /// Returns the bytes it takes in memory.
     pub fn nbytes(&self) -> usize {
         self.entries.len() * ENTRY_NBYTES
     }
 
-    /// Offset and length of the inner chunk `number` (in C order), `None` where it is not stored.
+    /// Returns offset and length of the inner chunk `number` (in C order), `None` if it is missing.
     pub fn get(&self, number: usize) -> Option<(u64, u64)> {
         self.entries.get(number).copied().filter(|entry| *entry != ABSENT)
     }
@@ -206,7 +206,7 @@ mod tests {
         IndexCodecs::new(&CodecMetadata::parse_chain(&value, 8)?, ndim)
     }
 
-    /// Every chain of fixed size gives back what it was given, from as many bytes as it said.
+    /// Every chain of fixed size round-trips, with the encoded size it stated.
     #[test]
     fn any_chain_of_fixed_size_round_trips() {
         let grid = [2, 3];

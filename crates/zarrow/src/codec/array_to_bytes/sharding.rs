@@ -1,6 +1,6 @@
-//! `sharding_indexed`: a chunk that is a store of chunks, with an index of where each lies.
+//! `sharding_indexed`: a chunk that contains chunks, with an index of their places.
 //!
-//! The index (`shard_index`) stands at the start or at the end of the shard.
+//! The index (`shard_index`) is at the start or at the end of the shard.
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
@@ -45,10 +45,11 @@ pub struct Sharding {
 }
 
 impl Sharding {
-    /// Reads the configuration, for such shards.
+    /// Parses the configuration for shards.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index of no fixed size, and what the inner chain refuses.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index without a fixed size, and errors of the inner
+    /// chain.
     pub fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Sharding> {
         let ChunkLayout { data_type, shape: shard_shape, fill_value, limits } = *layout;
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
@@ -78,10 +79,10 @@ impl Sharding {
         Ok(Sharding { chunk_shape, inner, at_end, index })
     }
 
-    /// How many inner chunks a shard of `shard_shape` has along each axis.
+    /// Returns the number of inner chunks along each axis of a shard of `shard_shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where they do not divide it, as may be on a grid of unequal chunks.
+    /// [`ErrorKind::BadCodec`] if they do not divide the shard, which a grid of unequal chunks can cause.
     pub fn grid(&self, shard_shape: &[u64]) -> Result<Vec<u64>> {
         let axes = shard_shape.iter().zip(&self.chunk_shape);
         let grid: Option<Vec<u64>> =
@@ -95,7 +96,7 @@ impl Sharding {
         })
     }
 
-    /// The request that brings the index of a shard of `shard_shape`, and how many bytes that is.
+    /// Returns the request for the index of a shard of `shard_shape`, and its number of bytes.
     ///
     /// # Errors
     /// As [`grid`](Sharding::grid).
@@ -104,10 +105,10 @@ impl Sharding {
         Ok((if self.at_end { Span::Suffix(length) } else { Span::Range(0..length) }, length))
     }
 
-    /// Where the index of a shard of `nbytes` bytes and this grid lies: offset and length.
+    /// Returns offset and length of the index in a shard of `nbytes` bytes with this grid.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where the shard is smaller than its index.
+    /// [`ErrorKind::Corrupt`] if the shard is smaller than its index.
     pub fn index_range(&self, grid: &[u64], nbytes: u64) -> Result<(u64, usize)> {
         let length = self.index.nbytes(grid)?;
         match nbytes.checked_sub(length as u64) {
@@ -119,7 +120,8 @@ impl Sharding {
         }
     }
 
-    /// Where the first inner chunk of a shard of this grid may lie, and where its index does if not behind all of them.
+    /// Returns the first possible offset of an inner chunk in a shard with this grid, and the offset of an index at the
+    /// start.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
@@ -130,7 +132,7 @@ impl Sharding {
         Ok((self.index.nbytes(grid)? as u64, Some(0)))
     }
 
-    /// The bytes of an index: offset and length of each inner chunk of `grid`, `None` for one that is not stored.
+    /// Encodes an index: offset and length of each inner chunk of `grid`, `None` for a missing one.
     ///
     /// # Errors
     /// As [`IndexCodecs::encode`].
@@ -138,7 +140,7 @@ impl Sharding {
         self.index.encode(entries, grid).map_err(|error| error.in_codec("sharding_indexed"))
     }
 
-    /// Reads the index of a shard of `nbytes` bytes and this grid.
+    /// Decodes the index of a shard of `nbytes` bytes with this grid.
     ///
     /// # Errors
     /// As [`IndexCodecs::decode`].
@@ -147,7 +149,7 @@ impl Sharding {
     }
 }
 
-/// The engine reads and writes each inner chunk as a chunk, by the index.
+/// The engine uses the index to read and write each inner chunk as a chunk.
 impl ArrayToBytes for Sharding {
     fn layout(&self) -> Layout<'_> {
         Layout::InnerChunks(self)

@@ -1,4 +1,4 @@
-//! `vlen-utf8` and `vlen-bytes`: a count, then each element behind its length, all little-endian `u32`.
+//! `vlen-utf8` and `vlen-bytes`: a count, then each element after its length, all little-endian `u32`.
 //!
 //! Source: numcodecs `VLenUTF8`, zarr-extensions `vlen-utf8` and `vlen-bytes`.
 
@@ -36,7 +36,7 @@ pub const BYTES: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// Text or bytes, as zarrs has them under one name.
+/// Text or bytes: zarrs has one name for both.
 pub const EITHER: Definition = Definition {
     names: &["zarrs.vlen_v2"],
     stage: Stage::Serializer(|_, layout| {
@@ -46,7 +46,7 @@ pub const EITHER: Definition = Definition {
     ..Definition::PLAIN
 };
 
-/// Elements behind their lengths.
+/// Elements with length prefixes.
 #[derive(Debug)]
 struct Vlen;
 
@@ -88,26 +88,26 @@ impl ArrayToBytes for Vlen {
     }
 }
 
-/// Returns the fewest bytes of a chunk of `count` elements: a length of four bytes for each, and their count.
+/// Returns the fewest bytes of a chunk of `count` elements: the count, and a length of four bytes per element.
 pub fn least_encoded(count: usize) -> usize {
     count.saturating_mul(4).saturating_add(4)
 }
 
-/// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
+/// A decoded chunk of strings or bytes: the checked stored bytes.
 #[derive(Debug)]
 pub struct VariableChunk {
     bytes: Vec<u8>,
     count: usize,
-    /// Where each element starts: found when somebody wants elements out of order, given where they were spread.
+    /// Start of each element: computed at the first random access, given for spread elements.
     starts: OnceCell<Vec<u32>>,
     spread: bool,
 }
 
-/// The start of an element that has no bytes because it is missing.
+/// Start of a missing element, which has no bytes.
 const MISSING: u32 = u32::MAX;
 
 impl VariableChunk {
-    /// Takes the bytes of a chunk of `count` elements, checked: every element lies inside.
+    /// Takes the bytes of a chunk of `count` elements after checking that every element is inside.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`].
@@ -122,7 +122,8 @@ impl VariableChunk {
         }
         let mut bytes = bytes;
         if bytes.capacity() / 2 > bytes.len() {
-            // It may be kept until the whole read is done. Without memory for a smaller one it stays as it is.
+            // The chunk may be kept until the whole read is done. It stays unchanged if a smaller copy cannot be
+            // allocated.
             bytes = allocation::copied(&bytes).unwrap_or(bytes);
         }
         let mut at = 4usize;
@@ -139,18 +140,18 @@ impl VariableChunk {
         Ok(VariableChunk { bytes, count, starts: OnceCell::new(), spread: false })
     }
 
-    /// Whether the elements are stored one after the other, with none left out.
+    /// Returns whether the elements are stored in order, with none left out.
     pub fn is_sequential(&self) -> bool {
         !self.spread
     }
 
-    /// The bytes of all elements together.
+    /// Returns the total bytes of all elements.
     pub fn payload_nbytes(&self) -> usize {
-        // `parse` went through them; a chunk that was spread has the same elements and no bytes for the others.
+        // `parse` checked the elements; a spread chunk has the same elements, and no bytes for the others.
         self.bytes.len() - 4 - 4 * self.count
     }
 
-    /// Where each element starts.
+    /// Returns the start of each element.
     fn starts(&self) -> Result<&[u32]> {
         if let Some(starts) = self.starts.get() {
             return Ok(starts);
@@ -164,7 +165,7 @@ impl VariableChunk {
         Ok(self.starts.get_or_make(|| starts))
     }
 
-    /// Element `index`; a missing one has no bytes.
+    /// Returns element `index`; a missing element is empty.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -180,7 +181,7 @@ impl VariableChunk {
         })
     }
 
-    /// Calls `each` with all elements of a sequential chunk, in their order.
+    /// Calls `each` with all elements of a sequential chunk, in order.
     pub fn for_each(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut at = 4usize;
         while let Some(length) = read_length(&self.bytes, at) {
@@ -190,11 +191,11 @@ impl VariableChunk {
         Ok(())
     }
 
-    /// Writes all elements of a sequential chunk side by side to `data`, which has their bytes, and calls `end`
-    /// with where each ends.
+    /// Writes all elements of a sequential chunk contiguously to `data`, which has exactly their size, and calls `end`
+    /// with each element's end.
     pub fn unpack(&self, data: &mut [MaybeUninit<u8>], mut end: impl FnMut(usize)) {
-        /// Elements up to this size are copied as if they had it, where there is room: one move instead of a
-        /// call. What is copied too much is overwritten by the next element.
+        /// Shorter elements are copied with this size if there is space: one move instead of a call. The next element
+        /// overwrites the surplus.
         const SHORT: usize = 16;
         let (mut from, mut to) = (4usize, 0usize);
         while let Some(length) = read_length(&self.bytes, from) {
@@ -213,10 +214,10 @@ impl VariableChunk {
         }
     }
 
-    /// The elements spread to where `missing` has a 0, and nothing where it has a 1.
+    /// Spreads the elements to the zeros of `missing`; its ones become empty.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
+    /// [`ErrorKind::Corrupt`] if the number of elements differs from the number of zeros.
     pub fn spread(self, missing: &[u8]) -> Result<VariableChunk> {
         let differ = || ErrorKind::Corrupt("the mask and the data differ in length".into());
         let mut given = self.starts()?.iter();
@@ -232,10 +233,10 @@ impl VariableChunk {
     }
 }
 
-/// The bytes of a chunk of these elements.
+/// Encodes these elements as a chunk.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] where an element or the chunk has 4 GiB or more; [`zarrow_array::Error::OutOfMemory`].
+/// [`ErrorKind::Unsupported`] if an element or the chunk has 4 GiB or more; [`zarrow_array::Error::OutOfMemory`].
 pub fn encode_variable(elements: &[&[u8]]) -> Result<Vec<u8>> {
     let nbytes =
         elements.iter().fold(4usize, |sum, element| sum.saturating_add(element.len()).saturating_add(4));
@@ -243,7 +244,7 @@ pub fn encode_variable(elements: &[&[u8]]) -> Result<Vec<u8>> {
         return Err(ErrorKind::Unsupported(format!("a chunk of {nbytes} bytes of strings")).into());
     }
     let mut bytes: Vec<u8> = allocation::with_capacity(nbytes)?;
-    // Both fit, since all together does.
+    // Both fit, since the total does.
     bytes.extend_from_slice(&(elements.len() as u32).to_le_bytes());
     for element in elements {
         bytes.extend_from_slice(&(element.len() as u32).to_le_bytes());
@@ -252,8 +253,8 @@ pub fn encode_variable(elements: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Checks that the elements of an encoded chunk are text: what is stored is looked at, since the memory that it was copied
-/// from may have changed after it was checked.
+/// Checks that the elements of an encoded chunk are text. It checks the encoded bytes, since their source may have
+/// changed after it was checked.
 ///
 /// # Errors
 /// [`zarrow_array::Error::NotUtf8`] with the element's number in the chunk.
@@ -296,7 +297,7 @@ mod tests {
         let chunk = VariableChunk::parse(encode(&[b"one", b"", b"three"]), 3).unwrap();
         let (mut data, mut ends) = ([MaybeUninit::uninit(); 8], Vec::new());
         chunk.unpack(&mut data, |end| ends.push(end));
-        // SAFETY: the elements have 8 bytes together, all of which were written.
+        // SAFETY: the elements have 8 bytes together, and all 8 were written.
         assert_eq!((data.map(|byte| unsafe { byte.assume_init() }), ends), (*b"onethree", vec![3, 3, 8]));
         assert_eq!([0, 1, 2].map(|at| chunk.element(at).unwrap()), [&b"one"[..], b"", b"three"]);
         let spread = chunk.spread(&[0, 1, 0, 0]).unwrap();
