@@ -1,9 +1,10 @@
-//! The bit shuffle: the first bits of all elements, then the second bits, and so on, each eight elements a byte.
+//! The bit shuffle: the first bits of all elements, then the second bits, and so on, packed into a byte per eight
+//! elements.
 //!
-//! 1. It is a byte shuffle, and each of its planes of bytes is then turned to eight planes of bits. It is done for so many
-//!    elements at a time that their bytes stay in the nearest cache: a *slab*, which is memory of the caller's.
-//! 2. Eight planes of bits are turned as many groups of eight elements at a time as a vector has bytes; what is left over,
-//!    group by group.
+//! 1. It is a byte shuffle; each plane of bytes is then transposed to eight planes of bits. It works on a *slab* at a
+//!    time: elements that fit the first-level cache. The caller provides the slab's memory.
+//! 2. Groups of eight elements are transposed to eight planes of bits, one group per byte of a vector at a time. The
+//!    remaining groups are transposed one by one.
 //!
 //! The number of elements is a multiple of eight. As with the byte shuffle, elements may be [`Lent`].
 
@@ -14,26 +15,25 @@ use super::vector::{
 use crate::memory::Lent;
 use std::mem::MaybeUninit;
 
-/// Elements of a slab where an element is large.
+/// Elements per slab for large elements.
 const FEWEST: usize = 256;
-/// Bytes of a slab where an element is small.
+/// Bytes per slab for small elements.
 const NEAR: usize = 16 << 10;
 
-/// Elements of a slab of elements of `size` bytes.
+/// Returns the number of elements of `size` bytes in a slab.
 fn slab(size: usize) -> usize {
     (NEAR / size.max(1)).max(FEWEST) / FEWEST * FEWEST
 }
 
-/// Bytes of memory that a slab needs.
+/// Returns the bytes of memory that a slab needs.
 pub fn slab_nbytes(size: usize) -> usize {
     slab(size) * size
 }
 
-/// Writes elements of `size` bytes to all of `destination`, from planes of bits as many as they have. `memory` has
-/// [`slab_nbytes`].
+/// Converts planes of bits to elements of `size` bytes, filling `destination`. `memory` has [`slab_nbytes`].
 ///
 /// # Panics
-/// Where they have not so many, or are no multiple of eight elements: mistakes of the caller.
+/// If the sizes differ, or the number of elements is not a multiple of eight: bugs of the caller.
 pub fn bitunshuffle(
     planes: &[u8],
     destination: &mut [MaybeUninit<u8>],
@@ -46,7 +46,7 @@ pub fn bitunshuffle(
     );
     for (number, elements) in destination.chunks_mut(step * size).enumerate() {
         let (first, here) = (number * step / 8, elements.len() / size);
-        // One byte an element is a single plane, whose turn gives the elements.
+        // One-byte elements form a single plane, and transposing it gives the elements.
         let target = if size == 1 { &mut *elements } else { &mut memory[..elements.len()] };
         for (plane, bytes) in target.chunks_exact_mut(here).enumerate() {
             let bits = &planes[plane * count + first..(plane + 1) * count];
@@ -59,7 +59,7 @@ pub fn bitunshuffle(
     }
 }
 
-/// Writes the planes of bits of elements of `size` bytes to all of `planes`. `memory` has [`slab_nbytes`].
+/// Converts elements of `size` bytes to planes of bits, filling `planes`. `memory` has [`slab_nbytes`].
 ///
 /// # Panics
 /// As [`bitunshuffle`].
@@ -83,7 +83,7 @@ pub fn bitshuffle(
     }
 }
 
-/// Eight planes of bits to bytes (step 2).
+/// Transposes eight planes of bits to bytes (step 2).
 struct FromBits<'a> {
     bits: &'a [u8],
     stride: usize,
@@ -118,7 +118,7 @@ impl Kernel for FromBits<'_> {
     }
 }
 
-/// Bytes to eight planes of bits (step 2).
+/// Transposes bytes to eight planes of bits (step 2).
 struct ToBits<'a> {
     bytes: &'a [u8],
     bits: &'a mut [MaybeUninit<u8>],

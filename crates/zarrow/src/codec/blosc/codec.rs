@@ -1,7 +1,7 @@
-//! `blosc` as a codec of metadata: names, parameters, and both of its ways.
+//! `blosc` as a codec of metadata: names, parameters, decoder and encoder.
 //!
-//! numcodecs has a number for the shuffle, of which -1 leaves the choice to the size of an element, and takes that size from
-//! the array.
+//! numcodecs has a number for the shuffle; -1 leaves the choice to the element size. It takes the element size from the
+//! array.
 //!
 //! Source: Zarr core 3.1, `blosc` codec; numcodecs `Blosc`.
 
@@ -77,7 +77,7 @@ fn write_numcodecs(configuration: &mut Configuration, item_size: usize) -> Optio
     Some(())
 }
 
-/// What is stored.
+/// Decoder of the frames.
 #[derive(Debug)]
 struct Frames;
 
@@ -91,12 +91,12 @@ impl Decoder for Frames {
         Frame::new(source)?.decode(destination, codecs)
     }
 
-    /// That of zstd, which may be inside.
+    /// zstd's ratio, since zstd may be the inner compressor.
     fn max_ratio(&self) -> usize {
         1 << 16
     }
 
-    /// What a frame claims is allocated, but not touched before it is decompressed.
+    /// The size that a frame claims is allocated, but not touched before decompression.
     fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
         Ok(Frame::new(source)?.nbytes())
     }

@@ -1,20 +1,20 @@
-//! The compressors inside Blosc: each takes a block, or a plane of one, and makes it smaller or not.
+//! The compressors inside Blosc: each takes a block or a plane of a block, and may fail to make it smaller.
 //!
-//! Their tables are the worker's. BloscLZ and LZ4 have theirs on the stack.
+//! The worker owns their tables. BloscLZ and LZ4 keep tables on the stack.
 
 use crate::codec::Codecs;
 use crate::codec::bytes_to_bytes::deflate::DeflateContainer;
 use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::{Failure, Refusal};
 use crate::error::{ErrorKind, Result};
-// For its library alone, which has BloscLZ.
+// Only to link its library, which contains BloscLZ.
 use blosc_src as _;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
 unsafe extern "C" {
-    // Of c-blosc (`blosclz.h`), which does not show them to those who link it as a shared library; `blosc-src` is pinned for
-    // them. Neither takes memory.
+    // From c-blosc (`blosclz.h`), which hides them from programs that link it as a shared library; `blosc-src` is
+    // pinned for them. Neither allocates.
     fn blosclz_compress(
         level: c_int,
         input: *const c_void,
@@ -25,7 +25,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn blosclz_decompress(input: *const c_void, length: c_int, output: *mut c_void, room: c_int) -> c_int;
 
-    // Of LZ4 (`lz4hc.h`): what `LZ4_compress_HC` does, with tables of the caller's.
+    // From LZ4 (`lz4hc.h`): `LZ4_compress_HC` with tables that the caller allocates.
     fn LZ4_sizeofStateHC() -> c_int;
     fn LZ4_compress_HC_extStateHC(
         state: *mut c_void,
@@ -37,36 +37,36 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What compresses.
+/// Inner compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compressor {
-    /// c-blosc's own.
+    /// BloscLZ, c-blosc's own.
     BloscLz,
     /// LZ4.
     Lz4,
-    /// LZ4 that looks longer.
+    /// LZ4 HC, which searches longer.
     Lz4Hc,
-    /// Deflate in zlib's container.
+    /// Deflate in a zlib container.
     Zlib,
     /// Zstandard.
     Zstd,
 }
 
-/// What a compressor wrote.
+/// Format of a compressor's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Of BloscLZ.
+    /// BloscLZ's.
     BloscLz,
-    /// Of LZ4, both ways.
+    /// LZ4's, for both variants.
     Lz4,
-    /// Of zlib.
+    /// zlib's.
     Zlib,
-    /// Of Zstandard.
+    /// Zstandard's.
     Zstd,
 }
 
 impl Compressor {
-    /// The one that a codec's configuration names: LZ4 where it names none.
+    /// Returns the compressor that a codec's configuration names; LZ4 by default.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`]; [`ErrorKind::Unsupported`] for snappy.
@@ -90,7 +90,7 @@ impl Compressor {
         })
     }
 
-    /// What it writes.
+    /// Returns the format of the output.
     pub fn format(self) -> Format {
         match self {
             Compressor::BloscLz => Format::BloscLz,
@@ -100,12 +100,12 @@ impl Compressor {
         }
     }
 
-    /// Whether it is made for small results more than for speed.
+    /// Returns whether the compressor favours size over speed.
     pub fn is_thorough(self) -> bool {
         matches!(self, Compressor::Lz4Hc | Compressor::Zlib | Compressor::Zstd)
     }
 
-    /// Bytes of memory for its tables, where they are the caller's.
+    /// Returns the bytes of its tables if the caller provides their memory.
     pub fn tables_nbytes(self) -> usize {
         match self {
             // SAFETY: the function returns a number.
@@ -114,11 +114,11 @@ impl Compressor {
         }
     }
 
-    /// Compresses all of `source` to the start of `destination`; returns the bytes written, `None` where that has no room for
-    /// them. `tables` have [`tables_nbytes`](Compressor::tables_nbytes).
+    /// Compresses `source` to the start of `destination`; returns the bytes written, `None` if they do not fit.
+    /// `tables` have [`tables_nbytes`](Compressor::tables_nbytes).
     ///
     /// # Errors
-    /// [`Refusal::OutOfMemory`]; [`Refusal::Unsupported`] for 2 GiB.
+    /// [`Refusal::OutOfMemory`]; [`Refusal::Unsupported`] for 2 GiB or more.
     pub fn compress(
         self,
         (level, is_split): (u8, bool),
@@ -135,19 +135,19 @@ impl Compressor {
         let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
         let written = match self {
             Compressor::Zlib => {
-                // Results of libdeflate's are as small as zlib's at the same level, but at the lowest, where its matches are
-                // longer ones. Two levels more take no longer than zlib there.
+                // libdeflate's output is as small as zlib's at the same level, except at the lowest levels, where
+                // libdeflate only finds longer matches. Adding two levels there takes no longer than zlib.
                 let level = if level < 4 { level_number + 2 } else { level_number };
                 let deflate = codecs.deflate_compressor(level).ok_or_else(no_memory)?;
                 return Ok(deflate.compress_within(DeflateContainer::Zlib, source, destination));
             }
             Compressor::Zstd => {
-                // Nine levels for zstd's twenty-two, as c-blosc has them.
+                // Nine levels for zstd's twenty-two, as in c-blosc.
                 let level = if level < 9 { level_number * 2 - 1 } else { zstd_safe::max_c_level() };
                 let zstd = codecs.zstd_compressor().ok_or_else(no_memory)?;
                 return zstd.compress_within(level, source, destination);
             }
-            // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+            // SAFETY: both ranges are from slices, the second exclusive, and the function stays inside both.
             Compressor::BloscLz => unsafe {
                 blosclz_compress(level_number, from.cast(), length, to.cast(), room, is_split.into())
             },
@@ -158,8 +158,8 @@ impl Compressor {
             Compressor::Lz4Hc => {
                 let aligned = tables.as_ptr().align_offset(align_of::<u64>());
                 let tables = tables.get_mut(aligned..).ok_or_else(no_memory)?;
-                // SAFETY: as above; the tables are aligned, exclusive, and as large as LZ4 says, with a few bytes for where
-                // they begin.
+                // SAFETY: as above; the tables are aligned, exclusive, and as large as LZ4 says, with a few extra bytes
+                // for their alignment.
                 unsafe {
                     let tables = tables.as_mut_ptr().cast();
                     LZ4_compress_HC_extStateHC(tables, from.cast(), to.cast(), length, room, level_number)
@@ -174,10 +174,10 @@ impl Compressor {
 }
 
 impl Format {
-    /// The one of a header's number.
+    /// Returns the format for the number in a header.
     ///
     /// # Errors
-    /// [`Failure::Unsupported`] for snappy, [`Failure::Corrupt`] for none.
+    /// [`Failure::Unsupported`] for snappy, [`Failure::Corrupt`] for an unknown number.
     pub fn numbered(number: u8) -> std::result::Result<Format, Failure> {
         match number {
             0 => Ok(Format::BloscLz),
@@ -189,7 +189,7 @@ impl Format {
         }
     }
 
-    /// Its number in a header.
+    /// Returns the number in a header.
     pub fn number(self) -> u8 {
         match self {
             Format::BloscLz => 0,
@@ -199,7 +199,7 @@ impl Format {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Format::BloscLz => "BloscLZ",
@@ -231,7 +231,7 @@ impl Format {
                     return Err(Failure::Corrupt("a block of Blosc is smaller than 2 GiB".into()));
                 };
                 let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
-                // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+                // SAFETY: both ranges are from slices, the second exclusive, and the function stays inside both.
                 let written = unsafe { blosclz_decompress(from.cast(), length, to.cast(), room) };
                 usize::try_from(written).map_err(|_| Failure::Corrupt("not a valid BloscLZ block".into()))
             }

@@ -1,4 +1,4 @@
-//! Decoding a frame, or some of its blocks.
+//! Decoding a frame, or a range of its blocks.
 
 use super::bitshuffle::{bitunshuffle, slab_nbytes};
 use super::frame::Frame;
@@ -13,14 +13,14 @@ impl Frame<'_> {
     /// Decodes to the start of `destination`; returns the bytes written.
     ///
     /// # Errors
-    /// [`Failure::TooSmall`] where the frame claims to be larger; [`Failure::Corrupt`], [`Failure::OutOfMemory`].
+    /// [`Failure::TooSmall`] if the frame claims a larger size; [`Failure::Corrupt`], [`Failure::OutOfMemory`].
     pub fn decode(&self, destination: &mut [MaybeUninit<u8>], codecs: &mut Codecs) -> Result<usize, Failure> {
         let destination = destination.get_mut(..self.nbytes).ok_or(Failure::TooSmall)?;
         self.decode_range(0, destination, codecs)?;
         Ok(self.nbytes)
     }
 
-    /// Decodes the bytes from `start` on to all of `destination`, and only the blocks that hold them.
+    /// Decodes the bytes from `start` on to all of `destination`, reading only the blocks that contain them.
     ///
     /// # Errors
     /// As [`decode`](Frame::decode).
@@ -37,7 +37,7 @@ impl Frame<'_> {
             destination.write_copy_of_slice(copy);
             return Ok(());
         }
-        // Taken out, so that blocks can be decoded to it with what else the thread has.
+        // Moved out of the thread's state, so that blocks can be decoded to it with the rest of the state borrowed.
         let mut scratch = std::mem::take(codecs.blosc_memory());
         let decoded = self.decode_blocks(start..end, destination, &mut scratch, codecs);
         *codecs.blosc_memory() = scratch;
@@ -80,7 +80,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// Decodes the block `number` to all of `destination`, which is as long as it is.
+    /// Decodes the block `number` to `destination`, which has the block's size.
     fn decode_block(
         &self,
         number: usize,
@@ -95,7 +95,7 @@ impl Frame<'_> {
         }
         let (planes, slab) = memory.split_at_mut(length);
         self.decompress(number, planes, codecs)?;
-        // SAFETY: all of it was written, or there was an error.
+        // SAFETY: every byte was written, or there was an error.
         let planes = unsafe { planes.assume_init_ref() };
         let count = length / self.item_size;
         let whole = count * self.item_size;
@@ -105,14 +105,14 @@ impl Frame<'_> {
             Filter::BitShuffle if count.is_multiple_of(8) => {
                 bitunshuffle(&planes[..whole], elements, self.item_size, slab);
             }
-            // Bits of other numbers of elements stay where they are.
+            // The bit shuffle leaves numbers of elements that are not multiples of eight unchanged.
             _ => drop(elements.write_copy_of_slice(&planes[..whole])),
         }
         rest.write_copy_of_slice(&planes[whole..]);
         Ok(())
     }
 
-    /// Decompresses the pieces of the block `number` to all of `planes`.
+    /// Decompresses the pieces of the block `number`, filling `planes`.
     fn decompress(
         &self,
         number: usize,

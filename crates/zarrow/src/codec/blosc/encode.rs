@@ -1,8 +1,8 @@
 //! Encoding a frame.
 //!
-//! 1. Blocks are filtered and compressed one by one, each to where the one before ended.
-//! 2. Where a frame would be no smaller than a copy behind a header, it is that: the source is then read anew, all of it, and
-//!    nothing that was read before is in the frame.
+//! 1. Blocks are filtered and compressed one by one, each written after the previous one.
+//! 2. A frame that would be no smaller than a copy after a header becomes such a copy: the whole source is then read
+//!    again, and the frame contains nothing that was read before.
 
 use super::bitshuffle::{bitshuffle, slab_nbytes};
 use super::frame::{BIT_SHUFFLED, COPIED, FORMAT_VERSION, NOT_SPLIT, SHUFFLED, VERSION};
@@ -14,7 +14,7 @@ use crate::codec::{Codecs, Scratch};
 use crate::memory::Lent;
 use std::mem::MaybeUninit;
 
-/// What is encoded.
+/// Input of the encoder.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
     /// Bytes that others may write to.
@@ -32,12 +32,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The most bytes that `nbytes` can become.
+/// Returns the most bytes that `nbytes` can become.
 pub fn bound(nbytes: usize) -> usize {
     nbytes.saturating_add(HEADER)
 }
 
-/// Encodes `source` to the start of `destination`, which has room for [`bound`]; returns the bytes written.
+/// Encodes `source` to the start of `destination`, which has space for [`bound`]; returns the bytes written.
 ///
 /// # Errors
 /// [`Refusal::Unsupported`] for 2 GiB or more; [`Refusal::OutOfMemory`].
@@ -55,7 +55,8 @@ pub fn encode(
     let layout = Layout::of(settings, nbytes);
     let mut written = None;
     if settings.level > 0 && nbytes >= SMALLEST {
-        // Taken out, so that blocks can be compressed from it with what else the thread has.
+        // Moved out of the thread's state, so that blocks can be compressed from it with the rest of the state
+        // borrowed.
         let mut scratch = std::mem::take(codecs.blosc_memory());
         let encoded = encode_blocks(settings, layout, source, destination, &mut scratch, codecs);
         *codecs.blosc_memory() = scratch;
@@ -84,7 +85,8 @@ pub fn encode(
     Ok(written)
 }
 
-/// Encodes all blocks behind the header and their starts; returns the length of the frame, `None` where it does not fit.
+/// Encodes all blocks after the header and the block starts; returns the length of the frame, `None` if it does not
+/// fit.
 fn encode_blocks(
     settings: &Settings,
     layout: Layout,
@@ -135,7 +137,8 @@ fn encode_blocks(
     Ok(Some(at))
 }
 
-/// A block of the source after its filter; in `memory`, but where it has none and does not change.
+/// Returns a block of the source after its filter: in `memory`, or, without a filter, borrowed from a source that does
+/// not change.
 fn filtered<'a>(
     settings: &Settings,
     source: Source<'a>,
@@ -157,7 +160,7 @@ fn filtered<'a>(
             block.copy_to(whole, &mut planes[whole..]);
         }
         (_, Source::Own(bytes)) => return &bytes[start..start + length],
-        // Others may write to it: what is compressed is read more than once.
+        // Others may write to the source, and compressors read their input more than once.
         (_, Source::Lent(_)) => drop(block.copy_to(0, planes)),
     }
     // SAFETY: every byte of the block was moved there above.

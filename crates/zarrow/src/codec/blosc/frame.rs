@@ -1,10 +1,10 @@
-//! A frame of Blosc 1, as far as its header says what it is.
+//! A frame of Blosc 1, as described by its header.
 //!
-//! The header is of 16 bytes: the version of the format (2), that of the compressor inside (1), flags, the bytes of an element,
-//! and in four bytes each, little-endian, the bytes that it decodes to, those of a block, and its own. Behind it stands the
-//! start of each block in four bytes. A block is a piece, or one for each plane of its elements: four bytes that say how
-//! long it is, and as many bytes. A piece as long as what it decodes to is that. A frame may also be a mere copy, behind its
-//! header.
+//! The header has 16 bytes: the version of the format (2), the version of the compressor inside (1), flags, the element
+//! size, and three little-endian numbers of four bytes: the decoded size, the block size, and the size of the frame.
+//! The start of each block follows, four bytes each. A block consists of one piece, or of one piece for each plane of
+//! its elements: the piece's length in four bytes, then its bytes. A piece as long as its decoded form is stored
+//! uncompressed. A frame may also be a mere copy of the data after the header.
 
 use super::compressor::Format;
 use super::layout::{HEADER, LARGEST, LARGEST_BLOCK, can_split};
@@ -22,19 +22,19 @@ pub const SHUFFLED: u8 = 1;
 pub const COPIED: u8 = 2;
 /// Bits are shuffled.
 pub const BIT_SHUFFLED: u8 = 4;
-/// Nothing that there is today.
+/// Reserved: unused today.
 const RESERVED: u8 = 8;
-/// Blocks are in one piece.
+/// Blocks have one piece each.
 pub const NOT_SPLIT: u8 = 16;
 
-/// A frame whose header is sound, without what may be stored behind it.
+/// A frame with a valid header; the data after the header is not checked.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// All of it.
+    /// The whole frame.
     pub(super) bytes: &'a [u8],
-    /// The bytes that it claims to decode to.
+    /// Decoded size that the frame claims, in bytes.
     pub(super) nbytes: usize,
-    /// Bytes of a block: from 1 to those of the frame, where it has any.
+    /// Bytes of a block: from 1 to the decoded size, unless the frame is empty.
     pub(super) block_nbytes: usize,
     /// Bytes of an element, at least 1.
     pub(super) item_size: usize,
@@ -48,8 +48,8 @@ fn corrupt(text: impl Into<String>) -> Failure {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame at the start of `source`. It says its own length; c-blosc decodes by that and never looks at what is behind
-    /// it, and so do those who use it.
+    /// Parses the frame at the start of `source`. The frame states its own length; c-blosc and its users rely on that
+    /// and ignore any bytes after it.
     ///
     /// # Errors
     /// [`Failure::Corrupt`]; [`Failure::Unsupported`] for snappy.
@@ -87,7 +87,7 @@ impl<'a> Frame<'a> {
         if format_version != FORMAT_VERSION {
             return Err(corrupt(format!("version {format_version} of {}, expected 1", format.name())));
         }
-        // c-blosc up to 1.21.6 overflows an `int` where one BloscLZ block has more than 8 MB of matches; no writer makes
+        // c-blosc up to 1.21.6 overflows an `int` if one BloscLZ block has more than 8 MB of matches; no writer makes
         // blocks of that size.
         const SAFE: usize = 8 << 20;
         if format == Format::BloscLz && length > SAFE && block_nbytes > SAFE {
@@ -99,12 +99,12 @@ impl<'a> Frame<'a> {
         Ok(Frame { format: Some(format), ..frame })
     }
 
-    /// The bytes that it claims to decode to.
+    /// Returns the decoded size that the frame claims, in bytes.
     pub fn nbytes(&self) -> usize {
         self.nbytes
     }
 
-    /// What was done with a block of `nbytes` bytes before it was compressed.
+    /// Returns the filter applied to a block of `nbytes` bytes before compression.
     pub(super) fn filter(&self, nbytes: usize) -> Filter {
         match self.flags {
             flags if flags & SHUFFLED != 0 && self.item_size > 1 => Filter::Shuffle,
@@ -113,14 +113,14 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// In how many pieces a block of `nbytes` bytes is.
+    /// Returns the number of pieces of a block of `nbytes` bytes.
     pub(super) fn pieces(&self, nbytes: usize) -> usize {
         let is_split =
             self.flags & NOT_SPLIT == 0 && nbytes == self.block_nbytes && can_split(self.item_size, nbytes);
         if is_split { self.item_size } else { 1 }
     }
 
-    /// Four bytes as a size; `None` where there are none, or they say less than nothing.
+    /// Returns the four bytes at `at` as a size; `None` if they are out of range or negative.
     pub(super) fn size(&self, at: usize) -> Option<usize> {
         let word = self.bytes.get(at..)?.first_chunk::<4>()?;
         usize::try_from(i32::from_le_bytes(*word)).ok()

@@ -1,45 +1,45 @@
-//! How large the blocks of a frame are, and which of them are split: c-blosc's rules (`compute_blocksize`, `split_block`),
-//! so that a frame is as small as c-blosc's.
+//! Block size of a frame, and whether blocks are split: c-blosc's rules (`compute_blocksize`, `split_block`), so that a
+//! frame is as small as c-blosc's.
 
 use super::compressor::Compressor;
 use super::settings::{LARGEST_ITEM, Settings};
 
-/// Bytes of a header.
+/// Bytes of a frame's header.
 pub const HEADER: usize = 16;
-/// The most bytes that a frame can hold, which with its header are fewer than 2 GiB.
+/// Most bytes that a frame can hold: with its header they are fewer than 2 GiB.
 pub const LARGEST: usize = i32::MAX as usize - HEADER;
 /// The largest block that c-blosc makes or takes.
 pub const LARGEST_BLOCK: usize = (i32::MAX as usize - LARGEST_ITEM * size_of::<i32>()) / 3;
-/// Frames of fewer bytes are not compressed, nor are planes of fewer compressed by themselves.
+/// Smaller frames are not compressed, and smaller planes not compressed separately.
 pub const SMALLEST: usize = 128;
-/// The most planes that are compressed by themselves.
+/// Most planes that are compressed separately.
 const MOST_PLANES: usize = 16;
 
-/// The cut of a frame into blocks.
+/// Division of a frame into blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Bytes of each block but for the last one, which may be shorter.
+    /// Bytes of each block except for the last one, which may be shorter.
     pub block_nbytes: usize,
-    /// Whether each plane of a whole block is compressed by itself.
+    /// Whether each plane of a whole block is compressed separately.
     pub is_split: bool,
 }
 
-/// Whether so many planes of a block are enough, and large enough, to be compressed by themselves.
+/// Returns whether a block's planes are few enough, and large enough, to be compressed separately.
 pub fn can_split(item_size: usize, block_nbytes: usize) -> bool {
     item_size <= MOST_PLANES && block_nbytes / item_size.max(1) >= SMALLEST
 }
 
 impl Layout {
-    /// The cut of `nbytes` bytes.
+    /// Returns the layout of `nbytes` bytes.
     pub fn of(settings: &Settings, nbytes: usize) -> Layout {
-        // zstd came together with the flag that says that a block is not split: nobody has to guess it.
+        // zstd was added together with the flag for unsplit blocks, so no reader has to guess it.
         let splits = |block| settings.compressor != Compressor::Zstd && can_split(settings.item_size, block);
         let block_nbytes = Self::block_nbytes(settings, nbytes, splits);
         Layout { block_nbytes, is_split: splits(block_nbytes) }
     }
 
     fn block_nbytes(settings: &Settings, nbytes: usize, splits: impl Fn(usize) -> bool) -> usize {
-        /// A usual first cache.
+        /// Typical size of a first-level cache.
         const CACHE: usize = 32 << 10;
         let item_size = settings.item_size;
         if nbytes < item_size {
@@ -47,7 +47,7 @@ impl Layout {
         }
         let mut block = match settings.block_nbytes.min(nbytes) {
             0 if nbytes >= CACHE => {
-                // Those that look for matches longer gain by larger blocks.
+                // Compressors with a longer search for matches gain from larger blocks.
                 let thorough = usize::from(settings.compressor.is_thorough());
                 let usual = CACHE << thorough;
                 match settings.level {

@@ -1,16 +1,16 @@
-//! Blosc 1, on memory that the worker keeps.
+//! Blosc 1, in memory that the worker keeps.
 //!
-//! The frame is c-blosc's, and so is what is written, to the byte where the compressor inside is the same one. What is not
-//! its own is memory: c-blosc takes some for each call and does not look whether it got any.
+//! The frame format is c-blosc's, and the output is byte for byte the same if the compressor inside is the same. Memory
+//! is handled differently: c-blosc allocates in each call and does not check for failure.
 //!
-//! 1. A frame is a header, the starts of its blocks, and the blocks ([`Frame`]). How large a block is, and whether it is
-//!    compressed plane by plane, follows from the settings ([`Layout`]).
-//! 2. A block is filtered, by [`shuffle`] or [`bitshuffle`], which work as many bytes at a time as the processor can
-//!    ([`vector`]), and then compressed by one of five [`Compressor`]s.
-//! 3. [`encode`] reads each byte of its source once, where others may write to it: a block is moved to the worker's memory
-//!    first, by its filter or by a copy.
-//! 4. [`Frame::decode`] and [`Frame::decode_range`] trust nothing that a frame says: it is at most as large as the
-//!    place that it is decoded to, no block is larger than the frame, and each has to give exactly its size.
+//! 1. A frame is a header, the starts of its blocks, and the blocks ([`Frame`]). The block size, and whether blocks are
+//!    compressed plane by plane, follow from the settings ([`Layout`]).
+//! 2. A block is filtered by [`shuffle`] or [`bitshuffle`], which use the processor's widest vectors ([`vector`]), and
+//!    then compressed by one of five [`Compressor`]s.
+//! 3. [`encode`] reads each byte of its source once if others may write to it: it first moves each block to the
+//!    worker's memory, by the filter or by a copy.
+//! 4. [`Frame::decode`] and [`Frame::decode_range`] do not trust a frame: it is at most as large as its destination, no
+//!    block is larger than the frame, and each block must decode to exactly its size.
 
 mod bitshuffle;
 mod codec;
@@ -19,7 +19,7 @@ mod decode;
 mod encode;
 mod frame;
 mod layout;
-// Where the processor is another one, and beside the others in the tests.
+// For other processors, and compared with the other vectors in the tests.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod portable;
 mod settings;

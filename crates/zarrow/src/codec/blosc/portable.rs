@@ -1,14 +1,14 @@
-//! The vector of any processor: an array, of which the compiler makes what it can.
+//! The vector of any processor: an array, vectorized by the compiler as far as possible.
 
 use super::vector::{LANE, Vector, turn_bits};
 
-// SAFETY: arrays need no instructions of their own.
+// SAFETY: arrays need no special instructions.
 unsafe impl Vector for [u8; LANE] {
     const NBYTES: usize = LANE;
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's contract; an array of bytes may lie anywhere.
+        // SAFETY: the caller's contract; an array of bytes may have any address.
         unsafe { source.cast::<Self>().read() }
     }
 

@@ -1,4 +1,4 @@
-//! What a Blosc codec was set to.
+//! Settings of a Blosc codec.
 
 use super::compressor::Compressor;
 use crate::codec::bytes_to_bytes::setting;
@@ -8,25 +8,25 @@ use crate::metadata::CodecMetadata;
 /// Size of the largest element that a frame's header can state, in bytes.
 pub const LARGEST_ITEM: usize = 255;
 
-/// What is done with a block before it is compressed.
+/// Filter applied to a block before compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
-    /// Nothing.
+    /// No filter.
     None,
-    /// Bytes of elements are put together.
+    /// Shuffles the bytes of elements.
     Shuffle,
-    /// Bits of elements are.
+    /// Shuffles the bits of elements.
     BitShuffle,
 }
 
-/// How Blosc writes.
+/// Settings of the encoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The compressor inside.
     pub compressor: Compressor,
-    /// From 0, which only copies, to 9.
+    /// Level from 0, which only copies, to 9.
     pub level: u8,
-    /// What is done before.
+    /// The filter before compression.
     pub filter: Filter,
     /// Bytes of an element, from 1 to 255.
     pub item_size: usize,
@@ -35,10 +35,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the configuration: lz4 of level 5 and the byte shuffle where it says nothing.
+    /// Parses the configuration: lz4 with level 5 and the byte shuffle by default.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for what is out of range; [`ErrorKind::Unsupported`] for snappy.
+    /// [`ErrorKind::BadCodec`] for values out of range; [`ErrorKind::Unsupported`] for snappy.
     pub fn parse(metadata: &CodecMetadata) -> Result<Settings> {
         let integer = |key: &str, default: i64, low: i64, high: i64| {
             setting::integer(metadata, key, default, low, high).map(i64::unsigned_abs)
@@ -58,7 +58,7 @@ impl Settings {
             compressor: Compressor::named(metadata.text("cname"))?,
             level: integer("clevel", 5, 0, 9)? as u8,
             filter,
-            // What a byte cannot say is no type at all, for Blosc.
+            // Blosc treats an element size that exceeds a byte as 1.
             item_size: if item_size > LARGEST_ITEM { 1 } else { item_size },
             block_nbytes: integer("blocksize", 0, 0, i64::from(i32::MAX))? as usize,
         })

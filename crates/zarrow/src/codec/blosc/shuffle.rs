@@ -1,13 +1,13 @@
 //! The byte shuffle: the first bytes of all elements, then the second bytes, and so on, each a *plane*.
 //!
-//! 1. Elements are turned a tile at a time: as many as a vector has bytes, and 2, 4, 8 or 16 bytes of each. Where an
-//!    element has more, its last tile begins earlier and does some of them once more.
-//! 2. Where an element has another number of bytes than a tile is wide, [`shuffle`] takes wider tiles, which reach into the
-//!    next element, and drops what is not the element's; [`unshuffle`], which must not write there, takes narrower ones.
-//! 3. What is left over behind the last whole tile of elements is turned byte by byte.
+//! 1. Elements are transposed a tile at a time: as many elements as a vector has bytes, and 2, 4, 8 or 16 bytes of
+//!    each. Larger elements take several tiles; the last tile starts earlier and repeats some bytes.
+//! 2. If the element size is not a tile width, [`shuffle`] takes wider tiles, which reach into the next element, and drops
+//!    the surplus; [`unshuffle`], which must not write there, takes narrower ones.
+//! 3. The elements after the last whole tile are transposed byte by byte.
 //!
-//! The elements that are shuffled are read by their address, and what was read is not looked at: they may be [`Lent`], and
-//! change meanwhile.
+//! Elements to shuffle are read through their address, and the values read affect no decision: they may be [`Lent`] and
+//! change during the shuffle.
 
 use super::vector::{
     Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, run, store_all,
@@ -17,15 +17,15 @@ use std::mem::MaybeUninit;
 
 /// The widest tile.
 const WIDEST: usize = 16;
-/// Bytes of tiles that are copied together: so many that the first of them has left the processor's queue of stores when
-/// it is loaded, which else would wait.
+/// Bytes of tiles that are copied together: enough that the first tile has left the processor's store queue when it is
+/// loaded, since that load would otherwise wait.
 const TILES: usize = 4096;
 
-/// Writes elements of `size` bytes to all of `destination`, from `planes` that begin `stride` bytes apart. There is nothing
-/// left over: `destination` has whole elements.
+/// Converts `planes`, which begin `stride` bytes apart, to elements of `size` bytes, filling `destination`.
+/// `destination` consists of whole elements, without a remainder.
 ///
 /// # Panics
-/// Where the planes are shorter than that, which is a mistake of the caller.
+/// If the planes are too short, a bug of the caller.
 pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut [MaybeUninit<u8>], size: usize) {
     let count = destination.len() / size.max(1);
     if size <= 1 || count == 0 {
@@ -43,11 +43,11 @@ pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut [MaybeUninit<u8
     }
 }
 
-/// Writes the elements of `size` bytes of `source` to `planes`, `stride` bytes apart. There is nothing left over: `source` has
-/// whole elements.
+/// Writes the elements of `size` bytes of `source` to `planes`, `stride` bytes apart. `source` consists of whole
+/// elements, without a remainder.
 ///
 /// # Panics
-/// Where the planes are shorter than that, which is a mistake of the caller.
+/// If the planes are too short, a bug of the caller.
 pub fn shuffle(source: Lent<'_>, planes: &mut [MaybeUninit<u8>], stride: usize, size: usize) {
     let count = source.nbytes() / size.max(1);
     if size <= 1 || count == 0 {
@@ -65,13 +65,13 @@ pub fn shuffle(source: Lent<'_>, planes: &mut [MaybeUninit<u8>], stride: usize, 
     }
 }
 
-/// Where the tiles of an element begin that are `width` bytes wide (step 1).
+/// Returns the offsets in an element of tiles that are `width` bytes wide (step 1).
 #[inline(always)]
 fn tiles(size: usize, width: usize) -> impl Iterator<Item = usize> {
     (0..size.div_ceil(width)).map(move |tile| (tile * width).min(size.saturating_sub(width)))
 }
 
-/// [`unshuffle`], by tiles that are `W` bytes wide.
+/// [`unshuffle`], with tiles that are `W` bytes wide.
 struct Unshuffle<'a, const W: usize> {
     planes: &'a [u8],
     stride: usize,
@@ -137,7 +137,7 @@ unsafe fn store_planes<V: Vector, const W: usize>(
     }
 }
 
-/// [`shuffle`], by tiles that are `W` bytes wide.
+/// [`shuffle`], with tiles that are `W` bytes wide.
 struct Shuffle<'a, const W: usize> {
     source: Lent<'a>,
     planes: &'a mut [MaybeUninit<u8>],
@@ -150,7 +150,7 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
     unsafe fn run<V: Vector>(self) {
         let Shuffle { source, planes, stride, size } = self;
         let count = source.nbytes() / size;
-        // The tile of an element that it is wider than ends in one that is there too.
+        // A tile wider than its element reaches into the next element, which must also be in the source.
         let inside = count - (W.saturating_sub(size)).div_ceil(size).min(count);
         let whole = inside - inside % V::NBYTES;
         let element = |number: usize, begin: usize| source.pointer().wrapping_add(number * size + begin);
@@ -165,7 +165,7 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
         } else if W == WIDEST {
             for first in (0..whole).step_by(V::NBYTES) {
                 for begin in tiles(size, W) {
-                    // SAFETY: as above; each tile, a lane of its own, lies in the source.
+                    // SAFETY: as above; each tile, a separate lane, is inside the source.
                     unsafe {
                         let mut lanes = [V::load_lanes(element(first, begin), W * size); W];
                         for (at, vector) in lanes.iter_mut().enumerate().skip(1) {
@@ -181,7 +181,7 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
             for start in (0..whole).step_by(TILES / W) {
                 let some = (TILES / W).min(whole - start);
                 for (at, bytes) in tile[..some * W].as_chunks_mut::<W>().0.iter_mut().enumerate() {
-                    // SAFETY: the tile lies in the source.
+                    // SAFETY: the tile is inside the source.
                     unsafe { element(start + at, 0).copy_to_nonoverlapping(bytes.as_mut_ptr().cast(), W) };
                 }
                 for first in (0..some).step_by(V::NBYTES) {
@@ -196,7 +196,7 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
         }
         for number in whole..count {
             for at in 0..size {
-                // SAFETY: the byte lies in the source.
+                // SAFETY: the byte is inside the source.
                 planes[at * stride + number].write(unsafe { element(number, at).read() });
             }
         }

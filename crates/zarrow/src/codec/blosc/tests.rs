@@ -1,4 +1,4 @@
-//! Frames beside those of c-blosc: what it writes is read, and what is written is what it writes.
+//! Comparison with c-blosc: its frames are readable here, and its output is equal to ours.
 
 use super::bitshuffle::{bitshuffle, bitunshuffle, slab_nbytes};
 use super::compressor::Compressor;
@@ -22,7 +22,7 @@ const COMPRESSORS: [(Compressor, &CStr); 5] = [
 ];
 const FILTERS: [Filter; 3] = [Filter::None, Filter::Shuffle, Filter::BitShuffle];
 
-/// Elements that grow slowly, with some noise: a part compresses.
+/// Elements that grow slowly, with some noise: they compress partly.
 fn elements(nbytes: usize, item_size: usize, noise: u8) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = move || {
@@ -39,7 +39,7 @@ fn elements(nbytes: usize, item_size: usize, noise: u8) -> Vec<u8> {
 fn oracle_encode(settings: &Settings, source: &[u8]) -> Vec<u8> {
     let name = COMPRESSORS.iter().find(|(compressor, _)| *compressor == settings.compressor).unwrap().1;
     let mut frame = vec![0; bound(source.len())];
-    // SAFETY: both are slices of the lengths that are given, and the name is a string of C.
+    // SAFETY: both are slices of the given lengths, and the name is a C string.
     let written = unsafe {
         blosc_src::blosc_compress_ctx(
             settings.level.into(),
@@ -60,7 +60,7 @@ fn oracle_encode(settings: &Settings, source: &[u8]) -> Vec<u8> {
 
 fn oracle_decode(frame: &[u8], nbytes: usize) -> Vec<u8> {
     let mut found = vec![0xee; nbytes];
-    // SAFETY: the frame is whole, and the place of the length that is given.
+    // SAFETY: the frame is complete, and the destination has the given length.
     let written = unsafe {
         blosc_src::blosc_decompress_ctx(frame.as_ptr().cast(), found.as_mut_ptr().cast(), nbytes, 1)
     };
@@ -71,7 +71,7 @@ fn oracle_decode(frame: &[u8], nbytes: usize) -> Vec<u8> {
 fn encoded(settings: &Settings, source: Source<'_>, nbytes: usize, codecs: &mut Codecs) -> Vec<u8> {
     let mut memory = vec![MaybeUninit::new(0xee); bound(nbytes)];
     let written = encode(settings, source, &mut memory, codecs).unwrap();
-    // SAFETY: all of it was initialised.
+    // SAFETY: every byte was initialised.
     unsafe { memory[..written].assume_init_ref() }.to_vec()
 }
 
@@ -82,14 +82,14 @@ fn decoded(frame: &[u8], start: usize, nbytes: usize, codecs: &mut Codecs) -> Re
     Ok(unsafe { memory.assume_init_ref() }.to_vec())
 }
 
-/// Every vector does what the definition says, for elements of many sizes and numbers.
+/// Every vector matches the definition, for elements of many sizes and numbers.
 #[test]
 fn shuffles_are_those_of_the_definition() {
     for narrower in 0..3 {
         NARROWER.set(narrower);
         for size in (1..=40).chain([64, 100, 255]) {
             for count in [0, 1, 7, 8, 15, 16, 31, 32, 33, 64, 120, 256, 264, 511, 512, 1000, 4104] {
-                // Enough for one slab and some of the next.
+                // Enough for one slab and a part of the next.
                 let count = if size > 16 { count.min(1000) } else { count };
                 let source = elements(count * size, size, 200);
                 let byte = |at: usize| source[at % count * size + at / count];
@@ -97,7 +97,7 @@ fn shuffles_are_those_of_the_definition() {
                 let mut found = shuffled.clone();
                 let mut memory = vec![MaybeUninit::new(0xee); slab_nbytes(size)];
                 shuffle(source.as_slice().into(), &mut shuffled, count, size);
-                // SAFETY: all of it was initialised.
+                // SAFETY: every byte was initialised.
                 let planes = unsafe { shuffled.assume_init_ref() };
                 let name = format!("{count} of {size} by {narrower}");
                 assert!((0..source.len()).all(|at| planes[at] == byte(at)), "shuffle: {name}");
@@ -140,7 +140,7 @@ fn cases() -> impl Iterator<Item = (Settings, Vec<u8>)> {
                 for filter in FILTERS {
                     number += 1;
                     let level = (number % 10) as u8;
-                    // The highest levels of zstd take long.
+                    // The highest levels of zstd are slow.
                     let level =
                         if compressor == Compressor::Zstd && nbytes > 1000 { level % 4 } else { level };
                     let block_nbytes = [0, 0, 130, 4096, 1 << 20][number % 5];
@@ -164,7 +164,7 @@ fn frames_are_those_of_c_blosc() {
         assert!(frame == lent, "{name}: lent memory gives another frame");
         let expected = oracle_encode(&settings, &source);
         if settings.compressor == Compressor::Zlib {
-            // Another deflate, as good.
+            // Another deflate implementation with equally small output.
             (ours, theirs) = (ours + frame.len(), theirs + expected.len());
             let head = |frame: &[u8]| [&frame[..2], &[frame[2] & !COPIED], &frame[3..12]].concat();
             assert_eq!(head(&frame), head(&expected), "{name}: another header");
@@ -219,7 +219,8 @@ fn ranges_are_parts_of_the_whole() {
     }
 }
 
-/// Each byte of a frame's head changed, and frames cut off anywhere: an error or some bytes, as many as were asked for.
+/// Every byte of a frame's head changed, and frames truncated anywhere: the result is an error or the requested number
+/// of bytes.
 #[test]
 fn broken_frames_are_errors() {
     let mut codecs = Codecs::default();
@@ -235,7 +236,7 @@ fn broken_frames_are_errors() {
             }
             let mut cut = frame[..at].to_vec();
             assert!(decoded(&cut, 0, source.len(), &mut codecs).is_err());
-            // Its length as it is then: blocks are missing.
+            // With the truncated length in the header: blocks are missing.
             if let Some(length) = cut.get_mut(12..16) {
                 length.copy_from_slice(&(at as u32).to_le_bytes());
                 assert!(decoded(&cut, 0, source.len(), &mut codecs).is_err(), "{settings:?} cut at {at}");
@@ -244,7 +245,7 @@ fn broken_frames_are_errors() {
     }
 }
 
-/// A block that is not a whole number of its elements, though split: c-blosc leaves the rest as it was.
+/// A split block that is not a whole number of elements: c-blosc leaves the remainder unchanged.
 #[test]
 fn nothing_that_was_not_written_is_given() {
     let mut frame = vec![2, 1, 0x20, 3];

@@ -1,19 +1,20 @@
-//! Vectors of bytes, as wide as the processor has them, and the two turns that all shuffles are made of.
+//! Vectors of bytes, as wide as the processor's, and the two transpositions that make up all shuffles.
 //!
-//! 1. A table of `W` planes by as many elements as a vector has bytes is turned by *zips*: the bytes of the first half of
-//!    all vectors between those of the second half. Numbered through, byte by byte, a zip rotates the bits of each byte's
-//!    number by one. So log2(`W`) zips make elements of planes ([`planes_to_elements`]), and four zips, as many as number
-//!    the bytes of a lane, make planes of elements ([`elements_to_planes`]).
-//! 2. Eight bytes are a table of eight by eight bits. It is turned by exchanging single bits, then squares of two by two,
-//!    then squares of four by four ([`turn_bits`]).
-//! 3. A kernel is written once, for any [`Vector`]. [`run`] compiles it for each and calls the widest that the processor
-//!    has.
+//! 1. A table of `W` planes by as many elements as a vector has bytes is transposed by *zips*: the bytes of the first
+//!    half of all vectors are interleaved with the bytes of the second half. With all bytes numbered in order, a zip
+//!    rotates the bits of each byte's number by one. So log2(`W`) zips turn planes into elements
+//!    ([`planes_to_elements`]), and four zips, the number of bits in a byte's number within a lane, turn elements into
+//!    planes ([`elements_to_planes`]).
+//! 2. Eight bytes are a table of eight by eight bits. It is transposed by exchanging single bits, then squares of two
+//!    by two, then squares of four by four ([`turn_bits`]).
+//! 3. A kernel is written once, for any [`Vector`]. [`run`] compiles it for each vector and calls the widest that the
+//!    processor supports.
 
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use std::mem::MaybeUninit;
 
-/// The bytes of a lane: vectors are zipped lane by lane.
+/// Bytes of a lane: vectors are zipped lane by lane.
 pub const LANE: usize = 16;
 
 /// A vector of one or two lanes.
@@ -21,56 +22,57 @@ pub const LANE: usize = 16;
 /// # Safety
 /// Every function needs a processor with the vector's instructions.
 pub unsafe trait Vector: Copy {
-    /// Bytes of it.
+    /// Bytes of a vector.
     const NBYTES: usize;
 
-    /// The bytes from `source` on.
+    /// Loads the bytes from `source` on.
     ///
     /// # Safety
-    /// There are so many.
+    /// A whole vector is readable from `source` on.
     unsafe fn load(source: *const u8) -> Self;
 
-    /// A lane from `source` on, and where there are two, another from `second` bytes behind it.
+    /// Loads a lane from `source` on and, for two lanes, another from `second` bytes after it.
     ///
     /// # Safety
-    /// There are so many bytes.
+    /// All bytes of each lane are readable.
     unsafe fn load_lanes(source: *const u8, second: usize) -> Self;
 
     /// Writes the bytes to `destination`.
     ///
     /// # Safety
-    /// There is room for them.
+    /// There is space for them.
     unsafe fn store(self, destination: *mut u8);
 
-    /// The bytes of both by turns, in each lane: those of the first halves, and those of the second ones.
+    /// Interleaves the bytes of both vectors in each lane: returns the result of the first halves, then of the second
+    /// halves.
     ///
     /// # Safety
     /// As for the trait.
     unsafe fn zip(self, other: Self) -> (Self, Self);
 
-    /// The first lanes of both, and the second ones; of vectors of one lane, both as they are.
+    /// Returns the first lanes of both vectors, then the second lanes; vectors of one lane are returned unchanged.
     ///
     /// # Safety
     /// As for the trait.
     unsafe fn exchange_lanes(self, other: Self) -> (Self, Self);
 
-    /// Turns the bits of each eight bytes (step 2).
+    /// Transposes the bits of each eight bytes (step 2).
     ///
     /// # Safety
     /// As for the trait.
     unsafe fn turn_bits(self) -> Self;
 }
 
-/// Work that is done a vector at a time.
+/// Work done one vector at a time.
 pub trait Kernel {
-    /// Does it.
+    /// Runs the kernel.
     ///
     /// # Safety
     /// The processor has the vector's instructions.
     unsafe fn run<V: Vector>(self);
 }
 
-/// Runs a kernel by the widest vectors of this processor (step 3).
+/// Runs a kernel with this processor's widest vectors (step 3).
 #[cfg(target_arch = "x86_64")]
 pub fn run(kernel: impl Kernel) {
     #[target_feature(enable = "avx2")]
@@ -95,14 +97,14 @@ pub fn run(kernel: impl Kernel) {
     }
 }
 
-/// Runs a kernel by vectors that the compiler makes of arrays (step 3).
+/// Runs a kernel with vectors that the compiler builds from arrays (step 3).
 #[cfg(not(target_arch = "x86_64"))]
 pub fn run(kernel: impl Kernel) {
-    // SAFETY: arrays need no instructions of their own.
+    // SAFETY: arrays need no special instructions.
     unsafe { kernel.run::<[u8; LANE]>() }
 }
 
-/// One zip of `W` vectors (step 1).
+/// Zips `W` vectors once (step 1).
 #[inline(always)]
 unsafe fn zipped<V: Vector, const W: usize>(vectors: [V; W]) -> [V; W] {
     let mut next = vectors;
@@ -113,8 +115,8 @@ unsafe fn zipped<V: Vector, const W: usize>(vectors: [V; W]) -> [V; W] {
     next
 }
 
-/// Elements of `W` bytes, as many as a vector has bytes, of the bytes from `planes` on, each plane `stride` bytes behind
-/// the one before: in vectors that lie one behind the other.
+/// Transposes the bytes from `planes` on, each plane `stride` bytes after the previous one, to as many elements of `W`
+/// bytes as a vector has bytes. The elements are consecutive in the vectors.
 ///
 /// # Safety
 /// Each plane has as many bytes as a vector, and the processor its instructions.
@@ -140,10 +142,10 @@ pub unsafe fn planes_to_elements<V: Vector, const W: usize>(planes: *const u8, s
     }
 }
 
-/// The vectors that lie one behind the other from `source` on.
+/// Loads consecutive vectors from `source` on.
 ///
 /// # Safety
-/// They do, and the processor has their instructions.
+/// All vectors are readable from `source` on, and the processor has their instructions.
 #[inline(always)]
 pub unsafe fn load_all<V: Vector, const W: usize>(source: *const u8) -> [V; W] {
     // SAFETY: the caller's contract.
@@ -156,7 +158,7 @@ pub unsafe fn load_all<V: Vector, const W: usize>(source: *const u8) -> [V; W] {
     }
 }
 
-/// The planes of elements of `W` bytes, which lie one behind the other in the vectors: a vector for each plane.
+/// Transposes elements of `W` bytes, consecutive in the vectors, to planes: one vector per plane.
 ///
 /// # Safety
 /// The processor has the vectors' instructions.
@@ -174,7 +176,8 @@ pub unsafe fn elements_to_planes<V: Vector, const W: usize>(elements: [V; W]) ->
     }
 }
 
-/// As [`elements_to_planes`], of elements whose first halves lie in all first lanes, and the others in the second ones.
+/// As [`elements_to_planes`], with the first half of the elements in all first lanes and the second half in all second
+/// lanes.
 ///
 /// # Safety
 /// As there.
@@ -188,7 +191,7 @@ pub unsafe fn lanes_to_planes<V: Vector, const W: usize>(elements: [V; W]) -> [V
     vectors
 }
 
-/// The bits of eight bytes, bit `k` of byte `i` as bit `i` of byte `k` (step 2).
+/// Transposes the bits of eight bytes: bit `k` of byte `i` becomes bit `i` of byte `k` (step 2).
 #[inline(always)]
 pub fn turn_bits(bytes: u64) -> u64 {
     TURNS.iter().fold(bytes, |bytes, (distance, mask)| {
@@ -197,11 +200,11 @@ pub fn turn_bits(bytes: u64) -> u64 {
     })
 }
 
-/// How far apart the bits are that a turn exchanges, and the lower ones of them.
+/// Distance of the bits that a step exchanges, and a mask of the lower ones.
 pub const TURNS: [(u32, u64); 3] =
     [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)];
 
-/// Writes vectors one behind the other to the start of `destination`.
+/// Writes consecutive vectors to the start of `destination`.
 ///
 /// # Safety
 /// The processor has the vector's instructions.
@@ -209,7 +212,7 @@ pub const TURNS: [(u32, u64); 3] =
 pub unsafe fn store_all<V: Vector, const W: usize>(vectors: [V; W], destination: &mut [MaybeUninit<u8>]) {
     let destination = &mut destination[..W * V::NBYTES];
     for (vector, place) in vectors.into_iter().zip(destination.chunks_exact_mut(V::NBYTES)) {
-        // SAFETY: the place is as long as a vector.
+        // SAFETY: the destination is as long as a vector.
         unsafe { vector.store(place.as_mut_ptr().cast()) };
     }
 }
@@ -217,7 +220,7 @@ pub unsafe fn store_all<V: Vector, const W: usize>(vectors: [V; W], destination:
 #[cfg(test)]
 pub mod tests {
     thread_local! {
-        /// 1 for SSE2, 2 for arrays, where the tests of this thread want other vectors than the widest.
+        /// 1 for SSE2, 2 for arrays: set if tests on this thread want vectors other than the widest.
         pub static NARROWER: std::cell::Cell<u8> = const { std::cell::Cell::new(0) };
     }
 }

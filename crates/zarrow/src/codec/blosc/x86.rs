@@ -1,4 +1,4 @@
-//! The vectors of x86-64: SSE2, which every processor of it has, and AVX2.
+//! The vectors of x86-64: SSE2, which every such processor has, and AVX2.
 
 use super::vector::{TURNS, Vector};
 use std::arch::x86_64::*;
@@ -60,7 +60,7 @@ unsafe impl Vector for Sse2 {
 #[derive(Clone, Copy)]
 pub struct Avx2(__m256i);
 
-// SAFETY: who makes one has seen that the processor has AVX2.
+// SAFETY: callers create one only after checking that the processor has AVX2.
 unsafe impl Vector for Avx2 {
     const NBYTES: usize = 32;
 
