@@ -71,7 +71,7 @@ impl Swap {
                 let fields = [only(first, second), only(second, first)].concat();
                 if fields.is_empty() { Swap::None } else { Swap::Fields(fields.into()) }
             }
-            // If all words have one size, either all of them are reversed or none.
+            // Words of one size are either all reversed or all kept.
             _ => Swap::None,
         }
     }

@@ -178,7 +178,7 @@ impl Chain {
         memory: &mut [MaybeUninit<u8>],
         codecs: &mut Codecs,
     ) -> Result<()> {
-        // A fault that no compressor caused is a fault of the elements.
+        // Faults outside the compressors are faults of the elements.
         decode(&self.bytes_to_bytes, encoded, Output::Exact(memory), codecs)
             .map_err(|error| error.in_codec(bytes::NAME))
     }
@@ -212,8 +212,8 @@ impl Chain {
         Ok(parsed.get_or_make(|| compressors))
     }
 
-    /// Checks all settings for a new array with this fill value, including those of inner codecs and those that only
-    /// writers use.
+    /// Checks all settings for a new array with this fill value, including the settings of inner codecs and
+    /// settings for writers alone.
     ///
     /// # Errors
     /// As [`compressors`](Chain::compressors); [`ErrorKind::BadCodec`] if a filter cannot store the fill value.

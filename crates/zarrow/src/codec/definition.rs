@@ -99,7 +99,7 @@ impl Stage {
     }
 }
 
-/// The chunks for which an array-to-bytes codec is compiled.
+/// Properties of the chunks that an array-to-bytes codec is compiled for.
 pub struct ChunkLayout<'a> {
     /// Type of an element.
     pub data_type: &'a DataType,

@@ -37,7 +37,8 @@ impl<'a> EncodedChunk<'a> {
         Ok(EncodedChunk { chain, input, shape, count, nbytes })
     }
 
-    /// Decodes the elements in `run`, counted in C order, to fresh memory. Elements without a fixed size are all decoded.
+    /// Decodes the elements in `run`, counted in C order, to fresh memory. Elements without a fixed size are all
+    /// decoded.
     ///
     /// # Errors
     /// Any [`ErrorKind`] that invalid bytes cause, with the codec.

@@ -166,8 +166,8 @@ impl<'a> Input<'a> {
         Ok(filled)
     }
 
-    /// Reads like [`read`](Input::read), unless the read would wait for a disk. `None` if it would, or if the store cannot
-    /// tell.
+    /// Reads like [`read`](Input::read), unless the read would wait for a disk. `None` if it would, or if the store
+    /// cannot tell.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].

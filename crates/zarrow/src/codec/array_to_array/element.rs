@@ -292,8 +292,8 @@ impl Element for Bool {
     }
 }
 
-/// Runs `$body` with `$type` standing for the Rust type of `$number`, an expression of type [`Number`]; gives `None` for a
-/// number that filters do not compute with.
+/// Runs `$body` with `$type` standing for the Rust type of `$number`, an expression of type [`Number`]; gives `None`
+/// for a number that filters do not compute with.
 macro_rules! with_element {
     ($number:expr, $type:ident => $body:expr) => {
         $crate::codec::number_type::with_type!($number, $type => $body;

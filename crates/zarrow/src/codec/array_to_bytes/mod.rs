@@ -2,12 +2,12 @@
 //!
 //! 1. [`ArrayToBytes`] is the only interface to such a codec outside its file. [`compile`] finds the codec that the
 //!    metadata name: a built-in or registered one.
-//! 2. A codec that decodes whole chunks of elements of a fixed size has three functions: `most_encoded`, `decode_whole` and
-//!    `encode`. `pcodec.rs` is an example.
+//! 2. A codec that decodes whole chunks of elements of a fixed size has three functions: `most_encoded`, `decode_whole`
+//!    and `encode`. `pcodec.rs` is an example.
 //! 3. A codec that splits a chunk into parts (a mask and elements, offsets and bytes) has a [`Chain`] for each part. It
 //!    decodes a part by [`EncodedChunk`] and encodes it by [`Chain::encode`], at any depth.
-//! 4. A codec does not see the result of a read. It decodes a run of elements to contiguous memory in C order. The caller
-//!    passes the memory of the result where the run is contiguous there, and moves the elements otherwise.
+//! 4. A codec does not see the result of a read. It decodes a run of elements to contiguous memory in C order. The
+//!    caller passes the memory of the result where the run is contiguous there, and moves the elements otherwise.
 
 pub mod bytes;
 #[cfg(feature = "zarrs")]
@@ -33,15 +33,16 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use zarrow_array::DataType;
 
-/// The arrangement of the elements in the bytes of a chunk, before any compressor. It determines which bytes a part of the
-/// chunk needs, and whether the bytes can be mapped.
+/// The arrangement of the elements in the bytes of a chunk, before any compressor. It determines which bytes a part of
+/// the chunk needs, and whether the bytes can be mapped.
 #[derive(Debug, Clone, Copy)]
 pub enum Layout<'c> {
     /// Element after element in C order. These words of each element are reversed.
     Elements(&'c Swap),
     /// Inner chunks, and an index of their places.
     InnerChunks(&'c Sharding),
-    /// A mask, and the elements that are present. A run of elements is decoded without the others, to a mask and elements.
+    /// A mask, and the elements that are present. A run of elements is decoded without the others, to a mask and
+    /// elements.
     Masked,
     /// Anything else: all elements are decoded together.
     Whole,
@@ -49,8 +50,8 @@ pub enum Layout<'c> {
 
 /// A codec from array to bytes, compiled for the chunks of one array.
 ///
-/// The caller checks that the chunk contains the run, and that run and memory have the same number of bytes. A function that
-/// decodes to memory writes every byte or returns an error: without an error, the memory counts as initialised.
+/// The caller checks that the chunk contains the run, and that run and memory have the same number of bytes. A function
+/// that decodes to memory writes every byte or returns an error: without an error, the memory counts as initialised.
 pub trait ArrayToBytes: Debug + Send + Sync {
     /// Returns the arrangement of the elements.
     fn layout(&self) -> Layout<'_> {
@@ -67,7 +68,7 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         0
     }
 
-    /// Returns the most bytes that the codecs behind this one may decode to.
+    /// Returns the most bytes that the codecs after this one may decode to.
     fn most_encoded(&self, _chunk: &EncodedChunk<'_>) -> usize {
         usize::MAX
     }

@@ -1,8 +1,9 @@
 //! `packbits`: elements of fewer bits than a byte, packed from the lowest bit on.
 //!
-//! 1. Source: zarr-extensions `packbits`. `first_bit` and `last_bit` choose bits of each part of an element. The other bits
-//!    are decoded to zero; in signed integers, those above the last bit repeat the sign.
-//! 2. Parts of whole bytes, with all their bits, are stored as little-endian bytes without a padding byte, as zarrs does.
+//! 1. Source: zarr-extensions `packbits`. `first_bit` and `last_bit` choose bits of each part of an element. The other
+//!    bits are decoded to zero; in signed integers, those above the last bit repeat the sign.
+//! 2. Parts of whole bytes, with all their bits, are stored as little-endian bytes without a padding byte, as zarrs
+//!    does.
 
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::chain::Chain;

@@ -2,8 +2,8 @@
 //!
 //! 1. Elements are transposed a tile at a time: as many elements as a vector has bytes, and 2, 4, 8 or 16 bytes of
 //!    each. Larger elements take several tiles; the last tile starts earlier and repeats some bytes.
-//! 2. If the element size is not a tile width, [`shuffle`] takes wider tiles, which reach into the next element, and drops
-//!    the surplus; [`unshuffle`], which must not write there, takes narrower ones.
+//! 2. If the element size is not a tile width, [`shuffle`] takes wider tiles, which reach into the next element, and
+//!    drops the surplus; [`unshuffle`], which must not write there, takes narrower ones.
 //! 3. The elements after the last whole tile are transposed byte by byte.
 //!
 //! Elements to shuffle are read through their address, and the values read affect no decision: they may be [`Lent`] and
@@ -156,7 +156,8 @@ impl<const W: usize> Kernel for Shuffle<'_, W> {
         let element = |number: usize, begin: usize| source.pointer().wrapping_add(number * size + begin);
         if size == W {
             for first in (0..whole).step_by(V::NBYTES) {
-                // SAFETY: a vector of elements begins at `first`, and `shuffle` checked that each plane has `count` bytes.
+                // SAFETY: a vector of elements begins at `first`, and `shuffle` checked that each plane has `count`
+                // bytes.
                 unsafe {
                     let turned = elements_to_planes::<V, W>(load_all(element(first, 0)));
                     store_planes(turned, &mut planes[first..], stride, size);
