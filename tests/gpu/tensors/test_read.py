@@ -256,7 +256,7 @@ def test_why_the_host_decompresses(tmp_path: Path, values: Any, options: Any, wh
     assert "positions without" in zarrow.gpu.explain(array, [3, 1, 2])["why"]
     with pytest.raises(ValueError, match='decompress is "gpu"'):
         array.read(device="cuda:0", decompress="gpu")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"decompress=.device. is for device="):
+    with pytest.raises(ValueError, match=r"decompress=.device. needs device="):
         array.read(decompress="device")
     assert all(np.array_equal(array.read(decompress=way), values) for way in ("host", "auto"))
 

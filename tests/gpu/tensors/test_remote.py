@@ -83,7 +83,7 @@ def test_reads_are_awaited(tmp_path: Path, url: str, values: Any, is_remote: boo
     first, *rows = asyncio.run(reads())
     assert first is out and np.array_equal(out.cpu().numpy(), values)
     assert np.array_equal([row.cpu().numpy() for row in rows], values[:20, ::-3])
-    with pytest.raises(ValueError, match=r"decompress=.device. is for device="):
+    with pytest.raises(ValueError, match=r"decompress=.device. needs device="):
         asyncio.run(array.read_async(decompress="device"))
     assert np.array_equal(asyncio.run(array.read_async(decompress="host")), values)
     with pytest.raises(TypeError, match="takes no order="):
