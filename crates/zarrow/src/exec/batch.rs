@@ -1,8 +1,8 @@
-//! Reading many selections at once: every chunk is fetched and decoded once, however many want a part of it.
+//! Reads many selections at once: each chunk is fetched and decoded once, even if several selections need it.
 //!
-//! 1. The [chunk list](super::chunk_list) has each chunk once, with all that is wanted of it.
-//! 2. Where all stores answer at once, each chunk is a task. Where one takes long, the read is [staged](super::staged).
-//! 3. Items of one type and shape lie side by side in one result; else each has its own.
+//! 1. The [chunk list](super::chunk_list) names each chunk once, together with all the parts selected from it.
+//! 2. If all stores answer immediately, each chunk is a task. If a store is slow, the read is [staged](super::staged).
+//! 3. Items with equal type and shape are stored side by side in one result; otherwise each item gets its own result.
 
 use crate::error::{Error, Result};
 use crate::exec::chunk_list::ChunkList;
@@ -39,7 +39,7 @@ impl<'a> Item<'a> {
         self.reader.store.remote().is_some()
     }
 
-    /// What one element is, and what it is where no chunk is stored.
+    /// The element type and the fill value for missing chunks.
     fn element(&self) -> (&'a DataType, &'a FillValue) {
         (&self.reader.metadata.data_type, &self.reader.metadata.fill_value)
     }
@@ -84,7 +84,7 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
     read_each(items, interrupted).map(Batch::Ragged)
 }
 
-/// Reads all items, each into memory of its own.
+/// Reads all items, each into its own memory.
 ///
 /// # Errors
 /// As [`read_many`].
@@ -133,7 +133,7 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
     if read.as_ref().is_err_and(may_be_of_another) {
         missed.store(true, Ordering::Relaxed);
     }
-    // Arrays are numbered as they come.
+    // Arrays are numbered in order of appearance.
     let arrays = items.iter().scan(0, |next, item| {
         let is_first = item.array == *next;
         *next += usize::from(is_first);
@@ -163,11 +163,12 @@ fn read_local(
         let (_, pieces) = list.get(chunk)?;
         let Some((item, part)) = pieces.first() else { return Ok(1) };
         let reader = items[*item].reader;
-        // Each share of a chunk that is no shard would decode all of it for more than one.
+        // If several items need a non-sharded chunk, splitting it into shares would decode the whole chunk once per
+        // share.
         let is_one = pieces.len() > 1 && !reader.is_sharded();
         Ok::<u64, Error>(if is_one { 1 } else { reader.shares(count, part, threads) })
     };
-    // The tasks of each chunk, behind those of the chunks before it.
+    // The tasks of each chunk, placed after the tasks of the previous chunks.
     let mut tasks: Vec<(u64, (u64, u64))> = Vec::new();
     for chunk in 0..count {
         let shares = shares(chunk)?;

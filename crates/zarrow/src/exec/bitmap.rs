@@ -51,7 +51,7 @@ impl BitmapMemory {
         bitmaps.map(Some).chain(std::iter::repeat_with(|| None)).take(items)
     }
 
-    /// The bitmap and how many elements are missing; `None` where it was given up.
+    /// Returns the bitmap and the number of missing elements; `None` if the bitmap was given up.
     ///
     /// # Safety
     /// The mask of every element has been packed.
@@ -68,7 +68,8 @@ impl Bitmap<'_> {
     /// Packs the mask of `part`.
     ///
     /// # Safety
-    /// The mask's places of the part were written before, and during the call nobody else writes to them or packs them.
+    /// The part's places in the mask have been written, and during the call no other thread writes to them or packs
+    /// them.
     pub unsafe fn pack(&self, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
         if self.given_up.load(Ordering::Relaxed) {
             return;

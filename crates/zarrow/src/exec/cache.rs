@@ -1,11 +1,11 @@
 //! A least-recently-used cache that is bounded in bytes: for shard indexes, and for decoded chunks.
 //!
-//! A key ends with the version of the value that the entry came from. An entry of a value that was rewritten is never
-//! found again, and is evicted in time. A thread never waits for the lock: if it is taken, the thread goes on without the
-//! cache.
+//! A key ends with the version of the value that produced the entry. After a rewrite, the old entry is never found
+//! again and is eventually evicted. A thread never waits for the lock: if the lock is taken, the thread continues
+//! without the cache.
 //!
-//! Everything that an entry holds counts: its value, its key, its places in table and order, and what the allocator adds
-//! to each piece of memory. With small chunks that is many times the value.
+//! An entry is charged for its value, its key, its slots in the table and the order, and the allocator's overhead for
+//! each allocation. With small chunks that is many times the value's size.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl<V> Cache<V> {
 
     /// Bytes that an entry takes beside what its value holds.
     fn overhead(key: &[u64]) -> usize {
-        /// What the allocator adds to a piece of memory, and what it rounds up.
+        /// The allocator's overhead per allocation, including rounding.
         const PIECE_NBYTES: usize = 32;
         /// The two counts of an `Arc`.
         const COUNTS_NBYTES: usize = 2 * size_of::<usize>();

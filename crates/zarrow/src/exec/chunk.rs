@@ -1,16 +1,17 @@
-//! Reading what is wanted of one chunk.
+//! Reads the selected parts of one chunk.
 //!
-//! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
-//! 2. Uncompressed elements are read straight to their place where they are one run of bytes there; else only
-//!    the range of bytes that is wanted is read, and its elements are moved to their places.
-//! 3. Compressed elements are decompressed straight to their place where they are one run; else to the worker's
-//!    memory, from where they are moved. However many parts are wanted, the chunk is decompressed once. Of a codec that
-//!    decodes ranges, no more than the run, or a small part, is decompressed.
-//! 4. A shard's inner chunks are read as [`shard`](super::shard) says, each by the same steps, however deep.
-//! 5. Elements behind a mask are decoded from the first wanted element to the last. Mask and elements are decoded straight
-//!    to the result if the wanted elements are one run of the chunk, and contiguous in the result.
-//! 6. Chunks of other layouts are decoded whole, and placed.
-//! 7. What goes to memory that is not written here is handed over as it is stored: [`chunk_sink`](super::chunk_sink).
+//! 1. A transposed chunk is treated as the same chunk with permuted axes; parts and strides are permuted with it.
+//! 2. Uncompressed elements are read directly into the output if they are contiguous there. Otherwise only the selected
+//!    byte range is read, and its elements are moved to their places.
+//! 3. Compressed elements are decompressed directly into the output if they are contiguous there, else into the
+//!    worker's memory, and moved from there. The chunk is decompressed once, for any number of parts. If the codec can
+//!    decode ranges, only the contiguous run, or a small part, is decompressed.
+//! 4. A shard's inner chunks are read as described in [`shard`](super::shard), each by these same steps, at any depth.
+//! 5. Elements behind a mask are decoded from the first selected element to the last. Mask and elements are decoded
+//!    directly into the result if the selected elements are contiguous both in the chunk and in the result.
+//! 6. Chunks of other layouts are decoded whole, then placed.
+//! 7. Output memory that is not written here, such as a device's, gets the encoded chunk:
+//!    [`chunk_sink`](super::chunk_sink).
 
 use crate::codec::{
     Chain, Codecs, EncodedChunk, Input, Layout, Output, Swap, Worker, decode, decode_range,
@@ -53,12 +54,12 @@ pub struct Slot<'a> {
     pub cache: &'a Cache<Buffer>,
     /// Where the chunk is, and which version of it.
     pub key: Key,
-    /// The elements, where they were found there already.
+    /// The cached elements, if the chunk was in the cache.
     pub kept: Option<Arc<Buffer>>,
 }
 
 impl<'a> Slot<'a> {
-    /// The elements, if they are there.
+    /// Returns the elements, if present.
     pub fn get(&self) -> Option<Arc<Buffer>> {
         self.kept.clone().or_else(|| self.cache.get(&self.key))
     }
@@ -76,7 +77,7 @@ impl<'a> Slot<'a> {
 }
 
 impl Chunk<'_> {
-    /// Reads what is wanted, at least one part; of a shard, a share where one is given.
+    /// Reads the selected parts, at least one; for a shard, only the given share, if any.
     ///
     /// # Errors
     /// Any [`ErrorKind`] that bytes can give, with the codec.
@@ -93,14 +94,14 @@ impl Chunk<'_> {
         let shape = self.stored_shape();
         let parts: Vec<PerAxis<AxisPart<'_>>> =
             claims.iter().map(|claim| stored_part(self.chain, claim.part())).collect();
-        // SAFETY: each has the places of the claim that it stands for, which is not used meanwhile.
+        // SAFETY: each covers the places of the claim that it replaces, and that claim is not used meanwhile.
         let claims =
             parts.iter().zip(&*claims).map(|(part, claim)| unsafe { OutputClaim::new(part, claim.sink()) });
         let mut claims: Vec<OutputClaim<'_>> = claims.collect();
         Chunk { shape: &shape, ..*self }.read_stored(input, &mut claims, share, worker)
     }
 
-    /// The shape in the order in which the axes are stored.
+    /// Returns the shape in stored axis order.
     pub fn stored_shape(&self) -> Vec<u64> {
         match &self.chain.order {
             Some(order) => order.iter().map(|axis| self.shape[*axis]).collect(),
@@ -108,7 +109,7 @@ impl Chunk<'_> {
         }
     }
 
-    /// As [`read`](Chunk::read), for a chunk whose shape and parts are in the order of the stored axes.
+    /// Same as [`read`](Chunk::read), but the chunk's shape and parts are in stored axis order.
     ///
     /// # Errors
     /// As [`read`](Chunk::read).
@@ -148,11 +149,11 @@ impl Chunk<'_> {
             }
             Layout::Whole => self.read_run(0..shape::nbytes(self.shape, 1)?, input, claims, worker)?,
         }
-        // SAFETY: all of them were read without an error, and so their places written.
+        // SAFETY: every claim was read without an error, so its places have been written.
         claims.iter_mut().try_for_each(|claim| unsafe { claim.mark() })
     }
 
-    /// Bytes of one element; 0 where they have no fixed size.
+    /// Size of one element in bytes; 0 if elements have no fixed size.
     fn item_size(&self) -> usize {
         self.chain.item_size().unwrap_or(0)
     }
@@ -249,7 +250,7 @@ impl Chunk<'_> {
         if let [claim] = claims
             && let Some((first, _)) = run_of(claim.part(), self.shape)
             && let Some(memory) = claim.contiguous()
-            // It lies inside the chunk, whose bytes were counted above.
+            // It is inside the chunk, and the chunk's size in bytes was computed above.
             && let start = first as usize * self.item_size()
             && let Some(range) = decode_range(chain, encoded, nbytes, start, memory, codecs)
         {
@@ -316,7 +317,7 @@ fn run_of_all(claims: &[OutputClaim<'_>], extents: &[u64]) -> Result<Range<usize
     Ok(run)
 }
 
-/// A part of a chunk, its axes in the order in which they are stored.
+/// Returns a chunk's part with its axes in stored order.
 pub fn stored_part<'a>(chain: &Chain, part: &[AxisPart<'a>]) -> PerAxis<AxisPart<'a>> {
     match &chain.order {
         Some(order) => order.iter().map(|axis| part[*axis]).collect(),

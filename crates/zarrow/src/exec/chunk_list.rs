@@ -1,8 +1,8 @@
-//! The chunks that a batch of selections touches, each once, with all that is wanted of it.
+//! The chunks touched by a batch of selections, each listed once with all the parts selected from it.
 //!
 //! 1. Each item's selection is cut along its array's chunk grid.
-//! 2. The pieces are numbered by chunk, and sorted by that number, so that those of one chunk follow one another. A single
-//!    item needs no sorting: its pieces are of different chunks, and are found when they are asked for.
+//! 2. The pieces are numbered by chunk and sorted by that number, so that the pieces of one chunk are adjacent. A
+//!    single item needs no sorting: its pieces belong to different chunks and are computed on request.
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::batch::Item;
@@ -11,23 +11,23 @@ use crate::exec::part::{AxisPart, PerAxis, whole_part};
 use smallvec::SmallVec;
 use zarrow_array::allocation::{self, Grow};
 
-/// What is wanted of a chunk: for each item that wants a part of it, the item's number and that part.
+/// The parts selected from a chunk: for each item that selects from it, the item's number and the part.
 pub type Pieces<'a> = SmallVec<[(usize, PerAxis<AxisPart<'a>>); 1]>;
 
 /// The chunks of a batch.
 pub struct ChunkList<'p> {
     plans: Vec<Option<ChunkParts<'p>>>,
-    /// What is wanted, sorted, and where that of each chunk begins; `None` for a single item.
+    /// The sorted pieces, and the index of each chunk's first piece; `None` for a single item.
     wanted: Option<(Vec<Wanted>, Vec<usize>)>,
 }
 
-/// What an item wants of a chunk. Sorted, those of one chunk follow one another.
+/// An item's piece of a chunk. After sorting, the pieces of one chunk are adjacent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wanted {
     /// The array's number, and the chunk's in the C order of its grid.
     chunk: (usize, u64),
     item: usize,
-    /// The chunk's number among those of the item.
+    /// The chunk's number within the item.
     at: u64,
 }
 
@@ -65,10 +65,10 @@ impl<'p> ChunkList<'p> {
         }
     }
 
-    /// The chunk `number`: its place in the grid, and what is wanted of it.
+    /// Returns chunk `number`: its index in the grid, and the parts selected from it.
     ///
     /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`], where many items want a part of it.
+    /// [`zarrow_array::Error::OutOfMemory`], if many items select from the chunk.
     pub fn get(&self, number: u64) -> Result<(PerAxis<u64>, Pieces<'_>)> {
         let single = [Wanted { chunk: (0, number), item: 0, at: number }];
         let wanted = match &self.wanted {
@@ -93,7 +93,7 @@ impl<'p> ChunkList<'p> {
     }
 }
 
-/// Adds what an item, of which these are the chunk_parts, wants of each chunk.
+/// Adds the pieces of one item, given its `chunk_parts`.
 ///
 /// # Errors
 /// As [`ChunkList::new`].

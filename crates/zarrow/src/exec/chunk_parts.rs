@@ -1,14 +1,14 @@
-//! The plan of a read: which chunks a part of an array touches, and what it takes from each.
+//! The plan of a read: the chunks touched by a part of an array, and the positions taken from each chunk.
 //!
-//! 1. Each axis is cut by itself along the grid: its chunks follow one another, and a chunk's part is one piece an
+//! 1. Each axis is cut along the grid independently: its chunks are consecutive, and a chunk's part is one piece per
 //!    axis. Evenly spaced positions on a grid of equal chunks need no list of pieces.
-//! 2. Positions of a list are sorted, so that those of one chunk follow one another: a number for each chunk says where
-//!    they begin.
-//! 3. Points are cut on all their axes at once. They are numbered by the chunk that holds them, among all chunks between
-//!    the lowest and the highest, and sorted by that number, unless one chunk has them all or they are sorted already.
+//! 2. Listed positions are sorted, so that the positions in one chunk are adjacent; an offset per chunk says where they
+//!    begin.
+//! 3. Points are cut on all their axes at once. They are numbered by chunk, counting all chunks between the lowest and
+//!    the highest, and sorted by that number, unless one chunk holds every point or the points are already sorted.
 //! 4. The combinations of the axes' chunks are numbered in C order.
 //!
-//! Cutting a chunk's part along the grid of a shard's inner chunks is the same once more.
+//! A chunk's part is cut along the grid of a shard's inner chunks in the same way.
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::{AxisPart, IndexList, PerAxis};
@@ -56,15 +56,15 @@ enum AxisChunks<'a> {
     Each(Vec<(u64, AxisPart<'a>)>),
     /// A list: the positions of one chunk begin at each of `starts`.
     List { part: AxisPart<'a>, starts: Vec<usize>, grid: AxisGrid<'a> },
-    /// An axis of points: they are grouped beside the axes, and the one that counts them knows how many groups there are.
+    /// An axis of points: points are grouped separately from the axes, and `count` is the number of groups on one axis.
     Vectorized { part: AxisPart<'a>, grid: AxisGrid<'a>, count: u64 },
 }
 
 impl<'a> AxisChunks<'a> {
-    /// The chunks of `part`.
+    /// Computes the chunks of `part`.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where a list of them is longer than any honest grid's,
+    /// [`ErrorKind::Internal`] if a list of chunks is longer than any valid grid allows,
     /// [`zarrow_array::Error::OutOfMemory`].
     fn new(part: AxisPart<'a>, grid: AxisGrid<'a>) -> Result<AxisChunks<'a>> {
         /// More edges than anybody writes out, since a grid of equal chunks needs none.
@@ -115,7 +115,8 @@ impl<'a> AxisChunks<'a> {
         }
     }
 
-    /// The chunk `number`, which is below the count, and what is taken from it; for an axis of points, all of it.
+    /// Returns chunk `number`, which must be less than the count, and the part taken from it; for an axis of points,
+    /// the whole axis.
     fn get(&self, number: u64) -> (u64, AxisPart<'a>) {
         match self {
             AxisChunks::Equal { part, extent, .. } if part.step <= *extent => {
@@ -139,8 +140,8 @@ impl<'a> AxisChunks<'a> {
     }
 }
 
-/// What of `part` lies in the chunk `[origin, origin + extent)`, counted from the chunk's start; the positions before the
-/// chunk, `skipped` in number, were taken already.
+/// Returns the section of `part` inside the chunk `[origin, origin + extent)`, relative to the chunk's start. The
+/// `skipped` positions before the chunk were taken already.
 fn within<'a>(part: &AxisPart<'a>, skipped: u64, origin: u64, extent: u64) -> AxisPart<'a> {
     let start = part.start + skipped * part.step - origin;
     let room = (extent - start).div_ceil(part.step);
@@ -186,10 +187,10 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// The groups of a part's points; `None` where it has none.
+    /// Groups a part's points by chunk; `None` if the part has no points.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where the chunks between the points are more than can be counted,
+    /// [`ErrorKind::Unsupported`] if the number of chunks between the points overflows,
     /// [`zarrow_array::Error::OutOfMemory`].
     fn new(part: &[AxisPart<'a>], grid: &impl Fn(usize) -> AxisGrid<'a>) -> Result<Option<Groups<'a>>> {
         let vectorized: PerAxis<(usize, AxisPart<'a>, IndexList<'a>)> = part
@@ -222,7 +223,7 @@ impl<'a> Groups<'a> {
             false => {
                 let mut order: Vec<(u64, usize)> =
                     allocation::collected(numbers.iter().copied().zip(0usize..))?;
-                // Points of one chunk keep their order: where they are written to, the last one stays.
+                // Points of one chunk keep their order, because the last of several writes to one element wins.
                 order.sort_unstable();
                 for (number, (sorted, _)) in numbers.iter_mut().zip(&order) {
                     *number = *sorted;
@@ -243,7 +244,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The chunks that a part touches on each axis, whose combinations are numbered in C order.
+/// The chunks touched by a part on each axis; their combinations are numbered in C order.
 #[derive(Debug)]
 pub struct ChunkParts<'a> {
     axes: PerAxis<AxisChunks<'a>>,
@@ -252,11 +253,11 @@ pub struct ChunkParts<'a> {
 }
 
 impl<'a> ChunkParts<'a> {
-    /// The chunks of `part`, of which each axis has a grid.
+    /// Computes the chunks of `part`, given each axis's grid.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where the chunks are more than can be counted, [`ErrorKind::Unsupported`] where those
-    /// between points are, [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::Internal`] if the number of chunks overflows, [`ErrorKind::Unsupported`] if the number of chunks
+    /// between points does, [`zarrow_array::Error::OutOfMemory`].
     pub fn new(part: &[AxisPart<'a>], grid: impl Fn(usize) -> AxisGrid<'a>) -> Result<ChunkParts<'a>> {
         let cut = |(axis, part): (usize, &AxisPart<'a>)| AxisChunks::new(*part, grid(axis));
         let mut axes: PerAxis<_> = part.iter().enumerate().map(cut).collect::<Result<_>>()?;
@@ -277,7 +278,7 @@ impl<'a> ChunkParts<'a> {
         self.count
     }
 
-    /// The combination `number`: writes the index of its chunk, and what is taken from it on each axis.
+    /// Writes the chunk index of combination `number`, and the part taken from that chunk on each axis.
     pub fn get<'s>(&'s self, number: u64, chunk_index: &mut PerAxis<u64>, part: &mut PerAxis<AxisPart<'s>>) {
         chunk_index.clear();
         part.clear();
@@ -363,7 +364,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every selected position is taken once, from the chunk that holds it, and goes where it is asked to.
+        /// Every selected position is taken once, from the chunk that holds it, and goes to its requested place.
         #[test]
         fn cutting_takes_each_position_once((_, selection) in selections(), extents in prop::collection::vec(1u64..9, 3)) {
             let Some(part) = whole_part(&selection) else { return Ok(()) };

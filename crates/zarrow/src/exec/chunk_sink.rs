@@ -1,8 +1,8 @@
-//! Chunks that are handed over as they are stored, for memory that this engine does not write: a device's.
+//! Hands chunks over in encoded form, for memory that this engine does not write, such as a device's.
 //!
-//! The read is the same as any other (its plan, its threads, shards and their indexes, checksums, limits), up to where the
-//! elements of one chunk would be decoded. There the chunk goes to a [`ChunkSink`], with what of it is wanted. The sink says
-//! where the stored bytes are read to, or the elements decoded.
+//! The read is the same as any other (plan, threads, shards and their indexes, checksums, limits), up to the point of
+//! decoding a chunk's elements. There the chunk and its selected parts go to a [`ChunkSink`]. The sink says where to
+//! read the stored bytes, or where to decode the elements.
 
 use crate::codec::Input;
 use crate::codec::Worker;
@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use zarrow_array::shape;
 
-/// What is wanted along one axis of a chunk: positions `start + k × step` go to `place + k`, or `place - k`.
+/// The positions selected along one axis of a chunk: `start + k × step` goes to `place + k`, or to `place - k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkAxis {
@@ -31,7 +31,7 @@ pub struct ChunkAxis {
     pub count: u64,
     /// The axis of the result; `None` for one that is dropped.
     pub output: Option<usize>,
-    /// Where the first position goes on that axis.
+    /// The first position's index on the output axis.
     pub place: u64,
     /// Whether the next ones go backwards there.
     pub reversed: bool,
@@ -39,25 +39,25 @@ pub struct ChunkAxis {
 
 /// One chunk that is stored, before its bytes are read.
 ///
-/// 1. A sink that takes the chunk as it is stored has the bytes [loaded](StoredChunk::load) to memory of its own, where each
-///    is copied once; those of a remote store may have [landed](StoredChunk::landed) there already.
-/// 2. Then it looks at them. A chunk that it cannot use after all is [decoded](StoredChunk::decode) from there.
-/// 3. Of a chunk that it cannot use anyway, as its compressor tells, it has the elements decoded alone.
+/// 1. A sink that takes encoded chunks [loads](StoredChunk::load) the bytes into its own memory, copying each byte
+///    once. Bytes from a remote store may have [landed](StoredChunk::landed) there already.
+/// 2. Then it inspects them. If the chunk turns out to be unusable, it is [decoded](StoredChunk::decode) from there.
+/// 3. If the compressor already rules the chunk out, only its decoded elements are requested.
 #[non_exhaustive]
 pub struct StoredChunk<'a> {
-    /// What of it is wanted, along each axis in the order in which they are stored.
+    /// The selected positions along each axis, in stored axis order.
     pub axes: &'a [ChunkAxis],
     /// Its shape, in the same order.
     pub shape: &'a [u64],
-    /// The name of its compressor; `None` where the bytes are those of the elements, and where it has several.
+    /// Name of the compressor; `None` if the bytes are uncompressed elements, or if there are several compressors.
     pub compressor: Option<&'a str>,
-    /// Whether the bytes are those of the elements, in C order.
+    /// Whether the bytes are uncompressed elements in C order.
     pub is_raw: bool,
     /// Bytes that are stored, checksums included.
     pub stored_nbytes: usize,
     /// Bytes of all its elements.
     pub decoded_nbytes: usize,
-    /// Bytes of the words whose order is to be reversed; 0 for none.
+    /// Size in bytes of the words to byte-swap; 0 for none.
     pub word_nbytes: usize,
     chain: &'a [BytesToBytes],
     input: Input<'a>,
@@ -88,10 +88,11 @@ impl fmt::Debug for LandedChunk<'_> {
 }
 
 impl<'a> StoredChunk<'a> {
-    /// The stored bytes, where they are in memory of the sink's [own](ChunkSink::bodies). Their checksums are verified.
+    /// Returns the stored bytes, if they are in the sink's [own](ChunkSink::bodies) memory. Their checksums are
+    /// verified.
     ///
     /// # Errors
-    /// What is wrong with the bytes, with the codec.
+    /// Invalid bytes, reported with the codec.
     pub fn landed(&self) -> Result<Option<LandedChunk<'a>>> {
         let Some((memory, stored)) = self.input.lent() else { return Ok(None) };
         let bytes = self.verify(stored)?;
@@ -99,20 +100,20 @@ impl<'a> StoredChunk<'a> {
         Ok(Some(LandedChunk { owner: memory.owner(), offset, bytes }))
     }
 
-    /// Reads the stored bytes to `memory`, which has as many, and verifies their checksums there. Gives the bytes without
-    /// these, and where in `memory` they begin.
+    /// Reads the stored bytes into `memory`, whose length must match, and verifies their checksums there. Returns the
+    /// bytes without the checksums, and their offset in `memory`.
     ///
     /// # Errors
-    /// As any read; what is wrong with the bytes, with the codec.
+    /// Same as any read; invalid bytes are reported with the codec.
     pub fn load<'m>(&self, memory: &'m mut [MaybeUninit<u8>]) -> Result<(usize, &'m [u8])> {
         let stored: &'m [u8] = self.input.read(0, memory)?;
         let bytes = self.verify(stored)?;
-        // They are a part of what is stored.
+        // They are a slice of the stored bytes.
         Ok((bytes.as_ptr().addr() - stored.as_ptr().addr(), bytes))
     }
 
-    /// Decodes the chunk into memory of exactly its elements' bytes, in the byte order in which they are stored: from
-    /// the `bytes` that were loaded, or have landed; `None` for those of a chunk that was not.
+    /// Decodes the chunk into memory of exactly its elements' size, in the stored byte order. Decodes from `bytes` if
+    /// the chunk was loaded or has landed; pass `None` otherwise.
     ///
     /// # Errors
     /// As any read.
@@ -173,7 +174,7 @@ pub trait ChunkSink: Send + Sync {
     /// Any [`ErrorKind`]; the read ends with it.
     fn take(&self, chunk: &mut StoredChunk<'_>) -> Result<()>;
 
-    /// Takes what is wanted of a chunk that is not stored: each element is `value`, in the machine's byte order.
+    /// Takes the selected part of a missing chunk: each element is `value`, in native byte order.
     ///
     /// # Errors
     /// As [`take`](ChunkSink::take).
@@ -184,12 +185,12 @@ pub trait ChunkSink: Send + Sync {
         None
     }
 
-    /// Is told that a value of a remote store was replaced of which something was taken already. The read ends with an error
-    /// then: what was taken is of another version than what would be.
+    /// Called when a remote store's value was replaced after some data was taken from it. The read then ends with an
+    /// error, because the rest would be from another version.
     fn is_replaced(&self) {}
 }
 
-/// What is wanted, as a sink is told.
+/// Converts a part to the axes passed to a sink.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] for positions that are not evenly spaced, which the caller rules out.
@@ -205,10 +206,10 @@ pub fn axes_of(part: &[AxisPart<'_>]) -> Result<Vec<ChunkAxis>> {
 }
 
 impl Chunk<'_> {
-    /// Hands the chunk over, whose shape and part are in the order of the stored axes.
+    /// Hands over the chunk; its shape and part are in stored axis order.
     ///
     /// # Errors
-    /// As [`read`](Chunk::read), and what the sink answers.
+    /// Same as [`read`](Chunk::read), and any error from the sink.
     pub fn hand_over(
         &self,
         sink: &dyn ChunkSink,

@@ -1,10 +1,11 @@
-//! The memory that a read fills: many workers write to it at once, each to elements of its own.
+//! The memory filled by a read: many workers write to it at once, each to its own elements.
 //!
-//! What makes the writes sound:
-//! 1. every range is checked here against the memory's length before a byte is written, so that no write leaves it;
-//! 2. no two writers have an element in common: the contract of every method that writes, which a
-//!    [`OutputClaim`](crate::exec::output_claim::OutputClaim) keeps;
-//! 3. nobody reads the memory before all writes are done.
+//! The writes are sound because:
+//! 1. every range is checked here against the memory's length before a byte is written, so that no write is out of
+//!    bounds;
+//! 2. no two writers share an element: the contract of every method that writes, upheld by
+//!    [`OutputClaim`](crate::exec::output_claim::OutputClaim);
+//! 3. the memory is not read before all writes are done.
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
@@ -28,9 +29,9 @@ pub struct Destination<'a> {
     origin: isize,
     /// Bytes from one position to the next on each output axis.
     strides: OutputStrides,
-    /// Which field of the stored elements goes here, where that is not all of each.
+    /// The field of the stored elements to write here; `None` for whole elements.
     field: Option<&'a FieldPlace>,
-    /// The pages of the memory, where these are fresh.
+    /// The memory's pages, if freshly allocated.
     pages: Option<&'a FreshPages>,
     /// Whether the byte behind the memory may be overwritten together with the last element.
     has_spare: bool,
@@ -74,10 +75,10 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Elements in the caller's memory, as far apart as it says.
+    /// Elements in the caller's memory, with the caller's strides.
     ///
     /// # Safety
-    /// The `nbytes` bytes from `pointer` on may be written during `'a`, nobody else reads or writes them then, and
+    /// The `nbytes` bytes from `pointer` on may be written during `'a`, no other code reads or writes them then, and
     /// `strides` give different positions different places.
     pub unsafe fn strided(
         pointer: *mut u8,
@@ -117,7 +118,7 @@ impl<'a> Destination<'a> {
         self.field = field;
     }
 
-    /// The same memory, whose pages may be these.
+    /// Returns the same memory, backed by these pages if given.
     pub fn of_pages(self, pages: Option<&'a FreshPages>) -> Destination<'a> {
         Destination { pages, ..self }
     }
@@ -142,7 +143,7 @@ impl<'a> Destination<'a> {
         self.item_size
     }
 
-    /// Bytes of one stored element, which is more than what goes here where that is a field.
+    /// Size in bytes of one stored element; larger than the output element if only a field is read.
     pub fn stored_size(&self) -> usize {
         self.field.map_or(self.item_size, |field| field.element_size)
     }
@@ -153,10 +154,10 @@ impl<'a> Destination<'a> {
         Ok(layout.filter(|layout| layout.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
     }
 
-    /// The memory of `part`, where it is one run of bytes in which stored elements lie in the part's own C order.
+    /// Returns the memory of `part` if it is contiguous and holds stored elements in the part's C order.
     ///
     /// # Safety
-    /// While the slice lives, nobody else writes to an element of the part.
+    /// While the slice lives, no other code writes to an element of the part.
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     pub unsafe fn contiguous(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
         match self.field {
@@ -193,7 +194,7 @@ impl<'a> Destination<'a> {
     /// As [`contiguous`](Destination::contiguous).
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     unsafe fn run(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
-        // Without memory to find out it is taken for none, and the next that places the part says so.
+        // If the check itself cannot allocate, assume non-contiguous; the next placement of the part reports the error.
         let layout = self.place(part).ok()??;
         let (first, nbytes) = (usize::try_from(layout.first).ok()?, layout.run(self.item_size)?);
         // SAFETY: `place` checked that the part's elements, which here are one run of `nbytes` bytes from
@@ -201,13 +202,14 @@ impl<'a> Destination<'a> {
         Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(first).cast(), nbytes) })
     }
 
-    /// Copies the elements of `part` from `source`, which has them as they are stored.
+    /// Copies the elements of `part` from `source`, which holds them in stored form.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where source or destination do not have them, which a checked plan rules out.
+    /// [`ErrorKind::Internal`] if the elements are out of bounds of source or destination, which a checked plan rules
+    /// out.
     ///
     /// # Safety
-    /// During the call nobody else writes to an element of the part.
+    /// During the call no other code writes to an element of the part.
     pub unsafe fn scatter(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
         let Some(field) = self.field else {
             // SAFETY: the caller's contract.
@@ -249,11 +251,11 @@ impl<'a> Destination<'a> {
         Ok(())
     }
 
-    /// The bytes of `count` elements from the `first` on, as they lie in the memory, set to 0; `None` where they would
-    /// leave it.
+    /// Returns the bytes of `count` elements from `first` on, in memory order, set to 0; `None` if they are out of
+    /// bounds.
     ///
     /// # Safety
-    /// While the slice lives, nobody else writes to one of them.
+    /// While the slice lives, no other code writes to any of these elements.
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     pub unsafe fn zeroed(&self, first: usize, count: usize) -> Option<&mut [u8]> {
         let range =
@@ -268,20 +270,20 @@ impl<'a> Destination<'a> {
         })
     }
 
-    /// Calls `each` with every run of bytes that the elements of `part` fill, and where in the memory it begins, until
-    /// it says false; returns whether it never did.
+    /// Calls `each` with every run of bytes filled by the elements of `part`, and the run's offset in the memory, until
+    /// `each` returns false; returns whether it never did.
     ///
     /// # Safety
-    /// The elements of the part have been written, and during the call nobody writes to them.
+    /// The elements of the part have been written, and during the call no code writes to them.
     pub unsafe fn each_run(&self, part: &[AxisPart<'_>], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
         let Ok(Some(layout)) = self.place(part) else { return false };
         let mut first = layout.first;
-        // Axes of several elements, the widest steps first, all of them forwards; and those whose elements lie anywhere.
+        // Axes with several elements, widest steps first, all stepping forwards; then the axes with irregular offsets.
         let mut axes: PerAxis<(usize, usize)> = PerAxis::new();
         let mut scattered: PerAxis<&[isize]> = PerAxis::new();
         for steps in &layout.axes {
             match steps {
-                // `place` checked that all of them lie in the memory.
+                // `place` checked that all elements are inside the memory.
                 Steps::Even { count, step } if *count > 1 => {
                     first += step.min(&0) * (*count as isize - 1);
                     axes.push((step.unsigned_abs(), *count));
@@ -339,7 +341,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// A slice that many workers write to at once, each to places of its own.
+/// A slice that many workers write to at once, each to its own places.
 pub struct Disjoint<'a, T> {
     pointer: *mut T,
     length: usize,
@@ -357,13 +359,13 @@ impl<'a, T: Copy> Disjoint<'a, T> {
         Disjoint { pointer: slice.as_mut_ptr(), length: slice.len(), memory: PhantomData }
     }
 
-    /// Writes `value` to the place `index`.
+    /// Writes `value` at `index`.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where there is no such place.
+    /// [`ErrorKind::Internal`] if `index` is out of bounds.
     ///
     /// # Safety
-    /// During the call nobody else writes to the place.
+    /// During the call no other code writes to the place.
     pub unsafe fn set(&self, index: usize, value: T) -> Result<()> {
         if index >= self.length {
             return Err(ErrorKind::Internal("a place outside the result".into()).into());
@@ -375,10 +377,10 @@ impl<'a, T: Copy> Disjoint<'a, T> {
 }
 
 impl Disjoint<'_, MaybeUninit<u8>> {
-    /// `length` places from `start` on; `None` where there are not as many.
+    /// Returns `length` places from `start` on; `None` if out of bounds.
     ///
     /// # Safety
-    /// While the slice lives, nobody else writes to one of the places.
+    /// While the slice lives, no other code writes to any of the places.
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     pub unsafe fn slice(&self, start: usize, length: usize) -> Option<&mut [MaybeUninit<u8>]> {
         if start.checked_add(length).is_none_or(|end| end > self.length) {
@@ -388,13 +390,13 @@ impl Disjoint<'_, MaybeUninit<u8>> {
         Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(start), length) })
     }
 
-    /// Copies `bytes` to the places from `offset` on.
+    /// Copies `bytes` to the places starting at `offset`.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where there are not as many.
+    /// [`ErrorKind::Internal`] if out of bounds.
     ///
     /// # Safety
-    /// During the call nobody else writes to one of the places.
+    /// During the call no other code writes to any of the places.
     pub unsafe fn copy(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         if offset.checked_add(bytes.len()).is_none_or(|end| end > self.length) {
             return Err(ErrorKind::Internal("a place outside the result".into()).into());

@@ -1,9 +1,9 @@
-//! A field of structured elements: where it lies in each of them, so that it is read and written by itself.
+//! A field of structured elements: its offset in each element, so that the field alone is read and written.
 
 use crate::codec::Swap;
 use zarrow_array::DataType;
 
-/// Where a field lies in each stored element.
+/// A field's location in each stored element.
 #[derive(Debug, Clone)]
 pub struct FieldPlace {
     /// What the field is, of a fixed size.
@@ -15,7 +15,7 @@ pub struct FieldPlace {
 }
 
 impl FieldPlace {
-    /// What is reversed in the field, where `swap` says it for elements.
+    /// Returns the byte swap of the field, given the byte swap of the elements.
     pub fn swap(&self, swap: &Swap) -> Swap {
         swap.part(self.offset, &self.data_type)
     }

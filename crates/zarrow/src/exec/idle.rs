@@ -1,10 +1,12 @@
-//! Workers that no thread works with, for the next job of any thread.
+//! Idle workers, ready for the next job of any thread.
 //!
-//! 1. A thread takes a worker for a job, at best the one that it had last, whose memory is warm in its cache; and gives it
-//!    back afterwards. So there are never more workers than threads that worked at once, and an idle thread holds none.
-//! 2. Each place is one atomic pointer: there is no lock to wait for, and none that a fork could leave taken.
-//! 3. Together they keep as many bytes as dropped results may ([`zarrow_array::recycled_limit`]); a worker that would be
-//!    more is given back without its memory. Memory that recent jobs did not need is let go (`codec/context.rs`).
+//! 1. A thread takes a worker for a job, preferably the one that it used last, whose memory is warm in its cache, and
+//!    returns it afterwards. The number of workers therefore never exceeds the number of threads that worked at once,
+//!    and idle threads hold none.
+//! 2. Each slot is one atomic pointer: there is no lock to wait for, and no lock that a fork could leave taken.
+//! 3. Together, idle workers keep at most as many bytes as dropped results may ([`zarrow_array::recycled_limit`]); a
+//!    worker beyond that limit is returned without its memory. Memory that recent jobs did not need is released
+//!    (`codec/context.rs`).
 //! 4. [`release`] frees all.
 
 use crate::codec::Worker;
@@ -43,7 +45,7 @@ fn take_from(place: &AtomicPtr<Worker>) -> Option<Box<Worker>> {
     if worker.is_null() {
         return None;
     }
-    // SAFETY: a pointer in a place is that of a box which `give` let go, and the swap above gave it to nobody else.
+    // SAFETY: a pointer in a slot comes from a box released by `give`, and the swap above gave it to this thread only.
     let worker = unsafe { Box::from_raw(worker) };
     let nbytes = worker.nbytes();
     if nbytes > 0 {
@@ -58,7 +60,7 @@ pub fn take() -> Box<Worker> {
     (0..PLACES).find_map(|number| take_from(&IDLE[(home + number) % PLACES])).unwrap_or_default()
 }
 
-/// Keeps a worker whose job is done (steps 1 and 3).
+/// Returns a worker after its job (steps 1 and 3).
 pub fn give(mut worker: Box<Worker>) {
     worker.trim();
     let mut nbytes = worker.nbytes();

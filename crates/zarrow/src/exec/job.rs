@@ -1,7 +1,7 @@
-//! One list of tasks: who takes which, and how it stops.
+//! One list of tasks: how threads take tasks, and how the list stops.
 //!
-//! 1. Each thread takes the next number until there is none, a task has failed, or the caller was interrupted.
-//! 2. Long tasks pass their [`Checkpoint`] now and then, so that they stop too. On the calling thread it also asks
+//! 1. Each thread takes the next number until no task is left, a task has failed, or the caller was interrupted.
+//! 2. Long tasks pass their [`Checkpoint`] now and then, so that they stop too. On the calling thread it also checks
 //!    whether the caller was interrupted.
 //! 3. A panic, in a task or in the question, is caught and becomes an error.
 
@@ -34,13 +34,13 @@ pub struct Job {
 
 /// Which tasks there are.
 enum Tasks {
-    /// Those numbered below `count`, of which `next` is the next one.
+    /// Tasks numbered below `count`; `next` is the next one.
     Listed { count: u64, next: AtomicU64 },
-    /// So many that have come and that nobody has taken; others may come.
+    /// The number of arrived tasks that no thread has taken; more may arrive.
     Coming(AtomicU64),
 }
 
-/// Where a task finds out that it should stop.
+/// Tells a task when to stop.
 pub struct Checkpoint<'a> {
     job: &'a Job,
     interrupted: Option<&'a dyn Fn() -> bool>,
@@ -49,10 +49,10 @@ pub struct Checkpoint<'a> {
 }
 
 impl Checkpoint<'_> {
-    /// Goes on, or stops the task.
+    /// Continues, or stops the task.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`], also where another task has failed, whose error comes first.
+    /// [`ErrorKind::Interrupted`], also if another task has failed; that task's error takes precedence.
     pub fn pass(&self) -> Result<()> {
         if let Some(interrupted) = self.interrupted {
             match self.asked.get() {
@@ -74,7 +74,7 @@ impl Job {
         Job::of(Tasks::Listed { count, next: AtomicU64::new(0) })
     }
 
-    /// A job whose tasks are yet to [come](Job::add). Their numbers say nothing.
+    /// A job whose tasks [arrive](Job::add) later. Their numbers carry no meaning.
     pub fn coming() -> Job {
         Job::of(Tasks::Coming(AtomicU64::new(0)))
     }
@@ -84,14 +84,14 @@ impl Job {
         Job { tasks, stop, error, generation: generation(), depth: codec_calls::depth() }
     }
 
-    /// Adds `count` tasks to a job whose tasks come.
+    /// Adds `count` tasks to a job with arriving tasks.
     pub fn add(&self, count: u64) {
         if let Tasks::Coming(ready) = &self.tasks {
             ready.fetch_add(count, Ordering::Release);
         }
     }
 
-    /// Whether a thread has something to do: a task, or to find out that the job has stopped.
+    /// Whether a thread has something to do: run a task, or notice that the job has stopped.
     pub fn is_ready(&self) -> bool {
         let has_task = match &self.tasks {
             Tasks::Listed { count, next } => next.load(Ordering::Relaxed) < *count,
@@ -110,7 +110,7 @@ impl Job {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether this process was forked from the one that began the job: then other threads' tasks are lost.
+    /// Whether this process was forked from the process that began the job: other threads' tasks are then lost.
     pub fn is_of_parent(&self) -> bool {
         self.generation != generation()
     }
@@ -137,7 +137,7 @@ impl Job {
         matches!(self.tasks, Tasks::Listed { count, .. } if number + 1 >= count)
     }
 
-    /// Stops the job by an error, of which the first one counts.
+    /// Stops the job with an error; the first error wins.
     pub fn fail(&self, error: Error) {
         let mut first = self.error.lock();
         let later = if first.is_some() { Some(error) } else { first.replace(error) };
@@ -186,7 +186,7 @@ impl Job {
                 }
             }
             if !self.is_last(number) {
-                // What it finds is in the job.
+                // The outcome is stored in the job.
                 let _ = checkpoint.pass();
             }
         }
