@@ -1,14 +1,14 @@
-//! Copies that go past the caches, for results that are larger than they are.
+//! Copies that bypass the caches, for results larger than the caches.
 //!
-//! 1. Up to the first line of the cache that begins in the destination, bytes are copied as usual.
-//! 2. Whole lines are written by stores that do not read them first.
-//! 3. What is left is copied as usual.
-//! 4. Before another thread may look, [`finish`] orders these stores before all that follow.
+//! 1. Bytes before the first cache line of the destination are copied as usual.
+//! 2. Whole lines are written by stores that do not read the line first.
+//! 3. The remaining bytes are copied as usual.
+//! 4. Before another thread may look, [`finish`] orders these stores before all later ones.
 
 /// Bytes of a line of the cache.
 pub const LINE_NBYTES: usize = 64;
 
-/// Bytes of a result from which on it is written past the caches: what a processor's last cache hardly holds.
+/// Minimum size of a result in bytes for bypassing the caches: more than most last-level caches hold.
 pub const RESULT_NBYTES: usize = 32 << 20;
 
 /// Copies `nbytes` bytes.

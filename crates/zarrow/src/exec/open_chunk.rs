@@ -1,14 +1,14 @@
-//! A chunk that is open: its bytes, and of a shard its index, all of one version.
+//! An open chunk: its bytes, and a shard's index, all of one version.
 //!
-//! 1. A read opens each chunk once, however many tasks the chunk is: the first of them opens it, while the others wait,
-//!    and all read from what it opened. So none of them sees what another writer sets meanwhile, and a chunk that appears
-//!    or vanishes is filled by all of them or by none.
-//! 2. An index that was kept from an earlier read is that of the very version that is open.
-//! 3. The last task closes the chunk. Tasks begin in the order of their chunks, so that at most one chunk more is open
-//!    than threads are at work.
+//! 1. A read opens each chunk once, however many tasks share the chunk: the first task opens it, the others wait, and
+//!    all read from the same open chunk. So no task sees a concurrent write, and a chunk that appears or vanishes is
+//!    missing for all tasks or for none.
+//! 2. An index kept from an earlier read is used only if it belongs to exactly the open version.
+//! 3. The last task closes the chunk. Tasks begin in the order of their chunks, so that the number of open chunks
+//!    exceeds the number of working threads by one at most.
 //!
-//! What is promised for it: a store whose values are replaced whole, as those here are, and a file of which another
-//! program puts a new one in the place of the old. Of a file that is overwritten in place nobody can tell.
+//! This holds for stores that replace whole values, as ours do, and for files that another program replaces by a new
+//! file. A file overwritten in place cannot be detected.
 
 use crate::codec::Input;
 use crate::codec::ShardIndex;
@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::fork::ProcessMutex;
 
-/// An open chunk; `None` where it is not stored.
+/// An open chunk; `None` if it is not stored.
 pub struct OpenChunk<'a>(Option<Stored<'a>>);
 
 struct Stored<'a> {
     value: Box<dyn Value + 'a>,
-    /// Its index, where it is a shard.
+    /// The index, for a shard.
     index: Option<Arc<ShardIndex>>,
 }
 
@@ -38,12 +38,13 @@ struct Stored<'a> {
 pub struct Located<'a> {
     /// What holds them.
     pub value: &'a dyn Value,
-    /// Offset and length there, of an inner chunk; else they are all of it.
+    /// Offset and length of an inner chunk in the value; `None` for the whole value.
     pub range: Option<(u64, u64)>,
 }
 
 impl OpenChunk<'_> {
-    /// Where the inner chunk `number` of a shard is, or all of what is no shard; `None` where it is not stored.
+    /// Locates the inner chunk `number` of a shard, or the whole chunk if it is not a shard; `None` if it is not
+    /// stored.
     pub fn locate(&self, number: u64) -> Option<Located<'_>> {
         let Stored { value, index } = self.0.as_ref()?;
         let range = match index {
@@ -58,12 +59,12 @@ impl OpenChunk<'_> {
 pub struct SharedChunk<'a> {
     open: ProcessMutex<Option<Arc<OpenChunk<'a>>>>,
     tasks: u64,
-    /// The tasks that have not ended.
+    /// The number of unfinished tasks.
     left: AtomicU64,
 }
 
 impl<'a> SharedChunk<'a> {
-    /// A chunk that is so many tasks.
+    /// A chunk shared by `tasks` tasks.
     pub fn new(tasks: u64) -> SharedChunk<'a> {
         SharedChunk { open: ProcessMutex::new(None), tasks, left: AtomicU64::new(tasks) }
     }
@@ -92,8 +93,8 @@ impl<'a> SharedChunk<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what is wanted of the chunk at `chunk_index`: all of that, or the share of one task, by number, among those that
-    /// share the chunk.
+    /// Reads the selected parts of the chunk at `chunk_index`: all of them, or one task's share, by number, if several
+    /// tasks share the chunk.
     ///
     /// # Errors
     /// Any [`ErrorKind`](crate::ErrorKind), with chunk and codec.
@@ -162,7 +163,7 @@ impl<'a> Reader<'a> {
         Ok(OpenChunk(Some(Stored { value, index })))
     }
 
-    /// Reads what is wanted of an open chunk: a share, by number and count, of a shard; of another what `claims` say.
+    /// Reads from an open chunk: for a shard, a share given by number and count; for any other chunk, all of `claims`.
     fn read_open(
         &self,
         chunk: &Chunk<'_>,

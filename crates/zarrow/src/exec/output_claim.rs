@@ -1,7 +1,7 @@
-//! A claim on elements of a result: who holds it is the only one to write them.
+//! A claim on elements of a result: only the holder may write them.
 //!
-//! The memory of a result is written by many threads at once. What keeps that sound is that no two claims of one read
-//! have an element in common: making a claim is `unsafe`, and says why that holds; writing through it is not.
+//! Many threads write a result's memory at once. This is sound because no two claims of one read share an element:
+//! making a claim is `unsafe` and must state why that holds; writing through it is safe.
 
 use crate::codec::Decoded;
 use crate::error::Result;
@@ -24,8 +24,8 @@ impl<'a> OutputClaim<'a> {
     /// A claim on the places of `part` in `sink`.
     ///
     /// # Safety
-    /// While the claim is used to write, no other claim that is used to write has one of these places. (Making smaller
-    /// claims of it is no writing.)
+    /// While the claim is used to write, no other claim that is used to write has one of these places. (Splitting it
+    /// into smaller claims is not writing.)
     pub unsafe fn new(part: &'a [AxisPart<'a>], sink: &'a Sink<'a>) -> OutputClaim<'a> {
         OutputClaim { part, sink }
     }
@@ -45,7 +45,7 @@ impl<'a> OutputClaim<'a> {
         is_whole(self.part, shape)
     }
 
-    /// The places, where they are one run of bytes in the part's C order and elements have a fixed size.
+    /// Returns the places, if they are one run of bytes in the part's C order and elements have a fixed size.
     pub fn contiguous(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
         // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
         unsafe { self.sink.fixed()?.contiguous(self.part) }
@@ -99,7 +99,7 @@ impl<'a> OutputClaim<'a> {
         unsafe { self.sink.mark(self.part) }
     }
 
-    /// Places the elements of a chunk of `shape`, of which `decoded` has those from `first` on in C order.
+    /// Places the elements of a chunk of `shape`; `decoded` holds its elements from index `first` on, in C order.
     ///
     /// # Errors
     /// As [`scatter`](OutputClaim::scatter).

@@ -1,7 +1,7 @@
-//! How far apart the elements of a result, or of values to be written, lie in memory.
+//! The strides of a result, or of values to be written.
 //!
-//! The plan counts all axes of points as one. Memory that is not ours may have them any distance apart: then each place
-//! along that axis is taken apart into positions of theirs.
+//! The plan counts all axes of points as one axis. Foreign memory may have any stride on each of these axes: then each
+//! place along the combined axis is split into positions on the separate axes.
 
 use crate::exec::part::PerAxis;
 use crate::selection::Selection;
@@ -24,11 +24,11 @@ impl From<PerAxis<isize>> for OutputStrides {
 }
 
 impl OutputStrides {
-    /// The strides of memory whose axes are those of the result of `selection`.
+    /// The strides of memory with the same axes as the result of `selection`.
     pub fn new(strides: &[isize], selection: &Selection) -> OutputStrides {
         let mut axes = PerAxis::from_slice(strides);
         let Some((axis, shape)) = selection.axes_of_points() else { return axes.into() };
-        // Who gave fewer strides than the result has axes is refused when an element is placed.
+        // If there are fewer strides than result axes, the error is reported when an element is placed.
         let (start, end) = (axis.min(axes.len()), (axis + shape.len()).min(axes.len()));
         let of_points: PerAxis<isize> = axes.drain(start..end).collect();
         axes.insert(start, of_points.first().copied().unwrap_or(0));
@@ -52,7 +52,7 @@ impl OutputStrides {
         self.folded.as_ref().is_some_and(|folded| Some(folded.0) == axis)
     }
 
-    /// Where `place` along an axis lies; `None` where that is no number of a memory.
+    /// Returns the offset of `place` along an axis; `None` if it overflows.
     pub fn offset(&self, axis: Option<usize>, place: u64) -> Option<isize> {
         let far = |stride: isize, place: u64| stride.checked_mul(isize::try_from(place).ok()?);
         match self.folded.as_deref() {
@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Places along the points' axis lie where the strides of their own axes say, and other axes keep their strides.
+        /// Places along the points' axis use the strides of the separate axes, and other axes keep their strides.
         #[test]
         fn places_of_points_lie_where_their_axes_do(
             extents in prop::collection::vec(1u64..4, 0..4), steps in prop::collection::vec(-5isize..6, 5), before: bool,

@@ -16,7 +16,7 @@ pub type PerAxis<T> = SmallVec<[T; 4]>;
 /// The axis of the output that an axis of the array fills; a dropped axis fills none.
 pub type OutputAxis = Option<usize>;
 
-/// What is taken along one axis: positions `start + k × step` go to `place + k × direction`, or what `list` says.
+/// The positions taken along one axis: `start + k × step` goes to `place + k × direction`, unless `list` overrides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisPart<'a> {
     /// The first position, counted from the start of the array or chunk; the lowest one of a list.
@@ -25,13 +25,13 @@ pub struct AxisPart<'a> {
     pub step: u64,
     /// How many positions, at least 1.
     pub count: u64,
-    /// Where the first one goes on the output's axis.
+    /// Index of the first position on the output's axis.
     pub place: u64,
     /// Whether the next ones go backwards on the output's axis.
     pub reversed: bool,
     /// The output's axis.
     pub output: OutputAxis,
-    /// The positions, where they are not evenly spaced.
+    /// The positions, if they are not evenly spaced.
     pub list: Option<IndexList<'a>>,
 }
 
@@ -40,11 +40,11 @@ pub struct AxisPart<'a> {
 pub struct IndexList<'a> {
     /// The positions, counted `origin` before the start of the array or chunk; rising, but for points.
     pub positions: &'a [u64],
-    /// Where each goes on the output's axis; `None` where they follow one another.
+    /// Index of each position on the output's axis; `None` if they are consecutive.
     pub places: Option<&'a [u64]>,
-    /// What is subtracted from each position.
+    /// Subtracted from each position.
     pub origin: u64,
-    /// Whether they are taken together with those of other axes.
+    /// Whether the positions are paired with the positions of other axes.
     pub vectorized: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> IndexList<'a> {
 }
 
 impl<'a> AxisPart<'a> {
-    /// `selection` of an axis, seen from its lowest position; `None` where it is empty.
+    /// Converts an axis's `selection`, relative to its lowest position; `None` if it is empty.
     fn new(selection: &'a AxisSelection, output: OutputAxis) -> Option<AxisPart<'a>> {
         let listed = |positions: &'a [u64], places, vectorized| {
             let list = IndexList { positions, places, origin: 0, vectorized };
@@ -109,7 +109,7 @@ impl<'a> AxisPart<'a> {
         AxisPart { start: list.first(), list: Some(list), ..self }
     }
 
-    /// Whether its positions are taken together with those of other axes.
+    /// Whether the positions are paired with the positions of other axes.
     pub fn is_vectorized(&self) -> bool {
         self.list.is_some_and(|list| list.vectorized)
     }
@@ -131,7 +131,7 @@ impl<'a> AxisPart<'a> {
         }
     }
 
-    /// The same part without its list, where the positions turn out to be evenly spaced: what is regular is read faster.
+    /// Drops the list if its positions turn out to be evenly spaced: regular parts are read faster.
     pub fn evened(self) -> AxisPart<'a> {
         let Some(IndexList { positions, places, origin, vectorized: false }) = self.list else { return self };
         let rises =
@@ -181,7 +181,8 @@ pub fn share_of<'a>(part: &[AxisPart<'a>], number: u64, count: u64) -> Option<Pe
     Some(narrowed(part, axis, first, positions))
 }
 
-/// The first element of a part and their number, where they are one run of a chunk of `shape`, in its order.
+/// Returns the first element of a part and the number of elements, if they are one run of a chunk of `shape`, in C
+/// order.
 pub fn run_of(part: &[AxisPart<'_>], shape: &[u64]) -> Option<(u64, u64)> {
     let (mut first, mut count, mut stride) = (0u64, 1u64, 1u64);
     let mut whole = true;
@@ -285,7 +286,7 @@ pub mod oracle {
         numbers.into_iter().map(|place| (position(&place), place)).collect()
     }
 
-    /// Shapes, and selections of them that are basic, orthogonal or of points.
+    /// Shapes, with basic, orthogonal or point selections of them.
     pub fn selections() -> impl Strategy<Value = (Vec<u64>, Selection)> {
         let axis = (1u64..12).prop_flat_map(|extent| {
             let length = extent as i64;
@@ -354,7 +355,7 @@ mod tests {
             prop_assert!(!is_whole(&part, &shape) || whole);
         }
 
-        /// What is evenly spaced is the same part as before.
+        /// An evenly spaced list stays the same part without its list.
         #[test]
         fn evening_changes_no_element(start in 0u64..9, step in 0u64..3, count in 1u64..5, first in 0u64..9, turn: bool, odd in 0usize..12) {
             let mut positions: Vec<u64> = (0..count).map(|at| start + at * step).collect();

@@ -1,16 +1,16 @@
-//! Moving elements from one strided place to another: the inner loop of every read that is not one run of bytes.
+//! Moves elements from one strided place to another: the inner loop of every read that is not one run of bytes.
 //!
-//! 1. Axes of one element go; neighbours that follow one another on both sides become one axis. An axis whose elements
-//!    lie anywhere stays as it is.
-//! 2. Where the innermost axis is a run of bytes on both sides (and no byte order changes), its rows are
-//!    copied whole.
-//! 3. Where one axis is contiguous in the source and another in the destination, they are transposed in tiles
+//! 1. Axes with one element are dropped; neighbouring axes that are contiguous on both sides are merged. An axis with
+//!    irregular offsets stays unchanged.
+//! 2. If the innermost axis is a run of bytes on both sides (and no byte order changes), its rows are copied whole.
+//! 3. If one axis is contiguous in the source and another in the destination, they are transposed in tiles
 //!    (`transposition`).
 //! 4. Otherwise, and beside the tiles, elements of 1, 2, 4, 8 and 16 bytes move as one number each, and others byte by
 //!    byte.
-//! 5. A change of byte order is part of the move and costs no pass of its own; but for structures, of which the fields
-//!    that are stored the other way round are moved once more, reversed.
-//! 6. Rows of a result that no cache holds are written past the caches (`nontemporal_copy`): an ordinary store would first read
+//! 5. A change of byte order happens during the move and needs no extra pass. Structures are the exception: after the
+//!    move, each byte-swapped field is moved once more, reversed.
+//! 6. Rows of a result larger than the caches bypass them (`nontemporal_copy`): an ordinary store would first read from
+//!    memory each line that it is about to overwrite.
 //!    from memory each line that it is about to overwrite.
 
 use crate::codec::Swap;
@@ -36,7 +36,7 @@ pub enum Axis<'a> {
     Each {
         /// Bytes from the axis's start to each in the source.
         source: &'a [isize],
-        /// Bytes from the axis's start to each in the destination, of which there are as many.
+        /// Byte offset of each element from the axis's start in the destination; as many as in the source.
         destination: &'a [isize],
     },
 }
@@ -49,8 +49,8 @@ impl Axis<'_> {
     }
 }
 
-/// Copies the elements at all positions of `axes`, and reverses in each what `swap` says; past the caches where
-/// `past_caches` says so and whole lines of them are written (step 6).
+/// Copies the elements at all positions of `axes` and byte-swaps each as `swap` says. Bypasses the caches if
+/// `past_caches` says so and whole cache lines are written (step 6).
 ///
 /// # Safety
 /// For every position, `item_size` bytes are readable in the source and writable in the destination, and the two
@@ -161,7 +161,7 @@ unsafe fn copy_words(
     }
 }
 
-/// Calls `item` with both sides' addresses at all positions of `axes`; `sizes` are those of an element on each side.
+/// Calls `item` with both sides' addresses at all positions of `axes`; `sizes` holds the element size on each side.
 ///
 /// # Safety
 /// For every position the addresses lie inside both memories.
@@ -314,7 +314,7 @@ unsafe fn planes<const SIZE: usize, const SWAP: usize, const SWAPPED: bool>(
             // SAFETY: these are positions of the plane.
             unsafe { items::<SIZE, SWAP>(&outer, inner, from, to) }
         };
-        // SAFETY: the tiles are those of `tiled`, which says whether they begin at lines.
+        // SAFETY: the tiles were made by `tiled`, which says whether they begin at lines.
         unsafe {
             let tiles = (tiled_rows.clone(), tiled_columns.clone());
             transpose::<SIZE, SWAPPED>(plane, tiles, from, to, past_caches);

@@ -1,16 +1,19 @@
-//! The thread pool: one flat list of tasks at a time and caller, worked on by the caller too.
+//! The thread pool: one flat list of tasks at a time per caller; the caller works on it too.
 //!
 //! 1. No thread is started before a read has more than one task.
 //! 2. [`run`] puts a [`Job`] into the queue, wakes as many threads as can help, and works on it itself.
-//! 3. The caller then takes the job out of the queue, so that nobody else joins, and waits for those who did, even
-//!    where it unwinds. Only then does `run` return: the tasks may therefore borrow from the caller.
-//! 4. A forked child has none of the parent's threads. A pool therefore belongs to one process: the child makes one of its
-//!    own at need, and forgets the parent's, unfreed. Where the fork happened inside a read, the child's copy of that read
+//! 3. The caller then takes the job out of the queue, so that no other thread joins, and waits for the threads that did
+//!    join, even when it unwinds. Only then does `run` return: the tasks may therefore borrow from the caller.
+//! 4. A forked child has none of the parent's threads. A pool therefore belongs to one process: the child creates its
+//!    own pool when needed, and leaks the parent's. If the fork happened inside a read, the child's copy of that read
 //!    fails.
-//! 5. The tasks of an [`OpenJob`] come while it runs. A thread joins when one comes, and leaves when there is none.
-//! 6. The system may refuse a thread. A caller that waits does the work itself then. A job without such a caller begins only if
-//!    the pool has a thread, and the last thread stays until that job has ended.
-//! 7. A codec of a user may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts another
+//! 5. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when a task arrives, and leaves when there is
+//!    none.
+//! 6. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
+//!    caller begins only if the pool has a thread, and the last thread stays until that job has ended.
+//! 7. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
+//!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
+//!    enough.
 //!    one. Jobs that codecs began go first, the deepest before all, so that few threads are enough.
 
 use crate::codec::Worker;
@@ -94,10 +97,10 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
     job.result()
 }
 
-/// A job whose tasks come while it runs, from any thread: what answers of a store bring.
+/// A job with tasks that arrive while it runs, from any thread: for example the answers of a store.
 ///
-/// A thread of the pool joins when a task comes, and leaves when there is none, so that it can work for other callers.
-/// The caller waits meanwhile.
+/// A thread of the pool joins when a task arrives, and leaves when there is none, so that it can work for other
+/// callers. The caller waits meanwhile.
 #[derive(Clone)]
 pub struct OpenJob(Arc<OpenState>);
 
@@ -150,8 +153,8 @@ impl OpenJob {
         *self.0.is_finished.lock() || self.0.job.is_stopped()
     }
 
-    /// Runs `task` for each task that comes, on the threads of the pool, until the job is finished or has failed; then tells
-    /// `on_end` on one of them. Nobody waits meanwhile.
+    /// Runs `task` for each arriving task, on the threads of the pool, until the job is finished or has failed, then
+    /// calls `on_end` on one of them. The caller does not wait.
     ///
     /// # Errors
     /// The pool has no thread and cannot start one; then `on_end` is not called.
@@ -252,7 +255,7 @@ struct Entry {
     task: TaskOfJob,
 }
 
-/// A task of a caller who waits, or one that nobody waits for.
+/// A task borrowed from a waiting caller, or owned by a job without one.
 #[derive(Clone)]
 enum TaskOfJob {
     Lent(&'static Task<'static>),
@@ -265,7 +268,7 @@ pub type OwnedTask = Arc<dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()>
 /// Told once, when no thread is at a job any more: its first error, if any.
 pub type OnEnd = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// What ends a job that nobody waits for.
+/// The end of a job without a waiting caller.
 struct Ending {
     open: OpenJob,
     on_end: OnEnd,
@@ -273,7 +276,7 @@ struct Ending {
 
 /// The queue and the threads that look at it.
 struct Pool {
-    /// The process whose threads they are.
+    /// The process that owns the threads.
     generation: u64,
     state: Mutex<State>,
     /// A job has come.
@@ -296,7 +299,7 @@ struct QueuedJob {
     most: usize,
     /// How many threads are at work on it.
     active: usize,
-    /// What is told at its end, where nobody waits for it.
+    /// Called at the job's end, if no caller waits for it.
     ending: Option<Ending>,
 }
 
@@ -328,7 +331,7 @@ impl Pool {
         let pool = match POOL.compare_exchange(stored, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: `new` was made above and nobody else has it.
+                // SAFETY: `new` was made above and no other code has it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
@@ -348,7 +351,7 @@ impl Pool {
         }
     }
 
-    /// Queues a job whose tasks are yet to come, for which at most `helpers` threads are [summoned](Pool::summon).
+    /// Queues a job with tasks still to arrive; at most `helpers` threads are [summoned](Pool::summon) for it.
     fn enter_open(&'static self, entry: Entry, helpers: usize) {
         self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending: None });
     }
@@ -370,7 +373,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Lets so many more threads join a job, if it is in the queue. One that finds no task leaves at once.
+    /// Lets `count` more threads join a job, if it is in the queue. A thread that finds no task leaves at once.
     fn summon(&'static self, job: &Arc<Job>, count: usize) {
         let mut state = self.state.lock();
         let Some(queued) = state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, job)) else {
@@ -391,7 +394,7 @@ impl Pool {
         }
     }
 
-    /// Starts threads until there are so many.
+    /// Starts threads until there are `count`.
     fn start_threads(&'static self, state: &mut State, count: usize) {
         // If the system refuses one, the running threads do the work.
         while state.threads < count && self.start_thread(state).is_ok() {}
@@ -460,7 +463,7 @@ impl Pool {
     }
 }
 
-/// Says when it is dropped that a thread has left a job, so that nobody waits for one that unwound.
+/// Guard that reports on drop that a thread has left a job, so that no caller waits for a thread that unwound.
 struct Done<'a> {
     pool: &'a Pool,
     job: Arc<Job>,
@@ -481,7 +484,7 @@ impl Drop for Done<'_> {
         drop(state);
         self.pool.left.notify_all();
         if let Some(QueuedJob { entry, ending: Some(Ending { on_end, .. }), .. }) = ended {
-            // What the task has goes before the end is told.
+            // Everything owned by the task is dropped before `on_end` is called.
             let Entry { job, task } = entry;
             drop(task);
             let result = job.result();

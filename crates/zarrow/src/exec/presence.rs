@@ -1,12 +1,12 @@
-//! Whether a chunk that is missing was never stored, or has gone with its array.
+//! Tells whether a missing chunk was never stored, or was erased with its array.
 //!
-//! 1. A read that finds no chunk under a key notes that. One that finds every chunk asks nothing.
-//! 2. After its last chunk it looks once whether the array is still there, laid out as the handle knows it. Then each chunk
-//!    that was missing was never stored, and has the fill value; else the read is an error.
-//! 3. Where stored bytes cannot be decoded it looks too: those of another array are not corrupt. So it does where a
-//!    folder is in the place of a chunk.
+//! 1. A read notes any missing chunk. A read without missing chunks sends no extra request.
+//! 2. After its last chunk, the read checks once whether the array still exists, with the layout known to the handle.
+//!    If so, each missing chunk was never stored and has the fill value; otherwise the read is an error.
+//! 3. The read makes the same check if stored bytes cannot be decoded, since bytes of another array are not corrupt,
+//!    and if a folder is in the place of a chunk.
 //!
-//! A slow store is not asked: that would be a request more for each read. See `Array::check_presence`.
+//! A slow store is not asked: that would add a request to each read. See `Array::check_presence`.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::read::Reader;
@@ -40,10 +40,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Steps 2 and 3, for what was `read` with that note.
+    /// Applies steps 2 and 3 to the result `read`; `missed` is the note of step 1.
     ///
     /// # Errors
-    /// That of `read`, and those of [`Presence::check`].
+    /// Any error of `read`, and those of [`Presence::check`].
     pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
         let is_suspect = match &read {
             Ok(_) => missed.load(Ordering::Relaxed),

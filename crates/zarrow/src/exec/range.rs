@@ -1,14 +1,14 @@
-//! Reading a part of uncompressed elements: only the bytes that are wanted, in few requests.
+//! Reads a part of uncompressed elements: only the selected bytes, in few requests.
 //!
-//! 1. If the bytes from the first wanted element to the last are few, or most of them are wanted, they are read at once
-//!    into the worker's memory, and the elements are moved from there.
-//! 2. Otherwise the outermost axis with several positions is cut: between neighbouring positions, where the gap is worth
-//!    a request of its own; else into groups of few bytes.
-//! 3. Positions of a list are grouped in the same way. Points are first sorted by where they lie in the chunk.
-//! 4. Where a request is a system call, many bytes of which most are wanted are read piece by piece, so that each piece is
-//!    still in the core's own cache when its elements are moved.
-//! 5. For bytes in the page cache, shorter gaps are worth a request. If one of these requests would wait for the disk, the
-//!    whole part is read by the rules for a disk.
+//! 1. If the bytes from the first selected element to the last are few, or most of them are selected, they are read at
+//!    once into the worker's memory, and the elements are moved from there.
+//! 2. Otherwise the outermost axis with several positions is split: between neighbouring positions if the gap is worth
+//!    a separate request, else into groups of few bytes.
+//! 3. Listed positions are grouped in the same way. Points are first sorted by their offset in the chunk.
+//! 4. If a request is a system call, a large range with mostly selected bytes is read piece by piece, so that each
+//!    piece is still in the core's own cache when its elements are moved.
+//! 5. For bytes in the page cache, shorter gaps are worth a request. If one of these requests would wait for the disk,
+//!    the whole part is read by the rules for a disk.
 
 use crate::codec::Input;
 use crate::codec::Worker;
@@ -47,7 +47,8 @@ fn outside() -> ErrorKind {
     ErrorKind::Internal("a part lies outside its chunk".into())
 }
 
-/// Start and length of the range of bytes that holds a part, where it is at most half of a chunk of `nbytes` bytes.
+/// Returns the start and length of the byte range that holds a part, if it is at most half of a chunk of `nbytes`
+/// bytes.
 pub fn small_span(
     part: &[AxisPart<'_>],
     strides: &[isize],
@@ -58,14 +59,14 @@ pub fn small_span(
     (range.len() <= nbytes / 2).then_some((range.start, range.len()))
 }
 
-/// How many bytes are read at once, and how many between two positions are worth a request of their own.
+/// Thresholds in bytes: how much is read at once, and which gap is worth a separate request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cuts {
-    /// Bytes that are read at once, whatever of them is wanted.
+    /// Ranges up to this size are read at once, however few of their bytes are selected.
     pub few: u64,
     /// Bytes between two positions that are worth a request.
     pub gap: u64,
-    /// Bytes that are read at once where most of them are wanted (step 4).
+    /// Size of a piece in bytes, for ranges with mostly selected bytes (step 4).
     pub piece: u64,
 }
 
@@ -82,11 +83,11 @@ impl Cuts {
     }
 }
 
-/// Reads the elements of `claim` from a chunk whose axes have these strides; `format` is the bytes of an element and
-/// what of it is reversed.
+/// Reads the elements of `claim` from a chunk with these axis strides; `format` is the element size in bytes and the
+/// byte swap.
 ///
 /// # Errors
-/// What the store gives; [`ErrorKind::Interrupted`].
+/// Errors of the store; [`ErrorKind::Interrupted`].
 pub fn read_range(
     claim: &OutputClaim<'_>,
     input: &Input<'_>,
@@ -104,15 +105,15 @@ pub fn read_range(
         let memory = worker.decoded.take(range.len())?;
         let bytes = &*input.read(range.start as u64, memory)?;
         let origin = -isize::try_from(range.start).unwrap_or(isize::MAX);
-        // SAFETY: the piece has places of the caller's claim only, and that is not used meanwhile. No two pieces have a
-        // place in common.
+        // SAFETY: the piece has places of the caller's claim only, and that claim is not used meanwhile. No two pieces
+        // have a place in common.
         let mut claim = unsafe { OutputClaim::new(part, claim.sink()) };
         claim.scatter(&Source { bytes, origin, strides, swap })
     })
 }
 
-/// Reads what lies at each position of the outermost axis by a request that does not wait, and moves all of it together
-/// (step 5). Returns false if the gaps are not worth it, or if a request would wait.
+/// Reads the bytes at each position of the outermost axis by a non-blocking request, then moves all the elements
+/// together (step 5). Returns false if the gaps are not worth it, or if a request would wait.
 fn read_apart(
     claim: &OutputClaim<'_>,
     input: &Input<'_>,
@@ -149,13 +150,14 @@ fn read_apart(
     (packed[axis].start, packed[axis].step) = (0, 1);
     packed_strides[axis] = first.len() as isize;
     let origin = part[axis].start as isize * strides[axis] - first.start as isize;
-    // SAFETY: the part has the places of the caller's claim, and that is not used meanwhile.
+    // SAFETY: the part has the places of the caller's claim, and that claim is not used meanwhile.
     let mut claim = unsafe { OutputClaim::new(&packed, claim.sink()) };
     claim.scatter(&Source { bytes, origin, strides: &packed_strides, swap })?;
     Ok(true)
 }
 
-/// Returns the bytes from one position of an axis to the next, and the bytes that each spans. All of them span `nbytes`.
+/// Returns the distance in bytes between positions of an axis, and the bytes spanned by each; together they span
+/// `nbytes`.
 fn apart(axis: &AxisPart<'_>, stride: isize, nbytes: u64) -> (u64, u64) {
     let distance = (stride.unsigned_abs() as u64).saturating_mul(axis.step);
     (distance, nbytes.saturating_sub(distance.saturating_mul(axis.count.saturating_sub(1))))
@@ -164,13 +166,13 @@ fn apart(axis: &AxisPart<'_>, stride: isize, nbytes: u64) -> (u64, u64) {
 /// Reads a piece of a part from a range of bytes.
 type ReadPiece<'a> = dyn FnMut(&[AxisPart<'_>], Range<usize>) -> Result<()> + 'a;
 
-/// Calls `read` with the pieces of `part` that are read at once, and the range of bytes that holds each (steps 1 to 3).
+/// Calls `read` with each piece of `part` that is read at once, and the byte range that holds it (steps 1 to 3).
 ///
-/// It is a pure function of what is wanted: a read that fetches first asks it what to fetch, and asks it again for what to
-/// read of that.
+/// This is a pure function of the selection: a read that prefetches calls it first to learn the ranges to fetch, and
+/// again to read from the fetched bytes.
 ///
 /// # Errors
-/// What `read` gives; [`ErrorKind::Internal`] where the part lies outside its chunk, [`zarrow_array::Error::OutOfMemory`].
+/// Errors of `read`; [`ErrorKind::Internal`] if the part is outside its chunk, [`zarrow_array::Error::OutOfMemory`].
 pub fn each_range(
     part: &[AxisPart<'_>],
     strides: &[isize],
@@ -231,16 +233,16 @@ fn has_pieces(part: &[AxisPart<'_>], axis: usize) -> bool {
     part[axis].list.is_none() && part.iter().any(|other| other.output > part[axis].output)
 }
 
-/// The positions of one axis, or of points, in the order in which they lie in the chunk (step 3).
+/// The positions of one axis, or of points, sorted by their offset in the chunk (step 3).
 struct Sorted {
-    /// Where they lie, rising.
+    /// Byte offsets in the chunk, ascending.
     offsets: Vec<isize>,
     /// The positions on each axis, and the places, of points that were not sorted.
     points: Option<(PerAxis<Vec<u64>>, Vec<u64>)>,
 }
 
 impl Sorted {
-    /// Sorts the points of `part`, which lie at `offsets`; other lists are sorted.
+    /// Sorts the points of `part` by `offsets`; lists on other axes are already sorted.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].

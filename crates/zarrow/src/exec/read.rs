@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 use zarrow_array::allocation;
 use zarrow_array::{Buffer, DecodedArray};
 
-/// Tasks for each thread, at least: so that no thread waits long for the others at the end.
+/// Minimum number of tasks per thread, so that no thread waits long for the others at the end.
 pub const TASKS_PER_THREAD: u64 = 4;
 
 /// Bytes that a share of an uncompressed chunk has at least.
@@ -50,12 +50,12 @@ pub struct Reader<'a> {
     pub chain: &'a Chain,
     /// The indexes of its shards.
     pub indexes: &'a Cache<ShardIndex>,
-    /// The versions of shards of a remote store whose indexes are kept.
+    /// Cached versions of a remote store's shards, for shards with a cached index.
     pub versions: &'a Cache<SeenVersion>,
-    /// Its decoded chunks, where they are kept.
+    /// Cache of decoded chunks, if enabled.
     pub chunks: Option<&'a Cache<Buffer>>,
-    /// The field of each element that is read or written, where that is not all of it. For a read, `metadata` tell of the
-    /// field then.
+    /// The field to read or write in each element; `None` for whole elements. For a read of a field, `metadata`
+    /// describe the field.
     pub field: Option<&'a FieldPlace>,
     /// Which values mean that an element is missing, where some do.
     pub missing: Option<&'a MissingValues>,
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
             // A chunk is handed over once.
             _ if matches!(sink, Sink::Chunks(_)) && !self.is_sharded() => 1,
             _ => {
-                // A chunk in the middle is no edge, where there is one that is not.
+                // A chunk in the middle is not an edge chunk, if any chunk is not.
                 let (mut chunk_index, mut middle) = (PerAxis::new(), PerAxis::new());
                 chunk_parts.get(chunk_parts.count() / 2, &mut chunk_index, &mut middle);
                 self.shares(chunk_parts.count(), &middle, threads)
@@ -196,8 +196,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The index of the one chunk that `part` touches on a grid of equal chunks, from whose start the part is counted then: the plan of
-    /// a small read, which is worth no other.
+    /// Returns the index of the only chunk touched by `part` on a grid of equal chunks, and makes `part` relative to
+    /// that chunk: a small read is worth no larger plan.
     fn single_chunk(&self, part: &mut [AxisPart<'_>]) -> Option<PerAxis<u64>> {
         let ChunkGrid::Regular { chunk_shape } = &self.metadata.chunk_grid else { return None };
         let mut chunk_index = PerAxis::new();
@@ -222,8 +222,9 @@ impl<'a> Reader<'a> {
         ChunkParts::new(part, |axis| AxisGrid::new(&self.metadata.chunk_grid, axis))
     }
 
-    /// How many threads `part` is worth: waking one costs as much as decoding some elements. Those that are decoded count,
-    /// which may be many more than are selected: a line through compressed chunks decodes all of them.
+    /// Returns the number of threads worth using for `part`: waking a thread costs as much as decoding some elements.
+    /// Decoded elements count, which may be far more than the selected ones: a line through compressed chunks decodes
+    /// all of each chunk.
     pub fn threads(&self, part: &[AxisPart<'_>]) -> usize {
         /// Bytes that a thread should have to do.
         const THREAD_NBYTES: u64 = 128 << 10;
@@ -232,8 +233,8 @@ impl<'a> Reader<'a> {
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
     }
 
-    /// About how many bytes the chunks that `part` touches decode to, inner ones where there are shards; 0 where it is one
-    /// chunk, or where chunks are not decoded as a whole. Extents of chunks are at least 1, as the metadata's check says.
+    /// Estimates the decoded size in bytes of the chunks touched by `part`, inner chunks if sharded; 0 for a single
+    /// chunk, or if chunks are not decoded as a whole. Chunk extents are at least 1, as the metadata check guarantees.
     fn decoded_nbytes(&self, part: &[AxisPart<'_>]) -> u64 {
         let (chunk, chain) = match (self.chain.stored_layout(), &self.metadata.chunk_grid) {
             (Layout::InnerChunks(sharding), _) if self.chain.order.is_none() => {
@@ -264,8 +265,8 @@ impl<'a> Reader<'a> {
         extents.fold(item_size, u64::saturating_mul)
     }
 
-    /// What a share, by number and count, reads of a part of a chunk; `None` where that is nothing. It is all of the part
-    /// where the chunk is a shard, whose shares differ in their inner chunks.
+    /// Returns what a share, given by number and count, reads of a chunk's part; `None` if that is nothing. For a shard
+    /// it is the whole part, since the shares of a shard differ in their inner chunks.
     pub fn own_part<'p>(
         &self,
         part: PerAxis<AxisPart<'p>>,
@@ -292,8 +293,8 @@ impl<'a> Reader<'a> {
         self.sharding().is_some()
     }
 
-    /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and a
-    /// part of each can be read by itself.
+    /// Returns the number of tasks per chunk, for `chunks` chunks with `part` as a typical piece: one, unless there are
+    /// few chunks and a section of each can be read separately.
     pub fn shares(&self, chunks: u64, part: &[AxisPart<'_>], threads: usize) -> u64 {
         let wanted = threads as u64 * TASKS_PER_THREAD;
         let large = self.nbytes(part.iter().map(|axis| axis.count)) / SHARE_NBYTES;

@@ -1,8 +1,8 @@
 //! The memory of a result, from its allocation to the decoded array.
 //!
-//! 1. [`ResultMemory::new`] allocates one buffer for each part of the layout, and fills none.
-//! 2. [`ResultMemory::sinks`] lends it to the read, in equal items where it is a batch.
-//! 3. [`ResultMemory::finish`] takes it for filled.
+//! 1. [`ResultMemory::new`] allocates one buffer for each part of the layout, and does not fill it.
+//! 2. [`ResultMemory::sinks`] lends the buffers to the read; a batch gets equal items of them.
+//! 3. [`ResultMemory::finish`] assumes that they are filled.
 
 use crate::error::Result;
 use crate::exec::bitmap::{Bitmap, BitmapMemory};
@@ -24,7 +24,7 @@ pub struct ResultMemory<'v> {
     missing: Option<&'v MissingValues>,
     /// One for each level of optional types, and a last one where values mean that an element is missing.
     masks: Vec<UninitBuffer>,
-    /// Of the one mask; several are joined only when all are there.
+    /// The bitmap of a single mask; several masks are joined only when all are complete.
     bitmap: Option<BitmapMemory>,
     data: UninitBuffer,
     /// Of the data, where its memory is fresh.
@@ -122,7 +122,7 @@ impl<'v> ResultMemory<'v> {
         let ResultMemory { shape, element, missing, masks, bitmap, data, variable, pages: _ } = self;
         // SAFETY: the caller's contract.
         let mut masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
-        // SAFETY: as above; who writes a mask packs it.
+        // SAFETY: as above; the writer of a mask packs it.
         let bitmap = bitmap.and_then(|bitmap| unsafe { bitmap.finish() });
         let joined = |masks: Vec<Buffer>| match masks.is_empty() {
             true => Ok(None),
@@ -147,7 +147,7 @@ impl<'v> ResultMemory<'v> {
     }
 }
 
-/// Refuses elements of no fixed size whose offsets alone find no memory, before any of them is read.
+/// Returns an error if elements have no fixed size and their offsets alone cannot be allocated, before any is read.
 fn offsets_fit(shape: &[u64]) -> Result<()> {
     /// Less is looked at when it is needed.
     const LARGE_NBYTES: usize = 1 << 30;

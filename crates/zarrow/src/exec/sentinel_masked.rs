@@ -1,4 +1,4 @@
-//! Elements of which some values mean that one is missing, and the mask that says which.
+//! Elements with sentinel values that mark missing elements, and the mask derived from them.
 //!
 //! 1. Elements are placed as usual.
 //! 2. When the elements of a chunk, or of an inner one, are in place and still in the processor's caches, each run of
@@ -25,13 +25,13 @@ pub struct SentinelMasked<'a> {
 }
 
 impl SentinelMasked<'_> {
-    /// Marks the elements of `part` (step 2).
+    /// Computes the mask for the elements of `part` (step 2).
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where the mask does not lie as the elements do.
+    /// [`ErrorKind::Internal`] if the mask's layout differs from the elements' layout.
     ///
     /// # Safety
-    /// The elements of the part have been written, and during the call nobody else writes to them or to their mask.
+    /// The elements of the part have been written, and during the call no other code writes to them or to their mask.
     pub unsafe fn mark(&self, part: &[AxisPart<'_>]) -> Result<()> {
         let item_size = self.data.item_size();
         if item_size == 0 {
@@ -39,7 +39,7 @@ impl SentinelMasked<'_> {
             return unsafe { self.fill_mask(part, &[]) };
         }
         let mut mark = |at: usize, elements: &[u8]| {
-            // SAFETY: the run's places in the mask are those of the part's elements.
+            // SAFETY: the run's places in the mask belong to the part's elements.
             let places = unsafe { self.missing.zeroed(at / item_size, elements.len() / item_size) };
             places.map(|places| self.values.mark(elements, places)).is_some()
         };
@@ -47,7 +47,7 @@ impl SentinelMasked<'_> {
         if !unsafe { self.data.each_run(part, &mut mark) } {
             return Err(ErrorKind::Internal("a mask that does not lie as its elements".into()).into());
         }
-        // SAFETY: each element of the part is in one of the runs, whose masks were written.
+        // SAFETY: each element of the part is in one of the runs, and the masks of all runs were written.
         unsafe { pack(&self.bitmap, &self.missing, part) };
         Ok(())
     }
@@ -58,7 +58,7 @@ impl SentinelMasked<'_> {
     /// As [`Destination::scatter`].
     ///
     /// # Safety
-    /// During the call nobody else writes to an element of the part, or to its mask.
+    /// During the call no other code writes to an element of the part, or to its mask.
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {
         // SAFETY: the caller's contract.
         unsafe {

@@ -1,8 +1,8 @@
-//! Reading what is wanted of a shard: its index, and then inner chunks.
+//! Reads the selected parts of a shard: first its index, then inner chunks.
 //!
-//! 1. The inner chunks that a part touches are found as the chunks of an array are. Where there are several parts they
-//!    are gathered, so that each inner chunk is decoded once. A missing inner chunk gives the fill value.
-//! 2. Each inner chunk is read from its range of the shard, as a chunk is.
+//! 1. The inner chunks touched by a part are computed in the same way as the chunks of an array. Several parts are
+//!    gathered, so that each inner chunk is decoded once. A missing inner chunk gives the fill value.
+//! 2. Each inner chunk is read from its range of the shard, like a chunk.
 
 use crate::codec::Input;
 use crate::codec::Worker;
@@ -39,7 +39,7 @@ impl Share<'_> {
     }
 }
 
-/// What is wanted of an inner chunk, and where it goes.
+/// One selected part of an inner chunk, and its place in the output.
 #[derive(Clone)]
 struct Piece<'a> {
     sink: &'a Sink<'a>,
@@ -57,7 +57,7 @@ unsafe fn claims_of<'a>(pieces: &'a [Piece<'_>]) -> SmallVec<[OutputClaim<'a>; 1
 }
 
 impl Chunk<'_> {
-    /// Reads what is wanted of this chunk, which is a shard.
+    /// Reads the selected parts of this chunk, which must be a shard.
     ///
     /// # Errors
     /// Any [`ErrorKind`] that bytes can give, with the codec.
@@ -93,7 +93,7 @@ impl Chunk<'_> {
         })
     }
 
-    /// Reads what is wanted of the inner chunk `number`.
+    /// Reads the selected parts of the inner chunk `number`.
     fn read_inner(
         &self,
         sharding: &Sharding,
@@ -108,10 +108,10 @@ impl Chunk<'_> {
         chunk.read(input, claims, None, worker)
     }
 
-    /// Calls `read` with the number of each inner chunk and what is wanted of it (step 1).
+    /// Calls `read` with the number of each inner chunk and the parts selected from it (step 1).
     ///
-    /// No two of the pieces have a place in common, nor have those of different shares: their inner chunks differ, or
-    /// the claims do.
+    /// No two pieces have a place in common, nor do the pieces of different shares: their inner chunks differ, or the
+    /// claims do.
     fn each_inner<'w>(
         &self,
         sharding: &Sharding,
@@ -147,10 +147,10 @@ impl Chunk<'_> {
         own.try_for_each(|(at, pieces)| read(*at, pieces))
     }
 
-    /// The index of this chunk, where it is a shard that was not compressed as a whole.
+    /// Returns the index of this chunk, if it is a shard that was not compressed as a whole.
     ///
     /// # Errors
-    /// Any [`ErrorKind`] that an index can give.
+    /// Any [`ErrorKind`] of reading an index.
     pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
         match self.chain.layout() {
             Layout::InnerChunks(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
@@ -159,7 +159,7 @@ impl Chunk<'_> {
     }
 }
 
-/// How many inner chunks `part` of a chunk touches; 1 where it is no shard.
+/// Returns the number of inner chunks touched by `part` of a chunk; 1 if the chunk is not a shard.
 pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
     let Layout::InnerChunks(sharding) = chain.layout() else { return 1 };
     inner_chunk_parts(sharding, &stored_part(chain, part)).map_or(u64::MAX, |chunk_parts| chunk_parts.count())

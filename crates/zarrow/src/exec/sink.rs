@@ -17,11 +17,11 @@ use zarrow_array::allocation;
 pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
-    /// Elements of a fixed size, of which some values mean that one is missing.
+    /// Elements of a fixed size, with sentinel values for missing elements.
     SentinelMasked(Box<SentinelMasked<'a>>),
-    /// Strings or bytes, gathered until all are there.
+    /// Strings or bytes, gathered until all chunks are decoded.
     Variable(VariableSink),
-    /// A mask, and what it is the mask of.
+    /// A mask, and the sink of the masked elements.
     Optional {
         /// One byte an element.
         missing: Destination<'a>,
@@ -30,7 +30,7 @@ pub enum Sink<'a> {
         /// The elements.
         inner: Box<Sink<'a>>,
     },
-    /// Memory that is not written here: chunks are handed over as they are stored.
+    /// Memory that is not written here: chunks are handed over in encoded form.
     Chunks(&'a dyn ChunkSink),
 }
 
@@ -71,13 +71,14 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Places the elements of `part` from a chunk of `shape`, of which `decoded` has those from `first` on in C order.
+    /// Places the elements of `part` from a chunk of `shape`; `decoded` holds its elements from index `first` on, in C
+    /// order.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where layouts or ranges do not fit, which a checked plan rules out.
+    /// [`ErrorKind::Internal`] if layouts or ranges do not fit, which a checked plan rules out.
     ///
     /// # Safety
-    /// During the call nobody else writes to an element of the part.
+    /// During the call no other code writes to an element of the part.
     pub unsafe fn place(
         &self,
         decoded: &Decoded,
@@ -164,7 +165,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What lies behind a mask where an element is missing: zero bytes, nothing, or missing once more.
+    /// Fills the places behind a mask where elements are missing: with zero bytes, nothing, or another missing.
     ///
     /// # Safety
     /// As [`place`](Sink::place).
