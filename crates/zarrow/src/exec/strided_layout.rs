@@ -1,8 +1,7 @@
-//! Where the elements of a part lie in one memory, the chunk's or the output's.
+//! The memory layout of a part's elements, in the chunk or in the output.
 //!
-//! A move has one layout for its source and one for its destination. Both have the same axes: those of the array, of
-//! which the axes of points count as one. Along each axis the elements are a fixed distance apart, or lie at offsets of
-//! their own.
+//! A move has one layout for its source and one for its destination. Both have the array's axes, with the axes of
+//! points counted as one. Along each axis the elements have either a fixed stride or individual offsets.
 
 use crate::error::Result;
 use crate::exec::output_strides::OutputStrides;
@@ -70,8 +69,8 @@ impl StridedLayout {
         StridedLayout { first: origin, axes: PerAxis::new(), reach: (0, 0) }
     }
 
-    /// Where `part` lies in a chunk, whose position 0 lies at `origin` and whose axes have these strides; `None` where no
-    /// memory has that.
+    /// Returns the layout of `part` in a chunk with position 0 at `origin` and these axis strides; `None` if an offset
+    /// overflows.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -98,8 +97,8 @@ impl StridedLayout {
         Ok(Some(layout))
     }
 
-    /// Where `part` lies in an output, whose position 0 lies at `origin` and whose axes have these strides; `None` where
-    /// no memory has that.
+    /// Returns the layout of `part` in an output with position 0 at `origin` and these axis strides; `None` if an
+    /// offset overflows.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -145,7 +144,7 @@ impl StridedLayout {
         Some(())
     }
 
-    /// Adds an axis whose positions have these offsets.
+    /// Adds an axis with individual offsets.
     fn each(&mut self, offsets: Vec<isize>) -> Option<()> {
         self.extend(*offsets.iter().min()?, *offsets.iter().max()?)?;
         self.axes.push(Steps::Each(offsets));
@@ -157,14 +156,14 @@ impl StridedLayout {
         Some(())
     }
 
-    /// Where all elements, of `item_size` bytes, lie; `None` where that is before the start of the memory.
+    /// Returns the byte range of all elements, of `item_size` bytes each; `None` if it begins before the memory.
     pub fn range(&self, item_size: usize) -> Option<Range<usize>> {
         let low = self.first.checked_add(self.reach.0)?;
         let high = self.first.checked_add(self.reach.1)?;
         Some(usize::try_from(low).ok()?..usize::try_from(high).ok()?.checked_add(item_size)?)
     }
 
-    /// Bytes of the elements, of `item_size` bytes, where they are one run in the part's C order.
+    /// Returns the size in bytes of the elements, of `item_size` bytes each, if they are one run in the part's C order.
     pub fn run(&self, item_size: usize) -> Option<usize> {
         let mut expected = to_isize(item_size as u64)?;
         for steps in self.axes.iter().rev() {
@@ -206,8 +205,8 @@ fn to_isize(number: u64) -> Option<isize> {
     isize::try_from(number).ok()
 }
 
-/// How far the positions of an axis lie from position 0 in a chunk whose axes have these strides; those of points on all of
-/// their axes together. `None` where no memory has that.
+/// Returns the offsets of an axis's positions from position 0, in a chunk with these axis strides; for points, the
+/// offset over all their axes. `None` if an offset overflows.
 ///
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`].
@@ -227,7 +226,7 @@ pub fn offsets(part: &[AxisPart<'_>], axis: usize, strides: &[isize]) -> Result<
     }))
 }
 
-/// The numbers in a list, `None` where one of them is none.
+/// Collects the numbers; `None` if any is `None`.
 fn all(numbers: impl ExactSizeIterator<Item = Option<isize>>) -> Result<Option<Vec<isize>>> {
     let mut list = allocation::with_capacity(numbers.len())?;
     for number in numbers {
@@ -242,7 +241,7 @@ pub struct ElementOffsets<'a> {
     layout: &'a StridedLayout,
     /// The number of the next one on each axis.
     numbers: PerAxis<usize>,
-    /// Where it lies.
+    /// Byte offset of the first element.
     at: isize,
 }
 
@@ -277,7 +276,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Both layouts give the elements in one order, each where it lies, and their range has them all.
+        /// Both layouts yield the elements in the same order and at the right offsets, and their range contains every
+        /// element.
         #[test]
         fn both_layouts_lie_where_their_elements_do(
             (shape, selection) in selections(), gap in 1isize..4, origin in 0isize..9,

@@ -1,4 +1,4 @@
-//! Transposing: moves whose source and destination are contiguous along different axes.
+//! Transposition: moves between a source and a destination that are contiguous along different axes.
 //!
 //! 1. The two axes are cut into square tiles, with as many elements on a side as fill a cache line. The rows of a tile
 //!    are whole lines of the source, its columns whole lines of the destination.
@@ -6,13 +6,13 @@
 //!    that lines a power of two apart do not evict each other.
 //! 3. Tiles go along the axis that is contiguous in the larger memory.
 //! 4. Columns that begin at a line are written past the caches, if the result is too large for them.
-//! 5. What does not fill a tile is left to the caller.
+//! 5. Elements outside full tiles are left to the caller.
 
 use crate::exec::nontemporal_copy::{self, LINE_NBYTES};
 use crate::exec::placement::Axis;
 use std::ops::Range;
 
-/// Two axes, of which one is contiguous in the destination and the other in the source.
+/// Two axes: one is contiguous in the destination, the other in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plane {
     /// Positions on the axis that is contiguous in the destination.

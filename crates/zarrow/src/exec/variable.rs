@@ -1,11 +1,11 @@
 //! Strings and bytes from many chunks into one pair of buffers.
 //!
-//! 1. Each decoded chunk is kept with the part of it that is wanted: the size of the result is unknown until all are
-//!    there.
-//! 2. Usually each chunk gives one run of the result. Then the sizes of the runs say where each begins, and one parallel
-//!    pass over all chunks writes offsets and bytes, and checks the text.
-//! 3. Otherwise a first pass writes the length of each element to its place among the offsets, these are summed up, and
-//!    a second pass copies the bytes.
+//! 1. Each decoded chunk is kept with its selected part, because the result's size is unknown until every chunk is
+//!    decoded.
+//! 2. Usually each chunk gives one run of the result. Then the runs' sizes determine the start of each run, and one
+//!    parallel pass over all chunks writes offsets and bytes, and checks the text.
+//! 3. Otherwise a first pass writes each element's length to its place among the offsets, a prefix sum turns lengths
+//!    into offsets, and a second pass copies the bytes.
 
 use crate::codec::VariableChunk;
 use crate::error::{Error, ErrorKind, Result};
@@ -24,7 +24,7 @@ use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 /// Bytes of an offset.
 const OFFSET_NBYTES: usize = size_of::<i64>();
 
-/// Gathers the chunks of a read. The items of a batch share what they gather.
+/// Gathers the chunks of a read. The items of a batch share it.
 #[derive(Default)]
 pub struct VariableSink {
     pieces: Arc<Mutex<Vec<Piece>>>,
@@ -34,20 +34,20 @@ pub struct VariableSink {
     base: usize,
 }
 
-/// What one chunk gives: elements in the C order of its part.
+/// A chunk's selected elements, in the C order of its part.
 struct Piece {
     elements: PieceElements,
     /// Which elements of the result they are.
     places: StridedLayout,
     count: usize,
-    /// The first element, where they are one run of the result.
+    /// Index of the first element, if they are one run of the result.
     run: Option<usize>,
 }
 
 enum PieceElements {
     /// All of a chunk.
     Stored(Arc<VariableChunk>),
-    /// Some of a chunk, whose others are not kept.
+    /// Selected elements only; the rest of the chunk is dropped.
     Selected { data: Vec<u8>, lengths: Vec<u32> },
     /// The fill value, for a chunk that is not stored.
     Fill,
@@ -175,8 +175,8 @@ fn join(
             words[at] = ((start + end) as i64).to_ne_bytes().map(MaybeUninit::new);
             at += 1;
         });
-        // SAFETY: unpacking writes the payload, of which `bytes` has the length, to the last byte, and calls once
-        // for each of the piece's elements, of which `words` has the number.
+        // SAFETY: unpacking writes the payload, as long as `bytes`, to the last byte, and calls once for each of the
+        // piece's elements, as many as `words`.
         let (bytes, words) = unsafe { (bytes.assume_init_ref(), words.as_flattened().assume_init_ref()) };
         let first = piece.run.unwrap_or(0);
         if dtype == DataType::String { check_utf8(bytes, words, start, first) } else { Ok(()) }
@@ -250,7 +250,7 @@ fn scatter(
 }
 
 impl Piece {
-    /// The bytes of all elements; `None` where they are more than can be counted.
+    /// Returns the total size in bytes of all elements; `None` on overflow.
     fn payload_nbytes(&self, fill: &[u8]) -> Option<usize> {
         match &self.elements {
             PieceElements::Stored(chunk) => Some(chunk.payload_nbytes()),
@@ -311,7 +311,7 @@ fn element_count(part: &[AxisPart<'_>]) -> usize {
     part.iter().map(|axis| axis.count as usize).product()
 }
 
-/// A chunk and a result that do not have what they should: the plan rules that out.
+/// Error for a chunk and a result that do not match, which the plan rules out.
 fn outside() -> ErrorKind {
     ErrorKind::Internal("a part lies outside its chunk or output".into())
 }

@@ -1,12 +1,12 @@
-//! From ranges that are wanted to requests: neighbours are merged, and what is large is cut.
+//! Turns selected ranges into requests: neighbours are merged, and large ranges are split.
 //!
-//! 1. The ranges are sorted by where they begin.
-//! 2. Two neighbours are one request where no more than [`gap_nbytes`](FetchPolicy::gap_nbytes) lie between them, as long as
-//!    the request has at most [`merged_nbytes`](FetchPolicy::merged_nbytes). Where half of the value or more is wanted, any
+//! 1. The ranges are sorted by start.
+//! 2. Two neighbours become one request if the gap between them is at most [`gap_nbytes`](FetchPolicy::gap_nbytes) and
+//!    the request at most [`merged_nbytes`](FetchPolicy::merged_nbytes). If half of the value or more is selected, any
 //!    gap is fetched along.
-//! 3. A range with more than [`split_nbytes`](FetchPolicy::split_nbytes) is cut into requests of as many.
+//! 3. A range larger than [`split_nbytes`](FetchPolicy::split_nbytes) is split into requests of that size.
 //!
-//! It is a pure function of what is wanted: nothing here asks a store.
+//! This is a pure function of the ranges: nothing here calls a store.
 
 use crate::error::Result;
 use crate::store::remote::FetchPolicy;
@@ -26,7 +26,7 @@ pub struct Merged {
     pub leaves: SmallVec<[u32; 2]>,
 }
 
-/// The requests for `wanted`, of a value of `nbytes` bytes where that is known.
+/// Returns the requests for `wanted`; `nbytes` is the size of the value in bytes, if known.
 ///
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`].

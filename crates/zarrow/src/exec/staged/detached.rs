@@ -1,11 +1,11 @@
-//! A staged read that nobody waits for: it owns what it reads from and where it reads to.
+//! A staged read without a waiting caller: it owns its inputs and its output.
 //!
-//! 1. What the read borrows stands in memory of its own, each behind an [`Arc`], and outlives it: the array, the selection,
-//!    the result, and what is lent of them. The lifetimes of the borrows end here; the fields below say in which order all
-//!    of it goes.
-//! 2. The job runs on the threads of the pool. When it has ended, no thread is at it any more, and no receiver of a request
-//!    has anything of it: then the result is taken out, or given up.
-//! 3. What keeps memory of the caller's alive goes after that.
+//! 1. Everything borrowed by the read (the array, the selection, the result, and borrows from them) is held behind its
+//!    own [`Arc`] and outlives the read. The borrows' lifetimes are erased here; the field order below sets the order
+//!    of dropping.
+//! 2. The job runs on the threads of the pool. When it has ended, no thread works on it any more, and no request's
+//!    receiver refers to it: then the result is taken out, or dropped.
+//! 3. Whatever keeps the caller's memory alive is dropped last.
 
 use crate::array::Array;
 use crate::error::{ErrorKind, Result};
@@ -44,15 +44,15 @@ struct Owned {
     _keeper: Option<Keeper>,
 }
 
-/// The memory of a result, to which sinks point.
+/// The memory of a result; sinks point to it.
 struct Memory(*mut ResultMemory<'static>);
 
-// SAFETY: it is owned, and used by whoever has the read; the sinks write to different places.
+// SAFETY: it is owned, and used only by the owner of the read; the sinks write to different places.
 unsafe impl Send for Memory {}
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was made by `Box::into_raw`, and taken out by nobody else.
+        // SAFETY: it was made by `Box::into_raw`, and no other code has taken it out.
         drop(unsafe { Box::from_raw(self.0) });
     }
 }
@@ -65,7 +65,7 @@ impl Memory {
     }
 }
 
-/// A read, and what it borrows. The fields go in this order.
+/// A read and everything that it borrows. The fields are dropped in this order.
 struct DetachedRead {
     staged: Staged<'static, 'static>,
     _items: Arc<[(Item<'static>, &'static Sink<'static>)]>,
@@ -76,21 +76,21 @@ struct DetachedRead {
 }
 
 /// # Safety
-/// The reference is not used when what it points to is gone.
+/// The reference is not used after its target is gone.
 unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
     // SAFETY: the caller's contract.
     unsafe { &*std::ptr::from_ref(short) }
 }
 
-/// Begins to read `selection` of an array of a remote store, and tells `done` on a thread of the pool: the decoded array,
-/// `None` where it went to memory of the caller's.
+/// Begins to read `selection` of an array of a remote store, and calls `done` on a thread of the pool with the decoded
+/// array, or with `None` if the data went to the caller's memory.
 ///
 /// # Errors
-/// What the selection gives that does not fit, [`zarrow_array::Error::OutOfMemory`], and no thread for the read; then `done` is
-/// not told.
+/// Any error of a selection that does not fit, [`zarrow_array::Error::OutOfMemory`], or no thread for the read; then
+/// `done` is not called.
 ///
 /// # Safety
-/// Memory of the caller's is as [`Array::read_strided`] asks, until `done` is told.
+/// The caller's memory is as [`Array::read_strided`] asks, until `done` is called.
 pub unsafe fn read_detached(
     array: Array,
     selection: Selection,

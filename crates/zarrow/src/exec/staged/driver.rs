@@ -32,10 +32,10 @@ use zarrow_array::fork::Mutex;
 /// Bytes that one read has in flight at most, unless a single leaf has more.
 const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 
-/// Shards of which the index is fetched before that of others is there.
+/// The number of shard indexes fetched ahead of the first index's arrival.
 const INDEXES_AHEAD: usize = 64;
 
-/// How often an object is begun at most, since its value was replaced meanwhile.
+/// Maximum number of attempts per object, if its value keeps being replaced.
 const ATTEMPTS: u32 = 8;
 
 /// Reads each item into its sink; notes in `missed` that a chunk was missing.
@@ -53,7 +53,7 @@ pub fn read_into(
         return Ok(());
     }
     let staged = Staged::new(items, &list, missed);
-    // The first task opens what comes first.
+    // The first task opens the first objects.
     staged.job().add(1);
     let task = |_, worker: &mut Worker, checkpoint: &Checkpoint<'_>| staged.step(worker, checkpoint);
     let read = staged.job().run(pool::num_threads(), interrupted, &task);
@@ -71,7 +71,7 @@ pub struct Staged<'p, 'i> {
 }
 
 impl<'p, 'i> Staged<'p, 'i> {
-    /// A read of the chunks of `list`, whose items go to these sinks.
+    /// A read of the chunks of `list`; the items go to these sinks.
     pub fn new(
         items: &'p [(Item<'p>, &'p Sink<'p>)],
         list: &'p ChunkList<'i>,
@@ -81,12 +81,12 @@ impl<'p, 'i> Staged<'p, 'i> {
         Staged { items, list, missed, inbox: Arc::new(inbox), state: Mutex::new(State::new(list.count())) }
     }
 
-    /// Its job, to which the first task is to be added.
+    /// The read's job; the caller adds the first task.
     pub fn job(&self) -> &OpenJob {
         &self.inbox.job
     }
 
-    /// One task: handles what has landed, or does what is ready; then sees to it that enough is in flight.
+    /// Runs one task: handles an arrived answer, or does work that is ready, then keeps enough requests in flight.
     ///
     /// # Errors
     /// Any [`ErrorKind`], with array, chunk and codec.
@@ -176,8 +176,8 @@ impl<'p, 'i> Staged<'p, 'i> {
         let request = Request::new(open.plan.key.as_str(), fetch.span.clone())
             .if_version(open.version.clone())
             .of_class(fetch.class);
-        // SAFETY: the leaf of a place is decoded by nobody, and no other leaf has it. Each byte of it is fetched by one request
-        // of this attempt; those of a void one were forgotten, and their landings closed.
+        // SAFETY: a leaf with a place is never decoded, and no other leaf has that place. Each byte of it is fetched by
+        // one request of this attempt; the requests of a void attempt were forgotten, and their landings closed.
         let landing = open.places(&fetch)?.map(|places| unsafe { Landing::new(places) });
         // Step 2: the ranges of a leaf one after the other, and then the turn is another's.
         match open.queue.front().map(|next| next.continues) {
@@ -248,7 +248,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(())
     }
 
-    /// Handles what has come of a request (step 4).
+    /// Handles a request's answer (step 4).
     fn receive(&self, arrival: Arrival<Answer>) -> Result<()> {
         let mut state = self.state.lock();
         let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
@@ -267,11 +267,11 @@ impl<'p, 'i> Staged<'p, 'i> {
                 return Err(Self::place(&plan, error));
             }
         };
-        // Of a value that has no version, what has landed tells that it was there.
+        // If a value has no version, earlier landed bytes prove that it existed.
         let is_first = open.version.is_none() && open.nbytes.is_none() && !open.has_landed;
         match fetched {
             Fetched::Missing if is_first => {
-                // What is still in flight for it may not come where the fill value goes.
+                // Requests still in flight for the object must not land where the fill value goes.
                 let cancelled = state.abandon(object);
                 let tasks = self.split_to(&mut state, object, Split::missing())?;
                 drop(state);
@@ -311,7 +311,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                     state.add(object, Work::Split(landed, Box::new(fetch.clone())));
                     1
                 } else if fetch.leaves.is_empty() {
-                    // The index that was kept is that of the version which is there.
+                    // The cached index belongs to the current version.
                     open.left = open.left.saturating_sub(1);
                     state.settle(object)
                 } else {
@@ -342,7 +342,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     fn restart(&self, mut state: zarrow_array::fork::MutexGuard<'_, State<'p>>, object: u64) -> Result<()> {
         let Some(open) = state.open.get(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
-        // What was gathered of elements of no fixed size is not taken back, nor is what was handed over.
+        // Gathered elements of no fixed size cannot be taken back, nor can chunks already handed over.
         let sink = self.chunk_sink().filter(|_| open.has_placed);
         let is_kept = open.has_placed && plan.is_variable() || sink.is_some();
         if open.attempt + 1 >= ATTEMPTS || is_kept {
@@ -359,7 +359,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(())
     }
 
-    /// Does what is ready, and what follows from it.
+    /// Does ready work, and what follows from it.
     fn work(&self, ready: Ready<'p>, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Ready { object, attempt, plan, work } = ready;
         let is_counted = matches!(work, Work::Decode(_) | Work::Fill);
@@ -385,10 +385,10 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(())
     }
 
-    /// The claims on what is wanted of an object.
+    /// Claims the selected parts of an object.
     ///
     /// # Safety
-    /// As [`OutputClaim::new`]: nobody else has claims on the object.
+    /// As [`OutputClaim::new`]: no other code has claims on the object.
     unsafe fn claim<'c, 'x: 'c>(
         &'c self,
         pieces: &'c [(usize, PerAxis<AxisPart<'x>>)],
@@ -397,7 +397,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         pieces.iter().map(|(item, part)| unsafe { OutputClaim::new(part, self.items[*item].1) }).collect()
     }
 
-    /// Sets what is wanted of an object that is not stored.
+    /// Fills the selected parts of a missing object.
     fn fill(&self, plan: &Arc<ObjectPlan<'p>>) -> Result<()> {
         plan.reader.note_missing();
         let fill = &plan.reader.metadata.fill_value;
@@ -405,7 +405,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         unsafe { self.claim(&plan.pieces) }.iter_mut().try_for_each(|claim| claim.fill(fill))
     }
 
-    /// Sets what is wanted of inner chunks that are not stored.
+    /// Fills the selected parts of missing inner chunks.
     pub(super) fn fill_inner(&self, plan: &Arc<ObjectPlan<'p>>, split: &Split) -> Result<()> {
         for wanted in &split.absent {
             let pieces = plan.inner_pieces(wanted);
@@ -416,19 +416,19 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(())
     }
 
-    /// Finds where the leaves go as they come, if all of them can.
+    /// Finds the leaves' places in the result, if every leaf can land there directly.
     pub(super) fn place_leaves(
         &self,
         plan: &ObjectPlan<'p>,
         chunk: &Chunk<'_>,
         split: &mut Split,
     ) -> Result<()> {
-        // SAFETY: leaves have no place in common, and a leaf with a place is decoded by nobody: what comes to it does so by the
-        // landings of its requests. Those of a void attempt are closed, and work on it has ended.
+        // SAFETY: leaves have no place in common, and a leaf with a place is never decoded: its bytes arrive through
+        // the landings of its requests. The landings of a void attempt are closed, and work on it has ended.
         unsafe { plan.place_leaves(chunk, &|item| self.items[item].1, split) }
     }
 
-    /// Decodes a leaf, all of whose bytes are there.
+    /// Decodes a leaf after all its bytes have arrived.
     fn decode(
         &self,
         object: u64,

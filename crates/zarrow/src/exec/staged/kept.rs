@@ -16,7 +16,7 @@ pub fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Op
     Some(Slot { cache, key: index_key(plan, version), kept: None })
 }
 
-/// The elements of an inner chunk, where they were kept.
+/// Returns the elements of an inner chunk, if cached.
 pub fn kept(
     plan: &ObjectPlan<'_>,
     version: Option<&ObjectVersion>,

@@ -1,11 +1,11 @@
-//! Frames that go straight to the result: elements which lie there as they are stored.
+//! Frames copied directly into the result, for elements stored in the result's own form.
 //!
-//! 1. The places of a request are claims that the driver makes when it submits the request. They belong to the receiver of the
-//!    request until they are [closed](Landing::close).
-//! 2. A frame is copied under the lock of the landing, if it is open. So nothing is written any more once it was closed,
-//!    whatever the store does with a request that was given up.
-//! 3. The driver closes it when the answer has come, when the request is given up, and when the read ends, before the
-//!    memory goes.
+//! 1. The places of a request are claims that the driver makes when it submits the request. They belong to the
+//!    request's receiver until they are [closed](Landing::close).
+//! 2. A frame is copied under the landing's lock, if the landing is open. So no byte is written after closing, whatever
+//!    the store does with an abandoned request.
+//! 3. The driver closes the landing when the answer has arrived, when the request is abandoned, and when the read ends,
+//!    before the memory is freed.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::remote::Frames;
@@ -32,7 +32,7 @@ impl Place {
         Place { range: start..start.saturating_add(memory.len() as u64), memory: memory.as_mut_ptr() }
     }
 
-    /// The part of the place for the bytes in `range`; `None` where it has none of them.
+    /// Returns the section of the place for the bytes in `range`; `None` if they do not overlap.
     pub fn part(&self, range: &Range<u64>) -> Option<Place> {
         let (start, end) = (self.range.start.max(range.start), self.range.end.min(range.end));
         // The difference lies inside the memory.
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-/// Whether no byte of a value has two places, of these that are sorted by where their bytes begin.
+/// Whether no byte of a value has two places; `places` must be sorted by start.
 pub fn are_apart(places: &[Place]) -> bool {
     places.is_sorted_by(|one, next| one.range.end <= next.range.start)
 }
@@ -68,20 +68,20 @@ struct Open {
 }
 
 impl Landing {
-    /// A landing at these places, which are sorted by where their bytes lie in the value.
+    /// Creates a landing at these places, sorted by their ranges in the value.
     ///
     /// # Safety
-    /// Until the landing is closed or dropped the places are memory, and nobody else writes to them or reads them.
+    /// Until the landing is closed or dropped the places are memory, and no other code writes to them or reads them.
     pub unsafe fn new(places: Vec<Place>) -> Landing {
         Landing(Arc::new(Mutex::new(Some(Open { places, at: 0, placed: 0 }))))
     }
 
-    /// What is to take the frames.
+    /// Returns the receiver of the frames.
     pub fn frames(&self) -> LandingFrames {
         LandingFrames(Arc::clone(&self.0))
     }
 
-    /// Takes the places back. How many bytes came to them, and whether that is all of them.
+    /// Takes the places back. Returns how many bytes landed, and whether they are complete.
     pub fn close(&self) -> (u64, bool) {
         let Some(open) = self.0.lock().take() else { return (0, false) };
         let expected = open.places.iter().map(|place| place.range.end - place.range.start).sum::<u64>();
@@ -103,8 +103,8 @@ impl Open {
         for place in self.places[first..].iter().map_while(|place| place.part(&frame)) {
             let start = (place.range.start - frame.start) as usize;
             let part = &bytes[start..start + (place.range.end - place.range.start) as usize];
-            // SAFETY: the landing is open, so that by the contract of `new` the place is memory that nobody else has; it has
-            // as many bytes as `part`, by `Place::part`.
+            // SAFETY: the landing is open, so by the contract of `new` the place is memory that no other code has; it
+            // has as many bytes as `part`, by `Place::part`.
             unsafe { place.memory.copy_from_nonoverlapping(part.as_ptr().cast(), part.len()) };
             self.placed += part.len() as u64;
         }
@@ -157,7 +157,7 @@ mod tests {
         }
         assert_eq!(landing.close(), (5, true));
         assert!(receiver.add(b"zzz").is_err());
-        // SAFETY: all of it was initialised at first.
+        // SAFETY: every byte was initialised at first.
         let bytes: Vec<u8> = memory.iter().map(|byte| unsafe { byte.assume_init() }).collect();
         assert_eq!(bytes, b"\0bcefg\0");
     }

@@ -1,7 +1,7 @@
-//! What of a stored chunk has to be there before what is wanted of it can be decoded.
+//! The bytes of a stored chunk that must be present before the selected parts can be decoded.
 //!
-//! It is the plan of the same steps by which a [`Chunk`] is read, without a read: a pure function of the codecs and of what
-//! is wanted, so that a chunk that has what it needs is decoded by [`Chunk::read`] and asks for nothing more.
+//! This plans the same steps by which a [`Chunk`] is read, without reading: a pure function of the codecs and the
+//! selection. Once the needed bytes are present, [`Chunk::read`] decodes the chunk and requests nothing more.
 
 use crate::codec::{Layout, Sharding};
 use crate::error::Result;
@@ -16,17 +16,16 @@ use zarrow_array::shape;
 /// What a chunk needs.
 #[derive(Debug)]
 pub enum Need<'c> {
-    /// The index of a shard, by which it is split to its inner chunks.
+    /// The index of a shard, which splits the shard into inner chunks.
     Index(&'c Sharding),
-    /// These ranges of a chunk that has so many bytes.
+    /// These ranges of a chunk, and the chunk's size in bytes.
     Ranges(Vec<Range<u64>>, u64),
-    /// All of it, which is so many bytes at most.
+    /// The whole chunk, of at most this many bytes.
     Whole(u64),
 }
 
 impl<'c> Chunk<'c> {
-    /// What has to be there for `parts`, whose axes are in the order in which they are stored, of a chunk of `shape`, the
-    /// same order.
+    /// Returns the bytes that must be present to decode `parts` of a chunk of `shape`; both are in stored axis order.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].

@@ -21,21 +21,21 @@ use zarrow_array::Buffer;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::shape;
 
-/// What is planned for an object, and does not change while it is read.
+/// The immutable plan of an object.
 pub struct ObjectPlan<'p> {
-    /// Where it is in its array's grid.
+    /// The object's index in its array's grid.
     pub chunk_index: PerAxis<u64>,
     /// Its key.
     pub key: String,
-    /// What it is read by.
+    /// The reader of the object's array.
     pub reader: Reader<'p>,
     /// Its shape.
     pub shape: PerAxis<u64>,
-    /// What is wanted of it by which item, axes in the order in which they are stored.
+    /// The parts selected by each item, in stored axis order.
     pub pieces: Pieces<'p>,
     /// Of a shard, the inner chunks that each piece touches.
     pub inner: Vec<ChunkParts<'p>>,
-    /// Whether chunks are handed over as they are stored, and so fetched whole.
+    /// Whether chunks are handed over in encoded form, and therefore fetched whole.
     pub is_handed_over: bool,
 }
 
@@ -44,11 +44,11 @@ pub struct ObjectPlan<'p> {
 pub struct Leaf {
     /// The inner chunk; `None` for all of the object.
     pub inner: Option<InnerLeaf>,
-    /// The requests that have not landed.
+    /// The number of requests that have not landed.
     pub waits: u32,
-    /// What has.
+    /// The landed bytes.
     pub bodies: Bodies,
-    /// Where its bytes go as they come; then there is nothing to be decoded.
+    /// The place in the result where bytes land directly; such a leaf needs no decoding.
     pub place: Option<Place>,
 }
 
@@ -59,9 +59,9 @@ pub struct InnerLeaf {
     pub number: u64,
     /// Its bytes in the shard.
     pub range: Range<u64>,
-    /// What is wanted of it: the number of a piece of the plan, and the number in that piece's chunk_parts.
+    /// The selected parts: the number of a piece of the plan, and the number in that piece's `chunk_parts`.
     pub wanted: WantedOfInner,
-    /// Its elements, where they were kept from an earlier read.
+    /// The elements, if cached by an earlier read.
     pub kept: Option<Arc<Buffer>>,
 }
 
@@ -79,10 +79,10 @@ pub struct Fetch {
     pub expected: u64,
     /// What for.
     pub class: RequestClass,
-    /// Who waits.
+    /// The waiting leaves.
     pub leaves: SmallVec<[u32; 2]>,
-    /// Whether one of these waits for a request before it too, or has bytes that have landed: then it is in flight at once,
-    /// whatever else is.
+    /// Whether a waiting leaf has landed bytes, or also waits for an earlier request: then the fetch is sent at once,
+    /// regardless of the memory in flight.
     pub continues: bool,
 }
 
@@ -99,7 +99,7 @@ impl Fetch {
         Fetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
     }
 
-    /// Whether nobody knows how many bytes there are.
+    /// Whether the value's size in bytes is unknown.
     pub fn is_guessed(&self) -> bool {
         self.span == Span::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
     }
@@ -127,7 +127,7 @@ impl Split {
 
 /// How an object begins.
 pub enum Beginning {
-    /// With its index: so many bytes at its end, or from its start on; or with all of it.
+    /// With its index: a number of bytes at its end or at its start, or the whole value.
     Index(Fetch),
     /// With what its one leaf needs.
     Leaf(Split),
@@ -206,11 +206,11 @@ impl<'p> ObjectPlan<'p> {
         Ok(Beginning::Leaf(Split { leaves: one(leaf)?, fetches, ..Split::default() }))
     }
 
-    /// What the inner chunks need that are wanted of this shard, which has so many bytes; `kept` gives those that are decoded
-    /// already, and `start` is what has landed of the shard, from its first byte on.
+    /// Splits this shard of `nbytes` bytes into the needs of its selected inner chunks; `kept` returns the inner chunks
+    /// that are already decoded, and `start` is the landed beginning of the shard, from the first byte on.
     ///
     /// # Errors
-    /// As [`begin`](ObjectPlan::begin), and what an index gives that does not fit.
+    /// As [`begin`](ObjectPlan::begin), and any error of an invalid index.
     pub fn split(
         &self,
         chunk: &Chunk<'_>,
@@ -259,7 +259,7 @@ impl<'p> ObjectPlan<'p> {
         self.reader.chain.data_type.without_optional().is_variable()
     }
 
-    /// What is wanted of an inner chunk, and by which item.
+    /// Returns the parts selected from an inner chunk, by item.
     pub fn inner_pieces(&self, wanted: &[(usize, u64)]) -> Pieces<'_> {
         let piece = |(piece, at): &(usize, u64)| {
             let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
@@ -269,7 +269,7 @@ impl<'p> ObjectPlan<'p> {
         wanted.iter().map(piece).collect()
     }
 
-    /// What is wrong with the size of a value of which a request has come in place up to `end`, all of it or not.
+    /// Returns the error for a value of the wrong size, after a request has landed up to `end`, complete or not.
     pub fn wrong_size(&self, nbytes: Option<u64>, end: u64, is_complete: bool) -> Option<Error> {
         let of_chunk = self.reader.sharding().is_none();
         let item_size = self.reader.chain.item_size().unwrap_or(0);
@@ -374,7 +374,7 @@ fn one<T>(item: T) -> Result<Vec<T>> {
     Ok(items)
 }
 
-/// What of an object has come, and what is still to come.
+/// The state of an object: landed bytes, and pending ones.
 pub struct Object<'p> {
     /// Its plan.
     pub plan: Arc<ObjectPlan<'p>>,
@@ -386,15 +386,15 @@ pub struct Object<'p> {
     pub nbytes: Option<u64>,
     /// How many requests there were for its index, after the first one.
     pub index_requests: u32,
-    /// What has landed of a shard without its index, from the first byte on.
+    /// The landed bytes of a shard without its index, from the first byte on.
     pub start: Option<Arc<Landed>>,
     /// Whether its leaves are known.
     pub is_split: bool,
-    /// What is to be fetched, in the order of the value.
+    /// The pending fetches, in the order of the value.
     pub queue: VecDeque<Fetch>,
     /// Its leaves, until they are decoded.
     pub leaves: Vec<Option<Leaf>>,
-    /// Leaves that are not decoded, and what is yet to be filled.
+    /// The number of undecoded leaves and pending fills.
     pub left: usize,
     /// Work on it that has begun.
     pub at_work: usize,
@@ -402,12 +402,12 @@ pub struct Object<'p> {
     pub restarts: bool,
     /// Whether some of its bytes have landed.
     pub has_landed: bool,
-    /// Whether something of it may stand in the result.
+    /// Whether some of its data may already be in the result.
     pub has_placed: bool,
 }
 
 impl<'p> Object<'p> {
-    /// An object of which nothing has come.
+    /// An object without landed bytes.
     pub fn new(plan: Arc<ObjectPlan<'p>>) -> Object<'p> {
         Object {
             plan,
@@ -427,10 +427,10 @@ impl<'p> Object<'p> {
         }
     }
 
-    /// The places of what a request fetches, in the order of the value; `None` where it goes to a body.
+    /// Returns the places for a request's bytes, in the order of the value; `None` if they go to a body.
     ///
     /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] where only some of it has a place of its own.
+    /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] if only some of the bytes have a place.
     pub fn places(&self, fetch: &Fetch) -> Result<Option<Vec<Place>>> {
         let Span::Range(range) = &fetch.span else { return Ok(None) };
         let (mut places, mut placed) = (allocation::with_capacity(fetch.leaves.len())?, 0);

@@ -1,9 +1,11 @@
-//! Which leaves go straight to the result: those that are one run of a chunk and of the result, stored as they are in memory.
+//! Chooses the leaves that land directly in the result: contiguous in the chunk and in the result, and stored in memory
+//! form.
 //!
-//! 1. All leaves of an object do, or none: so each of its requests has places alone, or a body that is decoded.
+//! 1. Either all leaves of an object land directly or none does: so each of its requests has either places only, or a
+//!    body to decode.
 //! 2. No byte of the value has two places: a shard's index may give one range to several inner chunks.
-//! 3. An inner chunk of another size than it should have is fetched whole, for decoding to say what is wrong with it.
-//! 4. What has landed already is decoded from there.
+//! 3. An inner chunk of unexpected size is fetched whole, so that decoding reports the error.
+//! 4. Bytes that have landed already are decoded from there.
 
 use crate::codec::{Chain, Layout, Swap};
 use crate::error::Result;
@@ -20,13 +22,13 @@ use zarrow_array::{allocation, shape};
 type Sinks<'a> = &'a dyn Fn(usize) -> &'a Sink<'a>;
 
 impl ObjectPlan<'_> {
-    /// Finds the places of the leaves, if all of them have one.
+    /// Finds the leaves' places, if every leaf has one.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     ///
     /// # Safety
-    /// While a place is used to write, nobody else writes to the elements that its leaf is for.
+    /// While a place is used to write, no other code writes to the elements of its leaf.
     pub unsafe fn place_leaves<'a>(
         &self,
         chunk: &Chunk<'_>,
@@ -74,7 +76,7 @@ impl ObjectPlan<'_> {
     }
 }
 
-/// The place of what is wanted of a chunk that begins at `start` in its value.
+/// Returns the place for a chunk's selected part; the chunk begins at `start` in its value.
 ///
 /// # Safety
 /// As [`place_leaves`](ObjectPlan::place_leaves).

@@ -1,9 +1,10 @@
 //! How a staged read begins an object, and splits a shard into leaves by its index.
 //!
-//! 1. Where an index lies at the end, the size of the shard tells where. Where the store does not tell it, it follows from an answer
-//!    that ends before what was asked for, or from the end itself; else it is asked for.
-//! 2. The index is in what has landed, or is fetched.
-//! 3. Inner chunks that have landed along with it are decoded from there. The rest is fetched.
+//! 1. The position of an index at the end follows from the shard's size. If the store does not report the size, it
+//!    follows from an answer that ends before the requested range does, or from the end itself; otherwise another
+//!    request asks for it.
+//! 2. The index is in the landed bytes, or is fetched.
+//! 3. Inner chunks that landed with the index are decoded from there. The others are fetched.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::job::Checkpoint;
@@ -16,7 +17,7 @@ use crate::store::remote::{Body, ObjectVersion, Span};
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
 
-/// How many bytes a value has of which `landed` came of a request for `span`, if that tells.
+/// Returns the size in bytes of a value, if `landed`, the answer to a request for `span`, determines it.
 fn nbytes_by(landed: &Landed, span: &Span) -> Option<u64> {
     let Body { start, bytes, .. } = landed.body();
     let end = start.saturating_add(bytes.len() as u64);
@@ -79,7 +80,7 @@ impl<'p> Staged<'p, '_> {
         }
     }
 
-    /// Splits a shard by its index, of which `landed` has some or all: what `fetch` asked for.
+    /// Splits a shard by its index, given `landed`, the answer to `fetch`, which holds some or all of the index.
     pub fn split(
         &self,
         object: u64,
@@ -147,10 +148,10 @@ impl<'p> Staged<'p, '_> {
         Some((open.start.take().or_else(|| begins.then(|| Arc::clone(landed))), body.nbytes.or(open.nbytes)))
     }
 
-    /// Asks once more for what leads to the index of a shard, of which `start` has landed.
+    /// Sends another request for a shard's index, after `start` has landed.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where that was asked for already.
+    /// [`ErrorKind::Unsupported`] if that request was already sent.
     fn ask_for_index(
         &self,
         object: u64,
@@ -175,7 +176,7 @@ impl<'p> Staged<'p, '_> {
         Ok(())
     }
 
-    /// Adds the leaves of an object and what they need.
+    /// Adds an object's leaves and their fetches.
     fn add_split(
         &self,
         object: u64,
@@ -210,7 +211,7 @@ impl<'p> Staged<'p, '_> {
         let of_no_leaf = fetches.iter().filter(|fetch| fetch.leaves.is_empty()).count();
         // Whatever is to be done keeps the object open: work that began before may end after this.
         (open.is_split, open.left) = (true, leaves.len() + of_no_leaf + usize::from(is_missing));
-        // Those that wait for nothing are decoded at once.
+        // Leaves without pending fetches are decoded at once.
         open.leaves = allocation::collected(leaves.into_iter().map(Some))?;
         let is_ready = |leaf: &mut Leaf| leaf.waits == 0;
         let ready = open.leaves.iter_mut().filter_map(|leaf| leaf.take_if(is_ready));

@@ -9,7 +9,7 @@ use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The version of a shard whose index is kept.
+/// The version of a shard with a cached index.
 #[derive(Debug)]
 pub struct SeenVersion {
     /// The version.
@@ -24,7 +24,7 @@ pub enum Work {
     Begin,
     /// Splits a shard by the index that has landed, with what this fetched.
     Split(Arc<Landed>, Box<Fetch>),
-    /// Sets what is wanted of an object that is not stored to the fill value.
+    /// Sets the selected parts of a missing object to the fill value.
     Fill,
     /// Decodes a leaf.
     Decode(Box<Leaf>),
@@ -40,7 +40,7 @@ pub enum Next {
         number: u64,
         /// The object that it is for.
         object: u64,
-        /// What it fetches.
+        /// The bytes to fetch.
         fetch: Fetch,
         /// The request.
         request: Request,
@@ -59,7 +59,7 @@ pub struct Ready<'p> {
     pub attempt: u32,
     /// The object's plan.
     pub plan: Arc<ObjectPlan<'p>>,
-    /// What is to be done.
+    /// The work to do.
     pub work: Work,
 }
 
@@ -68,7 +68,7 @@ pub struct Ready<'p> {
 pub struct Pending {
     /// The object that it is for.
     pub object: u64,
-    /// What it fetches.
+    /// The bytes to fetch.
     pub fetch: Fetch,
     /// How it is cancelled, when it was submitted.
     pub handle: Option<RequestHandle>,
@@ -87,11 +87,11 @@ pub struct State<'p> {
     pub next: u64,
     /// How many chunks the list has.
     pub count: u64,
-    /// Chunks whose plans are being made.
+    /// The number of chunks now being planned.
     pub opening: usize,
     /// The objects that are open, by their numbers.
     pub open: HashMap<u64, Object<'p>>,
-    /// How many of these are shards without an index.
+    /// The number of open shards without an index.
     pub unsplit: usize,
     /// The objects that have something to be fetched, in turns.
     pub turns: VecDeque<u64>,
@@ -106,7 +106,7 @@ pub struct State<'p> {
 }
 
 impl<'p> State<'p> {
-    /// The state of a read of so many chunks.
+    /// The initial state of a read of `count` chunks.
     pub fn new(count: u64) -> State<'p> {
         State {
             next: 0,
@@ -168,15 +168,14 @@ impl<'p> State<'p> {
         self.ready.push_back(Ready { object, attempt, plan, work });
     }
 
-    /// Whether an object of which work of this attempt has ended is still at that attempt. What ends the work counts it off.
+    /// Counts off finished work on an object. Returns whether the object is still at the attempt of that work.
     pub fn end_work(&mut self, object: u64, attempt: u32) -> bool {
         let Some(open) = self.open.get_mut(&object) else { return false };
         open.at_work = open.at_work.saturating_sub(1);
         open.attempt == attempt
     }
 
-    /// Closes an object of which nothing is left, or begins it anew where that waited for the work on it. Returns how many
-    /// tasks came of it.
+    /// Closes a finished object, or begins it anew if that waited for work to end. Returns the number of new tasks.
     pub fn settle(&mut self, object: u64) -> u64 {
         let Some(open) = self.open.get_mut(&object) else { return 0 };
         if open.at_work > 0 {
@@ -205,7 +204,7 @@ impl<'p> State<'p> {
         self.abandon(object)
     }
 
-    /// Forgets what an object waits for, so that no answer to it counts any more. Returns the requests to cancel.
+    /// Drops an object's pending requests, so that their answers are ignored. Returns the requests to cancel.
     pub fn abandon(&mut self, object: u64) -> Vec<RequestHandle> {
         let Some(open) = self.open.get_mut(&object) else { return Vec::new() };
         open.queue.clear();
@@ -228,7 +227,7 @@ impl<'p> State<'p> {
         cancelled
     }
 
-    /// Adds what is to be fetched for an object. What goes on with something that has landed comes first.
+    /// Queues fetches for an object. Fetches that continue landed data come first.
     pub fn queue(&mut self, object: u64, fetches: impl IntoIterator<Item = Fetch>) {
         let Some(open) = self.open.get_mut(&object) else { return };
         let was_empty = open.queue.is_empty();

@@ -68,7 +68,7 @@ impl Staged<'_, '_> {
     }
 }
 
-/// One thread has asked for the chunk and is stopped there; another gets the answer; the first one goes on.
+/// One thread has requested the chunk and is stopped there; another gets the answer; then the first one continues.
 #[test]
 fn a_missing_chunk_is_set_though_its_answer_comes_before_the_work_that_asked_has_ended() {
     let array = crate::open(Arc::new(RemoteAdapter::new(Arc::new(Missing))), "").unwrap();

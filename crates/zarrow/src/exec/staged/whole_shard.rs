@@ -1,11 +1,13 @@
-//! A shard whose index is not known, and of which most is wanted: it is fetched with its index, by one request.
+//! A mostly selected shard with an unknown index: index and inner chunks are fetched by one request.
 //!
-//! 1. Where half of its inner chunks are wanted, or more, the index would lead to most of the shard one round trip later. So
-//!    as many bytes are asked for, from the first one on, as it is likely to have at most.
-//! 2. The answer tells how many there are. Where all have come, so has the index, and nothing else is asked for.
-//! 3. Where the shard is larger, its index is fetched, unless it is at the start, and then what is missing of the inner chunks.
-//!    What has landed takes memory until then: so these requests are sent whatever else is in flight.
-//! 4. A shard that may be larger than a merged request begins with its index; so does any where a range has to end inside of it.
+//! 1. If half of its inner chunks or more are selected, reading the index first would lead to most of the shard one
+//!    round trip later. So the request covers the shard's likely maximum size, from the first byte on.
+//! 2. The answer reports the actual size. If every byte has arrived, the index is included, and no other request
+//!    follows.
+//! 3. If the shard is larger, its index is fetched, unless it is at the start, and then the rest of the inner chunks.
+//!    The landed bytes take memory until then: so these requests are sent regardless of the memory in flight.
+//! 4. The request begins with the index if the shard may be larger than a merged request, or if a range must end inside
+//!    the shard.
 
 use crate::codec::{Layout, Sharding};
 use crate::error::Result;
@@ -62,7 +64,7 @@ impl ObjectPlan<'_> {
         Ok(Inside { inner_chunks, elements: count_of(&part) })
     }
 
-    /// How many bytes the shard is likely to have at most, with so many inner chunks.
+    /// Returns the likely maximum size in bytes of a shard with `count` inner chunks.
     fn likely_limit(&self, chunk: &Chunk<'_>, sharding: &Sharding, count: u64) -> Result<u64> {
         /// What a codec may add to an inner chunk that it cannot compress.
         const ADDED_NBYTES: u64 = 64;

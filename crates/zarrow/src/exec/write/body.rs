@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// The bytes of a chunk, all but the checksums behind them.
 #[derive(Debug)]
 pub enum Body<'a> {
-    /// Bytes that nobody writes to.
+    /// Bytes that no other code writes to.
     Own(Cow<'a, [u8]>),
     /// The caller's memory, which others may write to.
     Lent(Lent<'a>),
@@ -43,7 +43,7 @@ impl Body<'_> {
             Body::Own(bytes) => piece.extend_from_slice(bytes),
             Body::Lent(lent) => {
                 let copied = lent.copy_to(0, &mut piece.spare_capacity_mut()[..nbytes]).len();
-                // SAFETY: so many bytes behind the last were written, inside what was reserved.
+                // SAFETY: `copied` bytes behind the last were written, inside the reserved memory.
                 unsafe { piece.set_len(piece.len() + copied) };
             }
         }

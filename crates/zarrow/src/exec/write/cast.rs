@@ -1,9 +1,9 @@
 //! Numbers of another type than the array's, cast one by one on their way into a chunk.
 //!
-//! 1. A number is read in the byte order that it has in the caller's memory.
-//! 2. It is cast as NumPy casts: floats are rounded, and overflow to infinity; integers that do not fit keep their low
-//!    bits. Whether that may happen is for the caller to find out before.
-//! 3. It is stored in the byte order of the chunk.
+//! 1. A number is read in the byte order of the caller's memory.
+//! 2. It is cast by NumPy's rules: floats are rounded, and overflow to infinity; integers that do not fit keep their
+//!    low bits. The caller decides beforehand whether such losses are allowed.
+//! 3. It is stored in the chunk's byte order.
 
 use crate::codec::Swap;
 use crate::codec::array_to_array::element::{Element, computable, not_computable, with_element};
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::exec::placement::{Axis, visit};
 use zarrow_array::{DataType, Number};
 
-/// How numbers of one type become those of another.
+/// A conversion from one number type to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Cast {
     from: Number,
@@ -34,13 +34,13 @@ impl Cast {
         Ok(Cast { from, to, item_size, is_swapped })
     }
 
-    /// Casts the numbers at all positions of `axes`; those that are made are turned round as `stored` says.
+    /// Casts the numbers at all positions of `axes`, and byte-swaps the results as `stored` says.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal), which [`new`](Cast::new) rules out.
     ///
     /// # Safety
-    /// As [`copy`](crate::exec::placement::copy), each side with the size of its own numbers.
+    /// As [`copy`](crate::exec::placement::copy), with a separate number size on each side.
     pub unsafe fn copy(
         &self,
         stored: &Swap,

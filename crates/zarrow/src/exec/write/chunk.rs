@@ -1,17 +1,17 @@
 //! Encoding one chunk, or one inner chunk of a shard.
 //!
-//! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
-//! 2. Where the part is the whole chunk, and its elements are one run of bytes in the caller's memory, they are encoded
-//!    from there, if the codecs read each byte once: others may write to it meanwhile. Otherwise they are gathered in
-//!    memory that the thread keeps, and their byte order is reversed on the way.
-//! 3. Elements that the part does not cover keep their old value, beyond the array's edge too: another writer may be
-//!    appending there, or have appended since the array was opened. Without an old chunk they are the fill value.
-//! 4. If the old chunk cannot be decoded, a part that covers all of the chunk inside the array replaces it. Any other
-//!    part is an error; a caller that only tidies up leaves the chunk as it is.
-//! 5. A chunk that is nothing but the fill value is not stored, unless the caller asks for it or the array has no fill
-//!    value.
+//! 1. A transposed chunk is treated as the same chunk with permuted axes; parts and strides are permuted with it.
+//! 2. If the part is the whole chunk, and its elements are one run of bytes in the caller's memory, they are encoded
+//!    from there, provided that the codecs read each byte once, because other code may write to that memory meanwhile.
+//!    Otherwise they are gathered in memory that the thread keeps, and byte-swapped on the way.
+//! 3. Elements outside the part keep their old value, beyond the array's edge too: another writer may be appending
+//!    there, or have appended since the array was opened. Without an old chunk they are the fill value.
+//! 4. If the old chunk cannot be decoded, a part that covers the whole chunk inside the array replaces it. Any other
+//!    part is an error; a caller that only clears elements leaves the chunk unchanged.
+//! 5. A chunk with only fill values is not stored, unless the caller asks for it or the array has no fill value.
 //! 6. Other layouts are encoded from a list of their elements.
-//! 7. A chunk that could not be read again is refused: more encoded bytes than a read takes, and more strings.
+//! 7. A chunk that could not be read again is refused: one with more encoded bytes, or more strings, than a read
+//!    accepts.
 
 use crate::codec::{
     Chain, ChunkElements, Encoded, EncodedChunk, FromLent, Input, Layout, Output, ShardIndex, Sharding, Swap,
@@ -43,17 +43,17 @@ use zarrow_array::shape;
 pub struct Target<'a> {
     /// Its codecs.
     pub chain: &'a Chain,
-    /// What stands where nothing is stored.
+    /// The value of missing chunks.
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
     /// How much of it lies inside the array.
     pub bounds: &'a [u64],
-    /// Which field of its elements the values are, where they are not whole ones.
+    /// The field to write; `None` for whole elements.
     pub field: Option<&'a FieldPlace>,
-    /// Whether it is stored when all of it is the fill value.
+    /// Whether to store a chunk with only fill values.
     pub keep_filled: bool,
-    /// Whether old elements are only taken away: an inner chunk that cannot be decoded stays as it is (step 4).
+    /// Whether the write only clears elements: an inner chunk that cannot be decoded is then left unchanged (step 4).
     pub only_clears: bool,
     /// Where a long write stops.
     pub checkpoint: &'a Checkpoint<'a>,
@@ -101,10 +101,10 @@ impl<'a> Target<'a> {
         self.field.is_none() && covers(part, self.shape)
     }
 
-    /// What was decoded of the old chunk; `None` where it cannot be decoded, and need not be (step 4).
+    /// Returns what was decoded of the old chunk; `None` if it cannot be decoded and is replaced anyway (step 4).
     ///
     /// # Errors
-    /// Those of `decoded`.
+    /// The error of `decoded`.
     pub fn unless_replaced<T>(&self, part: &[AxisPart<'_>], decoded: Result<T>) -> Result<Option<T>> {
         match decoded {
             Err(error) if error.is_of_stored_bytes() && self.is_covered_inside(part) => Ok(None),
@@ -132,7 +132,7 @@ impl<'a> Target<'a> {
         Target { shape: &shape, bounds: &bounds, ..*self }.encode_stored(&part, values, old, worker)
     }
 
-    /// Extents in the order in which the axes are stored.
+    /// Returns the extents in stored axis order.
     pub fn in_stored_order(&self, extents: &[u64]) -> PerAxis<u64> {
         match &self.chain.order {
             Some(order) => order.iter().map(|axis| extents[*axis]).collect(),
@@ -238,8 +238,8 @@ impl<'a> Target<'a> {
         memory.gather(part, places, &c_strides(self.shape, item.len()), &turn)?;
         worker.elements = scratch;
         let Worker { codecs, encoded, elements, .. } = worker;
-        // SAFETY: `lay_out` has written every byte, or `gather` did: the part then covers the chunk, each of whose elements
-        // it has once.
+        // SAFETY: `lay_out` has written every byte, or `gather` did: the part then covers the chunk, and has each of
+        // its elements once.
         let elements = unsafe { elements.take(nbytes)?.assume_init_ref() };
         if !self.keep_filled && is_filled(elements, &item) {
             return Ok(None);
@@ -267,7 +267,8 @@ impl<'a> Target<'a> {
         }))
     }
 
-    /// What stands in the chunk before the values of `values_part` are put into it (step 3), as it is stored.
+    /// Lays out the chunk's previous elements in stored form, before the values of `values_part` are put into it (step
+    /// 3).
     fn lay_out(
         &self,
         values_part: &[AxisPart<'_>],
@@ -292,7 +293,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Decodes the old chunk to `memory`, as it is stored.
+    /// Decodes the old chunk to `memory`, in stored form.
     fn read_old(
         &self,
         old: &Input<'_>,
@@ -358,8 +359,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Refuses so many strings that no read would take them back, before there is memory for them (step 7): a chunk has a
-    /// length for each, of four bytes, the empty ones beyond the array's edge too.
+    /// Refuses more strings than a read would accept, before memory is allocated for them (step 7): a chunk stores a
+    /// four-byte length for each string, including the empty ones beyond the array's edge.
     fn check_readable_count(&self, count: usize) -> Result<()> {
         let (actual, limit) = (self.chain.least_encoded(count), self.chain.limits.max_variable_nbytes);
         if actual > limit {

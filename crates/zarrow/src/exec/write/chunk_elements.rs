@@ -1,8 +1,8 @@
-//! The elements of a chunk of any layout, as they are to be encoded: for the layouts and the codecs that know no way
-//! straight from the caller's memory.
+//! The elements of a chunk of any layout, ready to be encoded: for layouts and codecs that cannot encode directly from
+//! the caller's memory.
 //!
-//! 1. They begin as what stands there: the old chunk, or the fill value.
-//! 2. Those that are written take their places.
+//! 1. The elements start as the old chunk, or as the fill value.
+//! 2. The written elements overwrite them.
 
 use crate::codec::{ChunkElements, Decoded, Swap, mismatch};
 use crate::error::Result;
@@ -76,12 +76,12 @@ impl<'a> ChunkElements<'a> {
         })
     }
 
-    /// Puts the values of `part` to their places in a chunk of `shape` (step 2); `offset` bytes behind the start of each
-    /// element, where they have a fixed size.
+    /// Puts the values of `part` into a chunk of `shape` (step 2), at byte `offset` of each element if elements have a
+    /// fixed size.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Shape`] where values lie outside of their memory; [`crate::ErrorKind::Internal`] for values of another
-    /// layout.
+    /// [`crate::ErrorKind::Shape`] if values are out of bounds of their memory; [`crate::ErrorKind::Internal`] for
+    /// values of another layout.
     pub(super) fn put(
         &mut self,
         values: Level<'_, 'a>,

@@ -13,8 +13,8 @@ pub fn is_filled(bytes: &[u8], item: &[u8]) -> bool {
     }
 }
 
-/// As [`is_filled`], for memory that may change meanwhile: each byte is read once, and compared with `item`. So each item
-/// was `item` at some moment.
+/// Same as [`is_filled`], for memory that may change meanwhile: each byte is read once and compared with `item`. So
+/// each item was equal to `item` at some moment.
 pub fn is_lent_filled(lent: Lent<'_>, item: &[u8]) -> bool {
     /// Bytes that are copied at once, to be looked at.
     const BLOCK_NBYTES: usize = 4096;

@@ -1,21 +1,21 @@
 //! Writing one selection.
 //!
-//! 1. The selection is cut along the chunk grid, as for a read. Each chunk that it touches is a task. Where there are
-//!    few chunks and they are shards, a task is a share of a shard's inner chunks.
-//! 2. A chunk that the selection covers is encoded and overwritten. Any other chunk is locked, read, changed and
+//! 1. The selection is cut along the chunk grid, as for a read. Each touched chunk is a task. If there are few chunks
+//!    and they are shards, a task is a share of a shard's inner chunks.
+//! 2. A chunk covered by the selection is encoded and overwritten. Any other chunk is locked, read, changed and
 //!    replaced: two writers of parts of one chunk wait for each other, in any thread or process. So does a writer of a
-//!    chunk at the array's edge, to whose rest another may be appending.
-//! 3. A shard is always written under its lock, piece by piece. Its shares encode at the same time and write in their
-//!    order. The last share adds the index and publishes the shard.
-//! 4. A chunk that is nothing but the fill value is erased, unless the caller asks for it. Where the array has no fill
-//!    value, as in version 2, it is always stored: other readers choose their own value for a missing chunk.
-//! 5. Where each task is a chunk, threads work on runs of chunks that lie apart.
-//! 6. Where locks keep nobody out (`StoreWriter::is_optimistic`), steps 2 and 3 begin anew when another writer was faster. A
-//!    shard is one task there. A chunk that was read is stored even where it is nothing but the fill value, since no
-//!    store takes a value away on a condition.
-//! 7. Where requests take long, a write is [staged](staged).
+//!    chunk at the array's edge, since another writer may be appending to the rest of that chunk.
+//! 3. A shard is always written under its lock, piece by piece. Its shares encode concurrently and write in order. The
+//!    last share adds the index and publishes the shard.
+//! 4. A chunk with only fill values is erased, unless the caller asks for it. If the array has no fill value, as in
+//!    version 2, the chunk is always stored: other readers choose their own value for a missing chunk.
+//! 5. If each task is a chunk, threads work on separate runs of chunks.
+//! 6. If locks do not exclude other writers (`StoreWriter::is_optimistic`), steps 2 and 3 are retried when another
+//!    writer was faster. A shard is one task there. A chunk that was read is stored even if it has only fill values,
+//!    since no store supports conditional deletes.
+//! 7. If requests are slow, a write is [staged](staged).
 //!
-//! There is no deadlock: a task holds at most one lock, and the shares of a shard start before those of the next.
+//! There is no deadlock: a task holds at most one lock, and a shard's shares start before the next shard's.
 
 mod body;
 mod cast;
@@ -64,8 +64,8 @@ pub struct Writer<'a> {
     pub store: &'a dyn StoreWriter,
     durability: Durability,
     write_empty_chunks: bool,
-    /// Whether old elements are only taken away, by the fill value: a chunk that is not stored is left out then, and one
-    /// that cannot be decoded, which is else an error, stays as it is, an inner chunk too.
+    /// Whether the write only clears elements, by the fill value: a missing chunk is then skipped, and a chunk or inner
+    /// chunk that cannot be decoded, otherwise an error, is left unchanged.
     only_clears: bool,
 }
 
@@ -186,8 +186,8 @@ impl Writer<'_> {
         })
     }
 
-    /// How many tasks each of `shards` shards is: where there are few, as many as keep all threads at work, and so many
-    /// that little is encoded before its turn to be written.
+    /// Returns the number of tasks per shard, for `shards` shards: if there are few shards, enough to keep all threads
+    /// busy, and enough that little is encoded before its turn to be written.
     fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
         /// Bytes that a share decodes to, at most, if its inner chunks are smaller.
         const SHARE_NBYTES: u64 = 4 << 20;
@@ -229,7 +229,7 @@ impl Writer<'_> {
             None
         } else {
             match self.store.lock_and_open(self.reader.store, &key, &pass) {
-                // Where there are no locks nobody can append, and nothing lies beyond the edge.
+                // Without locks there are no concurrent appends, and nothing is stored beyond the edge.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Unsupported(_))
                         && target.is_covered_inside(part) =>
@@ -314,7 +314,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Locks the shard at `chunk_index`, and opens what is there where it is not covered.
+    /// Locks the shard at `chunk_index`, and opens the old shard unless it is fully covered.
     fn open_shard<'s>(
         &'s self,
         chunk_index: &[u64],
@@ -365,12 +365,12 @@ fn share_of(total: u64, number: u64, count: u64) -> Range<u64> {
     bound(number)..bound(number + 1)
 }
 
-/// A shard that several tasks write, once the first of them has locked it.
+/// A shard written by several tasks, after the first task has locked it.
 #[derive(Default)]
 struct OpenShard<'a>(ProcessMutex<Option<Arc<Shard<'a>>>>);
 
 struct Shard<'a> {
-    /// What is there, where not all of it is written.
+    /// The old shard, unless it is fully overwritten.
     old: Option<(Box<dyn Value + 'a>, Arc<ShardIndex>)>,
     output: ProcessMutex<ShardOutput<'a>>,
 }
@@ -381,7 +381,7 @@ impl<'a> Shard<'a> {
     }
 }
 
-/// The new shard: what was written of it, and what waits for its turn.
+/// The new shard: the parts already written, and the parts waiting for their turn.
 struct ShardOutput<'a> {
     /// Begun with the first bytes.
     draft: Option<Box<dyn Draft + 'a>>,
@@ -430,7 +430,7 @@ impl<'a> ShardOutput<'a> {
         Ok(self.next == count)
     }
 
-    /// Adds the index, and makes the shard the one that is there; erases it where it has no inner chunk.
+    /// Adds the index and publishes the shard; erases it if it has no inner chunk.
     fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
         let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {

@@ -11,7 +11,7 @@ use zarrow_array::{DataType, Element};
 impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> TryFrom<&'a ArrayBase<S, D>> for Values<'a> {
     type Error = Error;
 
-    /// The elements where they lie: nothing is copied, whether they are in C order, in F order, or a part of another array.
+    /// Borrows the elements without copying, in C order, in F order, or as a view of another array.
     ///
     /// ```
     /// use ndarray::{Array2, s};
@@ -35,7 +35,7 @@ impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> TryFrom<&'a ArrayBase<S, D
             behind += item_size;
         }
         let start = array.as_ptr().cast::<u8>().wrapping_sub(before);
-        // SAFETY: all elements that the array shows lie in that memory, which its borrow keeps readable and unchanged.
+        // SAFETY: all elements of the array are in that memory, and the array's borrow keeps it readable and unchanged.
         unsafe {
             let dtype = DataType::Number(T::NUMBERS[0]);
             Values::strided((start, before + behind, before), dtype, &shape, &strides, false)

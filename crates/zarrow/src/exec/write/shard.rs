@@ -1,13 +1,12 @@
-//! Encoding a shard: inner chunks one after the other in the order of their numbers, and an index of where each lies.
+//! Encodes a shard: inner chunks one after the other in the order of their numbers, and an index of their positions.
 //!
-//! 1. Inner chunks that the part touches are encoded, each like a chunk. The others are copied from the old shard as
-//!    they are stored there, without decoding.
+//! 1. Inner chunks touched by the part are encoded, each like a chunk. The others are copied from the old shard in
+//!    encoded form.
 //! 2. Encoded chunks are gathered in pieces of some size, which are written in turn. The shard is never in memory as a
 //!    whole, unless it is an inner chunk itself.
-//! 3. An inner chunk that cannot be decoded is replaced, if the part covers all of it that lies inside the array. One
-//!    beyond the array that cannot be copied is left out then.
-//! 4. An inner chunk that is nothing but the fill value has an empty entry in the index. A shard without inner chunks is
-//!    not stored.
+//! 3. An inner chunk that cannot be decoded is replaced, if the part covers everything of it inside the array. An inner
+//!    chunk beyond the array that cannot be copied is then left out.
+//! 4. An inner chunk with only fill values has an empty entry in the index. A shard without inner chunks is not stored.
 
 use crate::codec::Input;
 use crate::codec::Worker;
@@ -24,7 +23,7 @@ use zarrow_array::allocation::{self, Grow};
 /// Encoded inner chunks, one behind the other.
 #[derive(Default)]
 pub struct Pieces {
-    /// Their bytes, of those that were not written yet.
+    /// The encoded bytes that are not written yet.
     pub bytes: Vec<u8>,
     /// The number of each and its length.
     pub lengths: Vec<(u64, u64)>,
@@ -43,7 +42,7 @@ impl Pieces {
         Ok(self.bytes.make_room(nbytes)?)
     }
 
-    /// Appends an encoded chunk as it is stored.
+    /// Appends a stored chunk in encoded form.
     fn carry(&mut self, number: u64, input: &Input<'_>) -> Result<()> {
         let nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
         self.reserve(nbytes)?;
@@ -68,7 +67,7 @@ pub struct ShardTarget<'a> {
 }
 
 impl<'a> ShardTarget<'a> {
-    /// The shard `target`, of which `part` is written; both in the order of the stored axes.
+    /// The shard `target`, with `part` to be written; both in stored axis order.
     ///
     /// # Errors
     /// As [`Sharding::grid`] and [`ChunkParts::new`].
@@ -104,7 +103,7 @@ impl<'a> ShardTarget<'a> {
         axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
     }
 
-    /// Appends an inner chunk as it is stored, of `left` bytes at most.
+    /// Appends a stored inner chunk in encoded form, at most `left` bytes.
     fn carry(&self, number: u64, stored: &Input<'_>, left: &mut u64, pieces: &mut Pieces) -> Result<()> {
         let nbytes = stored.nbytes()?;
         *left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, *left))?;
@@ -179,7 +178,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Entries of a shard of `grid`, whose inner chunks begin at `start`.
+    /// Creates the entries of a shard of `grid`; its inner chunks begin at `start`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -224,7 +223,7 @@ impl Entries {
     }
 }
 
-/// Encodes a shard in memory, one that is an inner chunk or is compressed as a whole; `None` where it has no inner chunk.
+/// Encodes a shard in memory, as an inner chunk or for compression as a whole; `None` if it has no inner chunk.
 ///
 /// # Errors
 /// As [`ShardTarget::encode_range`].

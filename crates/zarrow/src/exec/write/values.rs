@@ -1,4 +1,4 @@
-//! The values of a write: elements in the caller's memory, which are read in place and may change meanwhile (see
+//! The values of a write: elements in the caller's memory, read in place, which other code may change meanwhile (see
 //! [`Lent`]).
 
 use crate::codec::Swap;
@@ -54,7 +54,7 @@ pub(super) struct Memory<'a> {
     pointer: *const u8,
     nbytes: usize,
     item_size: usize,
-    /// What becomes of each element, where it is one of another type.
+    /// The cast of each element, if the values have another type.
     cast: Option<Cast>,
     /// Bytes to the element at position 0 of every axis.
     origin: isize,
@@ -77,11 +77,11 @@ pub(super) struct VariableElements<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Elements that follow one another in C order, in the machine's byte order.
+    /// Contiguous elements in C order, in native byte order.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongSize`] where the bytes are not those of so many elements, [`ErrorKind::Unsupported`] for a type
-    /// that has no fixed size.
+    /// [`ErrorKind::WrongSize`] if the size of `bytes` does not match the shape, [`ErrorKind::Unsupported`] for a type
+    /// without a fixed size.
     pub fn contiguous(bytes: &'a [u8], dtype: DataType, shape: &[u64]) -> Result<Values<'a>> {
         let item_size = fixed_size(&dtype)?;
         let expected = zarrow_array::shape::nbytes(shape, item_size)?;
@@ -91,7 +91,7 @@ impl<'a> Values<'a> {
         Ok(Values::in_c_order(bytes, item_size, dtype, shape))
     }
 
-    /// As [`contiguous`](Values::contiguous), of bytes that are known to be so many.
+    /// Same as [`contiguous`](Values::contiguous), for bytes of a size known to match.
     pub(super) fn in_c_order(
         bytes: &'a [u8],
         item_size: usize,
@@ -105,17 +105,17 @@ impl<'a> Values<'a> {
         Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, Swap::None) }
     }
 
-    /// Elements among the `nbytes` bytes from `pointer` on: the first lies at `origin`, neighbours on each axis lie
-    /// `strides` bytes apart, which may be negative, or 0 to repeat an element. With `swapped` they are in the byte order
-    /// that is not the machine's.
+    /// Elements among the `nbytes` bytes from `pointer` on: the first is at `origin`, neighbours on each axis are
+    /// `strides` bytes apart, which may be negative, or 0 to repeat an element. With `swapped` they are in non-native
+    /// byte order.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a type that has no fixed size, [`ErrorKind::Shape`] where there is not a stride for
-    /// each axis. Elements outside of the memory are found when they are written.
+    /// [`ErrorKind::Unsupported`] for a type without a fixed size, [`ErrorKind::Shape`] if the number of strides is not
+    /// the number of axes. Elements outside of the memory are found when they are written.
     ///
     /// # Safety
-    /// During `'a` the memory can be read. Others may write to it meanwhile: each element is written then as it was at some
-    /// moment, some of them old and some new.
+    /// During `'a` the memory can be read. Other code may write to it meanwhile: each element is then written as it was
+    /// at some moment, so the result may mix old and new elements.
     pub unsafe fn strided(
         (pointer, nbytes, origin): (*const u8, usize, usize),
         dtype: DataType,
@@ -187,11 +187,11 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The same elements, some of them missing: where `mask`, of elements of one byte, is not 0. A second mask is that
-    /// of the next level of a nested optional type.
+    /// Returns the same elements with some marked missing: those with a nonzero `mask`, which has one-byte elements. A
+    /// second mask belongs to the next level of a nested optional type.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where the mask has another shape, [`ErrorKind::Unsupported`] where its elements are no single
+    /// [`ErrorKind::Shape`] if the mask has another shape, [`ErrorKind::Unsupported`] if its elements are not single
     /// bytes.
     pub fn with_mask(mut self, mask: &Values<'a>) -> Result<Values<'a>> {
         if mask.shape != self.shape {
@@ -207,16 +207,16 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether [`cast`](Values::cast) makes elements of the one type those of the other.
+    /// Whether [`cast`](Values::cast) supports this pair of types.
     #[must_use]
     pub fn can_be_cast(from: &DataType, to: &DataType) -> bool {
         Cast::new(from, to, false).is_ok()
     }
 
-    /// The same numbers as those of another type: each is cast on its way into a chunk, so that nothing else is copied.
+    /// Returns the same numbers as another type: each is cast on its way into a chunk, without an extra copy.
     ///
-    /// Floats are rounded, and those that are too large become infinite; integers that do not fit keep their low bits; a
-    /// float becomes the integer towards zero. Bools, integers and floats of 16 to 64 bits can be cast.
+    /// Floats are rounded, and too large ones become infinite; integers that do not fit keep their low bits; a float is
+    /// truncated towards zero to become an integer. Bools, integers and floats of 16 to 64 bits can be cast.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for elements of any other type.
@@ -247,7 +247,7 @@ impl<'a> Values<'a> {
         &self.shape
     }
 
-    /// The type of the elements that are there.
+    /// The type of the elements.
     #[must_use]
     pub fn dtype(&self) -> &DataType {
         &self.dtype
@@ -263,7 +263,7 @@ impl<'a> Values<'a> {
     /// element fits any. Axes of one element in front of the others do not count.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where they do not fit.
+    /// [`ErrorKind::Shape`] if the shapes do not fit.
     pub fn broadcast(&self, shape: &[u64]) -> Result<Values<'a>> {
         let surplus = self.shape.len().saturating_sub(shape.len());
         let (front, own) = self.shape.split_at(surplus);
@@ -288,7 +288,7 @@ impl<'a> Values<'a> {
         self.laid_out(&selection.flat_shape(), |strides| OutputStrides::new(strides.axes(), selection))
     }
 
-    /// The same elements with another shape, and strides that `turned` makes of what they are.
+    /// Returns the same elements with another shape; `turned` maps the old strides to the new ones.
     fn laid_out(&self, shape: &[u64], turned: impl Fn(&OutputStrides) -> OutputStrides) -> Values<'a> {
         let memory = |memory: &Memory<'a>| Memory { strides: turned(&memory.strides), ..memory.clone() };
         let data = match &self.data {
@@ -355,7 +355,7 @@ fn outside() -> crate::Error {
 }
 
 impl<'a> Memory<'a> {
-    /// Where the elements of `part` lie; `None` where that is not in the memory.
+    /// Returns the layout of `part`; `None` if it is outside the memory.
     fn side(&self, part: &[AxisPart<'_>]) -> Result<Option<StridedLayout>> {
         let layout = StridedLayout::in_output(part, self.origin, &self.strides)?;
         Ok(layout.filter(|layout| layout.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
@@ -366,12 +366,12 @@ impl<'a> Memory<'a> {
         self.cast.map_or(self.item_size, |cast| cast.item_size)
     }
 
-    /// The bytes of `part`, where they are one run in the part's own C order, and no others in the chunk.
+    /// Returns the bytes of `part`, if they are one run in the part's own C order, with no other elements in the chunk.
     pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Lent<'a>> {
         if self.cast.is_some() {
             return None;
         }
-        // Without memory to find out they are gathered, which says so.
+        // If the check itself cannot allocate, gather the elements; gathering then reports the error.
         let layout = self.side(part).ok()??;
         let (first, nbytes) = (usize::try_from(layout.first).ok()?, layout.run(self.item_size)?);
         // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a` by the contract of
@@ -414,7 +414,7 @@ impl<'a> Memory<'a> {
 }
 
 impl Memory<'_> {
-    /// As [`gather`](Memory::gather), over bytes that are there.
+    /// Same as [`gather`](Memory::gather), over initialised bytes.
     ///
     /// # Errors
     /// As [`gather`](Memory::gather).
@@ -425,12 +425,12 @@ impl Memory<'_> {
         strides: &[isize],
         swap: &Swap,
     ) -> Result<()> {
-        // SAFETY: what is gathered are bytes, so that every byte stays initialised.
+        // SAFETY: only initialised bytes are gathered, so that every byte stays initialised.
         let chunk = unsafe { &mut *(std::ptr::from_mut(chunk) as *mut [MaybeUninit<u8>]) };
         self.gather(part, chunk, strides, swap)
     }
 
-    /// The mask of elements of which none is missing, for `part`.
+    /// A mask for `part` without missing elements.
     pub fn nothing_missing(part: &[AxisPart<'_>]) -> Memory<'static> {
         static PRESENT: [u8; 1] = [0];
         let axes = part.iter().filter_map(|axis| axis.output).max().map_or(0, |last| last + 1);
@@ -448,8 +448,8 @@ impl Memory<'_> {
 }
 
 impl<'a> VariableElements<'a> {
-    /// Calls `each` with the place in a chunk, whose axes have these strides in elements, and the bytes of each element of
-    /// `part`.
+    /// Calls `each` with every element of `part`: its place in a chunk with these axis strides, in elements, and its
+    /// bytes.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where elements lie outside of the memory.

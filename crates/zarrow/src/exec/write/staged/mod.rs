@@ -55,7 +55,7 @@ pub trait Guard: Send + Sync {
     /// Checks the answer to `asked`: `None` if the array is still the handle's, or the next request.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where the array was erased, and [`ErrorKind::Stale`] where it was replaced or made smaller.
+    /// [`ErrorKind::NotFound`] if the array was erased, and [`ErrorKind::Stale`] if it was replaced or made smaller.
     fn judge(&self, asked: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>>;
 }
 
