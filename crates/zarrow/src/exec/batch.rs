@@ -27,9 +27,9 @@ use zarrow_array::{DataType, DecodedArray};
 pub struct Item<'a> {
     /// The array's number: items with the same number read the same array.
     pub array: usize,
-    /// What to read from.
+    /// The array reader.
     pub reader: Reader<'a>,
-    /// What to read.
+    /// The selection to read.
     pub selection: &'a Selection,
 }
 
@@ -60,7 +60,7 @@ pub enum Batch {
 /// As [`read`](super::read); the first error stops all.
 pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
     let shapes: Vec<Vec<u64>> = allocation::collected(items.iter().map(|item| item.selection.shape()))?;
-    // A variable-length fill value is filled in at the end, for all items at once; others are where a chunk is missing.
+    // A variable-length fill value is filled in at the end, for all items at once; a fixed-size one per missing chunk.
     let alike = |item: &Item<'_>| {
         let ((data_type, fill), (first, of_first)) = (item.element(), items[0].element());
         item.reader.missing.is_none()

@@ -37,7 +37,7 @@ impl BitmapMemory {
         Ok(BitmapMemory { bits, given_up: AtomicBool::new(false), missing: AtomicUsize::new(0) })
     }
 
-    /// The bitmaps of items of `count` elements each; none where two of them share a byte.
+    /// Splits the bitmap into items of `count` elements each; yields nothing if two items share a byte.
     pub fn items(&mut self, items: usize, count: usize) -> impl Iterator<Item = Option<Bitmap<'_>>> {
         let BitmapMemory { bits, given_up, missing } = self;
         let share = items > 1 && !count.is_multiple_of(8);
@@ -59,7 +59,7 @@ impl BitmapMemory {
         if self.given_up.into_inner() {
             return None;
         }
-        // SAFETY: the caller's contract; where a part was not packed the bitmap was given up.
+        // SAFETY: the caller's contract; if a part was not packed, the bitmap was given up.
         Some((unsafe { self.bits.assume_init() }, self.missing.into_inner()))
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Chunks of any shape give the bits of their mask, or give up where two of them share a byte.
+        /// Chunks of any shape give the bits of their mask, or give up if two of them share a byte.
         #[test]
         fn parts_pack_as_the_whole(
             rows in 1u64..20, columns in 1u64..40, chunk in (1u64..20, 1u64..40), aligned in any::<bool>(),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use zarrow_array::fork::{CacheGuard, CacheMutex};
 
-/// Where a chunk is, and which version of it.
+/// A chunk's location and version.
 pub type Key = Vec<u64>;
 
 /// Entries of type `V`.

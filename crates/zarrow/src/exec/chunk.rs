@@ -38,13 +38,13 @@ use zarrow_array::{Buffer, UninitBuffer, shape};
 pub struct Chunk<'a> {
     /// Its codecs.
     pub chain: &'a Chain,
-    /// What an inner chunk that is not stored is filled with.
+    /// Fill value of missing inner chunks.
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
-    /// Where its decoded elements are kept, if they are.
+    /// Cache slot of the decoded elements, if caching is enabled.
     pub slot: Option<&'a Slot<'a>>,
-    /// Where a long read stops.
+    /// Stops a long read.
     pub checkpoint: &'a Checkpoint<'a>,
 }
 
@@ -52,7 +52,7 @@ pub struct Chunk<'a> {
 pub struct Slot<'a> {
     /// The cache.
     pub cache: &'a Cache<Buffer>,
-    /// Where the chunk is, and which version of it.
+    /// The chunk's location and version.
     pub key: Key,
     /// The cached elements, if the chunk was in the cache.
     pub kept: Option<Arc<Buffer>>,
@@ -301,7 +301,7 @@ impl Chunk<'_> {
     }
 }
 
-/// The run from the first element that is wanted to the last.
+/// Returns the run from the first selected element to the last.
 fn run_of_all(claims: &[OutputClaim<'_>], extents: &[u64]) -> Result<Range<usize>> {
     let strides = c_strides(extents, 1);
     let mut run = None;

@@ -57,7 +57,7 @@ impl<'p> ChunkList<'p> {
         Ok(ChunkList { plans, wanted: Some((wanted, starts)) })
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn count(&self) -> u64 {
         match &self.wanted {
             Some((_, starts)) => starts.len() as u64,

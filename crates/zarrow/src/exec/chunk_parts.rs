@@ -50,7 +50,7 @@ impl<'a> AxisGrid<'a> {
 /// The chunks that a part touches on one axis, in rising order.
 #[derive(Debug)]
 enum AxisChunks<'a> {
-    /// Evenly spaced positions in chunks of one extent, found when asked for.
+    /// Evenly spaced positions in chunks of one extent, computed on request.
     Equal { part: AxisPart<'a>, extent: u64, count: u64 },
     /// Any chunks, one by one.
     Each(Vec<(u64, AxisPart<'a>)>),
@@ -106,7 +106,7 @@ impl<'a> AxisChunks<'a> {
         }
     }
 
-    /// How many chunks are touched.
+    /// The number of touched chunks.
     fn count(&self) -> u64 {
         match self {
             AxisChunks::Equal { count, .. } | AxisChunks::Vectorized { count, .. } => *count,
@@ -155,7 +155,7 @@ fn moved<'a>(piece: AxisPart<'a>, grid: AxisGrid<'_>) -> (u64, AxisPart<'a>) {
     (chunk, AxisPart { start: piece.start - origin, list, ..piece })
 }
 
-/// Where each group of `count` items begins; `length_of` says how many items there are from the start of a group on.
+/// Returns the start of each group of `count` items; `length_of` returns a group's length, given its start.
 ///
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`].
@@ -169,7 +169,7 @@ fn starts_of(count: usize, length_of: impl Fn(usize) -> usize) -> Result<Vec<usi
     Ok(starts)
 }
 
-/// How many items stand before the group `number`, and how many are in it.
+/// Returns the number of items before group `number`, and the group's length.
 fn group(starts: &[usize], number: u64, total: u64) -> (u64, u64) {
     let number = number as usize;
     let start = starts[number] as u64;
@@ -181,7 +181,7 @@ fn group(starts: &[usize], number: u64, total: u64) -> (u64, u64) {
 struct Groups<'a> {
     /// The positions of each axis of points, and which axis that is.
     axes: PerAxis<(usize, Cow<'a, [u64]>)>,
-    /// Where each point goes; `None` where they follow one another.
+    /// Output index of each point; `None` if they are consecutive.
     places: Option<Cow<'a, [u64]>>,
     starts: Vec<usize>,
 }
@@ -273,7 +273,7 @@ impl<'a> ChunkParts<'a> {
         Ok(ChunkParts { axes, points, count: count.ok_or_else(too_many)? })
     }
 
-    /// How many combinations there are.
+    /// The number of combinations.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -335,7 +335,8 @@ mod tests {
         ChunkGrid::parse(&grid, &shape).unwrap()
     }
 
-    /// What all chunks take, with positions of the whole array: every piece inside its chunk, and no chunk twice.
+    /// Collects the positions taken from all chunks, relative to the array, and checks that every piece is inside its
+    /// chunk and that no chunk occurs twice.
     fn taken<'g>(
         chunks: &ChunkParts<'_>,
         grid: &impl Fn(usize) -> AxisGrid<'g>,
@@ -386,7 +387,7 @@ mod tests {
             prop_assert_eq!(taken(&chunks, &of), expected);
         }
 
-        /// Cutting a piece once more is cutting it finer.
+        /// Cutting a piece again is the same as cutting more finely.
         #[test]
         fn pieces_can_be_cut_again((_, selection) in selections(), inner in prop::collection::vec(1u64..4, 3), outer in prop::collection::vec(1u64..4, 3)) {
             let Some(part) = whole_part(&selection) else { return Ok(()) };

@@ -27,7 +27,7 @@ pub struct ChunkAxis {
     pub start: u64,
     /// The distance of neighbours, at least 1.
     pub step: u64,
-    /// How many positions, at least 1.
+    /// The number of positions, at least 1.
     pub count: u64,
     /// The axis of the result; `None` for one that is dropped.
     pub output: Option<usize>,
@@ -68,9 +68,9 @@ pub struct StoredChunk<'a> {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct LandedChunk<'a> {
-    /// What the sink gave with the memory.
+    /// The owner that the sink returned with the memory.
     pub owner: &'a Arc<dyn Any + Send + Sync>,
-    /// Where in that memory the bytes begin.
+    /// The bytes' offset in that memory.
     pub offset: usize,
     /// The bytes without their checksums, which are right.
     pub bytes: &'a [u8],
@@ -100,8 +100,8 @@ impl<'a> StoredChunk<'a> {
         Ok(Some(LandedChunk { owner: memory.owner(), offset, bytes }))
     }
 
-    /// Reads the stored bytes into `memory`, whose length must match, and verifies their checksums there. Returns the
-    /// bytes without the checksums, and their offset in `memory`.
+    /// Reads the stored bytes into `memory`, which must have their exact length, and verifies the checksums there.
+    /// Returns the bytes without the checksums, and their offset in `memory`.
     ///
     /// # Errors
     /// Same as any read; invalid bytes are reported with the codec.
@@ -166,7 +166,7 @@ impl fmt::Debug for StoredChunk<'_> {
     }
 }
 
-/// Where chunks go that are not decoded here. Many threads hand them over at once.
+/// Receives chunks that are not decoded here. Many threads hand them over at once.
 pub trait ChunkSink: Send + Sync {
     /// Takes a chunk.
     ///
@@ -180,7 +180,7 @@ pub trait ChunkSink: Send + Sync {
     /// As [`take`](ChunkSink::take).
     fn fill(&self, axes: &[ChunkAxis], value: &[u8]) -> Result<()>;
 
-    /// Where the bodies of a remote store land; `None` for ordinary memory.
+    /// The allocator for a remote store's response bodies; `None` for ordinary memory.
     fn bodies(&self) -> Option<Arc<dyn BodyAlloc>> {
         None
     }

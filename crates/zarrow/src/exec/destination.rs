@@ -43,16 +43,15 @@ unsafe impl Send for Destination<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Destination<'_> {}
 
-/// A source of elements: their bytes, where the first lies, and how far apart they are.
+/// A source of elements: their bytes, the offset of the first, and the strides.
 pub struct Source<'a> {
     /// The bytes that hold the elements.
     pub bytes: &'a [u8],
-    /// Bytes from the start of `bytes` to the position 0 on every axis; may be negative where `bytes` begins
-    /// later.
+    /// Byte offset of position 0 on every axis from the start of `bytes`; may be negative if `bytes` begins later.
     pub origin: isize,
     /// Bytes from one position to the next on each axis of the part.
     pub strides: &'a [isize],
-    /// What of each element is reversed on the way.
+    /// The byte swap applied to each element.
     pub swap: &'a Swap,
 }
 
@@ -113,7 +112,7 @@ impl<'a> Destination<'a> {
         Destination { nbytes, has_spare, ..Destination::new(memory, shape, item_size) }
     }
 
-    /// Takes one field of the stored elements, where one is given.
+    /// Restricts the output to one field of the stored elements, if given.
     pub fn set_field(&mut self, field: Option<&'a FieldPlace>) {
         self.field = field;
     }
@@ -126,7 +125,7 @@ impl<'a> Destination<'a> {
     /// Provides fresh pages, as far as the elements of `part` reach; other threads do their share of it.
     ///
     /// # Errors
-    /// What `pass` gives between two pages; [`ErrorKind::Internal`] where the part lies outside the output.
+    /// Errors of `pass` between two pages; [`ErrorKind::Internal`] if the part is outside the output.
     pub fn provide_pages(&self, part: &[AxisPart<'_>], pass: &dyn Fn() -> Result<()>) -> Result<()> {
         let Some(pages) = self.pages.filter(|pages| !pages.all_taken()) else { return Ok(()) };
         let Some(range) = self.place(part)?.and_then(|layout| layout.range(self.item_size)) else {
@@ -148,7 +147,7 @@ impl<'a> Destination<'a> {
         self.field.map_or(self.item_size, |field| field.element_size)
     }
 
-    /// Where the elements of `part` go, and the bytes that have them all; `None` where they would leave the memory.
+    /// Returns the layout of `part` and the byte range of its elements; `None` if they are out of bounds.
     fn place(&self, part: &[AxisPart<'_>]) -> Result<Option<StridedLayout>> {
         let layout = StridedLayout::in_output(part, self.origin, &self.strides)?;
         Ok(layout.filter(|layout| layout.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
@@ -188,7 +187,7 @@ impl<'a> Destination<'a> {
         Some((unsafe { std::slice::from_raw_parts_mut(last.cast(), nbytes + 1) }, nbytes))
     }
 
-    /// As [`contiguous`](Destination::contiguous), for what goes here.
+    /// Same as [`contiguous`](Destination::contiguous), for output elements rather than stored ones.
     ///
     /// # Safety
     /// As [`contiguous`](Destination::contiguous).
@@ -221,7 +220,7 @@ impl<'a> Destination<'a> {
         unsafe { self.copy_from(part, &source) }
     }
 
-    /// As [`scatter`](Destination::scatter), from a source that has what goes here.
+    /// Same as [`scatter`](Destination::scatter), from a source of output elements rather than stored ones.
     ///
     /// # Safety
     /// As [`scatter`](Destination::scatter).

@@ -6,7 +6,7 @@ use zarrow_array::DataType;
 /// A field's location in each stored element.
 #[derive(Debug, Clone)]
 pub struct FieldPlace {
-    /// What the field is, of a fixed size.
+    /// The field's type, which has a fixed size.
     pub data_type: DataType,
     /// Bytes from the start of an element to the field.
     pub offset: usize,

@@ -13,7 +13,7 @@ use crate::codec::Worker;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// More than there are threads at work at once on most machines; a worker without a place is dropped.
+/// More than the threads that work at once on most machines; a worker without a slot is dropped.
 const PLACES: usize = 64;
 
 static IDLE: [AtomicPtr<Worker>; PLACES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; PLACES];
@@ -24,7 +24,7 @@ static KEPT_NBYTES: AtomicUsize = AtomicUsize::new(0);
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The place where a thread looks first. It has no destructor, so that a thread that is ending has it too.
+    /// The slot that a thread checks first. It has no destructor, so that it is accessible in an exiting thread too.
     static HOME: Cell<Option<usize>> = const { Cell::new(None) };
 }
 

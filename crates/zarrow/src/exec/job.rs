@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use zarrow_array::fork::{Forked, Mutex, generation};
 
-/// How often a caller is asked whether it was interrupted.
+/// Interval between two interrupt checks on the calling thread.
 pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A task: its number, what the thread works with, and where to stop.
+/// A task: it gets its number, the thread's worker, and the checkpoint that may stop it.
 pub type Task<'a> = dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Sync + 'a;
 
 /// The tasks of one call.
@@ -32,11 +32,11 @@ pub struct Job {
     depth: usize,
 }
 
-/// Which tasks there are.
+/// The tasks of a job.
 enum Tasks {
     /// Tasks numbered below `count`; `next` is the next one.
     Listed { count: u64, next: AtomicU64 },
-    /// The number of arrived tasks that no thread has taken; more may arrive.
+    /// The number of arrived tasks still to be taken; more may arrive.
     Coming(AtomicU64),
 }
 
@@ -74,7 +74,7 @@ impl Job {
         Job::of(Tasks::Listed { count, next: AtomicU64::new(0) })
     }
 
-    /// A job whose tasks [arrive](Job::add) later. Their numbers carry no meaning.
+    /// Creates a job with tasks that [arrive](Job::add) later. Their numbers carry no meaning.
     pub fn coming() -> Job {
         Job::of(Tasks::Coming(AtomicU64::new(0)))
     }
@@ -141,8 +141,8 @@ impl Job {
     pub fn fail(&self, error: Error) {
         let mut first = self.error.lock();
         let later = if first.is_some() { Some(error) } else { first.replace(error) };
-        // When the error is there: another thread that sees the sign may end the job, and ask for its result. Under the lock: a
-        // task that stops because of it comes later with its own.
+        // Set after the error is stored: another thread that sees the flag may end the job and ask for its result. Set
+        // under the lock: a task that stops because of the flag reports its own error later.
         self.stop.store(true, Ordering::Release);
         drop(first);
         // After the lock: what an error holds may do anything when it goes.
@@ -153,7 +153,7 @@ impl Job {
     pub fn ask(&self, interrupted: &dyn Fn() -> bool) {
         let answer = catch_unwind(AssertUnwindSafe(interrupted));
         if self.is_of_parent() {
-            // The question forked, and this is the child, where the other threads' tasks are lost.
+            // The interrupt check forked, and this is the child, where the other threads' tasks are lost.
             self.stop.store(true, Ordering::Relaxed);
             return;
         }

@@ -46,7 +46,7 @@ pub fn finish() {
     unsafe { std::arch::x86_64::_mm_sfence() }
 }
 
-/// Copies `nbytes` bytes, where no such stores are known.
+/// Copies `nbytes` bytes, on processors without known nontemporal stores.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`].

@@ -34,9 +34,9 @@ struct Stored<'a> {
     index: Option<Arc<ShardIndex>>,
 }
 
-/// Where the bytes of a chunk are that is decoded by itself.
+/// Location of a separately decoded chunk's bytes.
 pub struct Located<'a> {
-    /// What holds them.
+    /// The value that contains them.
     pub value: &'a dyn Value,
     /// Offset and length of an inner chunk in the value; `None` for the whole value.
     pub range: Option<(u64, u64)>,
@@ -93,7 +93,7 @@ impl<'a> SharedChunk<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the selected parts of the chunk at `chunk_index`: all of them, or one task's share, by number, if several
+    /// Reads the selected parts of the chunk at `chunk_index`: all parts, or one task's share, by number, if several
     /// tasks share the chunk.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         self.open_chunk(&chunk, chunk_index, worker).map_err(|error| error.in_chunk(chunk_index))
     }
 
-    /// The one place where a read of a store that answers at once opens a chunk.
+    /// The only place where a read of a fast store opens a chunk.
     fn open_chunk(
         &self,
         chunk: &Chunk<'_>,
@@ -185,7 +185,8 @@ impl<'a> Reader<'a> {
         Chunk { slot: slot.as_ref(), ..*chunk }.read(&input, claims, share, worker)
     }
 
-    /// The index of the shard `value` at `chunk_index`: from the cache, where this very version was read before, else by `read`.
+    /// Returns the index of the shard `value` at `chunk_index`: from the cache if this exact version was read before,
+    /// else by calling `read`.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what `read` gives.
@@ -206,7 +207,7 @@ impl<'a> Reader<'a> {
         Ok(index)
     }
 
-    /// Where the decoded chunk of `value` is kept, if it is.
+    /// Returns the cache slot of the decoded chunk of `value`, if caching is enabled.
     fn slot(&self, chunk_index: &[u64], value: &dyn Value) -> Result<Option<Slot<'_>>> {
         let Some(cache) = self.chunks else { return Ok(None) };
         Ok(value.version()?.map(|version| Slot { cache, key: [chunk_index, &version].concat(), kept: None }))
@@ -228,7 +229,7 @@ impl<'a> Reader<'a> {
         self.metadata.chunk_key_encoding.encode(chunk_index, key);
     }
 
-    /// The chunk of `shape`, before it is known where its elements are kept.
+    /// Returns the chunk of `shape`, without a cache slot.
     pub fn chunk_of<'c>(&'c self, shape: &'c [u64], checkpoint: &'c Checkpoint<'c>) -> Chunk<'c> {
         Chunk { chain: self.chain, fill: &self.metadata.fill_value, shape, slot: None, checkpoint }
     }

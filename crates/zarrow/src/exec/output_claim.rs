@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 /// Memory to be written.
 type Places<'a> = &'a mut [MaybeUninit<u8>];
 
-/// A part of a chunk, and where it goes.
+/// A part of a chunk, and its destination.
 pub struct OutputClaim<'a> {
     part: &'a [AxisPart<'a>],
     sink: &'a Sink<'a>,
@@ -35,7 +35,7 @@ impl<'a> OutputClaim<'a> {
         self.part
     }
 
-    /// Where it goes.
+    /// The destination.
     pub fn sink(&self) -> &'a Sink<'a> {
         self.sink
     }
@@ -61,14 +61,14 @@ impl<'a> OutputClaim<'a> {
     /// Copies elements of a fixed size to their places.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where source or result do not have them, which a checked plan rules out.
+    /// [`ErrorKind::Internal`] if the elements are out of bounds of source or result, which a checked plan rules out.
     pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
         let destination = self.sink.fixed().ok_or_else(mismatch)?;
         // SAFETY: as for `contiguous`.
         unsafe { destination.scatter(self.part, source) }
     }
 
-    /// The places of masks and of elements, where both are one run of bytes in the part's C order.
+    /// Returns the places of masks and of elements, if both are one run of bytes in the part's C order.
     pub fn contiguous_optional(&mut self) -> Option<(Places<'_>, Places<'_>)> {
         let Sink::Optional { missing, inner, .. } = self.sink else { return None };
         let Sink::Fixed(data) = &**inner else { return None };
@@ -87,7 +87,7 @@ impl<'a> OutputClaim<'a> {
         }
     }
 
-    /// Marks which elements mean that one is missing, where some do.
+    /// Marks the elements with sentinel values as missing, if there are sentinel values.
     ///
     /// # Errors
     /// As [`scatter`](OutputClaim::scatter).

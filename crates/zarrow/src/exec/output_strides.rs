@@ -13,7 +13,7 @@ type Folded = (usize, PerAxis<(u64, isize)>);
 #[derive(Debug, Clone, Default)]
 pub struct OutputStrides {
     axes: PerAxis<isize>,
-    /// Which axis is several of the memory's, and extent and stride of each of these.
+    /// The axis that combines several memory axes, with the extent and stride of each.
     folded: Option<Box<Folded>>,
 }
 
@@ -42,7 +42,7 @@ impl OutputStrides {
         &self.axes
     }
 
-    /// The stride of an axis; 0 for none, `None` where there is no such axis.
+    /// Returns the stride of an axis; 0 if `axis` is `None`, and `None` if there is no such axis.
     pub fn stride(&self, axis: Option<usize>) -> Option<isize> {
         axis.map_or(Some(0), |axis| self.axes.get(axis).copied())
     }

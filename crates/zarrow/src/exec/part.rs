@@ -3,14 +3,14 @@
 //! A selection is one [`AxisPart`] an axis: positions that are evenly spaced, or [`IndexList`], one by one. What
 //! [`chunk_parts`](super::chunk_parts) cuts from it for a chunk is again one [`AxisPart`] an axis.
 //!
-//! Points have lists on several axes, which are taken together: the first position of each, the second of each, and so on.
+//! Points have lists on several axes, which are paired: the first position of each, the second of each, and so on.
 //! The axis that fills the output's axis counts them all, the others count one, so that counts multiply to the number
 //! of elements.
 
 use crate::selection::{AxisSelection, Selection};
 use smallvec::SmallVec;
 
-/// One value an axis, in place for as many axes as most arrays have.
+/// One value per axis, stored inline for as many axes as most arrays have.
 pub type PerAxis<T> = SmallVec<[T; 4]>;
 
 /// The axis of the output that an axis of the array fills; a dropped axis fills none.
@@ -23,7 +23,7 @@ pub struct AxisPart<'a> {
     pub start: u64,
     /// The distance of neighbours, at least 1.
     pub step: u64,
-    /// How many positions, at least 1.
+    /// The number of positions, at least 1.
     pub count: u64,
     /// Index of the first position on the output's axis.
     pub place: u64,
@@ -152,8 +152,8 @@ impl<'a> AxisPart<'a> {
     }
 }
 
-/// `count` positions of one axis of a part, after the first `skipped`, and all of the others: where the axis is one of
-/// points, of each of their axes.
+/// Returns `count` positions of one axis of a part, after the first `skipped`, and all positions of the other axes. If
+/// the axis belongs to points, the axes of those points are narrowed together.
 pub fn narrowed<'a>(part: &[AxisPart<'a>], axis: usize, skipped: u64, count: u64) -> PerAxis<AxisPart<'a>> {
     let mut narrowed = PerAxis::from_slice(part);
     narrowed[axis] = part[axis].skip(skipped, count);
@@ -167,8 +167,8 @@ pub fn narrowed<'a>(part: &[AxisPart<'a>], axis: usize, skipped: u64, count: u64
     narrowed
 }
 
-/// The `number`th of `count` shares of a part, cut along its outermost axis of several positions; `None` where the share
-/// is empty.
+/// Returns share `number` of `count` of a part, split along its outermost axis with several positions; `None` if the
+/// share is empty.
 pub fn share_of<'a>(part: &[AxisPart<'a>], number: u64, count: u64) -> Option<PerAxis<AxisPart<'a>>> {
     let Some(axis) = part.iter().position(|axis| axis.count > 1) else {
         return (number == 0).then(|| PerAxis::from_slice(part));
@@ -206,7 +206,7 @@ pub fn is_whole(part: &[AxisPart<'_>], shape: &[u64]) -> bool {
     part.iter().zip(shape).all(whole)
 }
 
-/// One part an axis of the array; `None` where the selection is empty.
+/// Returns one part per axis of the array; `None` if the selection is empty.
 pub fn whole_part(selection: &Selection) -> Option<PerAxis<AxisPart<'_>>> {
     let mut part = PerAxis::new();
     for (axis, output) in selection.axes().iter().zip(selection.outputs()) {
@@ -264,7 +264,7 @@ pub mod oracle {
         elements
     }
 
-    /// What a selection takes, counted one by one.
+    /// The positions of a selection, enumerated one by one.
     pub fn selected(selection: &Selection) -> Vec<(PerAxis<u64>, PerAxis<u64>)> {
         let shape = selection.flat_shape();
         let of_points = selection.axes_of_points().map(|(axis, _)| axis);
@@ -348,7 +348,7 @@ mod tests {
             let is_run = all.windows(2).all(|pair| number(&pair[1].0) == number(&pair[0].0) + 1);
             match run_of(&part, &shape) {
                 Some((first, count)) => prop_assert_eq!((first, count, is_run), (number(&all[0].0), all.len() as u64, true)),
-                // A run may be missed where an axis that is cut is followed by axes of one position only, and of points.
+                // A run may be missed if a split axis is followed by axes with one position only, and by points.
                 None => prop_assert!(all.len() > 1 || part.iter().any(AxisPart::is_vectorized)),
             }
             let whole = all.len() as u64 == shape.iter().product::<u64>() && is_run;

@@ -25,7 +25,7 @@ use zarrow_array::WordRun;
 pub enum Axis<'a> {
     /// Positions that are a fixed distance apart.
     Even {
-        /// How many positions.
+        /// The number of positions.
         count: usize,
         /// Bytes from one to the next in the source.
         source: isize,

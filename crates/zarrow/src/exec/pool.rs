@@ -31,13 +31,13 @@ use zarrow_array::thread;
 /// The pool of this process, null until it is needed; in a fresh child that of its parent.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What the user asked for; 0 for as many threads as the process may use.
+/// The number of threads set by the user; 0 for as many as the process may use.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Threads that reads may use together, the caller's included.
 ///
-/// What [`set_num_threads`] said, else the environment's `ZARROW_NUM_THREADS`, else what the process's affinity
-/// and its control group allow.
+/// The number set by [`set_num_threads`], else the environment's `ZARROW_NUM_THREADS`, else as many threads as the
+/// process's affinity and its control group allow.
 #[must_use]
 pub fn num_threads() -> usize {
     let asked = THREADS.load(Ordering::Relaxed);
@@ -54,7 +54,7 @@ pub fn num_threads() -> usize {
     threads.min(MAX_THREADS)
 }
 
-/// How long a thread waits for work before it ends, where there are more than [`num_threads`] since fewer were asked for.
+/// How long an idle thread waits for work before it exits, if there are more threads than [`num_threads`] now allows.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// More threads than any machine has, which a mistyped number shall not start.
@@ -100,7 +100,7 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
 /// A job with tasks that arrive while it runs, from any thread: for example the answers of a store.
 ///
 /// A thread of the pool joins when a task arrives, and leaves when there is none, so that it can work for other
-/// callers. The caller waits meanwhile.
+/// callers. The caller blocks until the job ends.
 #[derive(Clone)]
 pub struct OpenJob(Arc<OpenState>);
 
@@ -133,7 +133,7 @@ impl OpenJob {
         }
     }
 
-    /// Says that no more tasks will come.
+    /// Ends the arrival of tasks.
     pub fn finish(&self) {
         *self.0.is_finished.lock() = true;
         self.0.news.notify_all();
@@ -196,7 +196,7 @@ impl OpenJob {
     }
 }
 
-/// Runs `work` on a thread of the pool, and tells `done` there; `work` is given what says whether to stop.
+/// Runs `work` on a thread of the pool, and calls `done` there; `work` gets a closure that says whether to stop.
 ///
 /// # Errors
 /// As [`OpenJob::spawn`]; then `done` is not called.
@@ -265,7 +265,7 @@ enum TaskOfJob {
 /// A task that borrows nothing.
 pub type OwnedTask = Arc<dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Send + Sync>;
 
-/// Told once, when no thread is at a job any more: its first error, if any.
+/// Called once, after every thread has left a job, with the job's first error, if any.
 pub type OnEnd = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// The end of a job without a waiting caller.
@@ -293,11 +293,11 @@ struct State {
 
 struct QueuedJob {
     entry: Entry,
-    /// How many more threads may join.
+    /// The number of additional threads that may join.
     wanted: usize,
-    /// How many may join at once.
+    /// The maximum number of threads at once.
     most: usize,
-    /// How many threads are at work on it.
+    /// The number of threads working on it.
     active: usize,
     /// Called at the job's end, if no caller waits for it.
     ending: Option<Ending>,
@@ -356,7 +356,7 @@ impl Pool {
         self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending: None });
     }
 
-    /// As [`enter_open`](Pool::enter_open), for a job without a waiting caller (step 6).
+    /// Same as [`enter_open`](Pool::enter_open), for a job without a waiting caller (step 6).
     ///
     /// # Errors
     /// There is no thread that would work on it.
@@ -365,7 +365,7 @@ impl Pool {
         if state.threads == 0
             && let Err(error) = self.start_thread(&mut state)
         {
-            // What the task owns is dropped without the lock.
+            // The task's owned data are dropped without the lock.
             drop(state);
             return Err(error);
         }
@@ -429,7 +429,7 @@ impl Pool {
         }
     }
 
-    /// What a thread of the pool does for ever.
+    /// Main loop of a pool thread.
     fn serve(&self) {
         let mut state = self.state.lock();
         let mut waited = false;

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::read::Reader;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An array that may be gone.
+/// An array that may have been erased.
 pub trait Presence: Sync {
     /// Looks whether it is still there, and laid out as it was.
     ///
@@ -43,7 +43,7 @@ impl Reader<'_> {
     /// Applies steps 2 and 3 to the result `read`; `missed` is the note of step 1.
     ///
     /// # Errors
-    /// Any error of `read`, and those of [`Presence::check`].
+    /// Any error of `read` or of [`Presence::check`].
     pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
         let is_suspect = match &read {
             Ok(_) => missed.load(Ordering::Relaxed),

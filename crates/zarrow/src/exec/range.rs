@@ -28,16 +28,16 @@ const GAP_NBYTES: u64 = 32 << 10;
 /// The same for bytes in the page cache: copying more takes longer than a request.
 const CACHED_GAP_NBYTES: u64 = 8 << 10;
 
-/// Bytes that the cache of one core keeps until they are moved, beside where they go.
+/// Bytes that one core's cache keeps until they are moved, next to their destination.
 const PIECE_NBYTES: u64 = 128 << 10;
 
-/// How many times as many few bytes and gaps are where a request takes long.
+/// Factor on the sizes and gaps for requests with high latency.
 const REMOTE_FACTOR: u64 = 16;
 
 /// The range of bytes from the first element of a part to its last.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`] where it begins before the chunk, which a checked plan rules out.
+/// [`ErrorKind::Internal`] if it begins before the chunk, which a checked plan rules out.
 pub fn span(part: &[AxisPart<'_>], strides: &[isize], item_size: usize) -> Result<Range<usize>> {
     let range = StridedLayout::in_chunk(part, 0, strides)?.and_then(|layout| layout.range(item_size));
     Ok(range.ok_or_else(outside)?)
@@ -71,9 +71,9 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Where a request is a system call.
+    /// For requests that are system calls.
     pub const LOCAL: Cuts = Cuts { few: FEW_NBYTES, gap: GAP_NBYTES, piece: PIECE_NBYTES };
-    /// Where a request takes long.
+    /// For requests with high latency.
     pub const REMOTE: Cuts =
         Cuts { few: FEW_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR, piece: u64::MAX };
 
@@ -145,7 +145,7 @@ fn read_apart(
     }
     // SAFETY: each of the pieces that the memory consists of was filled.
     let bytes = unsafe { memory.assume_init_ref() };
-    // The same places from memory where the positions of the axis follow each other.
+    // The same places, read from memory that holds the positions of the axis one after the other.
     let (mut packed, mut packed_strides) = (PerAxis::from_slice(part), PerAxis::from_slice(strides));
     (packed[axis].start, packed[axis].step) = (0, 1);
     packed_strides[axis] = first.len() as isize;
@@ -204,14 +204,14 @@ pub fn each_range(
             .step_by(usize::try_from(group).unwrap_or(usize::MAX))
             .try_for_each(|taken| each(part, axis, taken, group.min(part[axis].count - taken)));
     }
-    // Of points, the axis that counts them.
+    // For points, the axis that counts them.
     let counts =
         |other: &AxisPart<'_>| part[axis].is_vectorized() && other.is_vectorized() && other.output.is_some();
     let axis = part.iter().position(counts).unwrap_or(axis);
     let offsets = offsets(part, axis, strides)?.ok_or_else(outside)?;
     let sorted = Sorted::new(part, offsets)?;
     let part = sorted.part(part);
-    // What each position takes with it on the other axes.
+    // The extent of each position on the other axes.
     let own = sorted.distance(0, sorted.offsets.len() - 1);
     let around = nbytes.saturating_sub(own);
     let mut taken = 0usize;

@@ -31,20 +31,20 @@ use std::sync::atomic::AtomicBool;
 use zarrow_array::allocation;
 use zarrow_array::{Buffer, DecodedArray};
 
-/// Minimum number of tasks per thread, so that no thread waits long for the others at the end.
+/// Minimum number of tasks per thread, which keeps all threads busy until the end.
 pub const TASKS_PER_THREAD: u64 = 4;
 
 /// Bytes that a share of an uncompressed chunk has at least.
 const SHARE_NBYTES: u64 = 1 << 20;
 
-/// What a read reads from.
+/// The inputs of a read.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// The store.
     pub store: &'a dyn Store,
     /// The array's path in the store.
     pub path: &'a str,
-    /// What the array is.
+    /// The array's metadata.
     pub metadata: &'a ArrayMetadata,
     /// Its codecs.
     pub chain: &'a Chain,
@@ -57,11 +57,11 @@ pub struct Reader<'a> {
     /// The field to read or write in each element; `None` for whole elements. For a read of a field, `metadata`
     /// describe the field.
     pub field: Option<&'a FieldPlace>,
-    /// Which values mean that an element is missing, where some do.
+    /// The sentinel values that mark missing elements, if any.
     pub missing: Option<&'a MissingValues>,
-    /// The array, which may be gone.
+    /// The array, which may have been erased.
     pub presence: &'a dyn Presence,
-    /// Where a read notes that a chunk is missing.
+    /// Set by a read that finds a missing chunk.
     pub missed: Option<&'a AtomicBool>,
 }
 
@@ -79,8 +79,8 @@ pub fn read(
         sink.set_field(reader.field);
         reader.read_into(selection, &sink, interrupted)?;
     }
-    // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and every part was
-    // placed or filled, else there was an error.
+    // SAFETY: the parts of all chunks cover the selection (tested by a property test of `ChunkParts`), and every part
+    // was placed or filled, else there was an error.
     let decoded = unsafe { memory.finish(&reader.metadata.fill_value, interrupted) };
     decoded.map_err(|error| match error.kind() {
         ErrorKind::Array(zarrow_array::Error::NotUtf8 { index }) => {
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
             // A chunk is handed over once.
             _ if matches!(sink, Sink::Chunks(_)) && !self.is_sharded() => 1,
             _ => {
-                // A chunk in the middle is not an edge chunk, if any chunk is not.
+                // If the grid has a chunk that is not at an edge, the middle chunk is one.
                 let (mut chunk_index, mut middle) = (PerAxis::new(), PerAxis::new());
                 chunk_parts.get(chunk_parts.count() / 2, &mut chunk_index, &mut middle);
                 self.shares(chunk_parts.count(), &middle, threads)
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         }
         let touched = part.iter().zip(chunk).fold(1, |touched: u64, (axis, extent)| {
             touched.saturating_mul(match axis.list {
-                // Points count on the axis where their output is.
+                // Points are counted on their output axis.
                 Some(list) if list.vectorized && axis.output.is_none() => 1,
                 Some(list) if list.vectorized => axis.count,
                 _ => (axis.last() / extent - axis.start / extent + 1).min(axis.count),
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
 
     /// The bytes that elements of such extents decode to.
     fn nbytes(&self, extents: impl Iterator<Item = u64>) -> u64 {
-        /// What an element of no fixed size is taken for, in bytes.
+        /// Assumed size in bytes of an element without a fixed size.
         const VARIABLE_NBYTES: u64 = 16;
         let item_size = self.chain.item_size().map_or(VARIABLE_NBYTES, |size| size as u64);
         extents.fold(item_size, u64::saturating_mul)
@@ -275,12 +275,12 @@ impl<'a> Reader<'a> {
         if count == 1 || self.is_sharded() { Some(part) } else { share_of(&part, number, count) }
     }
 
-    /// How many bytes a chunk of `shape` decodes to, or about as many.
+    /// Estimates the decoded size in bytes of a chunk of `shape`.
     pub fn likely_nbytes(&self, shape: &[u64]) -> u64 {
         self.nbytes(shape.iter().copied())
     }
 
-    /// The codec of shards, where chunks are shards that were not compressed as a whole.
+    /// Returns the sharding codec, if chunks are shards that were not compressed as a whole.
     pub fn sharding(&self) -> Option<&'a Sharding> {
         match self.chain.stored_layout() {
             Layout::InnerChunks(sharding) => Some(sharding),
@@ -305,7 +305,8 @@ impl<'a> Reader<'a> {
         match (self.chain.layout(), self.chain.bytes_to_bytes.as_slice()) {
             (Layout::InnerChunks(_), []) => shares.min(inner_count(self.chain, part)).max(1),
             (Layout::Elements(_), []) => shares.min(large).max(1),
-            // Each share decompresses its blocks, and loads the others: worth it only where threads would do nothing.
+            // Each share decompresses its own blocks and loads the others too: worth it only if threads would otherwise
+            // be idle.
             (Layout::Elements(_), [only])
                 if only.decodes_ranges() && chunks < threads as u64 && self.chunks.is_none() =>
             {

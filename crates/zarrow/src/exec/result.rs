@@ -22,12 +22,12 @@ pub struct ResultMemory<'v> {
     shape: Vec<u64>,
     element: DataType,
     missing: Option<&'v MissingValues>,
-    /// One for each level of optional types, and a last one where values mean that an element is missing.
+    /// One mask per level of optional types, and a last one for sentinel values, if any.
     masks: Vec<UninitBuffer>,
     /// The bitmap of a single mask; several masks are joined only when all are complete.
     bitmap: Option<BitmapMemory>,
     data: UninitBuffer,
-    /// Of the data, where its memory is fresh.
+    /// The data's pages, if the memory is fresh.
     pages: Option<FreshPages>,
     variable: Option<Box<VariableSink>>,
 }
@@ -66,7 +66,7 @@ impl<'v> ResultMemory<'v> {
         Ok(ResultMemory { shape, element, missing, masks, bitmap, data, pages, variable })
     }
 
-    /// One sink for each item, which have as many elements each, by the shape that it is filled in.
+    /// Returns one sink per item, all the same size, each with the shape of its item.
     pub fn sinks<'a>(&'a mut self, items: &[Axes<u64>]) -> impl Iterator<Item = Sink<'a>>
     where
         'v: 'a,

@@ -20,7 +20,7 @@ pub struct SentinelMasked<'a> {
     pub missing: Destination<'a>,
     /// The same as Arrow has it.
     pub bitmap: Option<Bitmap<'a>>,
-    /// Which values mean that one is missing.
+    /// The sentinel values.
     pub values: &'a MissingValues,
 }
 

@@ -20,9 +20,9 @@ use zarrow_array::allocation::Grow;
 /// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
 #[derive(Clone, Copy)]
 pub struct Share<'a> {
-    /// Which one.
+    /// The share's number.
     pub number: u64,
-    /// Of how many.
+    /// The number of shares.
     pub count: u64,
     /// The shard's index.
     pub index: &'a ShardIndex,
@@ -46,7 +46,7 @@ struct Piece<'a> {
     part: PerAxis<AxisPart<'a>>,
 }
 
-/// Where each of a chunk's claims goes, and the inner chunks that it touches.
+/// For each claim on the chunk, its destination and the inner chunks that it touches.
 type Plans<'a> = SmallVec<[(&'a Sink<'a>, ChunkParts<'a>); 1]>;
 
 /// # Safety

@@ -40,7 +40,7 @@ pub fn mismatch() -> ErrorKind {
 }
 
 impl<'a> Sink<'a> {
-    /// Takes one field of the stored elements, where one is given.
+    /// Restricts the output to one field of the stored elements, if given.
     pub fn set_field(&mut self, field: Option<&'a FieldPlace>) {
         match self {
             Sink::Fixed(data) => data.set_field(field),
@@ -148,7 +148,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Marks which elements of `part` mean that one is missing, where some do.
+    /// Marks the elements of `part` with sentinel values as missing, if there are sentinel values.
     ///
     /// # Errors
     /// As [`place`](Sink::place).
@@ -165,7 +165,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Fills the places behind a mask where elements are missing: with zero bytes, nothing, or another missing.
+    /// Fills the places behind a mask for missing elements: with zero bytes, with nothing, or as missing again.
     ///
     /// # Safety
     /// As [`place`](Sink::place).

@@ -10,23 +10,23 @@ use crate::exec::placement::Axis;
 use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
-/// Where the elements of a part lie.
+/// The memory layout of a part's elements.
 #[derive(Debug)]
 pub struct StridedLayout {
-    /// Where the axes begin: the first element, where all steps are even.
+    /// Start of the axes: the offset of the first element, if all steps are even.
     pub first: isize,
-    /// How far the elements lie from there.
+    /// Offsets of the elements from there, per axis.
     pub axes: PerAxis<Steps>,
     /// The lowest and the highest of them.
     reach: (isize, isize),
 }
 
-/// How far the positions of one axis lie from where the axis begins.
+/// Offsets of one axis's positions from the start of the axis.
 #[derive(Debug)]
 pub enum Steps {
     /// A multiple of one distance.
     Even {
-        /// How many positions.
+        /// The number of positions.
         count: usize,
         /// The distance.
         step: isize,
@@ -36,7 +36,7 @@ pub enum Steps {
 }
 
 impl Steps {
-    /// How many positions.
+    /// The number of positions.
     fn count(&self) -> usize {
         match self {
             Steps::Even { count, .. } => *count,
@@ -44,7 +44,7 @@ impl Steps {
         }
     }
 
-    /// How far the position `number` lies.
+    /// The offset of position `number`.
     fn offset(&self, number: usize) -> isize {
         match self {
             Steps::Even { step, .. } => number as isize * step,
@@ -86,7 +86,7 @@ impl StridedLayout {
                     let step = to_isize(axis.step).and_then(|step| stride.checked_mul(step));
                     step.and_then(|step| layout.even(axis.start, axis.count, *stride, step))
                 }
-                // It is counted where the points' output is.
+                // It is counted on the points' output axis.
                 Some(IndexList { vectorized: true, .. }) if axis.output.is_none() => Some(()),
                 Some(_) => offsets(part, number, strides)?.and_then(|offsets| layout.each(offsets)),
             };
@@ -116,7 +116,7 @@ impl StridedLayout {
                     let step = if axis.reversed { stride.checked_neg() } else { Some(stride) };
                     step.and_then(|step| layout.even(axis.place, axis.count, stride, step))
                 }
-                // As above.
+                // It is counted on the points' output axis.
                 Some(IndexList { vectorized: true, .. }) if axis.output.is_none() => Some(()),
                 Some(IndexList { places: Some(places), .. }) => {
                     all(places.iter().map(|place| offset(*place)))?.and_then(|offsets| layout.each(offsets))
@@ -194,7 +194,7 @@ impl StridedLayout {
             .collect()
     }
 
-    /// Where each element lies, in the part's C order, over and over.
+    /// Iterates over the offset of each element, in the part's C order, cyclically.
     pub fn iter(&self) -> ElementOffsets<'_> {
         let at = self.axes.iter().fold(self.first, |at, steps| at.wrapping_add(steps.offset(0)));
         ElementOffsets { layout: self, numbers: PerAxis::from_elem(0, self.axes.len()), at }
@@ -248,7 +248,7 @@ pub struct ElementOffsets<'a> {
 impl Iterator for ElementOffsets<'_> {
     type Item = isize;
 
-    /// Where the next element lies; after the last one the first again.
+    /// The offset of the next element; after the last element it starts again with the first.
     fn next(&mut self) -> Option<isize> {
         let at = self.at;
         for (steps, number) in self.layout.axes.iter().zip(&mut self.numbers).rev() {

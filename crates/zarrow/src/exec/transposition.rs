@@ -26,7 +26,7 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Takes the plane's two axes out of `axes`, where there are such and a tile fits.
+    /// Takes the plane's two axes out of `axes`, if there are such axes and a tile fits.
     pub fn take<'a>(axes: &[Axis<'a>], item_size: usize) -> Option<(Plane, Vec<Axis<'a>>)> {
         if !item_size.is_power_of_two() || item_size > 16 {
             return None;
@@ -50,8 +50,8 @@ impl Plane {
         (row != column).then(|| (plane, outer.map(|(_, axis)| *axis).collect()))
     }
 
-    /// The part of the plane that tiles cover when the first is to begin at a line of the `destination` (step 4), or at
-    /// its start where that cannot be for all columns; and whether they begin at lines.
+    /// Returns the section of the plane covered by tiles, and whether tiles begin at lines. The first tile begins at a
+    /// line of the `destination` (step 4), or at its start if not every column can begin at a line.
     pub fn tiled(&self, item_size: usize, destination: *const u8) -> (Range<usize>, Range<usize>, bool) {
         let side = LINE_NBYTES / item_size;
         let head = destination.align_offset(LINE_NBYTES);
@@ -62,8 +62,8 @@ impl Plane {
     }
 }
 
-/// Moves the elements of the tiles that begin at `rows` and `columns`, which [`Plane::tiled`] gave, each reversed where
-/// `SWAPPED`; past the caches where `past_caches`.
+/// Moves the elements of the tiles beginning at `rows` and `columns`, as returned by [`Plane::tiled`], byte-swapped if
+/// `SWAPPED`; bypasses the caches if `past_caches`.
 ///
 /// # Safety
 /// `SIZE` bytes are readable in the source and writable in the destination at all positions of the plane; the memories do
@@ -152,7 +152,7 @@ mod registers {
         column_step: isize,
         past_caches: bool,
     ) {
-        // Squares of as many elements a side as fill a register: four of them make the width of a line.
+        // Squares with one register of elements per side: four squares are as wide as a line.
         let side = WIDTH / SIZE;
         for across in 0..LINE_NBYTES / WIDTH {
             // SAFETY: all registers are read and written within the lines.

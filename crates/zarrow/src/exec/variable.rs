@@ -37,7 +37,7 @@ pub struct VariableSink {
 /// A chunk's selected elements, in the C order of its part.
 struct Piece {
     elements: PieceElements,
-    /// Which elements of the result they are.
+    /// The elements' positions in the result.
     places: StridedLayout,
     count: usize,
     /// Index of the first element, if they are one run of the result.
@@ -64,7 +64,7 @@ impl VariableSink {
     /// Keeps the elements of `part` from a chunk of `shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where chunk or result do not have them, which a checked plan rules out.
+    /// [`ErrorKind::Internal`] if the elements are out of bounds of chunk or result, which a checked plan rules out.
     pub fn add(&self, chunk: &Arc<VariableChunk>, shape: &[u64], part: &[AxisPart<'_>]) -> Result<()> {
         if is_whole(part, shape) && chunk.is_sequential() {
             return self.push(PieceElements::Stored(Arc::clone(chunk)), part);
@@ -109,7 +109,7 @@ impl VariableSink {
     /// The array of all pieces of the batch, which cover `shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::Array`] where memory is short or text is not UTF-8, [`ErrorKind::Interrupted`].
+    /// [`ErrorKind::Array`] if memory is short or text is not UTF-8, [`ErrorKind::Interrupted`].
     pub fn finish(
         self,
         shape: Vec<u64>,
@@ -260,7 +260,8 @@ impl Piece {
         }
     }
 
-    /// Writes all elements side by side to `data`, which has their bytes, and calls `end` with where each ends.
+    /// Writes all elements one after the other to `data`, of their exact total length, and calls `end` with the end of
+    /// each.
     fn unpack(&self, fill: &[u8], data: &mut [MaybeUninit<u8>], mut end: impl FnMut(usize)) {
         match &self.elements {
             PieceElements::Stored(chunk) => chunk.unpack(data, end),

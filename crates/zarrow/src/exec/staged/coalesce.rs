@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
-/// A range of a value, and the number of the leaf that wants it.
+/// A range of a value, and the number of the leaf that needs it.
 pub type Wanted = (Range<u64>, u32);
 
 /// One request, and the leaves that wait for it.
@@ -89,8 +89,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each leaf gets every byte that it wants by the requests that it waits for, no request is larger than allowed, and
-        /// no two have more than a leaf's own overlap in common.
+        /// Each leaf gets all its bytes from the requests that it waits for, no request exceeds the limit, and two
+        /// requests share no more than a leaf's own overlap.
         #[test]
         fn every_leaf_gets_its_bytes(
             wanted in prop::collection::vec((0u64..5000, 1u64..300), 1..40),

@@ -24,10 +24,10 @@ use std::sync::atomic::AtomicBool;
 use zarrow_array::DecodedArray;
 use zarrow_array::fork::Mutex;
 
-/// What keeps memory of the caller's alive.
+/// Keeps the caller's memory alive.
 pub type Keeper = Box<dyn Any + Send + Sync>;
 
-/// Where a detached read puts the elements.
+/// The destination of a detached read.
 pub enum Target {
     /// Into fresh memory.
     Fresh,
@@ -35,7 +35,7 @@ pub enum Target {
     Strided(Strided, Keeper),
 }
 
-/// What a read borrows from (step 1).
+/// The data that a read borrows (step 1).
 struct Owned {
     array: Array,
     selection: Selection,

@@ -317,7 +317,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 } else {
                     let leaves = open.land(&landed, &fetch.leaves);
                     match landed_in_place {
-                        // They are where they belong.
+                        // The frames are in their places already.
                         Some(_) => {
                             open.left = open.left.saturating_sub(leaves.len());
                             state.settle(object)

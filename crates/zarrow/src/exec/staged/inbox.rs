@@ -13,7 +13,7 @@ pub struct Arrival<A> {
     pub answer: Option<A>,
 }
 
-/// Where receivers leave answers. It knows neither the read nor the write.
+/// Queue of answers, filled by receivers. It knows neither the read nor the write.
 pub struct Inbox<A> {
     pub arrivals: Mutex<VecDeque<Arrival<A>>>,
     /// The job that handles them.

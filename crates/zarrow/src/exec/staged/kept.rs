@@ -5,12 +5,12 @@ use crate::exec::staged::object::ObjectPlan;
 use crate::store::remote::{ObjectVersion, version_number};
 use std::sync::Arc;
 
-/// Where the index of a shard of this version is kept.
+/// Returns the cache key of a shard index of this version.
 pub fn index_key(plan: &ObjectPlan<'_>, version: &ObjectVersion) -> Vec<u64> {
     [&plan.chunk_index[..], &version_number(version)].concat()
 }
 
-/// Where the decoded chunks of an object are kept, if they are.
+/// Returns the cache slot of an object's decoded chunks, if caching is enabled.
 pub fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Option<Slot<'c>> {
     let (cache, version) = (plan.reader.chunks?, version?);
     Some(Slot { cache, key: index_key(plan, version), kept: None })

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
-/// A run of bytes of a value, and the memory of the result where they go.
+/// A run of bytes of a value, and its place in the result's memory.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// The bytes of the value.
@@ -52,7 +52,7 @@ pub fn are_apart(places: &[Place]) -> bool {
 #[derive(Debug)]
 pub struct Landing(Arc<Shared>);
 
-/// What takes the frames of the request.
+/// Receives the frames of the request.
 pub struct LandingFrames(Arc<Shared>);
 
 type Shared = Mutex<Option<Open>>;
@@ -61,7 +61,7 @@ type Shared = Mutex<Option<Open>>;
 struct Open {
     /// In the order of the value; they have no byte in common.
     places: Vec<Place>,
-    /// Where in the value the next frame begins.
+    /// The next frame's offset in the value.
     at: u64,
     /// Bytes that were copied to their places.
     placed: u64,

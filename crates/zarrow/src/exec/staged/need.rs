@@ -1,7 +1,7 @@
 //! The bytes of a stored chunk that must be present before the selected parts can be decoded.
 //!
-//! This plans the same steps by which a [`Chunk`] is read, without reading: a pure function of the codecs and the
-//! selection. Once the needed bytes are present, [`Chunk::read`] decodes the chunk and requests nothing more.
+//! This plans the reading steps of a [`Chunk`] without reading: a pure function of the codecs and the selection. Once
+//! the needed bytes are present, [`Chunk::read`] decodes the chunk and requests nothing more.
 
 use crate::codec::{Layout, Sharding};
 use crate::error::Result;
@@ -13,7 +13,7 @@ use std::ops::Range;
 use zarrow_array::allocation::Grow;
 use zarrow_array::shape;
 
-/// What a chunk needs.
+/// The bytes needed to decode a chunk.
 #[derive(Debug)]
 pub enum Need<'c> {
     /// The index of a shard, which splits the shard into inner chunks.

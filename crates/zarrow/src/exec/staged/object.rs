@@ -33,7 +33,7 @@ pub struct ObjectPlan<'p> {
     pub shape: PerAxis<u64>,
     /// The parts selected by each item, in stored axis order.
     pub pieces: Pieces<'p>,
-    /// Of a shard, the inner chunks that each piece touches.
+    /// For a shard, the inner chunks touched by each piece.
     pub inner: Vec<ChunkParts<'p>>,
     /// Whether chunks are handed over in encoded form, and therefore fetched whole.
     pub is_handed_over: bool,
@@ -44,7 +44,7 @@ pub struct ObjectPlan<'p> {
 pub struct Leaf {
     /// The inner chunk; `None` for all of the object.
     pub inner: Option<InnerLeaf>,
-    /// The number of requests that have not landed.
+    /// The number of outstanding requests.
     pub waits: u32,
     /// The landed bytes.
     pub bodies: Bodies,
@@ -71,13 +71,13 @@ pub type WantedOfInner = SmallVec<[(usize, u64); 1]>;
 /// Bytes that are to be fetched, and the leaves that wait for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
-    /// Which.
+    /// The bytes to fetch.
     pub span: Span,
-    /// How many bytes that are at most.
+    /// Maximum size in bytes.
     pub limit: u64,
-    /// How many it is likely to be.
+    /// Expected size in bytes.
     pub expected: u64,
-    /// What for.
+    /// The class of the request.
     pub class: RequestClass,
     /// The waiting leaves.
     pub leaves: SmallVec<[u32; 2]>,
@@ -105,12 +105,12 @@ impl Fetch {
     }
 }
 
-/// What an object needs, at first or once its index is known.
+/// The needs of an object, at first or once its index is known.
 #[derive(Debug, Default)]
 pub struct Split {
     /// The leaves.
     pub leaves: Vec<Leaf>,
-    /// What to fetch for them.
+    /// The fetches of the leaves.
     pub fetches: Vec<Fetch>,
     /// The inner chunks that are not stored.
     pub absent: Vec<WantedOfInner>,
@@ -125,7 +125,7 @@ impl Split {
     }
 }
 
-/// How an object begins.
+/// The first step of reading an object.
 pub enum Beginning {
     /// With its index: a number of bytes at its end or at its start, or the whole value.
     Index(Fetch),
@@ -158,7 +158,7 @@ impl<'p> ObjectPlan<'p> {
         Ok(ObjectPlan { chunk_index, key, reader, shape, pieces, inner, is_handed_over })
     }
 
-    /// How it begins: a shard with its index.
+    /// Returns the object's first step: a shard begins with its index.
     ///
     /// # Errors
     /// As [`Chunk::need`].
@@ -172,7 +172,7 @@ impl<'p> ObjectPlan<'p> {
                 }
                 let (span, limit) = sharding.index_span(&shape)?;
                 if matches!(span, Span::Suffix(_)) && !policy.has_suffix {
-                    // Where the index lies is known with the size.
+                    // The size determines the position of the index.
                     return Ok(Beginning::Index(Fetch::nothing()));
                 }
                 let class = RequestClass::Metadata;
@@ -281,7 +281,7 @@ impl<'p> ObjectPlan<'p> {
         Some(wrong_elements_size(expected, actual))
     }
 
-    /// Calls `each` with each inner chunk that is wanted, in the order of their numbers where several items want some.
+    /// Calls `each` with each selected inner chunk; in the order of their numbers if several items select inner chunks.
     ///
     /// # Errors
     /// What `each` gives, and as [`begin`](ObjectPlan::begin).
@@ -378,13 +378,13 @@ fn one<T>(item: T) -> Result<Vec<T>> {
 pub struct Object<'p> {
     /// Its plan.
     pub plan: Arc<ObjectPlan<'p>>,
-    /// How often it was begun: what belongs to an earlier attempt is void.
+    /// Number of restarts: data of an earlier attempt are void.
     pub attempt: u32,
     /// The version that all of its bytes are of.
     pub version: Option<ObjectVersion>,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub nbytes: Option<u64>,
-    /// How many requests there were for its index, after the first one.
+    /// The number of requests for its index, after the first one.
     pub index_requests: u32,
     /// The landed bytes of a shard without its index, from the first byte on.
     pub start: Option<Arc<Landed>>,

@@ -18,7 +18,7 @@ use crate::exec::staged::landing::{Place, are_apart};
 use crate::exec::staged::object::{Leaf, ObjectPlan, Split};
 use zarrow_array::{allocation, shape};
 
-/// Where each item goes.
+/// Returns the sink of each item.
 type Sinks<'a> = &'a dyn Fn(usize) -> &'a Sink<'a>;
 
 impl ObjectPlan<'_> {

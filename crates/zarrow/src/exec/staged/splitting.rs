@@ -133,8 +133,8 @@ impl<'p> Staged<'p, '_> {
         self.add_split(object, attempt, split, version.clone(), Some(nbytes))
     }
 
-    /// What of an object has landed from its first byte on, `landed` included, and how many bytes it has, if known; `None`
-    /// where the attempt is void.
+    /// Returns the landed bytes of an object from its first byte on, `landed` included, and its size in bytes, if
+    /// known; `None` if the attempt is void.
     fn start_of(
         &self,
         object: u64,
@@ -199,7 +199,7 @@ impl<'p> Staged<'p, '_> {
         Ok(())
     }
 
-    /// As [`add_split`](Staged::add_split), under the lock; returns how many tasks came of it.
+    /// Same as [`add_split`](Staged::add_split), under the lock; returns the number of new tasks.
     pub fn split_to(&self, state: &mut State<'p>, object: u64, split: Split) -> Result<u64> {
         let Split { leaves, fetches, absent, is_missing } = split;
         let Some(open) = state.open.get_mut(&object) else { return Ok(0) };

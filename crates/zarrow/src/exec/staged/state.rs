@@ -14,11 +14,11 @@ use std::sync::Arc;
 pub struct SeenVersion {
     /// The version.
     pub version: ObjectVersion,
-    /// How many bytes the shard has.
+    /// Size of the shard in bytes.
     pub nbytes: u64,
 }
 
-/// What a thread does next.
+/// The next work of a thread.
 pub enum Work {
     /// Begins an object, at first or anew.
     Begin,
@@ -30,7 +30,7 @@ pub enum Work {
     Decode(Box<Leaf>),
 }
 
-/// What a thread finds to do beside its task.
+/// Additional work found by a thread besides its task.
 pub enum Next {
     /// To plan the next chunk.
     Open(u64),
@@ -44,7 +44,7 @@ pub enum Next {
         fetch: Fetch,
         /// The request.
         request: Request,
-        /// Where the bytes go, if not to a body.
+        /// The places of the bytes, if they do not go to a body.
         frames: Option<LandingFrames>,
     },
     /// Nothing, for now.
@@ -70,11 +70,11 @@ pub struct Pending {
     pub object: u64,
     /// The bytes to fetch.
     pub fetch: Fetch,
-    /// How it is cancelled, when it was submitted.
+    /// Handle for cancelling the request, after it was submitted.
     pub handle: Option<RequestHandle>,
     /// The bytes that it may bring.
     pub reserved: InFlight,
-    /// Where they go, if not to a body.
+    /// The places of the bytes, if they do not go to a body.
     pub landing: Option<Landing>,
 }
 
@@ -85,7 +85,7 @@ pub type Answer = Result<Fetched<BodyBytes>>;
 pub struct State<'p> {
     /// The next chunk of the list.
     pub next: u64,
-    /// How many chunks the list has.
+    /// The number of chunks in the list.
     pub count: u64,
     /// The number of chunks now being planned.
     pub opening: usize,
@@ -99,9 +99,9 @@ pub struct State<'p> {
     pub requests: HashMap<u64, Pending>,
     /// The number of the next request.
     pub next_request: u64,
-    /// What can be done at once.
+    /// Work that can be done immediately.
     pub ready: VecDeque<Ready<'p>>,
-    /// Of values of unknown size, how many bytes were expected, and how many came.
+    /// For values of unknown size, the total of expected bytes and the total of received bytes.
     observed: (u64, u64),
 }
 
@@ -122,7 +122,7 @@ impl<'p> State<'p> {
         }
     }
 
-    /// How many bytes a fetch is likely to bring: of a value of unknown size, by what came of others.
+    /// Estimates the size in bytes of a fetch: for a value of unknown size, from the sizes of earlier ones.
     pub fn likely(&self, fetch: Option<&Fetch>) -> u64 {
         let Some(fetch) = fetch else { return 0 };
         let (expected, came) = self.observed;
@@ -134,7 +134,7 @@ impl<'p> State<'p> {
         u64::try_from(likely).unwrap_or(u64::MAX).clamp(1, fetch.limit.max(1))
     }
 
-    /// Notes how many bytes came of a fetch.
+    /// Records the number of bytes received by a fetch.
     pub fn observe(&mut self, fetch: &Fetch, came: u64) {
         if fetch.is_guessed() {
             self.observed.0 = self.observed.0.saturating_add(fetch.expected);

@@ -17,7 +17,7 @@ use crate::exec::shard::inner_chunk_parts;
 use crate::exec::staged::object::{Fetch, ObjectPlan};
 use crate::store::remote::{FetchPolicy, RequestClass, Span};
 
-/// What of a shard lies inside its array.
+/// The section of a shard inside its array.
 struct Inside {
     /// Inner chunks that have elements there.
     inner_chunks: u64,
@@ -26,7 +26,7 @@ struct Inside {
 }
 
 impl ObjectPlan<'_> {
-    /// The request for all of this shard; `None` where it begins with its index.
+    /// Returns the request for this whole shard; `None` if the read begins with the index.
     ///
     /// # Errors
     /// As [`begin`](ObjectPlan::begin).
@@ -48,7 +48,7 @@ impl ObjectPlan<'_> {
         Ok(Some(Fetch { span, limit, expected: limit, class, ..Fetch::nothing() }))
     }
 
-    /// What of the shard lies inside the array: what does not is rarely stored.
+    /// Returns the section of the shard inside the array: inner chunks outside are rarely stored.
     fn inside(&self, sharding: &Sharding) -> Result<Inside> {
         let metadata = self.reader.metadata;
         let axes = self.chunk_index.iter().zip(&metadata.shape).enumerate();
@@ -66,9 +66,9 @@ impl ObjectPlan<'_> {
 
     /// Returns the likely maximum size in bytes of a shard with `count` inner chunks.
     fn likely_limit(&self, chunk: &Chunk<'_>, sharding: &Sharding, count: u64) -> Result<u64> {
-        /// What a codec may add to an inner chunk that it cannot compress.
+        /// Bytes that a codec may add to an incompressible inner chunk.
         const ADDED_NBYTES: u64 = 64;
-        /// What strings may take of the bytes that they are likely to have.
+        /// Allowance factor on the estimated size of strings.
         const VARIABLE_FACTOR: u64 = 4;
         let likely = self.reader.likely_nbytes(&sharding.chunk_shape);
         let inner = match self.is_variable() {
@@ -79,7 +79,7 @@ impl ObjectPlan<'_> {
         Ok(inner.saturating_mul(count).saturating_add(index_nbytes))
     }
 
-    /// Step 1. Of uncompressed inner chunks only the elements that are wanted would be fetched.
+    /// Step 1. If inner chunks are uncompressed, a read by index would fetch only the selected elements of each.
     fn wants_most(&self, chunk: &Chunk<'_>, sharding: &Sharding, inside: &Inside) -> Result<bool> {
         let mut touched = 0u64;
         match &self.inner[..] {
@@ -96,7 +96,7 @@ impl ObjectPlan<'_> {
     }
 }
 
-/// How many elements a part has.
+/// The number of elements of a part.
 fn count_of(part: &[AxisPart<'_>]) -> u64 {
     part.iter().fold(1, |product: u64, axis| product.saturating_mul(axis.count))
 }

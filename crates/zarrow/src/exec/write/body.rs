@@ -24,7 +24,7 @@ impl Body<'_> {
         }
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     pub fn nbytes(&self) -> usize {
         match self {
             Body::Own(bytes) => bytes.len(),

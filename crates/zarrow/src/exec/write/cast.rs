@@ -26,8 +26,8 @@ impl Cast {
     /// The cast between two types.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where one is no integer, bool or float of 16 bits or
-    /// more.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if either type is not an integer, a bool or a float of
+    /// 16 bits or more.
     pub fn new(from: &DataType, to: &DataType, is_swapped: bool) -> Result<Cast> {
         let (from, to) = (computable(from)?, computable(to)?);
         let item_size = with_element!(to, T => T::SIZE).ok_or_else(not_computable)?;

@@ -47,7 +47,7 @@ pub struct Target<'a> {
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
-    /// How much of it lies inside the array.
+    /// Extents of its section inside the array.
     pub bounds: &'a [u64],
     /// The field to write; `None` for whole elements.
     pub field: Option<&'a FieldPlace>,
@@ -55,7 +55,7 @@ pub struct Target<'a> {
     pub keep_filled: bool,
     /// Whether the write only clears elements: an inner chunk that cannot be decoded is then left unchanged (step 4).
     pub only_clears: bool,
-    /// Where a long write stops.
+    /// Stops a long write.
     pub checkpoint: &'a Checkpoint<'a>,
 }
 
@@ -101,7 +101,8 @@ impl<'a> Target<'a> {
         self.field.is_none() && covers(part, self.shape)
     }
 
-    /// Returns what was decoded of the old chunk; `None` if it cannot be decoded and is replaced anyway (step 4).
+    /// Passes on what was decoded of the old chunk; `None` if decoding failed and the old chunk is replaced anyway
+    /// (step 4).
     ///
     /// # Errors
     /// The error of `decoded`.
@@ -112,8 +113,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Encodes the chunk with the values of `part`, over its `old` bytes where the part does not cover it; `None` where it
-    /// is not to be stored.
+    /// Encodes the chunk with the values of `part`, over its `old` bytes if the part does not cover it; `None` if the
+    /// chunk must not be stored.
     ///
     /// # Errors
     /// Any [`ErrorKind`] that old bytes or codecs can give, with the codec.
@@ -229,7 +230,7 @@ impl<'a> Target<'a> {
         {
             return self.encode_lent(lent, way, &item, worker);
         }
-        // Taken out, so that an old chunk can be read to it with what else the worker has.
+        // Taken out, so that an old chunk can be read into it while the rest of the worker is in use.
         let mut scratch = std::mem::take(&mut worker.elements);
         if !is_covered {
             self.lay_out(part, old, &item, swap, scratch.take(nbytes)?, worker)?;
@@ -371,7 +372,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// More encoded bytes than an honest chunk has.
+/// Error for more encoded bytes than a valid chunk has.
 pub fn too_large(actual: u64, limit: u64) -> crate::Error {
     ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into()
 }

@@ -17,8 +17,8 @@ impl<'a> ChunkElements<'a> {
     /// `count` times the fill value (step 1).
     ///
     /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`]; [`crate::ErrorKind::Internal`] where value and type do not go together, which the
-    /// metadata's check rules out.
+    /// [`zarrow_array::Error::OutOfMemory`]; [`crate::ErrorKind::Internal`] if value and type do not match, which the
+    /// metadata check rules out.
     pub fn repeated(data_type: &DataType, value: &'a FillValue, count: usize) -> Result<ChunkElements<'a>> {
         Ok(match (data_type, value) {
             (DataType::Optional(inner), FillValue::Present(value)) => ChunkElements::Optional {

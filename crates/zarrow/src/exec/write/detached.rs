@@ -33,7 +33,7 @@ impl ValueSource for DecodedArray {
     }
 }
 
-/// What a write borrows from (step 1).
+/// The data that a write borrows (step 1).
 struct Owned {
     array: Array,
     selection: Selection,
@@ -57,7 +57,7 @@ unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
     unsafe { &*std::ptr::from_ref(short) }
 }
 
-/// Begins to write to `selection` of an array of a remote store, and tells `done` on a thread of the pool.
+/// Begins to write to `selection` of an array of a remote store, and calls `done` on a thread of the pool.
 ///
 /// # Errors
 /// [`ErrorKind::ReadOnly`], and errors of values that do not fit; then `done` is not called.

@@ -56,7 +56,7 @@ use std::sync::{Arc, MutexGuard};
 use zarrow_array::allocation;
 use zarrow_array::fork::{Forked, ProcessMutex};
 
-/// What a write writes to.
+/// The target of a write.
 pub struct Writer<'a> {
     /// The array, and its old chunks.
     pub reader: Reader<'a>,
@@ -86,8 +86,8 @@ impl<'a> Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes `values`, of the selection's shape and the array's type, to `selection`. Where the store is remote, `guard` is
-    /// asked before the first chunk is put and after the last.
+    /// Writes `values`, of the selection's shape and the array's type, to `selection`. If the store is remote, `guard`
+    /// is checked before the first chunk is put and after the last.
     ///
     /// # Errors
     /// Any [`ErrorKind`], with chunk and codec; chunks are old or new then, each whole.
@@ -129,7 +129,7 @@ impl Writer<'_> {
         })
     }
 
-    /// How shards are cut into inner chunks.
+    /// Returns the sharding codec, if chunks are shards.
     fn sharding(&self) -> Option<&Sharding> {
         self.reader.sharding()
     }
@@ -348,8 +348,8 @@ impl Writer<'_> {
     }
 }
 
-/// The number of the task that is done when `turn` others are begun: each of as many threads has a run of neighbours, since
-/// two that make files in one folder wait for each other.
+/// Returns the task for turn `turn`: each thread works on a run of neighbouring tasks, because two threads that create
+/// files in one folder wait for each other.
 fn apart(turn: u64, tasks: u64, threads: u64) -> u64 {
     let (own, rest) = (tasks / threads.max(1), tasks % threads.max(1));
     let (thread, done) = (turn % threads.max(1), turn / threads.max(1));
@@ -386,7 +386,7 @@ struct ShardOutput<'a> {
     /// Begun with the first bytes.
     draft: Option<Box<dyn Draft + 'a>>,
     entries: Entries,
-    /// Where the index goes, if not behind all.
+    /// Position of the index, if it is not at the end.
     index_at: Option<u64>,
     /// The share that writes next.
     next: u64,
@@ -415,7 +415,7 @@ impl<'a> ShardOutput<'a> {
         Ok(())
     }
 
-    /// Writes what share `number` has so far, if it is its turn.
+    /// Writes the pending bytes of share `number`, if it is the share's turn.
     fn write_if_next(&mut self, writer: &'a Writer<'_>, number: u64, pieces: &mut Pieces) -> Result<()> {
         if self.next == number { self.write(writer, pieces) } else { Ok(()) }
     }

@@ -58,7 +58,7 @@ pub struct ShardTarget<'a> {
     target: Target<'a>,
     sharding: &'a Sharding,
     grid: Vec<u64>,
-    /// What each touched inner chunk gets.
+    /// The part of each touched inner chunk.
     chunk_parts: ChunkParts<'a>,
     /// Whether all of the shard that lies inside the array is written.
     is_covered_inside: bool,
@@ -87,7 +87,7 @@ impl<'a> ShardTarget<'a> {
         Ok(ShardTarget { target, sharding, grid, chunk_parts, is_covered_inside, touched })
     }
 
-    /// How many inner chunks the shard has room for.
+    /// The number of inner chunks that fit into the shard.
     pub fn count(&self) -> u64 {
         self.grid.iter().product()
     }
@@ -97,7 +97,7 @@ impl<'a> ShardTarget<'a> {
         &self.grid
     }
 
-    /// How much of the inner chunk at `chunk_index` lies inside the array.
+    /// Returns the extents of the inner chunk's section inside the array.
     fn inner_bounds(&self, chunk_index: &[u64]) -> PerAxis<u64> {
         let axes = self.target.bounds.iter().zip(&self.sharding.chunk_shape).zip(chunk_index);
         axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
@@ -123,7 +123,7 @@ impl<'a> ShardTarget<'a> {
         pieces: &mut Pieces,
         flush: &mut dyn FnMut(&mut Pieces) -> Result<()>,
     ) -> Result<()> {
-        // Whatever an index says, no more is carried over than an honest shard has.
+        // Whatever an index says, no more bytes are copied than a valid shard has.
         let mut left = self.target.as_stored().encoded_limit()? as u64;
         let mut next = self.touched.partition_point(|(number, _)| *number < numbers.start);
         let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
@@ -168,7 +168,7 @@ impl<'a> ShardTarget<'a> {
     }
 }
 
-/// The entries of a shard's index, and where the next inner chunk goes.
+/// The entries of a shard's index, and the position of the next inner chunk.
 pub struct Entries {
     /// The extents of the grid of inner chunks.
     grid: PerAxis<u64>,
@@ -188,7 +188,7 @@ impl Entries {
         Ok(Entries { grid: grid.iter().copied().collect(), entries, end: start, any: false })
     }
 
-    /// Where the next inner chunk goes.
+    /// The position of the next inner chunk.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -201,7 +201,7 @@ impl Entries {
     /// Notes the inner chunks of these numbers and lengths, one behind the other.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where there is no such number.
+    /// [`ErrorKind::Internal`] if there is no such number.
     pub fn add(&mut self, lengths: &[(u64, u64)]) -> Result<()> {
         for (number, length) in lengths {
             let entry = self.entries.get_mut(*number as usize);

@@ -9,7 +9,7 @@ impl<'a> Values<'a> {
     /// The elements of a slice, in C order of `shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongSize`](crate::ErrorKind::WrongSize) where the shape has another number of elements.
+    /// [`ErrorKind::WrongSize`](crate::ErrorKind::WrongSize) if the shape has another number of elements.
     ///
     /// ```
     /// use zarrow::Values;

@@ -34,7 +34,7 @@ use zarrow_array::{DataType, DecodedArray, Mask, Number, Tensor, Variable};
 pub struct Values<'a> {
     dtype: DataType,
     shape: Vec<u64>,
-    /// Where an element is missing at each level of an optional type, the outermost first.
+    /// Missing elements at each level of an optional type, outermost first.
     masks: Vec<Memory<'a>>,
     data: Data<'a>,
 }
@@ -253,7 +253,7 @@ impl<'a> Values<'a> {
         &self.dtype
     }
 
-    /// How many masks there are.
+    /// The number of masks.
     #[must_use]
     pub fn mask_depth(&self) -> usize {
         self.masks.len()
@@ -323,7 +323,7 @@ fn fixed_size(dtype: &DataType) -> Result<usize> {
 /// Values from one level of an optional type on.
 #[derive(Clone, Copy)]
 pub(super) struct Level<'v, 'a> {
-    /// The masks from this level on; where there are too few, nothing is missing.
+    /// The masks from this level on; if there are too few, nothing is missing.
     pub masks: &'v [Memory<'a>],
     /// The elements.
     pub data: &'v Data<'a>,
@@ -338,7 +338,7 @@ impl<'v, 'a> Level<'v, 'a> {
         }
     }
 
-    /// Elements of this size, and what of each is to be turned round.
+    /// Returns elements of this size, and their byte swap.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for others, which a check before rules out.
@@ -379,10 +379,10 @@ impl<'a> Memory<'a> {
         Some(unsafe { Lent::new(self.pointer.add(first), nbytes) })
     }
 
-    /// Copies the elements of `part` to their places in a chunk with these strides; what `swap` says is turned round.
+    /// Copies the elements of `part` to their places in a chunk with these strides, byte-swapped as `swap` says.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where elements lie outside of the memory or of the chunk.
+    /// [`ErrorKind::Shape`] if elements are out of bounds of the memory or of the chunk.
     pub fn gather(
         &self,
         part: &[AxisPart<'_>],
@@ -452,7 +452,7 @@ impl<'a> VariableElements<'a> {
     /// bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where elements lie outside of the memory.
+    /// [`ErrorKind::Shape`] if elements are out of bounds of the memory.
     pub fn each(
         &self,
         part: &[AxisPart<'_>],

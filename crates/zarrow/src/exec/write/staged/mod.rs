@@ -41,7 +41,7 @@ const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 /// Old values with more bytes are read range by range (step 7).
 const LARGE_NBYTES: u64 = 64 << 20;
 
-/// How often one chunk is fetched, changed and put at most, where other writers are faster.
+/// Maximum number of attempts to fetch, change and put one chunk, if other writers are faster.
 const MOST_TRIES: u32 = 100;
 
 /// Keys that one request deletes.
@@ -122,7 +122,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         &self.inbox.job
     }
 
-    /// Adds the first tasks: as many as there are threads that could encode.
+    /// Adds the first tasks: one per thread that could encode.
     pub fn start(&self) {
         let threads = pool::num_threads() as u64;
         self.inbox.job.add(self.state.lock().count.clamp(1, threads.max(1)));
@@ -262,7 +262,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             number
         };
         let handle = submit(Told::new(&self.inbox, number));
-        // One that has ended already is there no more.
+        // A request that has ended already is not in the list.
         if let Some(pending) = self.state.lock().requests.get_mut(&number) {
             pending.handle = Some(handle);
         }
@@ -315,7 +315,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 let is_covered =
                     target.is_covered(part) || !puts.has_conditions() && target.is_covered_inside(part);
                 if !is_covered && !puts.has_conditions() {
-                    // What says why.
+                    // The lock attempt returns the error that says why.
                     drop(self.writer.store.try_lock(&self.writer.reader.key(chunk_index))?);
                 }
                 Ok(is_covered)
@@ -367,7 +367,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 match attempt.condition {
                     Condition::Always => state.deleted.try_push(key)?,
                     Condition::IfAbsent => {}
-                    // No store deletes on a condition: the store's writer looks once more.
+                    // No store supports conditional deletes: the store's writer checks once more.
                     Condition::IfVersion(_) => state.late.push_back(attempt.chunk),
                 }
                 return Ok(());
@@ -523,7 +523,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     }
 }
 
-/// The error of a store that has conditions and told no version.
+/// Error for a store that supports conditions but returned no version.
 fn no_version() -> Error {
     ErrorKind::Unsupported("changing a part of a chunk, since the store did not tell its version".into())
         .into()

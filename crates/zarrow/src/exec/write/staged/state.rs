@@ -25,7 +25,7 @@ impl Attempt {
     }
 }
 
-/// What a request in flight is for.
+/// The purpose of a request in flight.
 pub enum Purpose {
     Guard(Request),
     /// The version of an old value, from a store that reports it by a separate request.
@@ -76,7 +76,7 @@ pub struct State {
     pub late: VecDeque<u64>,
 }
 
-/// What a thread does next.
+/// The next work of a thread.
 pub enum Next {
     Guard,
     Open(u64, InFlight),
