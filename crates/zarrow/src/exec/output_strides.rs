@@ -37,7 +37,7 @@ impl OutputStrides {
         OutputStrides { axes, folded }
     }
 
-    /// The stride of each axis that is no several ones.
+    /// The stride of each axis; not meaningful for a combined axis.
     pub fn axes(&self) -> &[isize] {
         &self.axes
     }
@@ -47,7 +47,7 @@ impl OutputStrides {
         axis.map_or(Some(0), |axis| self.axes.get(axis).copied())
     }
 
-    /// Whether an axis is several of the memory's.
+    /// Whether an axis combines several memory axes.
     pub fn is_folded(&self, axis: Option<usize>) -> bool {
         self.folded.as_ref().is_some_and(|folded| Some(folded.0) == axis)
     }

@@ -1,11 +1,11 @@
-//! The part of a chunk that a read wants, and where each of its elements goes.
+//! The part of a chunk selected by a read, and the place of each of its elements in the output.
 //!
-//! A selection is one [`AxisPart`] an axis: positions that are evenly spaced, or [`IndexList`], one by one. What
-//! [`chunk_parts`](super::chunk_parts) cuts from it for a chunk is again one [`AxisPart`] an axis.
+//! A selection is one [`AxisPart`] per axis: evenly spaced positions, or an [`IndexList`] of single positions. The
+//! sections that [`chunk_parts`](super::chunk_parts) cuts from it for a chunk are again one [`AxisPart`] per axis.
 //!
-//! Points have lists on several axes, which are paired: the first position of each, the second of each, and so on.
-//! The axis that fills the output's axis counts them all, the others count one, so that counts multiply to the number
-//! of elements.
+//! Points have lists on several axes, which are paired: the first position of each, the second of each, and so on. The
+//! axis mapped to the output's axis counts all points, and the others count one, so that the product of the counts is
+//! the number of elements.
 
 use crate::selection::{AxisSelection, Selection};
 use smallvec::SmallVec;

@@ -11,7 +11,6 @@
 //!    move, each byte-swapped field is moved once more, reversed.
 //! 6. Rows of a result larger than the caches bypass them (`nontemporal_copy`): an ordinary store would first read from
 //!    memory each line that it is about to overwrite.
-//!    from memory each line that it is about to overwrite.
 
 use crate::codec::Swap;
 use crate::exec::nontemporal_copy;

@@ -1,11 +1,11 @@
-//! Reading one selection.
+//! Reads one selection.
 //!
 //! 1. Memory for the result is allocated, one piece for each part of its layout, and not filled.
-//! 2. The selection is cut along the chunk grid; each chunk that it touches is a task. Where there are few
-//!    chunks and they are shards, a task is a share of a shard's inner chunks.
-//! 3. A chunk is opened once, as [`open_chunk`](super::open_chunk) says. One that is not stored gives the fill value; any
-//!    other is read as [`chunk`](super::chunk) says.
-//! 4. Where a chunk was missing, the array may have gone: [`presence`](super::presence).
+//! 2. The selection is cut along the chunk grid; each touched chunk is a task. If there are few chunks and they are
+//!    shards, a task is a share of a shard's inner chunks.
+//! 3. A chunk is opened once, as described in [`open_chunk`](super::open_chunk). A missing chunk gives the fill value;
+//!    any other is read as described in [`chunk`](super::chunk).
+//! 4. If a chunk was missing, the array may have been erased: [`presence`](super::presence).
 //! 5. When all tasks have succeeded the memory is filled, and becomes the result.
 
 use crate::codec::{Chain, Layout, ShardIndex, Sharding};

@@ -1,4 +1,4 @@
-//! Where decoded elements go: the memory of the result, one piece for each part of its layout.
+//! The destination of decoded elements: the memory of the result, one piece for each part of its layout.
 
 use crate::codec::{Decoded, Swap};
 use crate::error::{ErrorKind, Result};

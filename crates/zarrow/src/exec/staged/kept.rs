@@ -1,4 +1,4 @@
-//! What earlier reads of an object have kept, by the version of its value: the index of a shard, and decoded chunks.
+//! Cached data of earlier reads of an object, keyed by the version of its value: a shard's index, and decoded chunks.
 
 use crate::exec::chunk::Slot;
 use crate::exec::staged::object::ObjectPlan;

@@ -1,4 +1,4 @@
-//! One value of a staged read: the chunk that it is, the leaves that it is decoded by, and the requests that these wait for.
+//! One value of a staged read: its chunk, the leaves for decoding it, and the requests that the leaves wait for.
 
 use crate::codec::{ShardIndex, wrong_elements_size};
 use crate::error::{Error, ErrorKind, Result};

@@ -1,4 +1,4 @@
-//! What the threads of a staged read share: the objects that are open, the requests in flight, and the work that is ready.
+//! The state shared by the threads of a staged read: open objects, requests in flight, and ready work.
 
 use crate::error::Result;
 use crate::exec::staged::landing::{Landing, LandingFrames};

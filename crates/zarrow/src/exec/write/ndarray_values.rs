@@ -1,7 +1,7 @@
-//! Arrays of the `ndarray` crate as values to write, in whatever order they lie.
+//! Arrays of the `ndarray` crate as values to write, in any memory order.
 //!
-//! An element's address is the array's pointer and some strides, which may be negative: the memory begins where all
-//! negative strides were taken to their end, and ends where all positive ones were.
+//! Strides may be negative: the memory begins at the end of every axis with a negative stride, and ends at the end of
+//! every axis with a positive one.
 
 use super::Values;
 use crate::error::{Error, Result};

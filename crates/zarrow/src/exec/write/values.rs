@@ -110,8 +110,8 @@ impl<'a> Values<'a> {
     /// byte order.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a type without a fixed size, [`ErrorKind::Shape`] if the number of strides is not
-    /// the number of axes. Elements outside of the memory are found when they are written.
+    /// [`ErrorKind::Unsupported`] for a type without a fixed size, [`ErrorKind::Shape`] unless each axis has one
+    /// stride. Elements outside of the memory are found when they are written.
     ///
     /// # Safety
     /// During `'a` the memory can be read. Other code may write to it meanwhile: each element is then written as it was

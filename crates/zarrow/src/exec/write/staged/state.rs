@@ -1,4 +1,4 @@
-//! What the threads of a staged write share: the requests in flight, and the chunks that wait.
+//! The state shared by the threads of a staged write: requests in flight, and waiting chunks.
 
 use crate::error::Result;
 use crate::store::remote::bodies::InFlight;
