@@ -50,7 +50,7 @@ impl<'a> Item<'a> {
 pub enum Batch {
     /// One array with a new first axis.
     Stacked(DecodedArray),
-    /// One array an item.
+    /// One array per item.
     Ragged(Vec<DecodedArray>),
 }
 
@@ -145,7 +145,7 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
     })?
 }
 
-/// Reads from stores that answer at once: each task opens its chunk, and decodes it.
+/// Reads from fast stores: each task opens its chunk and decodes it.
 fn read_local(
     items: &[Item<'_>],
     sinks: &[&Sink<'_>],

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use zarrow_array::{Buffer, Result, UninitBuffer, pack_validity};
 
-/// The bitmap of a result, in the making.
+/// The bitmap of a result under construction.
 pub struct BitmapMemory {
     bits: UninitBuffer,
     given_up: AtomicBool,
@@ -92,7 +92,7 @@ impl Bitmap<'_> {
     }
 }
 
-/// Packs the mask of `part`, which was just written.
+/// Packs the mask of `part` directly after it was written.
 ///
 /// # Safety
 /// As [`Bitmap::pack`].

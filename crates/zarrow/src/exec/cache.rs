@@ -24,7 +24,7 @@ pub struct Cache<V> {
 #[derive(Debug)]
 struct State<V> {
     entries: HashMap<Arc<[u64]>, Entry<V>>,
-    /// The keys by when they were last used.
+    /// The keys by time of last use.
     order: BTreeMap<u64, Arc<[u64]>>,
     nbytes: usize,
     clock: u64,
@@ -49,7 +49,7 @@ impl<V> Cache<V> {
         Cache { limit, state: CacheMutex::new(State::default()) }
     }
 
-    /// Bytes that an entry takes beside what its value holds.
+    /// Bytes of an entry besides the value's own content.
     fn overhead(key: &[u64]) -> usize {
         /// The allocator's overhead per allocation, including rounding.
         const PIECE_NBYTES: usize = 32;
@@ -80,7 +80,7 @@ impl<V> Cache<V> {
         Some(Arc::clone(&entry.value))
     }
 
-    /// Keeps `value`, which holds `nbytes` bytes beside itself, under `key`, if the limit allows it at all and there is
+    /// Stores `value`, which holds `nbytes` bytes besides itself, under `key`, if the limit admits it and there is
     /// memory for the entry.
     pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) {
         let nbytes = nbytes.saturating_add(Self::overhead(key));

@@ -136,7 +136,7 @@ impl Chunk<'_> {
                 return self.read_shard(sharding, input, claims, share, worker);
             }
             Layout::InnerChunks(sharding) => {
-                // A shard that was compressed as a whole has to be there as a whole.
+                // A shard that was compressed as a whole must be read as a whole.
                 let limit = self.encoded_limit()?;
                 let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
@@ -158,7 +158,7 @@ impl Chunk<'_> {
         self.chain.item_size().unwrap_or(0)
     }
 
-    /// The most bytes that this chunk can honestly be encoded to.
+    /// The maximum encoded size of this chunk, if it is valid.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].

@@ -32,7 +32,7 @@ struct Wanted {
 }
 
 impl<'p> ChunkList<'p> {
-    /// The chunks that `items` touch.
+    /// Lists the chunks touched by `items`.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a grid of 2⁶⁴ chunks and more, [`zarrow_array::Error::OutOfMemory`].

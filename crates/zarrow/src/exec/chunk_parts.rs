@@ -21,7 +21,7 @@ use zarrow_array::allocation::{self, Grow};
 pub enum AxisGrid<'a> {
     /// Chunks of one extent.
     Equal(u64),
-    /// Chunks as this axis of a grid has them.
+    /// Chunks of this grid along this axis.
     Of(&'a ChunkGrid, usize),
 }
 
@@ -47,7 +47,7 @@ impl<'a> AxisGrid<'a> {
     }
 }
 
-/// The chunks that a part touches on one axis, in rising order.
+/// The chunks touched by a part on one axis, in ascending order.
 #[derive(Debug)]
 enum AxisChunks<'a> {
     /// Evenly spaced positions in chunks of one extent, computed on request.
@@ -67,7 +67,7 @@ impl<'a> AxisChunks<'a> {
     /// [`ErrorKind::Internal`] if a list of chunks is longer than any valid grid allows,
     /// [`zarrow_array::Error::OutOfMemory`].
     fn new(part: AxisPart<'a>, grid: AxisGrid<'a>) -> Result<AxisChunks<'a>> {
-        /// More edges than anybody writes out, since a grid of equal chunks needs none.
+        /// More edges than any real document lists, since a grid of equal chunks needs none.
         const MOST: usize = 1 << 22;
         match (part.list, grid) {
             (Some(IndexList { vectorized: true, .. }), _) => {
@@ -148,7 +148,7 @@ fn within<'a>(part: &AxisPart<'a>, skipped: u64, origin: u64, extent: u64) -> Ax
     AxisPart { start, ..part.skip(skipped, room.min(part.count - skipped)) }
 }
 
-/// The chunk that has all positions of `piece`, and these counted from its start.
+/// Returns the chunk that holds all positions of `piece`, and the piece relative to the chunk's start.
 fn moved<'a>(piece: AxisPart<'a>, grid: AxisGrid<'_>) -> (u64, AxisPart<'a>) {
     let (chunk, origin, _) = grid.locate(piece.start);
     let list = piece.list.map(|list| IndexList { origin: list.origin + origin, ..list });
@@ -179,7 +179,7 @@ fn group(starts: &[usize], number: u64, total: u64) -> (u64, u64) {
 /// Points, grouped by chunk (step 3).
 #[derive(Debug)]
 struct Groups<'a> {
-    /// The positions of each axis of points, and which axis that is.
+    /// The positions of each axis of points, and the axis's index.
     axes: PerAxis<(usize, Cow<'a, [u64]>)>,
     /// Output index of each point; `None` if they are consecutive.
     places: Option<Cow<'a, [u64]>>,
@@ -349,7 +349,7 @@ mod tests {
             assert!(seen.insert(chunk_index.clone()), "{chunk_index:?} twice");
             for (position, place) in elements(&part) {
                 let position = position.iter().enumerate().map(|(axis, position)| {
-                    // The first position of the chunk, by going there from the start.
+                    // The first position of the chunk, found by stepping from the start.
                     let mut origin = 0;
                     while grid(axis).locate(origin).0 < chunk_index[axis] {
                         origin += 1;

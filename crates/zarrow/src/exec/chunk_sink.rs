@@ -25,7 +25,7 @@ use zarrow_array::shape;
 pub struct ChunkAxis {
     /// The first position, counted from the start of the chunk.
     pub start: u64,
-    /// The distance of neighbours, at least 1.
+    /// The distance between neighbouring positions, at least 1.
     pub step: u64,
     /// The number of positions, at least 1.
     pub count: u64,
@@ -33,11 +33,11 @@ pub struct ChunkAxis {
     pub output: Option<usize>,
     /// The first position's index on the output axis.
     pub place: u64,
-    /// Whether the next ones go backwards there.
+    /// Whether positions map to descending output indexes.
     pub reversed: bool,
 }
 
-/// One chunk that is stored, before its bytes are read.
+/// A stored chunk, before its bytes are read.
 ///
 /// 1. A sink that takes encoded chunks [loads](StoredChunk::load) the bytes into its own memory, copying each byte
 ///    once. Bytes from a remote store may have [landed](StoredChunk::landed) there already.
@@ -53,9 +53,9 @@ pub struct StoredChunk<'a> {
     pub compressor: Option<&'a str>,
     /// Whether the bytes are uncompressed elements in C order.
     pub is_raw: bool,
-    /// Bytes that are stored, checksums included.
+    /// Size of the stored bytes, checksums included.
     pub stored_nbytes: usize,
-    /// Bytes of all its elements.
+    /// Size of all its elements in bytes.
     pub decoded_nbytes: usize,
     /// Size in bytes of the words to byte-swap; 0 for none.
     pub word_nbytes: usize,
@@ -64,7 +64,7 @@ pub struct StoredChunk<'a> {
     worker: &'a mut Worker,
 }
 
-/// Stored bytes that have landed in memory of the sink's own.
+/// Stored bytes that have landed in the sink's own memory.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct LandedChunk<'a> {
@@ -72,7 +72,7 @@ pub struct LandedChunk<'a> {
     pub owner: &'a Arc<dyn Any + Send + Sync>,
     /// The bytes' offset in that memory.
     pub offset: usize,
-    /// The bytes without their checksums, which are right.
+    /// The bytes without their checksums, which are verified.
     pub bytes: &'a [u8],
 }
 

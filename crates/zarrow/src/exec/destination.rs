@@ -25,7 +25,7 @@ pub struct Destination<'a> {
     pointer: *mut u8,
     nbytes: usize,
     item_size: usize,
-    /// Bytes from the start of the memory to the position 0 on every axis.
+    /// Byte offset of position 0 on every axis from the start of the memory.
     origin: isize,
     /// Bytes from one position to the next on each output axis.
     strides: OutputStrides,
@@ -100,7 +100,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Returns a destination like [`new`](Destination::new), of the first `nbytes` bytes of `memory`. A byte behind them is
+    /// Returns a destination like [`new`](Destination::new), of the first `nbytes` bytes of `memory`. The next byte is
     /// spare.
     pub fn with_spare(
         memory: &'a mut [MaybeUninit<u8>],
@@ -122,7 +122,7 @@ impl<'a> Destination<'a> {
         Destination { pages, ..self }
     }
 
-    /// Provides fresh pages, as far as the elements of `part` reach; other threads do their share of it.
+    /// Provides fresh pages for the elements of `part`; other threads provide theirs.
     ///
     /// # Errors
     /// Errors of `pass` between two pages; [`ErrorKind::Internal`] if the part is outside the output.
@@ -137,7 +137,7 @@ impl<'a> Destination<'a> {
         Ok(())
     }
 
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     pub fn item_size(&self) -> usize {
         self.item_size
     }
@@ -450,7 +450,7 @@ mod tests {
         // SAFETY: as above.
         unsafe {
             destination.scatter(&[all], &source(&bytes, 0)).unwrap();
-            // Bytes that begin with the last element, and end with its field or before that.
+            // Bytes that begin at the last element and end with its field, or earlier.
             destination.scatter(&[last], &source(&bytes[..5], -10)).unwrap();
             assert!(destination.scatter(&[last], &source(&bytes[..4], -10)).is_err());
             destination.fill(&[part(1, 1, 1, 0)], &[77, 78]).unwrap();

@@ -8,9 +8,9 @@ use zarrow_array::DataType;
 pub struct FieldPlace {
     /// The field's type, which has a fixed size.
     pub data_type: DataType,
-    /// Bytes from the start of an element to the field.
+    /// Byte offset of the field in an element.
     pub offset: usize,
-    /// Bytes from one element to the next.
+    /// Distance between elements in bytes.
     pub element_size: usize,
 }
 

@@ -18,7 +18,7 @@ const PLACES: usize = 64;
 
 static IDLE: [AtomicPtr<Worker>; PLACES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; PLACES];
 
-/// Bytes that the idle workers keep.
+/// Bytes kept by the idle workers.
 static KEPT_NBYTES: AtomicUsize = AtomicUsize::new(0);
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ fn home() -> usize {
     })
 }
 
-/// Takes the worker out of a place.
+/// Takes the worker out of a slot.
 fn take_from(place: &AtomicPtr<Worker>) -> Option<Box<Worker>> {
     if place.load(Ordering::Relaxed).is_null() {
         return None;
@@ -54,7 +54,7 @@ fn take_from(place: &AtomicPtr<Worker>) -> Option<Box<Worker>> {
     Some(worker)
 }
 
-/// A worker for a job of this thread (step 1).
+/// Returns a worker for a job of this thread (step 1).
 pub fn take() -> Box<Worker> {
     let home = home();
     (0..PLACES).find_map(|number| take_from(&IDLE[(home + number) % PLACES])).unwrap_or_default()
@@ -86,7 +86,7 @@ pub fn give(mut worker: Box<Worker>) {
     }
 }
 
-/// Frees what idle workers keep (step 4); returns the bytes.
+/// Frees the memory of idle workers (step 4); returns the number of bytes.
 pub fn release() -> usize {
     IDLE.iter().filter_map(take_from).map(|worker| worker.nbytes()).sum()
 }

@@ -40,11 +40,11 @@ enum Tasks {
     Coming(AtomicU64),
 }
 
-/// Tells a task when to stop.
+/// The point where a task learns that it must stop.
 pub struct Checkpoint<'a> {
     job: &'a Job,
     interrupted: Option<&'a dyn Fn() -> bool>,
-    /// When the caller was asked last, or the clock was first looked at: short work never does.
+    /// Time of the last interrupt check, or of the first look at the clock: short work never checks.
     asked: Cell<Option<Instant>>,
 }
 
@@ -115,7 +115,7 @@ impl Job {
         self.generation != generation()
     }
 
-    /// The next task's number.
+    /// Claims the next task and returns its number.
     fn claim(&self) -> Option<u64> {
         if self.is_stopped() {
             return None;
@@ -145,7 +145,7 @@ impl Job {
         // under the lock: a task that stops because of the flag reports its own error later.
         self.stop.store(true, Ordering::Release);
         drop(first);
-        // After the lock: what an error holds may do anything when it goes.
+        // After the lock is released: dropping an error may run arbitrary code.
         drop(later);
     }
 
@@ -164,7 +164,7 @@ impl Job {
         }
     }
 
-    /// Works until there is no more task. The calling thread passes how it asks for interruption.
+    /// Runs tasks until none is left. The calling thread passes its interrupt check.
     pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
         let _depth = Inherited::take(self.depth);
         let mut worker = idle::take();
@@ -180,7 +180,7 @@ impl Job {
                 Ok(Err(_)) if self.is_of_parent() => return,
                 Ok(Err(error)) => self.fail(error),
                 Err(panic) => {
-                    // The worker's state is that of a task cut short: start afresh.
+                    // The worker's state belongs to an unfinished task: start afresh.
                     *worker = Worker::default();
                     self.fail(caught(panic));
                 }
@@ -200,7 +200,7 @@ impl Job {
         if self.is_of_parent() {
             return Err(Forked.into());
         }
-        // A thread that failed has set the sign before it left.
+        // A failed thread has set the flag before it left.
         if !self.stop.load(Ordering::Acquire) {
             return Ok(());
         }

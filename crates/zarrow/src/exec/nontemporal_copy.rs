@@ -5,7 +5,7 @@
 //! 3. The remaining bytes are copied as usual.
 //! 4. Before another thread may look, [`finish`] orders these stores before all later ones.
 
-/// Bytes of a line of the cache.
+/// Size of a cache line in bytes.
 pub const LINE_NBYTES: usize = 64;
 
 /// Minimum size of a result in bytes for bypassing the caches: more than most last-level caches hold.
@@ -57,7 +57,7 @@ pub unsafe fn copy(source: *const u8, destination: *mut u8, nbytes: usize) {
     unsafe { std::ptr::copy_nonoverlapping(source, destination, nbytes) }
 }
 
-/// Nothing is to be ordered here.
+/// No stores to order here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub fn finish() {}

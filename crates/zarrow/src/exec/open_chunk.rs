@@ -69,7 +69,7 @@ impl<'a> SharedChunk<'a> {
         SharedChunk { open: ProcessMutex::new(None), tasks, left: AtomicU64::new(tasks) }
     }
 
-    /// The chunk, which the first task opens by `open`.
+    /// Returns the chunk; the first task opens it by calling `open`.
     ///
     /// # Errors
     /// What `open` gives.
@@ -81,7 +81,7 @@ impl<'a> SharedChunk<'a> {
         }
     }
 
-    /// Ends a task that had no error (step 3). After an error no task begins, and the read closes all chunks.
+    /// Ends a successful task (step 3). After an error no task begins, and the read closes all chunks.
     pub fn leave(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             // In a forked child the chunk is its parent's, and stays open until the read ends.
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some(Stored { value, index }) = &open.0 else {
-            // Shares of a shard want the same.
+            // All shares of a shard select the same part.
             let is_first = number == 0 || !self.is_sharded();
             let claims = if is_first { claims } else { &mut [] };
             return claims.iter_mut().try_for_each(|claim| claim.fill(chunk.fill));

@@ -40,7 +40,7 @@ impl<'a> OutputClaim<'a> {
         self.sink
     }
 
-    /// Whether it is a whole chunk of `shape`, in its order.
+    /// Whether the claim covers a whole chunk of `shape`, in C order.
     pub fn is_whole(&self, shape: &[u64]) -> bool {
         is_whole(self.part, shape)
     }

@@ -6,10 +6,10 @@
 use crate::exec::part::PerAxis;
 use crate::selection::Selection;
 
-/// An axis that is several axes of the memory, and the extent and stride of each of these.
+/// A combined axis: its index, and the extent and stride of each of its memory axes.
 type Folded = (usize, PerAxis<(u64, isize)>);
 
-/// Bytes, or elements, from one position to the next on each axis of the plan's output.
+/// Distance from one position to the next on each axis of the plan's output, in bytes or elements.
 #[derive(Debug, Clone, Default)]
 pub struct OutputStrides {
     axes: PerAxis<isize>,
@@ -69,7 +69,7 @@ impl OutputStrides {
     }
 }
 
-/// The strides of a C-contiguous chunk, in bytes. A chunk fits into memory, so that its strides do.
+/// Returns the strides of a C-contiguous chunk, in bytes. They cannot overflow, since the chunk fits into memory.
 pub fn c_strides(shape: &[u64], item_size: usize) -> PerAxis<isize> {
     let mut strides = PerAxis::from_elem(0isize, shape.len());
     let mut stride = item_size as isize;

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// One value per axis, stored inline for as many axes as most arrays have.
 pub type PerAxis<T> = SmallVec<[T; 4]>;
 
-/// The axis of the output that an axis of the array fills; a dropped axis fills none.
+/// The output axis of an array axis; `None` for a dropped axis.
 pub type OutputAxis = Option<usize>;
 
 /// The positions taken along one axis: `start + k × step` goes to `place + k × direction`, unless `list` overrides it.
@@ -21,13 +21,13 @@ pub type OutputAxis = Option<usize>;
 pub struct AxisPart<'a> {
     /// The first position, counted from the start of the array or chunk; the lowest one of a list.
     pub start: u64,
-    /// The distance of neighbours, at least 1.
+    /// The distance between neighbouring positions, at least 1.
     pub step: u64,
     /// The number of positions, at least 1.
     pub count: u64,
     /// Index of the first position on the output's axis.
     pub place: u64,
-    /// Whether the next ones go backwards on the output's axis.
+    /// Whether positions map to descending output indexes.
     pub reversed: bool,
     /// The output's axis.
     pub output: OutputAxis,
@@ -35,7 +35,7 @@ pub struct AxisPart<'a> {
     pub list: Option<IndexList<'a>>,
 }
 
-/// Positions one by one.
+/// Explicitly listed positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexList<'a> {
     /// The positions, counted `origin` before the start of the array or chunk; rising, but for points.
@@ -51,7 +51,7 @@ pub struct IndexList<'a> {
 impl<'a> IndexList<'a> {
     /// `count` of them, after the first `skipped`.
     pub fn skip(self, skipped: u64, count: u64) -> IndexList<'a> {
-        // Lists are in memory, so that their numbers fit.
+        // Lists are in memory, so their indexes fit.
         let range = skipped as usize..(skipped + count) as usize;
         IndexList {
             positions: &self.positions[range.clone()],
@@ -104,7 +104,7 @@ impl<'a> AxisPart<'a> {
         }
     }
 
-    /// The same part with this list, which has at least one position.
+    /// Returns the same part with this list, which must have at least one position.
     pub fn with_list(self, list: IndexList<'a>) -> AxisPart<'a> {
         AxisPart { start: list.first(), list: Some(list), ..self }
     }
@@ -173,7 +173,7 @@ pub fn share_of<'a>(part: &[AxisPart<'a>], number: u64, count: u64) -> Option<Pe
     let Some(axis) = part.iter().position(|axis| axis.count > 1) else {
         return (number == 0).then(|| PerAxis::from_slice(part));
     };
-    // Counts fit into memory, and shares are few.
+    // Counts fit into memory, and there are few shares.
     let bound =
         |number: u64| u64::try_from(u128::from(part[axis].count) * u128::from(number) / u128::from(count));
     let (first, last) = (bound(number).ok()?, bound(number + 1).ok()?);
@@ -198,7 +198,7 @@ pub fn run_of(part: &[AxisPart<'_>], shape: &[u64]) -> Option<(u64, u64)> {
     Some((first, count))
 }
 
-/// Whether a part is a whole chunk of `shape`, in its order.
+/// Whether a part is a whole chunk of `shape`, in C order.
 pub fn is_whole(part: &[AxisPart<'_>], shape: &[u64]) -> bool {
     let whole = |(axis, extent): (&AxisPart<'_>, &u64)| {
         axis.step == 1 && axis.count == *extent && axis.list.is_none()
@@ -215,7 +215,7 @@ pub fn whole_part(selection: &Selection) -> Option<PerAxis<AxisPart<'_>>> {
     Some(part)
 }
 
-/// Selections, and what a part takes, counted one by one: the oracle of the plan's tests.
+/// Selections, and the positions of a part enumerated one by one: the oracle of the plan's tests.
 #[cfg(test)]
 pub mod oracle {
     use super::{AxisPart, PerAxis};
@@ -333,7 +333,7 @@ mod tests {
             prop_assert_eq!(taken, expected);
         }
 
-        /// Shares take each position once, in their order, and a run is what a chunk's elements say it is.
+        /// Shares take each position once, in order, and a run matches the chunk's elements.
         #[test]
         fn shares_and_runs((shape, selection) in selections(), count in 1u64..6) {
             let Some(part) = whole_part(&selection) else { return Ok(()) };

@@ -22,7 +22,7 @@ use zarrow_array::WordRun;
 /// One axis of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis<'a> {
-    /// Positions that are a fixed distance apart.
+    /// Positions with a fixed distance.
     Even {
         /// The number of positions.
         count: usize,
@@ -31,9 +31,9 @@ pub enum Axis<'a> {
         /// Bytes from one to the next in the destination.
         destination: isize,
     },
-    /// Positions that lie anywhere.
+    /// Positions with individual offsets.
     Each {
-        /// Bytes from the axis's start to each in the source.
+        /// Byte offset of each position from the axis's start in the source.
         source: &'a [isize],
         /// Byte offset of each element from the axis's start in the destination; as many as in the source.
         destination: &'a [isize],
@@ -41,7 +41,7 @@ pub enum Axis<'a> {
 }
 
 impl Axis<'_> {
-    /// Whether it is a run of items of `size` bytes on both sides.
+    /// Whether the axis is a run of items of `size` bytes on both sides.
     fn is_run(self, size: usize) -> bool {
         let step = size as isize;
         matches!(self, Axis::Even { source, destination, .. } if source == step && destination == step)
@@ -175,7 +175,7 @@ pub unsafe fn visit(
     let axes = merge(axes, 0, 0);
     let Some((inner, outer)) = axes.split_last() else { return item(source, destination) };
     let row = |from: *const u8, to: *mut u8| match *inner {
-        // Distances that the compiler knows, for a loop of vectors.
+        // Strides known to the compiler, for a vectorised loop.
         Axis::Even { count, source, destination }
             if source == source_size as isize && destination == destination_size as isize =>
         {
@@ -189,7 +189,7 @@ pub unsafe fn visit(
     unsafe { rows(outer, source, destination, &row) }
 }
 
-/// The same positions on fewer axes.
+/// Merges axes: the same positions on fewer axes.
 fn merge<'a>(axes: &[Axis<'a>], item_size: usize, swap: usize) -> PerAxis<Axis<'a>> {
     let mut merged: PerAxis<Axis<'a>> = PerAxis::new();
     for axis in axes.iter().filter(|axis| !matches!(axis, Axis::Even { count: 1, .. })) {
@@ -205,7 +205,7 @@ fn merge<'a>(axes: &[Axis<'a>], item_size: usize, swap: usize) -> PerAxis<Axis<'
             _ => merged.push(*axis),
         }
     }
-    // The innermost loop should be one that a vector unit can run, or at least a long one.
+    // The innermost loop should be vectorisable, or at least long.
     let run = |axis: &Axis<'_>| swap == 1 && axis.is_run(item_size);
     if merged.len() > 1
         && !merged.last().is_some_and(run)
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every position by itself, every byte by itself.
+    /// Copies each position, and each byte, separately.
     fn oracle(
         item: usize,
         swap: usize,

@@ -14,7 +14,6 @@
 //! 7. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
 //!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
 //!    enough.
-//!    one. Jobs that codecs began go first, the deepest before all, so that few threads are enough.
 
 use crate::codec::Worker;
 use crate::codec_calls;
@@ -28,7 +27,7 @@ use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex, generation};
 use zarrow_array::thread;
 
-/// The pool of this process, null until it is needed; in a fresh child that of its parent.
+/// The pool of this process, null until first needed; in a fresh child, the parent's pool.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The number of threads set by the user; 0 for as many as the process may use.
@@ -49,7 +48,7 @@ pub fn num_threads() -> usize {
         Some(threads) if threads > 0 => threads,
         _ => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    // Looked up once: both are system calls, and a small read is not much longer.
+    // Looked up once: both are system calls, which take about as long as a small read.
     let _ = THREADS.compare_exchange(0, threads.min(MAX_THREADS), Ordering::Relaxed, Ordering::Relaxed);
     threads.min(MAX_THREADS)
 }
@@ -57,11 +56,11 @@ pub fn num_threads() -> usize {
 /// How long an idle thread waits for work before it exits, if there are more threads than [`num_threads`] now allows.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// More threads than any machine has, which a mistyped number shall not start.
+/// More threads than any machine has; protects against a mistyped number.
 const MAX_THREADS: usize = 1024;
 
-/// Sets how many threads reads may use together, the caller's included; 0 asks the environment and the machine
-/// again. Reads under way keep their number.
+/// Sets how many threads reads may use together, the caller's included; 0 uses the environment and the machine's
+/// default again. Running reads keep their number.
 ///
 /// ```
 /// zarrow::set_num_threads(2);
@@ -106,9 +105,9 @@ pub struct OpenJob(Arc<OpenState>);
 
 struct OpenState {
     job: Arc<Job>,
-    /// Whether no more tasks will come.
+    /// Whether no more tasks will arrive.
     is_finished: Mutex<bool>,
-    /// A task has come, or the last one has ended.
+    /// Signals that a task has arrived, or the last one has ended.
     news: Condvar,
 }
 
@@ -125,7 +124,7 @@ impl OpenJob {
             return;
         }
         self.0.job.add(count);
-        // The lock is taken so that the caller has seen the tasks, or waits.
+        // The lock ensures that the caller has either seen the tasks or is waiting.
         drop(self.0.is_finished.lock());
         let others = count.saturating_sub(u64::from(self.0.news.notify_one()));
         if others > 0 {
@@ -139,16 +138,16 @@ impl OpenJob {
         self.0.news.notify_all();
     }
 
-    /// Stops the job, as an interruption does.
+    /// Stops the job, like an interruption.
     pub fn cancel(&self) {
         if !self.0.job.is_of_parent() {
             self.0.job.fail(ErrorKind::Interrupted.into());
-            // A thread has to see it.
+            // Wakes a thread that notices it.
             self.add(1);
         }
     }
 
-    /// Whether nothing more is done: all tasks have ended, or one has failed.
+    /// Whether the job is over: all tasks have ended, or one has failed.
     pub fn is_over(&self) -> bool {
         *self.0.is_finished.lock() || self.0.job.is_stopped()
     }
@@ -164,8 +163,8 @@ impl OpenJob {
         Ok(Pool::get().enter_detached(entry, num_threads().max(1), ending)?)
     }
 
-    /// Runs `task` for each task that comes, on at most `threads` threads, the caller's included, until the job is finished;
-    /// returns the first error, after which no task begins.
+    /// Runs `task` for each arriving task, on at most `threads` threads, the caller's included, until the job is
+    /// finished; returns the first error, after which no task begins.
     ///
     /// # Errors
     /// As [`run`].
@@ -279,9 +278,9 @@ struct Pool {
     /// The process that owns the threads.
     generation: u64,
     state: Mutex<State>,
-    /// A job has come.
+    /// Signals that a job was queued.
     work: Condvar,
-    /// A thread has left a job.
+    /// Signals that a thread has left a job.
     left: Condvar,
 }
 
@@ -310,7 +309,7 @@ impl State {
         waiting.max_by_key(|queued| queued.entry.job.depth())
     }
 
-    /// Whether there is one thread, and a job that needs it (step 6).
+    /// Whether only one thread is left, and a job needs it (step 6).
     fn needs_its_last_thread(&self) -> bool {
         self.threads == 1 && self.jobs.iter().any(|queued| queued.ending.is_some())
     }
@@ -379,7 +378,7 @@ impl Pool {
         let Some(queued) = state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, job)) else {
             return;
         };
-        // Threads that are leaving count among the active ones, and may have missed the task.
+        // Leaving threads still count as active, and may have missed the task.
         let before = queued.wanted;
         queued.wanted = queued.wanted.saturating_add(count).min(queued.most);
         // Step 7.

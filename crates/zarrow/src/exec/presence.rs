@@ -14,19 +14,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An array that may have been erased.
 pub trait Presence: Sync {
-    /// Looks whether it is still there, and laid out as it was.
+    /// Checks whether the array still exists, with the same layout.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), [`ErrorKind::Stale`](crate::ErrorKind::Stale).
     fn check(&self) -> Result<()>;
 }
 
-/// Returns whether the chunk that an error is about may be one of another array (step 3).
+/// Returns whether an error may come from a chunk of another array (step 3).
 pub fn may_be_of_another(error: &Error) -> bool {
     error.is_of_stored_bytes() || is_of_folders(error)
 }
 
-/// Whether there is a folder in the place of a chunk, as another array may have there, or the other way round.
+/// Whether a folder is in the place of a chunk, or a file in the place of a folder, as after replacement by another
+/// array.
 fn is_of_folders(error: &Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory};
     matches!(error.kind(), ErrorKind::Io(error) if matches!(error.kind(), IsADirectory | NotADirectory))

@@ -22,7 +22,7 @@ use crate::exec::strided_layout::{StridedLayout, offsets};
 use std::ops::Range;
 use zarrow_array::allocation;
 
-/// Bytes between two positions that are worth a request.
+/// Minimum gap in bytes between two positions that is worth a request.
 const GAP_NBYTES: u64 = 32 << 10;
 
 /// The same for bytes in the page cache: copying more takes longer than a request.
@@ -64,7 +64,7 @@ pub fn small_span(
 pub struct Cuts {
     /// Ranges up to this size are read at once, however few of their bytes are selected.
     pub few: u64,
-    /// Bytes between two positions that are worth a request.
+    /// Minimum gap in bytes between two positions that is worth a request.
     pub gap: u64,
     /// Size of a piece in bytes, for ranges with mostly selected bytes (step 4).
     pub piece: u64,
@@ -122,7 +122,7 @@ fn read_apart(
     worker: &mut Worker,
     checkpoint: &Checkpoint<'_>,
 ) -> Result<bool> {
-    /// Requests between two looks at the clock.
+    /// Number of requests between two looks at the clock.
     const REQUESTS: usize = 64;
     let part = claim.part();
     let outermost = part.iter().position(|axis| axis.start < axis.last());
@@ -227,8 +227,8 @@ pub fn each_range(
     Ok(())
 }
 
-/// Whether pieces along `axis` are worth it: of lists they are not in the order of the chunk, and along the innermost axis of
-/// the result each would fill a part of every row.
+/// Whether reading piece by piece along `axis` is worth it: pieces of lists are not in chunk order, and pieces along
+/// the innermost axis of the result would each fill a section of every row.
 fn has_pieces(part: &[AxisPart<'_>], axis: usize) -> bool {
     part[axis].list.is_none() && part.iter().any(|other| other.output > part[axis].output)
 }
@@ -237,7 +237,7 @@ fn has_pieces(part: &[AxisPart<'_>], axis: usize) -> bool {
 struct Sorted {
     /// Byte offsets in the chunk, ascending.
     offsets: Vec<isize>,
-    /// The positions on each axis, and the places, of points that were not sorted.
+    /// The positions on each axis, and the places, of points that had to be sorted.
     points: Option<(PerAxis<Vec<u64>>, Vec<u64>)>,
 }
 
@@ -266,7 +266,7 @@ impl Sorted {
         Ok(Sorted { offsets: allocation::collected(order.iter().map(|number| offsets[*number]))?, points })
     }
 
-    /// The part with its positions in this order.
+    /// Returns the part with its positions in this order.
     fn part<'a>(&'a self, part: &[AxisPart<'a>]) -> PerAxis<AxisPart<'a>> {
         let Some((positions, places)) = &self.points else { return PerAxis::from_slice(part) };
         let reorder = |(axis, positions): (&AxisPart<'a>, &'a Vec<u64>)| match axis.list {
@@ -278,7 +278,7 @@ impl Sorted {
         part.iter().zip(positions).map(reorder).collect()
     }
 
-    /// Bytes from one to a later one.
+    /// Distance in bytes between two of the positions.
     fn distance(&self, from: usize, to: usize) -> u64 {
         self.offsets[from].abs_diff(self.offsets[to]) as u64
     }

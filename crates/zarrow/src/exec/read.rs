@@ -34,7 +34,7 @@ use zarrow_array::{Buffer, DecodedArray};
 /// Minimum number of tasks per thread, which keeps all threads busy until the end.
 pub const TASKS_PER_THREAD: u64 = 4;
 
-/// Bytes that a share of an uncompressed chunk has at least.
+/// Minimum size in bytes of a share of an uncompressed chunk.
 const SHARE_NBYTES: u64 = 1 << 20;
 
 /// The inputs of a read.
@@ -92,7 +92,7 @@ pub fn read(
 }
 
 impl<'a> Reader<'a> {
-    /// The chunk that gave the element `index` (in C order) of a selection.
+    /// Returns the chunk that holds the element `index` (in C order) of a selection.
     fn chunk_with(&self, selection: &Selection, index: u64) -> Vec<u64> {
         let mut rest = index;
         let mut numbers: Vec<u64> = Vec::new();
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         Some(chunk_index)
     }
 
-    /// The chunks that `part` of the array touches.
+    /// Returns the chunks touched by `part` of the array.
     ///
     /// # Errors
     /// As [`ChunkParts::new`].
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
     /// Decoded elements count, which may be far more than the selected ones: a line through compressed chunks decodes
     /// all of each chunk.
     pub fn threads(&self, part: &[AxisPart<'_>]) -> usize {
-        /// Bytes that a thread should have to do.
+        /// Minimum work per thread, in bytes.
         const THREAD_NBYTES: u64 = 128 << 10;
         let selected = self.nbytes(part.iter().map(|axis| axis.count));
         let worth = selected.max(self.decoded_nbytes(part)) / THREAD_NBYTES + 1;
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         if touched == 1 { 0 } else { self.nbytes(chunk.iter().copied()).saturating_mul(touched) }
     }
 
-    /// The bytes that elements of such extents decode to.
+    /// Decoded size in bytes of elements with these extents.
     fn nbytes(&self, extents: impl Iterator<Item = u64>) -> u64 {
         /// Assumed size in bytes of an element without a fixed size.
         const VARIABLE_NBYTES: u64 = 16;

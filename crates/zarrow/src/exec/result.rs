@@ -149,7 +149,7 @@ impl<'v> ResultMemory<'v> {
 
 /// Returns an error if elements have no fixed size and their offsets alone cannot be allocated, before any is read.
 fn offsets_fit(shape: &[u64]) -> Result<()> {
-    /// Less is looked at when it is needed.
+    /// Smaller sizes are checked when they are needed.
     const LARGE_NBYTES: usize = 1 << 30;
     let nbytes = shape::nbytes(shape, size_of::<i64>())?;
     if nbytes >= LARGE_NBYTES {

@@ -16,9 +16,9 @@ use crate::missing::MissingValues;
 pub struct SentinelMasked<'a> {
     /// The elements.
     pub data: Destination<'a>,
-    /// One byte an element, in the same order.
+    /// One byte per element, in the same order.
     pub missing: Destination<'a>,
-    /// The same as Arrow has it.
+    /// The same mask as an Arrow bitmap.
     pub bitmap: Option<Bitmap<'a>>,
     /// The sentinel values.
     pub values: &'a MissingValues,

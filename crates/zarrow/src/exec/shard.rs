@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use zarrow_array::allocation::Grow;
 
-/// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
+/// A share of a shard's inner chunks: share `number` of `count`, with an index common to all shares.
 #[derive(Clone, Copy)]
 pub struct Share<'a> {
     /// The share's number.
@@ -29,7 +29,7 @@ pub struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// The numbers of this share among `total`.
+    /// Returns the numbers of this share's inner chunks among `total`.
     fn range(self, total: u64) -> std::ops::Range<u64> {
         let bound = |number: u64| {
             let product = u128::from(total) * u128::from(number) / u128::from(self.count);
@@ -120,7 +120,7 @@ impl Chunk<'_> {
         mut read: impl FnMut(u64, &[Piece<'w>]) -> Result<()>,
     ) -> Result<()> {
         let grid = sharding.grid(self.shape)?;
-        // The grid's product fitted the index, which is in memory.
+        // The grid's product fits, since the index is in memory.
         let number = |chunk_index: &[u64]| {
             chunk_index.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index)
         };
@@ -165,7 +165,7 @@ pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
     inner_chunk_parts(sharding, &stored_part(chain, part)).map_or(u64::MAX, |chunk_parts| chunk_parts.count())
 }
 
-/// The inner chunks that a part of a shard touches.
+/// Returns the inner chunks touched by a part of a shard.
 ///
 /// # Errors
 /// As [`ChunkParts::new`].

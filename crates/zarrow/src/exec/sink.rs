@@ -13,7 +13,7 @@ use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
 use zarrow_array::allocation;
 
-/// The memory that a read fills.
+/// The memory filled by a read.
 pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
@@ -23,9 +23,9 @@ pub enum Sink<'a> {
     Variable(VariableSink),
     /// A mask, and the sink of the masked elements.
     Optional {
-        /// One byte an element.
+        /// One byte per element.
         missing: Destination<'a>,
-        /// The same as Arrow has it.
+        /// The same mask as an Arrow bitmap.
         bitmap: Option<Bitmap<'a>>,
         /// The elements.
         inner: Box<Sink<'a>>,
@@ -34,7 +34,7 @@ pub enum Sink<'a> {
     Chunks(&'a dyn ChunkSink),
 }
 
-/// A chunk and its data do not go together: the compiled chain rules that out.
+/// Error for a chunk whose data do not match it, which the compiled chain rules out.
 pub fn mismatch() -> ErrorKind {
     ErrorKind::Internal("a chunk has another layout than its array".into())
 }

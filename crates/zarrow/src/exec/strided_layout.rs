@@ -17,21 +17,21 @@ pub struct StridedLayout {
     pub first: isize,
     /// Offsets of the elements from there, per axis.
     pub axes: PerAxis<Steps>,
-    /// The lowest and the highest of them.
+    /// The lowest and the highest offset.
     reach: (isize, isize),
 }
 
 /// Offsets of one axis's positions from the start of the axis.
 #[derive(Debug)]
 pub enum Steps {
-    /// A multiple of one distance.
+    /// Multiples of one distance.
     Even {
         /// The number of positions.
         count: usize,
         /// The distance.
         step: isize,
     },
-    /// Each as far as it says.
+    /// Individual offsets.
     Each(Vec<isize>),
 }
 
@@ -236,10 +236,10 @@ fn all(numbers: impl ExactSizeIterator<Item = Option<isize>>) -> Result<Option<V
     Ok(Some(list))
 }
 
-/// Counts through the elements of a layout.
+/// Iterates over the offsets of a layout's elements.
 pub struct ElementOffsets<'a> {
     layout: &'a StridedLayout,
-    /// The number of the next one on each axis.
+    /// The next position on each axis.
     numbers: PerAxis<usize>,
     /// Byte offset of the first element.
     at: isize,

@@ -95,10 +95,10 @@ pub unsafe fn transpose<const SIZE: usize, const SWAPPED: bool>(
     }
 }
 
-/// The most lines that a tile has.
+/// The maximum number of lines of a tile.
 const MOST_LINES: usize = LINE_NBYTES;
 
-/// A tile's rows, one line behind the other.
+/// A tile's rows, one line after the other.
 #[repr(C, align(64))]
 struct Lines([[u8; LINE_NBYTES]; MOST_LINES]);
 
@@ -137,10 +137,10 @@ mod registers {
     use super::LINE_NBYTES;
     use std::arch::x86_64::*;
 
-    /// Bytes of a register.
+    /// Size of a register in bytes.
     const WIDTH: usize = 16;
 
-    /// Writes the columns of the tile, a line each.
+    /// Writes the columns of the tile, one line each.
     ///
     /// # Safety
     /// `LINE_NBYTES / SIZE` lines can be read, and as many written, `column_step` bytes apart; to multiples of 64 where they go
@@ -213,7 +213,7 @@ mod registers {
 mod registers {
     use super::LINE_NBYTES;
 
-    /// Writes the columns of the tile, a line each.
+    /// Writes the columns of the tile, one line each.
     ///
     /// # Safety
     /// `LINE_NBYTES / SIZE` lines can be read, and as many written, `column_step` bytes apart.
@@ -236,7 +236,7 @@ mod registers {
     }
 }
 
-/// Orders stores that went past the caches before all that follow.
+/// Orders the cache-bypassing stores before all later ones.
 pub fn finish(past_caches: bool) {
     if past_caches {
         nontemporal_copy::finish();

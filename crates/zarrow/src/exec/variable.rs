@@ -21,14 +21,14 @@ use zarrow_array::allocation::{self, Grow};
 use zarrow_array::fork::{Mutex, ProcessMutex};
 use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 
-/// Bytes of an offset.
+/// Size of an offset in bytes.
 const OFFSET_NBYTES: usize = size_of::<i64>();
 
 /// Gathers the chunks of a read. The items of a batch share it.
 #[derive(Default)]
 pub struct VariableSink {
     pieces: Arc<Mutex<Vec<Piece>>>,
-    /// Elements from one position of an item to the next on each axis.
+    /// Distance in elements between positions of an item on each axis.
     strides: OutputStrides,
     /// The first element of the item.
     base: usize,
@@ -45,13 +45,13 @@ struct Piece {
 }
 
 enum PieceElements {
-    /// All of a chunk.
+    /// A whole chunk.
     Stored(Arc<VariableChunk>),
     /// Selected elements only; the rest of the chunk is dropped.
     Selected { data: Vec<u8>, lengths: Vec<u32> },
-    /// The fill value, for a chunk that is not stored.
+    /// The fill value, for a missing chunk.
     Fill,
-    /// Nothing, for elements that are missing.
+    /// Nothing, for missing elements.
     Empty,
 }
 
@@ -307,7 +307,7 @@ impl Piece {
     }
 }
 
-/// The number of elements of a part, which fit into memory.
+/// The number of elements of a part; it cannot overflow, since they fit into memory.
 fn element_count(part: &[AxisPart<'_>]) -> usize {
     part.iter().map(|axis| axis.count as usize).product()
 }

@@ -31,7 +31,7 @@ pub type Keeper = Box<dyn Any + Send + Sync>;
 pub enum Target {
     /// Into fresh memory.
     Fresh,
-    /// Into memory of the caller's.
+    /// Into the caller's memory.
     Strided(Strided, Keeper),
 }
 

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow_array::allocation;
 use zarrow_array::fork::Mutex;
 
-/// Bytes that one read has in flight at most, unless a single leaf has more.
+/// Maximum bytes in flight for one read, unless a single leaf is larger.
 const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 
 /// The number of shard indexes fetched ahead of the first index's arrival.
@@ -108,7 +108,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(())
     }
 
-    /// The sink that chunks are handed over to, if they are.
+    /// Returns the sink for encoded chunks, if the read has one.
     fn chunk_sink(&self) -> Option<&'p dyn ChunkSink> {
         match self.items.first()?.1 {
             Sink::Chunks(sink) => Some(*sink),
@@ -179,7 +179,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         // SAFETY: a leaf with a place is never decoded, and no other leaf has that place. Each byte of it is fetched by
         // one request of this attempt; the requests of a void attempt were forgotten, and their landings closed.
         let landing = open.places(&fetch)?.map(|places| unsafe { Landing::new(places) });
-        // Step 2: the ranges of a leaf one after the other, and then the turn is another's.
+        // Step 2: all ranges of a leaf are requested in succession, then the next object has its turn.
         match open.queue.front().map(|next| next.continues) {
             Some(true) => state.turns.push_front(object),
             Some(false) => state.turns.push_back(object),
@@ -194,12 +194,12 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(Next::Submit { number, object, fetch, request, frames })
     }
 
-    /// The policy of the first item's store: a batch over several stores is cut like one.
+    /// The policy of the first item's store, applied to a batch over several stores too.
     fn policy(&self) -> FetchPolicy {
         self.items[0].0.reader.store.remote().map(RemoteStore::policy).unwrap_or_default()
     }
 
-    /// Plans the chunk `number`, and queues that it begins.
+    /// Plans chunk `number`, and queues its first step.
     fn open(&self, number: u64) -> Result<()> {
         let is_handed_over = self.chunk_sink().is_some();
         let plan = ObjectPlan::new(self.list, number, |item| self.reader(item), is_handed_over);
@@ -214,7 +214,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(())
     }
 
-    /// Submits a request that the state has noted.
+    /// Submits a request already noted in the state.
     fn submit(
         &self,
         number: u64,
@@ -243,7 +243,7 @@ impl<'p, 'i> Staged<'p, 'i> {
             }
             None => Some(handle),
         };
-        // Its attempt was given up while it was submitted, or it has ended already.
+        // Either its attempt was abandoned while it was submitted, or it has ended already.
         late.iter().for_each(RequestHandle::cancel);
         Ok(())
     }

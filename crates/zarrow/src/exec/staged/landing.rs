@@ -48,7 +48,7 @@ pub fn are_apart(places: &[Place]) -> bool {
     places.is_sorted_by(|one, next| one.range.end <= next.range.start)
 }
 
-/// The places of one request, as the driver holds them: dropped, it is closed.
+/// The places of one request, held by the driver; closed when dropped.
 #[derive(Debug)]
 pub struct Landing(Arc<Shared>);
 
@@ -59,7 +59,7 @@ type Shared = Mutex<Option<Open>>;
 
 #[derive(Debug)]
 struct Open {
-    /// In the order of the value; they have no byte in common.
+    /// Sorted by range; no two overlap.
     places: Vec<Place>,
     /// The next frame's offset in the value.
     at: u64,
@@ -96,7 +96,7 @@ impl Drop for Landing {
 }
 
 impl Open {
-    /// Copies a frame to the places that have its bytes; others are dropped.
+    /// Copies a frame to the places that overlap it; other bytes are dropped.
     fn copy(&mut self, bytes: &[u8]) {
         let frame = self.at..self.at.saturating_add(bytes.len() as u64);
         let first = self.places.partition_point(|place| place.range.end <= frame.start);

@@ -39,7 +39,7 @@ pub struct ObjectPlan<'p> {
     pub is_handed_over: bool,
 }
 
-/// A unit of decoding: a chunk, or an inner chunk of a shard. It is decoded when all that it waits for has landed.
+/// A unit of decoding: a chunk, or an inner chunk of a shard. It is decoded when all its requests have landed.
 #[derive(Debug, Default)]
 pub struct Leaf {
     /// The inner chunk; `None` for all of the object.
@@ -52,7 +52,7 @@ pub struct Leaf {
     pub place: Option<Place>,
 }
 
-/// An inner chunk that is stored.
+/// A stored inner chunk.
 #[derive(Debug)]
 pub struct InnerLeaf {
     /// Its number in the shard.
@@ -65,10 +65,10 @@ pub struct InnerLeaf {
     pub kept: Option<Arc<Buffer>>,
 }
 
-/// By the number of a piece, the number among its chunk_parts.
+/// The number of a piece, and the number within its `chunk_parts`.
 pub type WantedOfInner = SmallVec<[(usize, u64); 1]>;
 
-/// Bytes that are to be fetched, and the leaves that wait for them.
+/// A range to be fetched, and the leaves that wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     /// The bytes to fetch.
@@ -93,7 +93,7 @@ impl Fetch {
         Fetch { span: Span::Range(range), limit: nbytes, expected: nbytes, ..Fetch::nothing() }
     }
 
-    /// The size and the version of a value, without its bytes.
+    /// A fetch of the value's size and version, without its bytes.
     pub fn nothing() -> Fetch {
         let (span, leaves) = (Span::Range(0..0), SmallVec::new());
         Fetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
@@ -112,14 +112,14 @@ pub struct Split {
     pub leaves: Vec<Leaf>,
     /// The fetches of the leaves.
     pub fetches: Vec<Fetch>,
-    /// The inner chunks that are not stored.
+    /// The missing inner chunks.
     pub absent: Vec<WantedOfInner>,
-    /// Whether nothing of the object is stored.
+    /// Whether the whole object is missing.
     pub is_missing: bool,
 }
 
 impl Split {
-    /// An object that is not stored.
+    /// The split of a missing object.
     pub fn missing() -> Split {
         Split { is_missing: true, ..Split::default() }
     }
@@ -129,12 +129,12 @@ impl Split {
 pub enum Beginning {
     /// With its index: a number of bytes at its end or at its start, or the whole value.
     Index(Fetch),
-    /// With what its one leaf needs.
+    /// With the needs of its single leaf.
     Leaf(Split),
 }
 
 impl<'p> ObjectPlan<'p> {
-    /// The plan of chunk `number` of a list.
+    /// Plans chunk `number` of a list.
     ///
     /// # Errors
     /// As [`ChunkParts::new`].
@@ -332,7 +332,7 @@ impl<'p> ObjectPlan<'p> {
             parts.push(stored_part(&sharding.inner, &part));
         }
         let parts: SmallVec<[&[AxisPart<'_>]; 1]> = parts.iter().map(|part| &part[..]).collect();
-        // An index may claim anything: what decoding would refuse is refused before it is fetched.
+        // An index may claim any range: refuse before fetching whatever decoding would refuse.
         let actual = range.end - range.start;
         match inner.need(&parts, &shape)? {
             Need::Ranges(_, expected) if expected == actual && self.is_handed_over => add(range.clone()),
@@ -380,7 +380,7 @@ pub struct Object<'p> {
     pub plan: Arc<ObjectPlan<'p>>,
     /// Number of restarts: data of an earlier attempt are void.
     pub attempt: u32,
-    /// The version that all of its bytes are of.
+    /// The version of all its bytes.
     pub version: Option<ObjectVersion>,
     /// Size in bytes.
     pub nbytes: Option<u64>,
@@ -396,9 +396,9 @@ pub struct Object<'p> {
     pub leaves: Vec<Option<Leaf>>,
     /// The number of undecoded leaves and pending fills.
     pub left: usize,
-    /// Work on it that has begun.
+    /// The number of unfinished work items on it.
     pub at_work: usize,
-    /// Whether it is to begin anew when no work on it is left.
+    /// Whether to begin anew once no work on it is left.
     pub restarts: bool,
     /// Whether some of its bytes have landed.
     pub has_landed: bool,
@@ -451,7 +451,7 @@ impl<'p> Object<'p> {
         Ok(Some(places))
     }
 
-    /// The leaves that have all they need now that `landed` has come for these.
+    /// Records that `landed` has arrived for these leaves, and returns the leaves that are now complete.
     pub fn land(&mut self, landed: &Arc<Landed>, leaves: &[u32]) -> SmallVec<[Leaf; 2]> {
         let mut ready = SmallVec::new();
         for number in leaves {

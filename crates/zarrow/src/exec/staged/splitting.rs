@@ -29,7 +29,7 @@ fn nbytes_by(landed: &Landed, span: &Span) -> Option<u64> {
 }
 
 impl<'p> Staged<'p, '_> {
-    /// Begins an object: with its index, or with what its leaf needs.
+    /// Begins an object: with its index, or with the needs of its leaf.
     pub fn begin(
         &self,
         object: u64,
@@ -55,7 +55,8 @@ impl<'p> Staged<'p, '_> {
                 &|number| kept(plan, version.as_ref(), number),
                 None,
             )?;
-            // Fill values of no fixed size are not taken back either: they wait for an index that is surely of now.
+            // Fill values of no fixed size cannot be taken back either: they wait for an index that is certainly
+            // current.
             if split.absent.is_empty() || !plan.is_variable() {
                 self.fill_inner(plan, &split)?;
                 self.place_leaves(plan, &chunk, &mut split)?;
@@ -159,7 +160,7 @@ impl<'p> Staged<'p, '_> {
         start: Option<Arc<Landed>>,
         fetch: Fetch,
     ) -> Result<()> {
-        /// After the first one: how large the shard is, and the index.
+        /// After the first request: one for the shard's size, and one for its index.
         const MOST_REQUESTS: u32 = 2;
         let mut state = self.state.lock();
         let Some(open) = state.open.get_mut(&object).filter(|open| open.attempt == attempt) else {
@@ -209,7 +210,7 @@ impl<'p> Staged<'p, '_> {
         }
         let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
         let of_no_leaf = fetches.iter().filter(|fetch| fetch.leaves.is_empty()).count();
-        // Whatever is to be done keeps the object open: work that began before may end after this.
+        // Pending work keeps the object open: work begun earlier may end later.
         (open.is_split, open.left) = (true, leaves.len() + of_no_leaf + usize::from(is_missing));
         // Leaves without pending fetches are decoded at once.
         open.leaves = allocation::collected(leaves.into_iter().map(Some))?;

@@ -22,7 +22,7 @@ pub struct SeenVersion {
 pub enum Work {
     /// Begins an object, at first or anew.
     Begin,
-    /// Splits a shard by the index that has landed, with what this fetched.
+    /// Splits a shard by the landed index; the fetch brought it.
     Split(Arc<Landed>, Box<Fetch>),
     /// Sets the selected parts of a missing object to the fill value.
     Fill,
@@ -51,7 +51,7 @@ pub enum Next {
     Nothing,
 }
 
-/// Work on an object, of one attempt at it.
+/// Work on one attempt at an object.
 pub struct Ready<'p> {
     /// The object's number.
     pub object: u64,
@@ -72,7 +72,7 @@ pub struct Pending {
     pub fetch: Fetch,
     /// Handle for cancelling the request, after it was submitted.
     pub handle: Option<RequestHandle>,
-    /// The bytes that it may bring.
+    /// The memory reserved for its answer.
     pub reserved: InFlight,
     /// The places of the bytes, if they do not go to a body.
     pub landing: Option<Landing>,
@@ -93,7 +93,7 @@ pub struct State<'p> {
     pub open: HashMap<u64, Object<'p>>,
     /// The number of open shards without an index.
     pub unsplit: usize,
-    /// The objects that have something to be fetched, in turns.
+    /// The objects with pending fetches, in turns.
     pub turns: VecDeque<u64>,
     /// The requests in flight, by their numbers.
     pub requests: HashMap<u64, Pending>,
@@ -147,7 +147,7 @@ impl<'p> State<'p> {
         self.next == self.count && self.opening == 0 && self.open.is_empty()
     }
 
-    /// The next work; what belongs to a void attempt is dropped.
+    /// Takes the next work; work of a void attempt is dropped.
     pub fn take(&mut self) -> Option<Ready<'p>> {
         while let Some(ready) = self.ready.pop_front() {
             if let Some(object) = self.open.get_mut(&ready.object)
@@ -191,8 +191,8 @@ impl<'p> State<'p> {
         0
     }
 
-    /// Makes everything void that has come of an object, which begins anew when no work on it is left (step 5). Returns
-    /// the requests to cancel.
+    /// Voids everything received for an object, which begins anew once no work on it is left (step 5). Returns the
+    /// requests to cancel.
     pub fn restart(&mut self, object: u64) -> Vec<RequestHandle> {
         let Some(open) = self.open.get_mut(&object) else { return Vec::new() };
         if open.is_split && open.plan.reader.sharding().is_some() {
@@ -214,7 +214,7 @@ impl<'p> State<'p> {
         self.forget_requests(object)
     }
 
-    /// Gives up the requests for an object. Returns those to cancel.
+    /// Abandons the requests for an object. Returns the ones to cancel.
     pub fn forget_requests(&mut self, object: u64) -> Vec<RequestHandle> {
         let mut cancelled = Vec::new();
         self.requests.retain(|_, pending| {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow_array::DecodedArray;
 
-/// An array of one chunk that is not stored, which says so before a request returns.
+/// An array with one missing chunk; its store answers before `submit` returns.
 #[derive(Debug)]
 struct Missing;
 
@@ -51,7 +51,7 @@ impl RemoteStore for Missing {
 }
 
 impl Staged<'_, '_> {
-    /// Begins the first object, and has its answer received before that work ends, as another thread may.
+    /// Begins the first object, and receives its answer before that work ends, as another thread may.
     fn answered_while_begun(&self, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Next::Open(number) = self.next()? else { panic!("there is one chunk") };
         self.open(number)?;

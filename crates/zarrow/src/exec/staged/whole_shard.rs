@@ -19,9 +19,9 @@ use crate::store::remote::{FetchPolicy, RequestClass, Span};
 
 /// The section of a shard inside its array.
 struct Inside {
-    /// Inner chunks that have elements there.
+    /// The number of inner chunks with elements inside.
     inner_chunks: u64,
-    /// The elements.
+    /// The number of elements inside.
     elements: u64,
 }
 

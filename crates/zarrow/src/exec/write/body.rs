@@ -4,17 +4,17 @@ use crate::error::Result;
 use crate::memory::Lent;
 use std::borrow::Cow;
 
-/// The bytes of a chunk, all but the checksums behind them.
+/// The bytes of a chunk, without the trailing checksums.
 #[derive(Debug)]
 pub enum Body<'a> {
     /// Bytes that no other code writes to.
     Own(Cow<'a, [u8]>),
-    /// The caller's memory, which others may write to.
+    /// The caller's memory, which other code may write to.
     Lent(Lent<'a>),
 }
 
 impl Body<'_> {
-    /// The bytes for a store, which reads each of them once and looks at none
+    /// Returns the bytes for a store, which reads each byte once and inspects none
     /// ([`StoreWriter::set`](crate::store::StoreWriter::set)).
     pub fn to_be_written(&self) -> &[u8] {
         match self {

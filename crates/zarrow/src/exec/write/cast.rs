@@ -16,14 +16,14 @@ use zarrow_array::{DataType, Number};
 pub struct Cast {
     from: Number,
     to: Number,
-    /// Bytes of the made number.
+    /// Size of the resulting number in bytes.
     pub item_size: usize,
-    /// Whether the numbers in memory are in the other byte order than the machine's.
+    /// Whether the numbers in memory are in non-native byte order.
     pub is_swapped: bool,
 }
 
 impl Cast {
-    /// The cast between two types.
+    /// Creates the cast between two types.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if either type is not an integer, a bool or a float of
@@ -61,7 +61,7 @@ impl Cast {
 /// [`numbers`] of two types.
 type CopyNumbers = unsafe fn((bool, bool), &[Axis<'_>], *const u8, *mut u8);
 
-/// The largest number.
+/// Size of the largest number in bytes.
 const LARGEST_NBYTES: usize = 8;
 
 /// # Safety

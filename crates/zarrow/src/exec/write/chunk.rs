@@ -38,7 +38,7 @@ use std::mem::MaybeUninit;
 use zarrow_array::allocation;
 use zarrow_array::shape;
 
-/// A chunk, or an inner chunk, that is written.
+/// A chunk or inner chunk to be written.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// Its codecs.
@@ -62,7 +62,7 @@ pub struct Target<'a> {
 /// An encoded chunk.
 #[derive(Debug)]
 pub struct Bytes<'a> {
-    /// All but the checksums behind it.
+    /// The bytes without the trailing checksums.
     pub body: Body<'a>,
     /// The checksums.
     pub tail: Vec<u8>,
@@ -80,7 +80,7 @@ impl From<Vec<u8>> for Bytes<'_> {
     }
 }
 
-/// Whether a part is all of a chunk of these bounds, each position once, whichever way its elements run.
+/// Whether a part covers a chunk of these bounds, each position once, in either direction.
 fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
     let all = |(axis, bound): (&AxisPart<'_>, &u64)| {
         let in_turn = |list: IndexList<'_>| !list.vectorized && list.iter().eq(0..*bound);
@@ -90,13 +90,13 @@ fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
 }
 
 impl<'a> Target<'a> {
-    /// Whether nothing is left of the old chunk inside the array when the values of `part` are put into it: next to a field
-    /// the others are.
+    /// Whether the values of `part` replace all of the old chunk inside the array; when one field is written, the other
+    /// fields remain.
     pub fn is_covered_inside(&self, part: &[AxisPart<'_>]) -> bool {
         self.field.is_none() && covers(part, self.bounds)
     }
 
-    /// Whether nothing is left of the old chunk.
+    /// Whether the values of `part` replace the whole old chunk.
     pub fn is_covered(&self, part: &[AxisPart<'_>]) -> bool {
         self.field.is_none() && covers(part, self.shape)
     }
@@ -175,7 +175,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The bytes of an old shard and its index; one that was compressed as a whole is decompressed to `decoded`.
+    /// Returns the bytes of an old shard and its index; a shard compressed as a whole is decompressed to `decoded`.
     fn open_shard<'o>(
         &self,
         sharding: &Sharding,
@@ -196,7 +196,7 @@ impl<'a> Target<'a> {
         Ok((input, index))
     }
 
-    /// The chunk as one to be read.
+    /// Returns the chunk as a chunk to read.
     pub fn as_stored(&self) -> Chunk<'a> {
         let Target { chain, fill, shape, checkpoint, .. } = *self;
         Chunk { chain, fill, shape, slot: None, checkpoint }

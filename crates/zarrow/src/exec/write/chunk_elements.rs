@@ -41,7 +41,7 @@ impl<'a> ChunkElements<'a> {
         })
     }
 
-    /// Room for `count` missing elements.
+    /// Allocates `count` missing elements.
     fn nothing(data_type: &DataType, count: usize) -> Result<ChunkElements<'a>> {
         Ok(match (data_type, data_type.item_size()) {
             (DataType::Optional(inner), _) => ChunkElements::Optional {
@@ -111,7 +111,7 @@ impl<'a> ChunkElements<'a> {
         }
     }
 
-    /// Whether all are the fill value, bit by bit.
+    /// Whether all elements equal the fill value, bit by bit.
     pub fn are(&self, value: &FillValue) -> bool {
         match (self, value) {
             (ChunkElements::Fixed(bytes), FillValue::Fixed(item)) => is_filled(bytes, item),

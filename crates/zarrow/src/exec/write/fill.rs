@@ -3,9 +3,9 @@
 use crate::memory::Lent;
 use std::mem::MaybeUninit;
 
-/// Whether `bytes` are `item` over and over, bit by bit: -0.0 is not 0.0, and NaN is NaN of the same bits.
+/// Whether `bytes` are repetitions of `item`, bit by bit: -0.0 is not 0.0, and NaN only equals NaN of the same bits.
 ///
-/// Each item is compared with the one before it: one pass over the bytes, which mostly ends at once.
+/// Each item is compared with its predecessor: one pass over the bytes, which usually ends at once.
 pub fn is_filled(bytes: &[u8], item: &[u8]) -> bool {
     match bytes.split_at_checked(item.len()) {
         Some((first, rest)) => first == item && rest == &bytes[..rest.len()],
@@ -16,7 +16,7 @@ pub fn is_filled(bytes: &[u8], item: &[u8]) -> bool {
 /// Same as [`is_filled`], for memory that may change meanwhile: each byte is read once and compared with `item`. So
 /// each item was equal to `item` at some moment.
 pub fn is_lent_filled(lent: Lent<'_>, item: &[u8]) -> bool {
-    /// Bytes that are copied at once, to be looked at.
+    /// Bytes that are copied at once for comparison.
     const BLOCK_NBYTES: usize = 4096;
     let mut block = [MaybeUninit::uninit(); BLOCK_NBYTES];
     let (size, nbytes) = (item.len(), lent.nbytes());

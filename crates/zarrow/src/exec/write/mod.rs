@@ -69,11 +69,11 @@ pub struct Writer<'a> {
     only_clears: bool,
 }
 
-/// Encoded bytes of a shard that are gathered before they are written.
+/// Encoded bytes of a shard to gather before writing them.
 const PIECE_NBYTES: usize = 1 << 20;
 
 impl<'a> Writer<'a> {
-    /// A writer over what `reader` reads.
+    /// Creates a writer over the array of `reader`.
     pub fn new(
         reader: Reader<'a>,
         store: &'a dyn StoreWriter,
@@ -189,7 +189,7 @@ impl Writer<'_> {
     /// Returns the number of tasks per shard, for `shards` shards: if there are few shards, enough to keep all threads
     /// busy, and enough that little is encoded before its turn to be written.
     fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
-        /// Bytes that a share decodes to, at most, if its inner chunks are smaller.
+        /// Maximum decoded size in bytes of a share, if its inner chunks are smaller.
         const SHARE_NBYTES: u64 = 4 << 20;
         let wanted = threads as u64 * TASKS_PER_THREAD;
         if threads == 1 || shards >= wanted {
@@ -203,7 +203,7 @@ impl Writer<'_> {
         wanted.div_ceil(shards.max(1)).max(shard.saturating_mul(item_size) / SHARE_NBYTES).min(inner).max(1)
     }
 
-    /// The shape of the chunk at `chunk_index`, and how much of it lies inside the array.
+    /// Returns the shape of the chunk at `chunk_index`, and the extents of its section inside the array.
     fn extents(&self, chunk_index: &[u64]) -> (PerAxis<u64>, PerAxis<u64>) {
         let metadata = self.reader.metadata;
         let axes = chunk_index.iter().zip(&metadata.shape).enumerate();
@@ -383,14 +383,14 @@ impl<'a> Shard<'a> {
 
 /// The new shard: the parts already written, and the parts waiting for their turn.
 struct ShardOutput<'a> {
-    /// Begun with the first bytes.
+    /// Created with the first bytes.
     draft: Option<Box<dyn Draft + 'a>>,
     entries: Entries,
     /// Position of the index, if it is not at the end.
     index_at: Option<u64>,
     /// The share that writes next.
     next: u64,
-    /// The shares after it that are encoded.
+    /// Later shares that are already encoded.
     ready: BTreeMap<u64, Pieces>,
     /// The lock of its key, until the shard is published.
     lock: Option<Box<dyn Lock + 'a>>,
@@ -420,7 +420,7 @@ impl<'a> ShardOutput<'a> {
         if self.next == number { self.write(writer, pieces) } else { Ok(()) }
     }
 
-    /// Takes what share `number` of `count` has at its end; returns whether all have.
+    /// Adds the last bytes of share `number` of `count`; returns whether all shares have ended.
     fn add(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces, count: u64) -> Result<bool> {
         self.ready.insert(number, pieces);
         while let Some(mut pieces) = self.ready.remove(&self.next) {

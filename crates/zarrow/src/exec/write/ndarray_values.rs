@@ -1,7 +1,7 @@
 //! Arrays of the `ndarray` crate as values to write, in any memory order.
 //!
-//! Strides may be negative: the memory begins at the end of every axis with a negative stride, and ends at the end of
-//! every axis with a positive one.
+//! An element's address is the array's pointer plus a sum of strides, which may be negative: the memory begins at the
+//! end of every axis with a negative stride, and ends at the end of every axis with a positive one.
 
 use super::Values;
 use crate::error::{Error, Result};

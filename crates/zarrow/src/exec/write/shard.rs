@@ -20,7 +20,7 @@ use crate::exec::write::values::Level;
 use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
-/// Encoded inner chunks, one behind the other.
+/// Encoded inner chunks, one after the other.
 #[derive(Default)]
 pub struct Pieces {
     /// The encoded bytes that are not written yet.
@@ -53,16 +53,16 @@ impl Pieces {
     }
 }
 
-/// A shard that is written.
+/// A shard to be written.
 pub struct ShardTarget<'a> {
     target: Target<'a>,
     sharding: &'a Sharding,
     grid: Vec<u64>,
     /// The part of each touched inner chunk.
     chunk_parts: ChunkParts<'a>,
-    /// Whether all of the shard that lies inside the array is written.
+    /// Whether the whole section of the shard inside the array is written.
     is_covered_inside: bool,
-    /// The number of each touched inner chunk in the shard and among the touched ones, in rising order.
+    /// The number of each touched inner chunk in the shard and among the touched ones, in ascending order.
     touched: Vec<(u64, u64)>,
 }
 
@@ -198,7 +198,7 @@ impl Entries {
         self.any
     }
 
-    /// Notes the inner chunks of these numbers and lengths, one behind the other.
+    /// Records inner chunks with these numbers and lengths, one after the other.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if there is no such number.
@@ -214,7 +214,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The bytes of the index.
+    /// Returns the bytes of the index.
     ///
     /// # Errors
     /// As [`Sharding::encode_index`].

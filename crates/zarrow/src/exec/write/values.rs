@@ -18,7 +18,7 @@ use zarrow_array::{DataType, DecodedArray, Mask, Number, Tensor, Variable};
 
 /// Elements of one type and shape in the caller's memory, to be written to an array.
 ///
-/// Nothing is copied to make one: not to repeat an element, to turn an axis round, or for elements in another byte order.
+/// Creating values copies nothing, not even to repeat an element, to reverse an axis, or for non-native byte order.
 ///
 /// ```
 /// use zarrow::Values;
@@ -42,13 +42,13 @@ pub struct Values<'a> {
 /// The elements behind all masks.
 #[derive(Debug, Clone)]
 pub(super) enum Data<'a> {
-    /// Elements of a fixed size, and what of each is in the other byte order.
+    /// Elements of a fixed size, and their byte swap.
     Fixed(Memory<'a>, Swap),
     /// Strings or bytes.
     Variable(VariableElements<'a>),
 }
 
-/// Elements of a fixed size, some distance apart.
+/// Strided elements of a fixed size.
 #[derive(Debug, Clone)]
 pub(super) struct Memory<'a> {
     pointer: *const u8,
@@ -56,9 +56,9 @@ pub(super) struct Memory<'a> {
     item_size: usize,
     /// The cast of each element, if the values have another type.
     cast: Option<Cast>,
-    /// Bytes to the element at position 0 of every axis.
+    /// Byte offset of the element at position 0 of every axis.
     origin: isize,
-    /// Bytes from one position to the next on each axis.
+    /// Distance in bytes between positions on each axis.
     strides: OutputStrides,
     lifetime: PhantomData<&'a [u8]>,
 }
@@ -72,7 +72,7 @@ unsafe impl Sync for Memory<'_> {}
 #[derive(Debug, Clone)]
 pub(super) struct VariableElements<'a> {
     variable: &'a Variable,
-    /// Elements from one position to the next on each axis.
+    /// Distance in elements between positions on each axis.
     strides: OutputStrides,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The same elements, with every level of a mask of C order.
+    /// Returns the same elements with a C-contiguous mask for every level.
     ///
     /// # Errors
     /// As [`with_mask`](Values::with_mask).
@@ -283,7 +283,7 @@ impl<'a> Values<'a> {
         }))
     }
 
-    /// The same elements, which have the shape of the result of `selection`, as its plan counts their axes.
+    /// Returns the same elements, which have the shape of the result of `selection`, with the axes of its plan.
     pub(super) fn for_selection(&self, selection: &Selection) -> Values<'a> {
         self.laid_out(&selection.flat_shape(), |strides| OutputStrides::new(strides.axes(), selection))
     }
@@ -361,7 +361,7 @@ impl<'a> Memory<'a> {
         Ok(layout.filter(|layout| layout.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
     }
 
-    /// Bytes of an element in a chunk.
+    /// Size of an element in a chunk, in bytes.
     fn made_size(&self) -> usize {
         self.cast.map_or(self.item_size, |cast| cast.item_size)
     }

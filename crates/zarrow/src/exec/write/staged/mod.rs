@@ -44,12 +44,12 @@ const LARGE_NBYTES: u64 = 64 << 20;
 /// Maximum number of attempts to fetch, change and put one chunk, if other writers are faster.
 const MOST_TRIES: u32 = 100;
 
-/// Keys that one request deletes.
+/// Maximum number of keys per delete request.
 const KEYS_PER_DELETE: usize = 1000;
 
 /// Checks that the stored array is still the handle's.
 pub trait Guard: Send + Sync {
-    /// The request for the array's document, and the most bytes that it may bring.
+    /// The request for the array's document, and the maximum size in bytes of its answer.
     fn request(&self) -> (Request, u64);
 
     /// Checks the answer to `asked`: `None` if the array is still the handle's, or the next request.
@@ -134,7 +134,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         requests.values().filter_map(|pending| pending.handle.as_ref()).for_each(RequestHandle::cancel);
     }
 
-    /// One task: handles an answer; then opens chunks and submits requests as long as there is room.
+    /// Runs one task: handles an answer; then opens chunks and submits requests as long as there is room.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -234,9 +234,9 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         Next::Open(number, InFlight::new(nbytes, &self.inbox.in_flight))
     }
 
-    /// About how many bytes an encoded chunk has at most.
+    /// Estimates the maximum size in bytes of an encoded chunk.
     fn chunk_nbytes(&self) -> u64 {
-        /// Bytes of an element of variable length.
+        /// Assumed size in bytes of an element of variable length.
         const VARIABLE_NBYTES: u64 = 32;
         let metadata = self.writer.reader.metadata;
         let item_size = metadata.data_type.item_size().map_or(VARIABLE_NBYTES, |size| size as u64);
@@ -346,7 +346,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         self.fetch(Purpose::Version(attempt), request, 0, self.occupy(0))
     }
 
-    /// Encodes a chunk over its old bytes, and puts it when it may be.
+    /// Encodes a chunk over its old bytes, and puts it once puts are allowed.
     fn encode(
         &self,
         attempt: Attempt,
@@ -468,7 +468,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             (Purpose::Put(attempt), Some(Answer::Put(put))) => match put {
                 Ok(Put::Done(_)) => Ok(()),
                 Ok(Put::Conflict) => self.again(attempt),
-                // The server turned out to have no conditions.
+                // The server turned out not to support conditions.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Unsupported(_))
                         && attempt.condition != Condition::Always =>

@@ -56,13 +56,13 @@ pub enum Gate {
     Unasked,
     Closed,
     Open,
-    /// All chunks are put, and the guard was asked again.
+    /// All chunks are put, and the guard is being checked again.
     Leaving,
 }
 
 pub struct State {
     pub gate: Gate,
-    /// The next chunk, and how many there are.
+    /// The next chunk, and the number of chunks.
     pub next: u64,
     pub count: u64,
     /// Chunks that a thread works on.
@@ -72,7 +72,7 @@ pub struct State {
     pub waiting: VecDeque<Encoded>,
     /// Keys of chunks to be deleted.
     pub deleted: Vec<String>,
-    /// Chunks that a thread is to write and wait for.
+    /// Chunks to be written by a thread that waits.
     pub late: VecDeque<u64>,
 }
 
@@ -82,7 +82,7 @@ pub enum Next {
     Open(u64, InFlight),
     Put(Encoded),
     Delete(Vec<String>),
-    /// To write a chunk and wait for it.
+    /// Write a chunk and wait for it.
     Wait(u64),
     Finish,
     Nothing,
