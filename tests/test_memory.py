@@ -77,7 +77,7 @@ def test_no_more_is_kept_than_the_limit(array):
     zarrow.set_memory_cache(0)
     dropped(array, 4)
     assert zarrow.release_memory() < MIB
-    with pytest.raises(OverflowError):
+    with pytest.raises(ValueError):
         zarrow.set_memory_cache(-1)
 
 

@@ -563,7 +563,7 @@ def set_memory_cache(nbytes: int) -> None:
 
     Raises
     ------
-    OverflowError
+    ValueError
         The count is negative.
 
     Examples

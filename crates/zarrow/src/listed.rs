@@ -18,12 +18,15 @@ use crate::store::remote::{self, Waiting};
 use crate::store::{Listed as Names, Store, join};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
+use zarrow_array::allocation;
 
 /// Nodes directly below a group, sorted by name; see [`Group::listed`].
 #[derive(Debug)]
 pub struct ListedMembers {
     group: Group,
-    names: Vec<String>,
+    /// Shared by lists with and without documents.
+    names: Arc<Vec<String>>,
     members: Known,
 }
 
@@ -40,10 +43,24 @@ enum Known {
 
 impl ListedMembers {
     /// Creates the list of these members of `group`.
-    #[must_use]
-    pub fn new(group: Group, members: Vec<(String, Node)>) -> ListedMembers {
-        let (names, nodes) = members.into_iter().map(|(name, node)| (name, Ok(node))).unzip();
-        ListedMembers { group, names, members: Known::Nodes(nodes) }
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn new(group: Group, members: Vec<(String, Node)>) -> Result<ListedMembers> {
+        ListedMembers::of_nodes(group, members.into_iter().map(|(name, node)| (name, Ok(node))))
+    }
+
+    fn of_nodes(
+        group: Group,
+        members: impl ExactSizeIterator<Item = (String, Result<Node>)>,
+    ) -> Result<ListedMembers> {
+        let mut names = allocation::with_capacity(members.len())?;
+        let mut nodes = allocation::with_capacity(members.len())?;
+        for (name, node) in members {
+            names.push(name);
+            nodes.push(node);
+        }
+        Ok(ListedMembers { group, names: Arc::new(names), members: Known::Nodes(nodes) })
     }
 
     /// Returns the names of the nodes.
@@ -55,36 +72,41 @@ impl ListedMembers {
     /// Returns the same names without knowledge of their documents.
     #[must_use]
     pub fn without_documents(&self) -> ListedMembers {
-        ListedMembers { group: self.group.clone(), names: self.names.clone(), members: Known::Names }
+        ListedMembers { group: self.group.clone(), names: Arc::clone(&self.names), members: Known::Names }
     }
 
     /// Opens a range of the nodes with one round of requests; `None` for a node that cannot be opened.
-    #[must_use]
-    pub fn open(&self, range: Range<usize>) -> Vec<Option<Node>> {
-        match &self.members {
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn open(&self, range: Range<usize>) -> Result<Vec<Option<Node>>> {
+        Ok(match &self.members {
             Known::Nodes(nodes) => {
-                nodes.get(range).unwrap_or_default().iter().map(|node| node.as_ref().ok().cloned()).collect()
+                let nodes = nodes.get(range).unwrap_or_default().iter();
+                allocation::collected(nodes.map(|node| node.as_ref().ok().cloned()))?
             }
-            _ => self.requested(range).into_iter().map(Result::ok).collect(),
-        }
+            _ => allocation::collected(self.requested(range)?.into_iter().map(Result::ok))?,
+        })
     }
 
     /// Returns all nodes. A node that cannot be opened is an error in its place.
     pub(crate) fn into_members(self) -> Result<Members> {
         let nodes = match self.members {
             Known::Nodes(nodes) => nodes,
-            _ => self.requested(0..self.names.len()),
+            _ => self.requested(0..self.names.len())?,
         };
         let is_node =
             |node: &Result<Node>| !matches!(node, Err(error) if matches!(error.kind(), ErrorKind::NotFound));
-        Ok(self.names.into_iter().zip(nodes).filter(|(_, node)| is_node(node)).collect())
+        let names = Arc::try_unwrap(self.names).unwrap_or_else(|names| names.to_vec());
+        let members = names.into_iter().zip(nodes).filter(|(_, node)| is_node(node));
+        Ok(allocation::collected(members)?)
     }
 
     /// Requests the documents of nodes, and opens them.
-    fn requested(&self, range: Range<usize>) -> Vec<Result<Node>> {
+    fn requested(&self, range: Range<usize>) -> Result<Vec<Result<Node>>> {
         let (group, start) = (&self.group, range.start);
-        let paths: Vec<String> =
-            self.names.get(range).unwrap_or_default().iter().map(|name| join(group.path(), name)).collect();
+        let names = self.names.get(range).unwrap_or_default().iter();
+        let paths: Vec<String> = allocation::collected(names.map(|name| join(group.path(), name)))?;
         let limits = &group.options().limits.metadata;
         let metadata = match &self.members {
             Known::Documents(documents) => {
@@ -97,35 +119,34 @@ impl ListedMembers {
             let place = |error: Error| error.in_array(group.store().name(), &path);
             node_with_document(group.store(), path.clone(), metadata.map_err(place)?, group.options())
         };
-        paths.into_iter().zip(metadata).map(open).collect()
+        Ok(allocation::collected(paths.into_iter().zip(metadata).map(open))?)
     }
 
     /// Drops names without a node, by their documents.
     fn with_nodes(self) -> Result<ListedMembers> {
         let group = self.group.clone();
-        let (names, nodes) = self.into_members()?.into_iter().unzip();
-        Ok(ListedMembers { group, names, members: Known::Nodes(nodes) })
+        ListedMembers::of_nodes(group, self.into_members()?.into_iter())
     }
 
     /// Drops the names of unfinished arrays, by the sizes of their documents (step 3).
-    fn without_unfinished(mut self, nbytes: &[u64]) -> ListedMembers {
-        let Known::Documents(documents) = &mut self.members else { return self };
+    fn without_unfinished(mut self, nbytes: &[u64]) -> Result<ListedMembers> {
+        let Known::Documents(documents) = &mut self.members else { return Ok(self) };
         let like_unfinished = |at: &usize| nbytes.get(*at).copied().is_some_and(unfinished::has_length);
-        let places: Vec<usize> = (0..self.names.len()).filter(like_unfinished).collect();
+        let places: Vec<usize> = allocation::collected((0..self.names.len()).filter(like_unfinished))?;
         if places.is_empty() {
-            return self;
+            return Ok(self);
         }
-        let names = places.iter().map(|at| self.names[*at].clone()).collect::<Vec<_>>();
-        let members = Known::Documents(vec![1; places.len()]);
-        let read = ListedMembers { group: self.group.clone(), names, members }.requested(0..places.len());
-        let mut is_kept = vec![true; self.names.len()];
+        let names = Arc::new(allocation::collected(places.iter().map(|at| self.names[*at].clone()))?);
+        let members = Known::Documents(allocation::filled(1, places.len())?);
+        let read = ListedMembers { group: self.group.clone(), names, members }.requested(0..places.len())?;
+        let mut is_kept = allocation::filled(true, self.names.len())?;
         for (at, node) in places.into_iter().zip(read) {
             is_kept[at] = !matches!(node, Err(error) if matches!(error.kind(), ErrorKind::NotFound));
         }
         let (mut of_names, mut of_documents) = (is_kept.iter(), is_kept.iter());
-        self.names.retain(|_| of_names.next() == Some(&true));
+        Arc::make_mut(&mut self.names).retain(|_| of_names.next() == Some(&true));
         documents.retain(|_| of_documents.next() == Some(&true));
-        self
+        Ok(self)
     }
 }
 
@@ -150,7 +171,7 @@ impl<'a> PendingList<'a> {
     pub fn finish(self, group: &Group) -> Result<ListedMembers> {
         if let Some(page) = self.page {
             match page.wait(&|| Ok(())) {
-                Ok(Some(listing)) => return Ok(shown_by(group, &listing)),
+                Ok(Some(listing)) => return shown_by(group, &listing),
                 // A bucket may allow only lists of names.
                 Err(error) if error.kind().code() != "permission" => return Err(error),
                 _ => {}
@@ -158,7 +179,7 @@ impl<'a> PendingList<'a> {
             known_documents::remember_large(self.store, self.path);
         }
         let names = self.names.map_or_else(|| self.store.list(self.path), |names| names())?;
-        let names = names.into_iter().filter(|name| is_member(name)).collect();
+        let names = Arc::new(allocation::collected(names.into_iter().filter(|name| is_member(name)))?);
         ListedMembers { group: group.clone(), names, members: Known::Names }.with_nodes()
     }
 }
@@ -177,13 +198,12 @@ impl Group {
             let listing = PendingList::begin(&**self.store(), self.path(), false);
             return listing.finish(self).map_err(|error| self.place(error));
         }
-        let (names, nodes) = self.children()?.into_iter().unzip();
-        Ok(ListedMembers { group: self.clone(), names, members: Known::Nodes(nodes) })
+        ListedMembers::of_nodes(self.clone(), self.children()?.into_iter())
     }
 }
 
 /// Finds the members of a group in a list of all keys below it.
-fn shown_by(group: &Group, listing: &remote::Listing) -> ListedMembers {
+fn shown_by(group: &Group, listing: &remote::Listing) -> Result<ListedMembers> {
     let mut members: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
     for value in &listing.values {
         let below = match group.path() {
@@ -200,8 +220,9 @@ fn shown_by(group: &Group, listing: &remote::Listing) -> ListedMembers {
     }
     members
         .retain(|name, (bits, _)| is_member(name) && shown(*bits).iter().any(|name| OF_NODES.contains(name)));
-    let (documents, nbytes): (Vec<u8>, Vec<u64>) = members.values().copied().unzip();
-    let names = members.into_keys().map(str::to_owned).collect();
+    let documents = allocation::collected(members.values().map(|(bits, _)| *bits))?;
+    let nbytes: Vec<u64> = allocation::collected(members.values().map(|(_, nbytes)| *nbytes))?;
+    let names = Arc::new(allocation::collected(members.into_keys().map(str::to_owned))?);
     ListedMembers { group: group.clone(), names, members: Known::Documents(documents) }
         .without_unfinished(&nbytes)
 }

@@ -1,7 +1,7 @@
 //! Fill values passed by users.
 
 use crate::export::numpy;
-use crate::python::error::Raise;
+use crate::python::error::{Attempt, Raise};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -27,7 +27,8 @@ pub fn of(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue>
             if value.is_instance_of::<PyString>() {
                 return Err(PyTypeError::new_err(refusal(value, data_type)));
             }
-            bytes(value).map(FillValue::Variable)
+            let copied = bytes(value).attempt(value.py())?;
+            copied.map(FillValue::Variable).ok_or_else(|| PyTypeError::new_err(refusal(value, data_type)))
         }
         fixed => item(value, fixed).map(FillValue::Fixed),
     }

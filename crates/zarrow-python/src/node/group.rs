@@ -361,7 +361,8 @@ impl Group {
                 Err(error) => leave_out(py, &name, error)?,
             }
         }
-        self.names_in(py, &group, ListedMembers::new((*group).clone(), members))
+        let listed = waiting(py, || ListedMembers::new((*group).clone(), members))?;
+        self.names_in(py, &group, listed)
     }
 
     #[doc = help!("Group.values")]

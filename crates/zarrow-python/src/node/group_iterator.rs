@@ -70,7 +70,7 @@ impl Loop {
         }
         let start = block * AHEAD;
         let range = start..names.len().min(start + AHEAD);
-        let opened = waiting(py, || Ok(self.listed.open(range.clone())))?;
+        let opened = waiting(py, || self.listed.open(range.clone()))?;
         let mut read = self.read.lock();
         if read.blocks.insert(block) {
             // A node that cannot be opened raises its error when it is looked up in the store.
