@@ -51,7 +51,12 @@ def test_contributing_names_existing_files() -> None:
 
 def test_contributing_names_existing_items() -> None:
     sources = {
-        "crates/zarrow/src/codec": ["struct Definition", "Output::Exact", "trait ArrayToBytes", "enum Filter"],
+        "crates/zarrow/src/codec": [
+            "struct Definition",
+            "Output::Exact",
+            "trait ArrayToBytes",
+            "enum Filter",
+        ],
         "crates/zarrow/src/store": ["fn submit", "fn version_of", "fn draft", "fn check_key", "fn lock"],
         "crates/zarrow-array/src": ["elements! {", "numbers! {"],
     }

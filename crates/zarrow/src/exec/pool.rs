@@ -7,8 +7,7 @@
 //! 4. A forked child has none of the parent's threads. A pool therefore belongs to one process: the child creates its
 //!    own pool when needed, and leaks the parent's. If the fork happened inside a read, the child's copy of that read
 //!    fails.
-//! 5. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when a task arrives, and leaves when there is
-//!    none.
+//! 5. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves if there is none.
 //! 6. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
 //!    caller begins only if the pool has a thread, and the last thread stays until that job has ended.
 //! 7. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
