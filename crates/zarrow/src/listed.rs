@@ -45,7 +45,7 @@ impl ListedMembers {
     /// Creates the list of these members of `group`.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`].
+    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn new(group: Group, members: Vec<(String, Node)>) -> Result<ListedMembers> {
         ListedMembers::of_nodes(group, members.into_iter().map(|(name, node)| (name, Ok(node))))
     }
@@ -78,7 +78,7 @@ impl ListedMembers {
     /// Opens a range of the nodes with one round of requests; `None` for a node that cannot be opened.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`].
+    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn open(&self, range: Range<usize>) -> Result<Vec<Option<Node>>> {
         Ok(match &self.members {
             Known::Nodes(nodes) => {
