@@ -168,7 +168,11 @@ impl Group {
         group: &zarrow::Group,
         listed: ListedMembers,
     ) -> PyResult<Bound<'py, PyList>> {
-        let names = PyList::new(py, listed.names())?;
+        // `PyList::new` panics if there is no memory.
+        let names = PyList::empty(py);
+        for name in listed.names() {
+            names.append(name)?;
+        }
         if group.is_consolidated() || group.store().remote().is_none() {
             return Ok(names);
         }
