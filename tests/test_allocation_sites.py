@@ -28,11 +28,11 @@ BOUNDED = {
     "zarrow/src/codec/array_to_bytes/optional.rs": (1, ITEM),
     "zarrow/src/codec/array_to_bytes/shard_index.rs": (2, f"{ASKED}; {AXES}"),
     "zarrow/src/codec/array_to_array/transpose.rs": (2, AXES),
-    "zarrow/src/exec/open_chunk.rs": (1, "a path"),
-    "zarrow/src/exec/write/shard.rs": (3, "a fallible method with this name"),
-    "zarrow/src/hierarchy/outside.rs": (1, AXES),
-    "zarrow/src/hierarchy/resize.rs": (2, AXES),
-    "zarrow/src/memory/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
+    "zarrow/src/decode/open_chunk.rs": (1, "a path"),
+    "zarrow/src/write/shard.rs": (3, "a fallible method with this name"),
+    "zarrow/src/node/hierarchy/outside.rs": (1, AXES),
+    "zarrow/src/node/hierarchy/resize.rs": (2, AXES),
+    "zarrow/src/node/array/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
     "zarrow/src/metadata/base64.rs": (2, TEXT),
     "zarrow/src/metadata/fill_value.rs": (4, ITEM),
     "zarrow/src/metadata/members.rs": (1, TEXT),
@@ -43,8 +43,8 @@ BOUNDED = {
     "zarrow/src/selection/points.rs": (1, AXES),
     "zarrow/src/store/filesystem_writer.rs": (1, "a path"),
     "zarrow/src/store/memory_writer.rs": (1, ASKED),
-    "zarrow/src/stored_chunks.rs": (1, AXES),
-    "zarrow/src/visible.rs": (1, "a message"),
+    "zarrow/src/node/array/stored_chunks.rs": (1, AXES),
+    "zarrow/src/error/visible.rs": (1, "a message"),
 }
 
 

@@ -105,13 +105,13 @@ def test_no_file_is_too_long() -> None:
 
 
 # Number of loops that are not retries: they walk up a path, run twice, or wait for an answer.
-OTHER_LOOPS = {"store/filesystem_writer.rs": 1, "hierarchy/create.rs": 1, "store/remote/waiter.rs": 1}
+OTHER_LOOPS = {"store/filesystem_writer.rs": 1, "node/hierarchy/create.rs": 1, "store/remote/waiter.rs": 1}
 
 
 def test_every_retry_is_bounded_by_one_type() -> None:
     unbounded = {}
     source = ROOT / "crates" / "zarrow" / "src"
-    for folder in ("store", "hierarchy"):
+    for folder in ("store", "node/hierarchy"):
         for path in files(source / folder, ".rs"):
             text = (ROOT / path).read_text(encoding="utf-8")
             name = path.split("/src/")[1]

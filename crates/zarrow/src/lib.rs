@@ -12,64 +12,52 @@
 //!
 //! The crate is independent of Python. It starts no thread before the first read of more than one chunk.
 
-mod absent;
-pub mod anndata;
-mod array;
-mod array_description;
-mod array_detached;
-mod array_field;
-mod array_read;
-pub mod arrow;
-mod batch;
 pub mod codec;
-mod codec_calls;
+mod decode;
 mod error;
-mod exec;
-mod group;
-mod hierarchy;
-mod known_documents;
-mod listed;
-mod memory;
-mod missing;
-mod node_documents;
-mod open;
-mod open_detached;
-mod options;
-mod selection;
-mod stored_chunks;
-mod visible;
-mod warnings;
-
 pub mod metadata;
+mod node;
+mod place;
+mod plan;
+mod pool;
+mod read;
+mod selection;
 pub mod store;
+mod write;
 
-pub use array::Array;
-pub use array_description::CodecStages;
-pub use array_detached::Detached;
-pub use array_field::ArrayField;
-pub use batch::{read_each, read_many, read_many_strided, read_many_with};
+pub use codec::DecodeLimits;
+pub use decode::chunk_sink::{ChunkAxis, ChunkSink, LandedChunk, StoredChunk};
+pub use error::visible::visible;
+pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};
-pub use exec::{
-    Batch, ChunkAxis, ChunkSink, LandedChunk, StoredChunk, ValueSource, Values, idle_nbytes, num_threads,
-    release_idle, set_num_threads,
-};
-pub use group::{Group, Members};
-pub use hierarchy::{
+pub use metadata::ZarrFormat;
+pub use metadata::missing::MissingValues;
+pub use node::array::Array;
+pub use node::array::description::CodecStages;
+pub use node::array::detached::Detached;
+pub use node::array::detached_write::ValueSource;
+pub use node::array::field::ArrayField;
+pub use node::array::stored_chunks::StoredChunks;
+pub use node::batch::{read_each, read_many, read_many_strided, read_many_with};
+pub use node::group::{Group, Members};
+pub use node::hierarchy::{
     ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_absent_group,
     create_array, create_array_from, create_array_with, create_group, new_path,
 };
-pub use listed::ListedMembers;
-pub use memory::Strided;
-pub use metadata::ZarrFormat;
-pub use missing::MissingValues;
-pub use open::{Node, expect_format, find, open, open_members, open_with};
-pub use open_detached::open_detached;
-pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
+pub use node::listed::ListedMembers;
+pub use node::open::{Node, expect_format, find, open, open_members, open_with};
+pub use node::open_detached::open_detached;
+pub use node::open_options::OpenOptions;
+pub use node::table::{anndata, arrow};
+pub use place::strided::Strided;
+pub use pool::idle::{kept as idle_nbytes, release as release_idle};
+pub use pool::{num_threads, set_num_threads};
+pub use read::batch::Batch;
+pub use read::options::ReadOptions;
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
 pub use store::remote::{BodyAlloc, BodyMemory};
-pub use stored_chunks::StoredChunks;
-pub use visible::visible;
-pub use warnings::with_warnings;
+pub use write::options::WriteOptions;
+pub use write::values::Values;
 pub use zarrow_array::{self, DataType, DecodedArray, Number, Tensor};
 
 #[cfg(doctest)]

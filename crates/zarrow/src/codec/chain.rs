@@ -10,16 +10,15 @@
 //!    end: zarrow keeps these because they bound the decoded size. The fallback is the feature `zarrs`; without it such
 //!    a list is refused.
 
+use crate::codec::DecodeLimits;
 use crate::codec::array_to_array::{Filtered, transpose};
 use crate::codec::array_to_bytes::{self, ArrayToBytes, Layout, bytes};
 use crate::codec::bytes_to_bytes::{BytesToBytes, between_limit, decode};
 use crate::codec::compress::{Compressor, Encoded, encode};
 use crate::codec::definition::ChunkLayout;
-use crate::codec::order;
-use crate::codec::{ChunkElements, Codecs, Output, Scratch};
+use crate::codec::{ChunkElements, Codecs, Output, Scratch, order};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
-use crate::options::DecodeLimits;
 use std::mem::MaybeUninit;
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, allocation, shape};

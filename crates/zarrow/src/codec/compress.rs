@@ -6,14 +6,13 @@
 //! 3. A checksum at the end does not move the bytes: it is kept apart and written after them. A checksum at the start
 //!    is written before a copy of the bytes.
 
-use crate::codec::built_in;
 use crate::codec::bytes_to_bytes::Encoder;
 use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::definition::Stage;
+use crate::codec::lent::Lent;
 use crate::codec::registry::{CodecKind, Registered};
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Scratch, built_in};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
 use zarrow_array::allocation;
 

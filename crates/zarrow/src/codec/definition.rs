@@ -4,6 +4,7 @@
 //! 2. Its [`Stage`] gives its position in a list of codecs, and compiles it.
 //! 3. A user's choice is checked more strictly than stored metadata: see [`check_parameters`](super::check_parameters).
 
+use crate::codec::DecodeLimits;
 use crate::codec::array_to_array::{Filter, Parameters};
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::bytes_to_bytes::checksum::Checksum;
@@ -12,7 +13,6 @@ use crate::codec::parameter::ParameterType;
 use crate::codec::registry::CodecKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue, MetadataError, ZarrFormat};
-use crate::options::DecodeLimits;
 use serde_json::{Map, Value};
 use zarrow_array::DataType;
 

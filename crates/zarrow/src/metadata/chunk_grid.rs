@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::MetadataError;
-use super::error::excerpt;
 use super::json::{Extension, extent, extents};
+use crate::error::metadata::excerpt;
 
 const KEY: &str = "chunk_grid";
 

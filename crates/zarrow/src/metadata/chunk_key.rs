@@ -91,7 +91,7 @@ impl ChunkKeyEncoding {
             "v2" => Ok(ChunkKeyEncoding::V2 { separator: given.unwrap_or('.') }),
             _ => Err(MetadataError::unsupported(format!(
                 "chunk key encoding {}",
-                super::error::excerpt(value)
+                crate::error::metadata::excerpt(value)
             ))),
         }
     }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use zarrow_array::{DataType, Number, TimeUnit};
 
-use super::error::excerpt;
 use super::json::Extension;
 use super::{MetadataError, structure};
+use crate::error::metadata::excerpt;
 
 const KEY: &str = "data_type";
 

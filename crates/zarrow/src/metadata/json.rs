@@ -30,9 +30,9 @@ impl<'a> Document<'a> {
         Outline::admit_text(bytes)?;
         match values(bytes)? {
             Value::Object(members) => Ok(Document { members, text: bytes }),
-            other => {
-                Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) })
-            }
+            other => Err(MetadataError::NotJson {
+                reason: format!("found {}", crate::error::metadata::excerpt(&other)),
+            }),
         }
     }
 

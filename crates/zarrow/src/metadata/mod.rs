@@ -17,12 +17,12 @@ mod consolidated;
 mod data_type;
 mod document;
 mod edit;
-mod error;
 mod fill_value;
 mod float8;
 mod json;
 mod lenient;
 mod members;
+pub(crate) mod missing;
 mod normal_form;
 mod outline;
 mod repair;
@@ -37,6 +37,8 @@ mod value_tree;
 #[cfg(test)]
 mod tests;
 
+pub use crate::error::metadata::MetadataError;
+pub(crate) use crate::error::metadata::excerpt;
 pub use attributes::Attributes;
 pub use check::MetadataLimits;
 pub use chunk_grid::{AxisEdges, ChunkGrid};
@@ -46,8 +48,6 @@ pub use consolidated::Consolidated;
 pub use document::Document;
 pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 pub(crate) use edit::JsonText;
-pub use error::MetadataError;
-pub(crate) use error::excerpt;
 pub use fill_value::FillValue;
 pub(crate) use v2::{ARRAY_DIMENSIONS, dimension_names};
 

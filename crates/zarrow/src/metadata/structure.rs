@@ -10,9 +10,9 @@ use zarrow_array::{DataType, Field, Struct, allocation};
 
 use super::MetadataError;
 use super::data_type;
-use super::error::excerpt;
 use super::json::{Extension, extents};
 use super::type_string::{ByteOrder, TypeString, type_string};
+use crate::error::metadata::excerpt;
 
 /// Reads the fields of version 2, with the byte order of each run of [`DataType::words`].
 pub(super) fn parse_v2(value: &Value) -> Result<(DataType, Vec<ByteOrder>), MetadataError> {

@@ -14,13 +14,13 @@ use zarrow_array::DataType;
 use crate::codec::CodecKind;
 
 use super::chunk_key::separator;
-use super::error::excerpt;
 use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
     ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue,
     GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, repair, structure,
 };
+use crate::error::metadata::excerpt;
 
 /// Reads a `.zarray`. Keys outside the specification are ignored, as it requires.
 pub(super) fn array(

@@ -3,13 +3,13 @@
 use serde_json::Value;
 use zarrow_array::{DataType, allocation};
 
-use super::error::excerpt;
 use super::json::{self, Document, extents};
 use super::members::members;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
     MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type, repair, v2,
 };
+use crate::error::metadata::excerpt;
 
 /// Reads the text of a node, and returns with it the unparsed text of its consolidated metadata. The rest of the
 /// document has to be as short as any other.

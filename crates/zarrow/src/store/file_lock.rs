@@ -14,10 +14,10 @@
 //! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
 //!    the value go with it, and so do later writes of the holder: they do not come back at the old path.
 
+use crate::error::key_fault::RESERVED;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
-use crate::store::key_fault::RESERVED;
 use crate::store::leftover::{is_still, try_flock};
 use crate::store::owner::{Owner, unique};
 use crate::store::retry::{Retry, retry_on_intr};

@@ -1,6 +1,6 @@
 //! Keys of a store: relative, slash-separated, and never outside the root.
 
-use super::key_fault::RESERVED;
+use crate::error::key_fault::RESERVED;
 use crate::error::{ErrorKind, Result};
 
 /// Checks that `key` names a value inside a store.

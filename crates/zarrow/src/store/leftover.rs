@@ -12,10 +12,10 @@
 //! 6. If other machines may write too, or if there are no locks, a free lock proves nothing, and files of other
 //!    machines are kept. So is every file that shares only the prefix of its name with these.
 
+use crate::error::key_fault::RESERVED;
 use crate::store::capabilities::is_local;
 use crate::store::file_lock::{LOCK, MODE};
 use crate::store::filesystem_writer::write;
-use crate::store::key_fault::RESERVED;
 use crate::store::owner::{Owner, unique};
 use crate::store::removal::remove;
 use crate::store::step::step;

@@ -7,7 +7,6 @@ mod filesystem_writer;
 #[cfg(test)]
 mod interleaving;
 mod key;
-mod key_fault;
 mod leftover;
 mod memory;
 mod memory_writer;
@@ -25,7 +24,6 @@ mod zip;
 
 pub use filesystem::FilesystemStore;
 pub use key::{check_key, join, normalize_path};
-pub(crate) use key_fault::key_fault;
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
 pub(crate) use retry::{Retry, until_no_conflict};

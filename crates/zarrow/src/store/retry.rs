@@ -4,8 +4,8 @@
 //! So each loop ends, reports a reason, and can be interrupted.
 
 use super::remote::pass_here;
-use crate::codec_calls;
 use crate::error::{Error, ErrorKind, Result};
+use crate::pool::codec_calls;
 use crate::store::step::pause;
 use rustix::io::Errno;
 use std::hash::{BuildHasher, RandomState};

@@ -26,16 +26,14 @@ pub mod scale_offset;
 pub mod squeeze;
 pub mod transpose;
 
-use crate::codec::VariableChunk;
+use crate::codec::DecodeLimits;
 use crate::codec::array_to_bytes::{ArrayToBytes, wrong_elements_size};
-use crate::codec::built_in;
 use crate::codec::chain::Chain;
 use crate::codec::definition::Stage;
 use crate::codec::registry::{ChunkDescription, CodecKind, Registered};
-use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Swap, Worker};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Swap, VariableChunk, Worker, built_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
-use crate::options::DecodeLimits;
 pub use parameters::{Parameters, number_named};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;

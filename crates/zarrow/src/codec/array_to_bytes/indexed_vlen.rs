@@ -5,6 +5,7 @@
 //!
 //! Source: zarrs documentation of the codec `vlen`.
 
+use crate::codec::DecodeLimits;
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::array_to_bytes::vlen::{VariableChunk, encode_variable, least_encoded};
 use crate::codec::chain::Chain;
@@ -14,7 +15,6 @@ use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Input, Swap, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
-use crate::options::DecodeLimits;
 use serde_json::Value;
 use std::ops::Range;
 use std::sync::Arc;

@@ -21,11 +21,10 @@ pub mod shard_index;
 pub mod sharding;
 pub mod vlen;
 
-use crate::codec::built_in;
 use crate::codec::chain::Chain;
 use crate::codec::definition::{ChunkLayout, Stage};
 use crate::codec::registry::{CodecKind, Registered};
-use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Sharding, Swap, Worker};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Sharding, Swap, Worker, built_in};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use std::fmt::Debug;

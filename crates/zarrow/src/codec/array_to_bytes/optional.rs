@@ -13,6 +13,7 @@
 //!
 //! Source: zarr-extensions pull request 33; the format that the `zarrs` crate writes.
 
+use crate::codec::DecodeLimits;
 use crate::codec::array_to_bytes::vlen::VariableChunk;
 use crate::codec::array_to_bytes::{ArrayToBytes, Layout, wrong_elements_size};
 use crate::codec::chain::Chain;
@@ -23,7 +24,6 @@ use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, FEW_NBYTES, Input, Swap, Worker};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
-use crate::options::DecodeLimits;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use super::shuffle::{shuffle, unshuffle};
 use super::vector::{
     Kernel, Vector, elements_to_planes, load_all, planes_to_elements, run, store_all, turn_bits,
 };
-use crate::memory::Lent;
+use crate::codec::lent::Lent;
 use std::mem::MaybeUninit;
 
 /// Elements per slab for large elements.

@@ -10,8 +10,8 @@ use super::layout::{HEADER, LARGEST, Layout, SMALLEST};
 use super::settings::{Filter, Settings};
 use super::shuffle::shuffle;
 use crate::codec::failure::{Refusal, Written};
+use crate::codec::lent::Lent;
 use crate::codec::{Codecs, Scratch};
-use crate::memory::Lent;
 use std::mem::MaybeUninit;
 
 /// Input of the encoder.

@@ -12,7 +12,7 @@
 use super::vector::{
     Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, run, store_all,
 };
-use crate::memory::Lent;
+use crate::codec::lent::Lent;
 use std::mem::MaybeUninit;
 
 /// The widest tile.

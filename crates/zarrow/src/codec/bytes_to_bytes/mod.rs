@@ -23,13 +23,12 @@ pub mod zstd;
 
 use checksum::Checksum;
 
-use crate::codec::built_in;
 use crate::codec::definition::Stage;
 use crate::codec::failure::{Failure, too_long};
+use crate::codec::lent::Lent;
 use crate::codec::registry::{CodecKind, Registered};
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Scratch, built_in};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;

@@ -1,0 +1,9 @@
+//! Decoding of one chunk, given its stored bytes.
+
+pub(crate) mod cache;
+pub(crate) mod chunk;
+pub(crate) mod chunk_sink;
+pub(crate) mod open_chunk;
+pub(crate) mod presence;
+pub(crate) mod range;
+pub(crate) mod shard;

@@ -1,0 +1,58 @@
+//! Tells whether a missing chunk was never stored, or was erased with its array.
+//!
+//! 1. A read notes any missing chunk. A read without missing chunks sends no extra request.
+//! 2. After its last chunk, the read checks once whether the array still exists, with the layout known to the handle.
+//!    If so, each missing chunk was never stored and has the fill value; otherwise the read is an error.
+//! 3. The read makes the same check if stored bytes cannot be decoded, since bytes of another array are not corrupt,
+//!    and if a folder is in the place of a chunk.
+//!
+//! A slow store is not asked: that would add a request to each read. See `Array::check_presence`.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::read::Reader;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An array that may have been erased.
+pub trait Presence: Sync {
+    /// Checks whether the array still exists, with the same layout.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), [`ErrorKind::Stale`](crate::ErrorKind::Stale).
+    fn check(&self) -> Result<()>;
+}
+
+/// Returns whether an error may come from a chunk of another array (step 3).
+pub fn may_be_of_another(error: &Error) -> bool {
+    error.is_of_stored_bytes() || is_of_folders(error)
+}
+
+/// Whether a folder is in the place of a chunk, or a file in the place of a folder, as after replacement by another
+/// array.
+fn is_of_folders(error: &Error) -> bool {
+    use std::io::ErrorKind::{IsADirectory, NotADirectory};
+    matches!(error.kind(), ErrorKind::Io(error) if matches!(error.kind(), IsADirectory | NotADirectory))
+}
+
+impl Reader<'_> {
+    /// Step 1.
+    pub fn note_missing(&self) {
+        if let Some(missed) = self.missed {
+            missed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Applies steps 2 and 3 to the result `read`; `missed` is the note of step 1.
+    ///
+    /// # Errors
+    /// Any error of `read` or of [`Presence::check`].
+    pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
+        let is_suspect = match &read {
+            Ok(_) => missed.load(Ordering::Relaxed),
+            Err(error) => may_be_of_another(error),
+        };
+        if is_suspect {
+            self.presence.check()?;
+        }
+        read
+    }
+}

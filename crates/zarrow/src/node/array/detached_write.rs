@@ -1,0 +1,114 @@
+//! A staged write without a waiting caller: it owns the array and the values.
+//!
+//! 1. Each borrowed part (array, selection, values) is behind an [`Arc`] and outlives the write. The lifetimes of the
+//!    borrows are erased here; the order of the fields below is the order of their drops.
+//! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: bodies of puts are
+//!    copies.
+
+use crate::error::{ErrorKind, Result};
+use crate::node::array::Array;
+use crate::node::hierarchy::document_guard::DocumentGuard;
+use crate::plan::chunk_parts::ChunkParts;
+use crate::plan::part::whole_part;
+use crate::pool::{OpenJob, OwnedTask};
+use crate::selection::Selection;
+use crate::write::Writer;
+use crate::write::options::WriteOptions;
+use crate::write::staged::{Guard, StagedWrite};
+use crate::write::values::Values;
+use std::sync::Arc;
+use zarrow_array::DecodedArray;
+
+/// Elements and their memory.
+pub trait ValueSource: Send + Sync {
+    /// The elements.
+    ///
+    /// # Errors
+    /// What making [`Values`] gives.
+    fn values(&self) -> Result<Values<'_>>;
+}
+
+impl ValueSource for DecodedArray {
+    fn values(&self) -> Result<Values<'_>> {
+        Values::decoded(self)
+    }
+}
+
+/// The data that a write borrows (step 1).
+struct Owned {
+    array: Array,
+    selection: Selection,
+    source: Box<dyn ValueSource>,
+}
+
+/// A write and everything it borrows. Fields are dropped in this order.
+struct DetachedWrite {
+    staged: StagedWrite<'static, 'static>,
+    _chunk_parts: Option<Arc<ChunkParts<'static>>>,
+    _values: Arc<Values<'static>>,
+    guard: Arc<DocumentGuard<'static>>,
+    _writer: Arc<Writer<'static>>,
+    owned: Arc<Owned>,
+}
+
+/// # Safety
+/// The reference is dropped before its target.
+unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
+    // SAFETY: the caller's contract.
+    unsafe { &*std::ptr::from_ref(short) }
+}
+
+/// Begins to write to `selection` of an array of a remote store, and calls `done` on a thread of the pool.
+///
+/// # Errors
+/// [`ErrorKind::ReadOnly`], and errors of values that do not fit; then `done` is not called.
+pub fn write_detached(
+    array: Array,
+    selection: Selection,
+    source: Box<dyn ValueSource>,
+    options: &WriteOptions<'_>,
+    done: impl FnOnce(Result<()>) + Send + 'static,
+) -> Result<OpenJob> {
+    let owned = Arc::new(Owned { array, selection, source });
+    // SAFETY: `DetachedWrite::owned` goes last of all that borrows from it.
+    let lent: &'static Owned = unsafe { extend(&*owned) };
+    let values = lent.source.values()?;
+    lent.array.check_values(&values)?;
+    let values = Arc::new(values.broadcast(&lent.selection.shape())?.for_selection(&lent.selection));
+    let store = lent.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
+    let writer = Arc::new(Writer::new(lent.array.reader(), store, options, false));
+    let part = whole_part(&lent.selection);
+    let chunk_parts = part.as_deref().map(|part| writer.reader.chunk_parts(part)).transpose()?.map(Arc::new);
+    let guard = Arc::new(DocumentGuard::new(&lent.array, &lent.selection));
+    // SAFETY: as for `lent`, of the fields of the same names.
+    let (lent_writer, lent_values) = unsafe { (extend(&*writer), extend(&*values)) };
+    // SAFETY: as above.
+    let lent_parts: Option<&'static ChunkParts<'static>> =
+        unsafe { chunk_parts.as_deref().map(|parts| extend(parts)) };
+    // SAFETY: as above.
+    let lent_guard: &'static dyn Guard = unsafe { extend::<DocumentGuard<'static>>(&*guard) };
+    let staged = StagedWrite::new(lent_writer, lent_parts, lent_values, Some(lent_guard));
+    let write = Arc::new(DetachedWrite {
+        staged,
+        _chunk_parts: chunk_parts,
+        _values: values,
+        guard,
+        _writer: writer,
+        owned,
+    });
+    let (job, ended) = (write.staged.job().clone(), Arc::clone(&write));
+    let begun = Arc::clone(&write);
+    let task: OwnedTask = Arc::new(move |_, worker, checkpoint| write.staged.step(worker, checkpoint));
+    let (durability, write_empty_chunks) = (options.durability, options.write_empty_chunks);
+    let on_end = move |result: Result<()>| {
+        // Step 2.
+        ended.staged.cancel();
+        let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
+        let settled = ended.guard.settle(result, &options).map_err(|error| ended.owned.array.place(error));
+        drop(ended);
+        done(settled);
+    };
+    job.spawn(task, Box::new(on_end))?;
+    begun.staged.start();
+    Ok(job)
+}

@@ -1,0 +1,537 @@
+//! An open array.
+
+pub(crate) mod description;
+pub(crate) mod detached;
+pub(crate) mod detached_read;
+pub(crate) mod detached_write;
+pub(crate) mod field;
+pub(crate) mod map;
+pub(crate) mod read;
+pub(crate) mod stored_chunks;
+
+use crate::codec::{Chain, Layout, ShardIndex};
+use crate::decode::cache::Cache;
+use crate::decode::presence::Presence;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{ArrayMetadata, Attributes, ChunkGrid, NodeMetadata};
+use crate::node::hierarchy::attributes::StoredNode;
+use crate::node::hierarchy::{AttributeChange, revision};
+use crate::node::open_options::OpenOptions;
+use crate::read::Reader;
+use crate::read::options::ReadOptions;
+use crate::read::staged::state::SeenVersion;
+use crate::selection::{Index, IntoSelection, Selection};
+use crate::store::Store;
+use crate::write::Writer;
+use crate::write::options::WriteOptions;
+use crate::write::staged::Guard;
+use crate::write::values::Values;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use zarrow_array::{Buffer, DataType, DecodedArray, shape};
+
+/// A Zarr array: checked metadata, compiled codecs, and the store with its chunks.
+///
+/// ```
+/// use std::sync::Arc;
+/// use zarrow::store::MemoryStore;
+/// use zarrow::Index;
+/// let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
+///   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+///   "chunk_key_encoding": {"name": "default"}, "fill_value": 7,
+///   "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#;
+/// let store = MemoryStore::new([("zarr.json", metadata.to_vec()), ("c/0", vec![1, 0, 2, 0])])?;
+/// let array = zarrow::open(Arc::new(store), "")?.into_array()?;
+/// let backwards = array.read(Index::from(..).step_by(-1))?.into_tensor()?;
+/// assert_eq!(backwards.as_slice::<i16>()?, [7, 7, 2, 1]);
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Array {
+    store: Arc<dyn Store>,
+    path: String,
+    options: OpenOptions,
+    metadata: Arc<ArrayMetadata>,
+    chain: Arc<Chain>,
+    indexes: Arc<Cache<ShardIndex>>,
+    versions: Arc<Cache<SeenVersion>>,
+    chunks: Option<Arc<Cache<Buffer>>>,
+    /// Version of the document with this handle's shape and layout, as a number; 0 if none was seen.
+    seen: Arc<AtomicU64>,
+    /// Whether the array's own document was read. An array opened from consolidated metadata may lack one.
+    has_document: bool,
+    /// Revision that the metadata reflect.
+    revision: u64,
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Array")
+            .field("store", &self.store.name())
+            .field("path", &self.path)
+            .field("shape", &self.metadata.shape)
+            .field("data_type", &format_args!("{}", self.metadata.data_type))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Maximum bytes of shard indexes that an array caches.
+const INDEXES_NBYTES: usize = 16 << 20;
+
+impl Array {
+    /// Compiles the codecs of an array at `path`.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        path: String,
+        metadata: ArrayMetadata,
+        options: &OpenOptions,
+    ) -> Result<Array> {
+        let largest = metadata.chunk_grid.largest_chunk();
+        let chain = Chain::new(
+            &metadata.codecs,
+            &metadata.data_type,
+            &largest,
+            &metadata.fill_value,
+            &options.limits,
+        )
+        .map_err(|error| error.in_array(store.name(), &path))?;
+        let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
+        let (indexes, versions) =
+            (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(INDEXES_NBYTES / 16)));
+        let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
+        let (seen, has_document, revision) = (Arc::default(), false, revision::present());
+        let options = *options;
+        Ok(Array {
+            store,
+            path,
+            options,
+            metadata,
+            chain,
+            indexes,
+            versions,
+            chunks,
+            seen,
+            has_document,
+            revision,
+        })
+    }
+
+    /// Marks the array's own document as read or written.
+    pub(crate) fn with_document(self) -> Array {
+        Array { has_document: true, ..self }
+    }
+
+    /// Whether the array's document is known to have existed.
+    pub(crate) fn had_document(&self) -> bool {
+        self.has_document || self.seen.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns the array after a change that keeps the chunk layout.
+    pub(crate) fn renewed(&self, metadata: ArrayMetadata, revision: u64) -> Array {
+        Array { metadata: Arc::new(metadata), seen: Arc::default(), revision, ..self.clone() }
+    }
+
+    /// Returns the same array at another location.
+    pub(crate) fn moved(&self, store: Arc<dyn Store>, path: String) -> Array {
+        Array { store, path, ..self.clone() }
+    }
+
+    /// Whether the document had this version when its shape and layout were last equal to this handle's.
+    pub(crate) fn has_seen(&self, version: u64) -> bool {
+        self.seen.load(Ordering::Relaxed) == version
+    }
+
+    pub(crate) fn has_seen_any(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) != 0
+    }
+
+    /// Remembers such a version.
+    pub(crate) fn see(&self, version: u64) {
+        self.seen.store(version, Ordering::Relaxed);
+    }
+
+    /// Returns the revision of this process's changes that this handle reflects. Of two handles of one array, the one
+    /// with the larger revision has the later state.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Returns the options that the array was opened with.
+    #[must_use]
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
+    /// Returns the store with the chunks.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Returns the attributes that the user stored with the array.
+    #[must_use]
+    pub fn attributes(&self) -> &Attributes {
+        &self.metadata.attributes
+    }
+
+    /// Returns the path in the store, `""` for the root.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the checked metadata.
+    #[must_use]
+    pub fn metadata(&self) -> &ArrayMetadata {
+        &self.metadata
+    }
+
+    /// Returns the extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.metadata.shape
+    }
+
+    /// Changes the attributes. Afterwards this handle has the attributes as stored, including changes by others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]; [`ErrorKind::NotFound`] if the array was erased in the meantime,
+    /// and [`ErrorKind::Stale`] if it was replaced.
+    pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
+        let changed = self.stored_node().change_attributes(change).map_err(|error| self.place(error))?;
+        if let (NodeMetadata::Array(metadata), revision) = changed {
+            *self = self.renewed(metadata, revision);
+        }
+        Ok(())
+    }
+
+    /// Returns the array's documents.
+    pub(crate) fn stored_node(&self) -> StoredNode<'_> {
+        StoredNode {
+            store: &*self.store,
+            path: &self.path,
+            zarr_format: self.metadata.zarr_format,
+            array: Some(&self.metadata),
+            options: &self.options,
+        }
+    }
+
+    /// Returns the type of the elements.
+    #[must_use]
+    pub fn data_type(&self) -> &DataType {
+        &self.metadata.data_type
+    }
+
+    /// Returns the shape of the chunks; in a sharded array, of the chunks inside a shard, which may themselves be
+    /// shards. `None` on a grid of unequal chunks.
+    #[must_use]
+    pub fn chunk_shape(&self) -> Option<Vec<u64>> {
+        self.chunk_shape_within(1)
+    }
+
+    /// Returns the shape of the chunks that are decoded independently: the innermost of nested shards. `None` on a
+    /// grid of unequal chunks.
+    #[must_use]
+    pub fn innermost_chunk_shape(&self) -> Option<Vec<u64>> {
+        self.chunk_shape_within(usize::MAX)
+    }
+
+    /// Returns the shape of the chunks within at most `levels` levels of shards.
+    fn chunk_shape_within(&self, levels: usize) -> Option<Vec<u64>> {
+        let mut shape = self.outer_chunk_shape()?;
+        let mut chain = &*self.chain;
+        // The array's axis for each stored axis, through the transposes of all levels.
+        let mut axes: Vec<usize> = (0..shape.len()).collect();
+        let mut level = 0;
+        while level < levels
+            && let Layout::InnerChunks(sharding) = chain.layout()
+        {
+            level += 1;
+            if let Some(order) = &chain.order {
+                axes = order.iter().map(|axis| axes[*axis]).collect();
+            }
+            for (axis, extent) in axes.iter().zip(&sharding.chunk_shape) {
+                shape[*axis] = *extent;
+            }
+            chain = &sharding.inner;
+        }
+        Some(shape)
+    }
+
+    /// Returns the shape of the shards if the array is sharded and all shards have the same shape.
+    #[must_use]
+    pub fn shard_shape(&self) -> Option<Vec<u64>> {
+        match self.chain.layout() {
+            Layout::InnerChunks(_) => self.outer_chunk_shape(),
+            _ => None,
+        }
+    }
+
+    fn outer_chunk_shape(&self) -> Option<Vec<u64>> {
+        match &self.metadata.chunk_grid {
+            ChunkGrid::Regular { chunk_shape } => Some(chunk_shape.clone()),
+            ChunkGrid::Rectilinear { .. } => None,
+        }
+    }
+
+    /// Returns the array's axis for each stored axis, inside the shards if there are any; `None` if the order is the
+    /// same.
+    pub(crate) fn stored_order(&self) -> Option<&[usize]> {
+        let mut chain = &*self.chain;
+        while let Layout::InnerChunks(sharding) = chain.layout() {
+            chain = &sharding.inner;
+        }
+        chain.order.as_deref()
+    }
+
+    /// Returns the size of the whole array in memory, in bytes; `None` if elements have no fixed size.
+    #[must_use]
+    pub fn nbytes(&self) -> Option<u64> {
+        let nbytes = shape::nbytes(self.shape(), self.data_type().item_size()?).ok()?;
+        u64::try_from(nbytes).ok()
+    }
+
+    /// Returns the number of bytes that the store holds for this array, metadata included. Looks at every chunk.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn stored_nbytes(&self) -> Result<u64> {
+        self.store.nbytes(&self.path).map_err(|error| self.place(error))
+    }
+
+    /// Returns the elements of the chunks selected by `indices` in the grid of chunks, or of shards if the array is
+    /// sharded.
+    ///
+    /// # Errors
+    /// As [`Selection::blocks`].
+    pub fn blocks(&self, indices: &[Index]) -> Result<Selection> {
+        Selection::blocks(&self.metadata.chunk_grid, self.shape(), indices).map_err(|error| self.place(error))
+    }
+
+    /// Writes `values` to `selection`, broadcast to its shape by NumPy's rules, on as many threads as
+    /// [`num_threads`](crate::num_threads) says.
+    ///
+    /// Chunks are encoded straight from the values' memory; at most one chunk per thread is copied. Each chunk is
+    /// written whole or not at all, even if this process is killed. If the selection covers only part of a chunk, the
+    /// rest of the chunk is kept: writers to the same chunk wait for each other by a lock, also across processes.
+    ///
+    /// `values` may be a slice, a [`Tensor`](zarrow_array::Tensor), an array of `ndarray` in any order, or any
+    /// [`Values`]. The options of the opening set how durable the data are when the call returns
+    /// ([`durability`](Array::durability)).
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if the array was erased since, [`ErrorKind::Stale`] if it was replaced by an array with
+    /// different chunks, or made smaller than the selection. If that happened before the call, the error comes before
+    /// the first chunk is written, else after the last one. [`ErrorKind::Shape`] if values do not fit the selection;
+    /// [`ErrorKind::Index`] for a selection of another shape; [`ErrorKind::Unsupported`] for values of another type;
+    /// [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be encoded or written, with store, array, chunk and
+    /// codec. After such an error some chunks may be new.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{Values, store::{MemoryStore, Store}};
+    /// # let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
+    /// #   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    /// #   "chunk_key_encoding": {"name": "default"}, "fill_value": 7,
+    /// #   "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#;
+    /// let store = Arc::new(MemoryStore::new([("zarr.json", metadata.to_vec())])?);
+    /// let array = zarrow::open(store.clone(), "")?.into_array()?;
+    /// array.write(.., &[1i16, 2, 3, 4])?;
+    /// assert_eq!(store.get("c/1", 4)?, Some(vec![3, 0, 4, 0]));
+    /// array.write(1.., Values::scalar(&5i16))?;
+    /// assert_eq!(array.read(..)?.into_tensor()?.as_slice::<i16>()?, [1, 5, 5, 5]);
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn write<'s, 'v, V: TryInto<Values<'v>>>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        values: V,
+    ) -> Result<()>
+    where
+        Error: From<V::Error>,
+    {
+        let values = values.try_into().map_err(|error| self.place(Error::from(error)))?;
+        self.write_with(selection, &values, &self.write_options())
+    }
+
+    /// As [`write`](Array::write), with options: the durability, whether chunks of the fill value are stored, and
+    /// whether to stop.
+    ///
+    /// # Errors
+    /// As [`write`](Array::write); [`ErrorKind::Interrupted`].
+    pub fn write_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        values: &Values<'_>,
+        options: &WriteOptions<'_>,
+    ) -> Result<()> {
+        let selection = self.selection(selection)?;
+        self.write_stored(&selection, options, |array, guard| {
+            array.write_elements(&selection, values, guard, options)
+        })
+        .map_err(|error| self.place(error))
+    }
+
+    /// Returns the default options of a write, as set at opening.
+    pub(crate) fn write_options(&self) -> WriteOptions<'static> {
+        WriteOptions::default().durability(self.options.durability)
+    }
+
+    /// Refuses values of another type.
+    pub(crate) fn check_values(&self, values: &Values<'_>) -> Result<()> {
+        let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
+        if values.dtype() != own || values.mask_depth() > depth {
+            let masks = if values.mask_depth() > depth { "masked " } else { "" };
+            let text = format!(
+                "writing {masks}{} to an array of {}: cast the values first",
+                values.dtype(),
+                self.data_type()
+            );
+            return Err(ErrorKind::Unsupported(text).into());
+        }
+        Ok(())
+    }
+
+    /// Writes without checking that the array still exists, unless `guard` checks.
+    pub(crate) fn write_elements(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        guard: Option<&dyn Guard>,
+        options: &WriteOptions<'_>,
+    ) -> Result<()> {
+        self.check_values(values)?;
+        self.put(selection, values, guard, options, false)
+    }
+
+    /// Writes to stored chunks only. A chunk that cannot be decoded is left unchanged, since none of its elements can
+    /// be read.
+    pub(crate) fn clear_elements(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        options: &WriteOptions<'_>,
+    ) -> Result<()> {
+        self.put(selection, values, None, options, true)
+    }
+
+    fn put(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        guard: Option<&dyn Guard>,
+        options: &WriteOptions<'_>,
+        only_clears: bool,
+    ) -> Result<()> {
+        let values = values.broadcast(&selection.shape())?;
+        let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
+        let writer = Writer::new(self.reader(), store, options, only_clears);
+        writer.write(selection, &values, guard, options.interrupted())
+    }
+
+    /// Returns the default durability when a write returns, as set at opening.
+    #[must_use]
+    pub fn durability(&self) -> crate::store::Durability {
+        self.options.durability
+    }
+
+    /// Returns the shape of the smallest region that can be written independently: a shard if the array is sharded,
+    /// else a chunk. Writers of different regions never wait for each other; writers within one region do. `None` on a
+    /// grid of unequal chunks.
+    #[must_use]
+    pub fn write_unit(&self) -> Option<Vec<u64>> {
+        self.outer_chunk_shape()
+    }
+
+    /// Returns the compiled codecs.
+    pub(crate) fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Returns the input of the executor's reads.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            store: &*self.store,
+            path: &self.path,
+            metadata: &self.metadata,
+            chain: &self.chain,
+            indexes: &self.indexes,
+            versions: &self.versions,
+            chunks: self.chunks.as_deref(),
+            field: None,
+            missing: None,
+            presence: self,
+            missed: None,
+        }
+    }
+
+    /// Whether both handles are the same array of the same store, with the same metadata.
+    pub(crate) fn is(&self, other: &Array) -> bool {
+        Arc::ptr_eq(&self.metadata, &other.metadata)
+            || Arc::ptr_eq(&self.store, &other.store)
+                && self.path == other.path
+                && self.metadata == other.metadata
+    }
+
+    /// Returns the size of an element in bytes if the array decodes to a tensor.
+    pub(crate) fn tensor_item_size(&self) -> Result<usize> {
+        let refused = || {
+            let text = "reading into given memory, or in another order, is for elements of one fixed size, none missing";
+            ErrorKind::Unsupported(format!("{text}; these are {}", self.data_type()))
+        };
+        match self.data_type() {
+            DataType::Optional(_) => Err(self.place(refused().into())),
+            other => other.item_size().ok_or_else(|| self.place(refused().into())),
+        }
+    }
+
+    /// Resolves `selection`, and checks that it is inside the array.
+    pub(crate) fn selection<'s>(&self, selection: impl IntoSelection<'s>) -> Result<Cow<'s, Selection>> {
+        let selection = selection.into_selection(self.shape()).map_err(|error| self.place(error))?;
+        self.check(&selection)?;
+        Ok(selection)
+    }
+
+    /// Checks that every position of `selection` lies inside the array.
+    pub(crate) fn check(&self, selection: &Selection) -> Result<()> {
+        if selection.fits(self.shape()) {
+            return Ok(());
+        }
+        let text = format!("the selection does not fit an array of shape {:?}", self.shape());
+        Err(self.place(ErrorKind::Index(text).into()))
+    }
+
+    /// Reads the chunk (in a sharded array: the shard) at `indices` of the grid, clipped to the array's shape.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] for indices outside the grid, and as [`read_with`](Array::read_with).
+    pub fn retrieve_chunk(&self, indices: &[u64], options: &ReadOptions<'_>) -> Result<DecodedArray> {
+        let grid = &self.metadata.chunk_grid;
+        let count = grid.grid_shape(self.shape());
+        if indices.len() != count.len() || indices.iter().zip(&count).any(|(index, count)| index >= count) {
+            let text = format!("chunk {indices:?} is outside the chunk grid of shape {count:?}");
+            return Err(self.place(ErrorKind::Index(text).into()));
+        }
+        let slices = indices.iter().enumerate().map(|(axis, index)| {
+            let (start, length) = grid.chunk_extent(axis, *index);
+            let bound = |position: u64| i64::try_from(position).ok();
+            Index::Slice { start: bound(start), stop: bound(start.saturating_add(length)), step: None }
+        });
+        let selection = Selection::new(self.shape(), &slices.collect::<Vec<_>>())?;
+        self.read_with(&selection, options)
+    }
+
+    pub(crate) fn place(&self, error: Error) -> Error {
+        error.in_array(self.store.name(), &self.path)
+    }
+}
+
+impl Presence for Array {
+    fn check(&self) -> Result<()> {
+        self.check_presence()
+    }
+}

@@ -1,0 +1,210 @@
+//! Groups that stand for one array or for one table, as AnnData writes them.
+//!
+//! The attribute `encoding-type` says what a group is:
+//! - `nullable-integer`, `nullable-boolean`, `nullable-string-array`: arrays `values` and `mask`, True for missing
+//!   values;
+//! - `categorical`: arrays `codes`, -1 for a missing value, and `categories`, and an attribute `ordered`;
+//! - `dataframe`: one member per column, in the order of the attribute `column-order`, and one named by `_index`.
+//!
+//! A group with `column-order` but without a type is a table without an index: `zarrow.save` writes such tables.
+//!
+//! Source: AnnData, "On-disk format", encoding versions 0.1.0 and 0.2.0.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::MetadataError;
+use crate::node::array::Array;
+use crate::node::batch::read_each_with;
+use crate::node::group::Group;
+use crate::node::open::Node;
+use crate::read::options::ReadOptions;
+use crate::selection::{IntoSelection, Selection};
+use serde_json::Value;
+use zarrow_array::{
+    DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Number, SharedTensor, Tensor,
+};
+
+const ENCODING: &str = "encoding-type";
+
+/// An array stored as a group of several arrays.
+#[derive(Debug, Clone)]
+pub enum EncodedArray {
+    /// Values with a mask.
+    Nullable {
+        /// The values.
+        values: Array,
+        /// True for missing values.
+        missing: Array,
+    },
+    /// Values drawn from a small set of categories.
+    Categorical {
+        /// Index of each element's category; negative for a missing value.
+        codes: Array,
+        /// The categories.
+        categories: Array,
+        /// Whether the categories have an order.
+        ordered: bool,
+    },
+}
+
+/// Decoded form of an [`EncodedArray`].
+#[derive(Debug)]
+pub enum EncodedValues {
+    /// A masked layout.
+    Masked(DecodedArray),
+    /// Codes and categories.
+    Categorical {
+        /// Index of each element's category; negative for a missing value.
+        codes: SharedTensor,
+        /// All categories.
+        categories: DecodedArray,
+        /// Whether the categories have an order.
+        ordered: bool,
+    },
+}
+
+impl EncodedArray {
+    /// Returns the array that `group` stands for; `None` for any other group.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Metadata`] if its members do not fit together, and errors of opening them.
+    pub fn of_group(group: &Group) -> Result<Option<EncodedArray>> {
+        let Some(encoding) = group.attributes().get(ENCODING).and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let refused = |what: &str| {
+            let reason = format!("a group of type {encoding} needs {what}");
+            Error::from(MetadataError::invalid(ENCODING, reason)).in_array(group.store().name(), group.path())
+        };
+        let member = |name: &str| match group.get(name)? {
+            Node::Array(array) => Ok(array),
+            Node::Group(_) => Err(refused(&format!("an array at {name:?}, found a group"))),
+        };
+        match encoding {
+            "nullable-integer" | "nullable-boolean" | "nullable-string-array" => {
+                let (values, missing) = (member("values")?, member("mask")?);
+                if *missing.data_type() != DataType::Number(Number::Bool) || missing.shape() != values.shape()
+                {
+                    return Err(refused("a mask of bools, of the shape of the values"));
+                }
+                if matches!(values.data_type(), DataType::Optional(_)) {
+                    return Err(refused("values that are not optional themselves"));
+                }
+                Ok(Some(EncodedArray::Nullable { values, missing }))
+            }
+            "categorical" => {
+                let (codes, categories) = (member("codes")?, member("categories")?);
+                let is_integer =
+                    codes.data_type().numpy_code().is_some_and(|code| code.starts_with(['i', 'u']));
+                if codes.shape().len() != 1 || categories.shape().len() != 1 || !is_integer {
+                    return Err(refused("codes that are integers, and categories, on one axis each"));
+                }
+                if matches!(categories.data_type(), DataType::Optional(_)) {
+                    return Err(refused("categories that are not optional"));
+                }
+                let ordered = group.attributes().get("ordered").and_then(Value::as_bool).unwrap_or(false);
+                Ok(Some(EncodedArray::Categorical { codes, categories, ordered }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        self.arrays()[0].shape()
+    }
+
+    /// Returns the arrays to read for a selection.
+    pub(crate) fn arrays(&self) -> Vec<&Array> {
+        match self {
+            EncodedArray::Nullable { values, missing } => vec![values, missing],
+            EncodedArray::Categorical { codes, .. } => vec![codes],
+        }
+    }
+
+    /// Reads `selection`, together with all categories if there are any.
+    ///
+    /// # Errors
+    /// As [`Array::read`].
+    pub fn read<'s>(&self, selection: impl IntoSelection<'s>) -> Result<EncodedValues> {
+        self.read_with(selection, &ReadOptions::default())
+    }
+
+    /// As [`read`](EncodedArray::read), with options. Only `cancel` is used.
+    ///
+    /// # Errors
+    /// As [`Array::read_with`].
+    pub fn read_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        options: &ReadOptions<'_>,
+    ) -> Result<EncodedValues> {
+        let (selection, interrupted) = (&*self.arrays()[0].selection(selection)?, options.interrupted());
+        let all = |array: &Array| Selection::new(array.shape(), &[]);
+        match self {
+            EncodedArray::Nullable { values, missing } => {
+                let decoded = read_each_with(&[(values, selection), (missing, selection)], &[], interrupted)?;
+                Ok(EncodedValues::Masked(masked(decoded).map_err(|error| values.place(error))?))
+            }
+            EncodedArray::Categorical { codes, categories, ordered } => {
+                let everything = all(categories)?;
+                let decoded =
+                    read_each_with(&[(codes, selection), (categories, &everything)], &[], interrupted)?;
+                let [codes, categories] = pair(decoded)?;
+                let codes = tensor(codes)?.into_shared().map_err(ErrorKind::Array)?;
+                Ok(EncodedValues::Categorical { codes, categories, ordered: *ordered })
+            }
+        }
+    }
+}
+
+/// Combines values and mask to the masked layout. Nothing is copied.
+///
+/// # Errors
+/// [`ErrorKind::Array`] if their lengths differ.
+pub(crate) fn masked(decoded: Vec<DecodedArray>) -> Result<DecodedArray> {
+    let [values, missing] = pair(decoded)?;
+    let mask = Mask::new(vec![tensor(missing)?.into_buffer()]).map_err(ErrorKind::Array)?;
+    let masked = match values {
+        DecodedArray::Tensor(tensor) => MaskedTensor::new(tensor, mask).map(DecodedArray::MaskedTensor),
+        DecodedArray::Variable(variable) => {
+            MaskedVariable::new(variable, mask).map(DecodedArray::MaskedVariable)
+        }
+        _ => return Err(ErrorKind::Internal("a mask of what has one".into()).into()),
+    };
+    Ok(masked.map_err(ErrorKind::Array)?)
+}
+
+fn pair(decoded: Vec<DecodedArray>) -> Result<[DecodedArray; 2]> {
+    decoded.try_into().map_err(|_| ErrorKind::Internal("arrays that were not read".into()).into())
+}
+
+fn tensor(decoded: DecodedArray) -> Result<Tensor> {
+    match decoded {
+        DecodedArray::Tensor(tensor) => Ok(tensor),
+        _ => Err(ErrorKind::Internal("a mask or codes that are no tensor".into()).into()),
+    }
+}
+
+/// Returns the names of a table's columns in their order, the index first; `None` if `group` is not a table.
+///
+/// # Errors
+/// [`ErrorKind::Metadata`] if the names are malformed or missing.
+pub fn table_columns(group: &Group) -> Result<Option<Vec<String>>> {
+    let attributes = group.attributes();
+    let columns = attributes.get("column-order").and_then(Value::as_array).and_then(|columns| {
+        columns.iter().map(|column| column.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    });
+    match attributes.get(ENCODING).and_then(Value::as_str) {
+        Some("dataframe") => {}
+        Some(_) => return Ok(None),
+        None => return Ok(columns),
+    }
+    let index = attributes.get("_index").and_then(Value::as_str);
+    let (Some(index), Some(columns)) = (index, columns) else {
+        let reason = "a group of type dataframe has the attributes _index and column-order, which are names";
+        return Err(Error::from(MetadataError::invalid(ENCODING, reason))
+            .in_array(group.store().name(), group.path()));
+    };
+    Ok(Some([vec![index.to_owned()], columns].concat()))
+}

@@ -1,0 +1,14 @@
+//! Places: the memory of a result, and how decoded elements reach it.
+
+pub(crate) mod bitmap;
+pub(crate) mod destination;
+pub(crate) mod nontemporal_copy;
+pub(crate) mod output_claim;
+pub(crate) mod placement;
+pub(crate) mod result;
+pub(crate) mod sentinel_masked;
+pub(crate) mod sink;
+pub(crate) mod strided;
+pub(crate) mod strided_layout;
+pub(crate) mod transposition;
+pub(crate) mod variable;

@@ -1,0 +1,37 @@
+//! Staged reads, for slow stores: many requests fetch the needed bytes at once, and chunks are decoded as their bytes
+//! land.
+//!
+//! 1. The selected chunks come from a [list](super::chunk_list). Each is an [object](object): a pure plan computes the
+//!    [needed bytes](need) and [splits them into requests](coalesce). A shard needs its index first, which splits it
+//!    into leaves, one per inner chunk; if [most of it](whole_shard) is selected, index and inner chunks are fetched
+//!    together. Any other chunk is one leaf.
+//! 2. The store's preference and the limit on a read's memory in flight bound the number of concurrent requests. Shard
+//!    indexes go first; the other requests take turns over the objects. All ranges of a leaf are admitted at once, so
+//!    that no leaf waits for memory held by other unfinished leaves.
+//! 3. A receiver copies frames to a [body](crate::store::remote::bodies), in
+//!    [memory](crate::store::remote::body_memory) of ours or the sink's, or, if elements are stored in the result's own
+//!    form, directly to their [places](landing) in the result. Then it notifies the job. A receiver refers to the read
+//!    only through places that can be taken back, so that a request that is cancelled, or lost in a forked child, does
+//!    no harm.
+//! 4. A thread that takes a task handles an arrived answer, or decodes a leaf with complete bytes by the same
+//!    [`Chunk::read`](crate::decode::chunk) as any other read. Each leaf is decoded once, and its claims are made there.
+//! 5. All bytes of an object are of one version, if the store distinguishes versions. If a request finds another
+//!    version, the object's earlier bytes are void, and the object begins anew, index included, once no work on it is
+//!    left.
+//! 6. An index is cached for later reads together with its version. Requests that depend on it ask for that version
+//!    only.
+//! 7. The first error, or the caller, stops the job; then all requests are cancelled.
+
+pub(crate) mod coalesce;
+pub(crate) mod driver;
+pub(crate) mod inbox;
+pub(crate) mod kept;
+pub(crate) mod landing;
+pub(crate) mod need;
+pub(crate) mod object;
+pub(crate) mod placing;
+pub(crate) mod splitting;
+pub(crate) mod state;
+pub(crate) mod whole_shard;
+
+pub use driver::read_into;
