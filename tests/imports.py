@@ -6,6 +6,7 @@
 3. A name that a module re-exports by `pub use` is resolved to the module that defines it. The re-exports of a
    `mod.rs` are no imports.
 4. A circle is a set of modules that reach each other by imports (a strongly connected component).
+5. The folders of the engine are layers. Each uses only those before it; an import of a later one runs upward.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ TEST_MODULE = re.compile(
 )
 TEST_ITEM = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|mod)\s[^;{]*;")
 DEEPEST_REEXPORT = 8
+INPUTS = ["error", "metadata", "selection", "store"]
+LAYERS = [*INPUTS, "codec", "pool", "plan", "place", "decode", "read", "write", "node"]
 
 
 def paths(tree: str) -> Iterator[tuple[Module, str]]:
@@ -115,6 +118,16 @@ class Crate:
                 seen |= circle
                 found.append(sorted(self.files[other] for other in circle))
         return found
+
+    def upward(self) -> set[tuple[str, str]]:
+        """Return the imports between files that run from a layer to a later one (step 5)."""
+        place = {layer: number for number, layer in enumerate(LAYERS)}
+        return {
+            (self.files[module], self.files[other])
+            for module, others in self.imports.items()
+            for other in others
+            if module and other and place[module[0]] < place[other[0]]
+        }
 
     def reachable(self, module: Module) -> set[Module]:
         found: set[Module] = set()

@@ -1,4 +1,7 @@
-"""Modules of a crate import each other in one direction, but for the circles in `import_circles.txt`."""
+"""Modules of a crate import each other in one direction, but for the circles in `import_circles.txt`.
+
+Layers of the engine use only those before them, but for the imports in `upward_imports.txt`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import pytest
 from imports import Crate, paths
 
 CRATES = sorted((Path(__file__).parent.parent / "crates").iterdir())
+ENGINE = CRATES[0].with_name("zarrow")
 LISTED = Path(__file__).with_name("import_circles.txt")
+UPWARD = Path(__file__).with_name("upward_imports.txt")
 
 
 def listed(crate: str) -> list[list[str]]:
@@ -26,6 +31,12 @@ def test_modules_form_no_circle_but_the_listed_ones(crate: Path) -> None:
     assert not new, f"modules import each other in a circle: {new}"
     stale = [circle for circle in listed(crate.name) if not any(set(some) <= set(circle) for some in found)]
     assert not stale, f"tests/import_circles.txt lists circles that are gone: {stale}"
+
+
+def test_layers_use_only_those_before_them() -> None:
+    lines = UPWARD.read_text(encoding="utf-8").splitlines()
+    allowed = {tuple(line.split(maxsplit=2)[:2]) for line in lines if line and not line.startswith("#")}
+    assert Crate(ENGINE / "src").upward() == allowed
 
 
 def test_circles_are_found(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ use crate::codec::bytes_to_bytes::Output;
 use crate::codec::order;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
-use crate::pool::codec_calls::CodecCall;
+use crate::store::codec_calls::CodecCall;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};

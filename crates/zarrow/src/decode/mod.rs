@@ -6,4 +6,5 @@ pub(crate) mod chunk_sink;
 pub(crate) mod open_chunk;
 pub(crate) mod presence;
 pub(crate) mod range;
+pub(crate) mod reader;
 pub(crate) mod shard;

@@ -12,12 +12,12 @@
 
 use crate::codec::{Input, ShardIndex, Worker};
 use crate::decode::chunk::{Chunk, Slot};
+use crate::decode::reader::Reader;
 use crate::decode::shard::Share;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
 use crate::plan::part::PerAxis;
 use crate::pool::job::Checkpoint;
-use crate::read::Reader;
 use crate::store::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -9,8 +9,6 @@
 //! A slow store is not asked: that would add a request to each read. See `Array::check_presence`.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::read::Reader;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An array that may have been erased.
 pub trait Presence: Sync {
@@ -31,28 +29,4 @@ pub fn may_be_of_another(error: &Error) -> bool {
 fn is_of_folders(error: &Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory};
     matches!(error.kind(), ErrorKind::Io(error) if matches!(error.kind(), IsADirectory | NotADirectory))
-}
-
-impl Reader<'_> {
-    /// Step 1.
-    pub fn note_missing(&self) {
-        if let Some(missed) = self.missed {
-            missed.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Applies steps 2 and 3 to the result `read`; `missed` is the note of step 1.
-    ///
-    /// # Errors
-    /// Any error of `read` or of [`Presence::check`].
-    pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
-        let is_suspect = match &read {
-            Ok(_) => missed.load(Ordering::Relaxed),
-            Err(error) => may_be_of_another(error),
-        };
-        if is_suspect {
-            self.presence.check()?;
-        }
-        read
-    }
 }

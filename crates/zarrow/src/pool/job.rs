@@ -7,8 +7,8 @@
 
 use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pool::codec_calls::Inherited;
 use crate::pool::{codec_calls, idle};
+use crate::store::codec_calls::Inherited;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

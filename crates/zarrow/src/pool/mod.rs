@@ -14,7 +14,6 @@
 //!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
 //!    enough.
 
-pub(crate) mod codec_calls;
 pub(crate) mod idle;
 pub(crate) mod job;
 #[cfg(test)]
@@ -23,6 +22,7 @@ mod tests;
 use crate::codec::Worker;
 use crate::error::{ErrorKind, Result};
 use crate::pool::job::{Checkpoint, INTERRUPT_INTERVAL, Job, Task};
+use crate::store::codec_calls;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -6,43 +6,19 @@
 
 use crate::decode::open_chunk::SharedChunk;
 use crate::decode::presence::may_be_of_another;
+use crate::decode::reader::Reader;
 use crate::error::{Error, Result};
-use crate::metadata::FillValue;
 use crate::place::output_claim::OutputClaim;
 use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;
 use crate::plan::part::whole_part;
 use crate::pool;
-use crate::read::chunk_list::ChunkList;
-use crate::read::{Reader, staged};
-use crate::selection::Selection;
+use crate::read::chunk_list::{ChunkList, Item};
+use crate::read::staged;
 use std::sync::atomic::{AtomicBool, Ordering};
+use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::shape::Axes;
-use zarrow_array::{DataType, DecodedArray};
-
-/// One selection of one array.
-#[derive(Clone, Copy)]
-pub struct Item<'a> {
-    /// The array's number: items with the same number read the same array.
-    pub array: usize,
-    /// The array reader.
-    pub reader: Reader<'a>,
-    /// The selection to read.
-    pub selection: &'a Selection,
-}
-
-impl<'a> Item<'a> {
-    /// Whether the store's answers come by completion.
-    fn is_remote(&self) -> bool {
-        self.reader.store.remote().is_some()
-    }
-
-    /// The element type and the fill value for missing chunks.
-    fn element(&self) -> (&'a DataType, &'a FillValue) {
-        (&self.reader.metadata.data_type, &self.reader.metadata.fill_value)
-    }
-}
 
 /// The result of `read_many`.
 #[derive(Debug)]

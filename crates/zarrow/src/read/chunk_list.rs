@@ -4,12 +4,38 @@
 //! 2. The pieces are numbered by chunk and sorted by that number, so that the pieces of one chunk are adjacent. A
 //!    single item needs no sorting: its pieces belong to different chunks and are computed on request.
 
+use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
+use crate::metadata::FillValue;
 use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::{AxisPart, PerAxis, whole_part};
-use crate::read::batch::Item;
+use crate::selection::Selection;
 use smallvec::SmallVec;
+use zarrow_array::DataType;
 use zarrow_array::allocation::{self, Grow};
+
+/// One selection of one array.
+#[derive(Clone, Copy)]
+pub struct Item<'a> {
+    /// The array's number: items with the same number read the same array.
+    pub array: usize,
+    /// The array reader.
+    pub reader: Reader<'a>,
+    /// The selection to read.
+    pub selection: &'a Selection,
+}
+
+impl<'a> Item<'a> {
+    /// Whether the store's answers come by completion.
+    pub fn is_remote(&self) -> bool {
+        self.reader.store.remote().is_some()
+    }
+
+    /// The element type and the fill value for missing chunks.
+    pub fn element(&self) -> (&'a DataType, &'a FillValue) {
+        (&self.reader.metadata.data_type, &self.reader.metadata.fill_value)
+    }
+}
 
 /// The parts selected from a chunk: for each item that selects from it, the item's number and the part.
 pub type Pieces<'a> = SmallVec<[(usize, PerAxis<AxisPart<'a>>); 1]>;

@@ -4,11 +4,11 @@
 //! 2. The read fills it like the caller's memory.
 //! 3. The result is the tensor of the reversed shape, transposed: a view of the same memory.
 
+use crate::decode::reader::Reader;
 use crate::error::Result;
 use crate::place::sink::Sink;
 use crate::place::strided::Strided;
 use crate::plan::output_strides::c_strides;
-use crate::read::Reader;
 use crate::selection::Selection;
 use zarrow_array::{DataType, SharedTensor, Tensor, UninitBuffer, shape};
 

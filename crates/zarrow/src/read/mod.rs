@@ -14,62 +14,29 @@ pub(crate) mod column_major;
 pub(crate) mod options;
 pub(crate) mod staged;
 
-use crate::codec::{Chain, Layout, ShardIndex, Sharding};
-use crate::decode::cache::Cache;
+use crate::codec::{Layout, Sharding};
 use crate::decode::open_chunk::SharedChunk;
-use crate::decode::presence::Presence;
+use crate::decode::reader::Reader;
 use crate::decode::shard::inner_count;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::missing::MissingValues;
-use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::metadata::ChunkGrid;
 use crate::place::output_claim::OutputClaim;
 use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;
 use crate::plan::chunk_parts::{AxisGrid, ChunkParts};
-use crate::plan::field::FieldPlace;
 use crate::plan::part::{AxisPart, PerAxis, share_of, whole_part};
 use crate::pool;
-use crate::read::batch::Item;
-use crate::read::staged::state::SeenVersion;
+use crate::read::chunk_list::Item;
 use crate::selection::Selection;
-use crate::store::Store;
 use std::sync::atomic::AtomicBool;
+use zarrow_array::DecodedArray;
 use zarrow_array::allocation;
-use zarrow_array::{Buffer, DecodedArray};
 
 /// Minimum number of tasks per thread, which keeps all threads busy until the end.
 pub const TASKS_PER_THREAD: u64 = 4;
 
 /// Minimum size in bytes of a share of an uncompressed chunk.
 const SHARE_NBYTES: u64 = 1 << 20;
-
-/// The inputs of a read.
-#[derive(Clone, Copy)]
-pub struct Reader<'a> {
-    /// The store.
-    pub store: &'a dyn Store,
-    /// The array's path in the store.
-    pub path: &'a str,
-    /// The array's metadata.
-    pub metadata: &'a ArrayMetadata,
-    /// Its codecs.
-    pub chain: &'a Chain,
-    /// The indexes of its shards.
-    pub indexes: &'a Cache<ShardIndex>,
-    /// Cached versions of a remote store's shards, for shards with a cached index.
-    pub versions: &'a Cache<SeenVersion>,
-    /// Cache of decoded chunks, if enabled.
-    pub chunks: Option<&'a Cache<Buffer>>,
-    /// The field to read or write in each element; `None` for whole elements. For a read of a field, `metadata`
-    /// describe the field.
-    pub field: Option<&'a FieldPlace>,
-    /// The sentinel values that mark missing elements, if any.
-    pub missing: Option<&'a MissingValues>,
-    /// The array, which may have been erased.
-    pub presence: &'a dyn Presence,
-    /// Set by a read that finds a missing chunk.
-    pub missed: Option<&'a AtomicBool>,
-}
 
 /// Reads `selection` into fresh memory.
 ///

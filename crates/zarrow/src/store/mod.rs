@@ -1,6 +1,7 @@
 //! Stores: values under keys, read by byte range and written as a whole.
 
 mod capabilities;
+pub(crate) mod codec_calls;
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;

@@ -5,7 +5,7 @@
 
 use super::remote::pass_here;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pool::codec_calls;
+use crate::store::codec_calls;
 use crate::store::step::pause;
 use rustix::io::Errno;
 use std::hash::{BuildHasher, RandomState};

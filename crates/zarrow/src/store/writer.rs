@@ -1,7 +1,7 @@
 //! Changes to a store: values are written and erased as a whole, and locks exclude a second writer of the same value.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::pool::codec_calls;
+use crate::store::codec_calls;
 use crate::store::remote::Condition;
 use crate::store::retry::Retry;
 use crate::store::{Store, Value};

@@ -35,13 +35,14 @@ pub use values::Values;
 
 use crate::codec::{Input, ShardIndex, Sharding, Worker};
 use crate::decode::chunk::stored_part;
+use crate::decode::reader::Reader;
 use crate::decode::shard::read_index;
 use crate::error::{ErrorKind, Result};
 use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::pool;
 use crate::pool::job::Checkpoint;
-use crate::read::{Reader, TASKS_PER_THREAD};
+use crate::read::TASKS_PER_THREAD;
 use crate::selection::Selection;
 use crate::store::{Draft, Durability, Lock, StoreWriter, Value, until_no_conflict};
 use crate::write::options::WriteOptions;

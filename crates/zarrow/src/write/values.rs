@@ -3,7 +3,7 @@
 
 use crate::codec::Swap;
 use crate::codec::lent::Lent;
-pub(super) use crate::codec::mismatch;
+pub(crate) use crate::codec::mismatch;
 use crate::error::{ErrorKind, Result};
 use crate::place::placement::copy;
 use crate::place::strided_layout::StridedLayout;
@@ -40,7 +40,7 @@ pub struct Values<'a> {
 
 /// The elements behind all masks.
 #[derive(Debug, Clone)]
-pub(super) enum Data<'a> {
+pub(crate) enum Data<'a> {
     /// Elements of a fixed size, and their byte swap.
     Fixed(Memory<'a>, Swap),
     /// Strings or bytes.
@@ -49,7 +49,7 @@ pub(super) enum Data<'a> {
 
 /// Strided elements of a fixed size.
 #[derive(Debug, Clone)]
-pub(super) struct Memory<'a> {
+pub(crate) struct Memory<'a> {
     pointer: *const u8,
     nbytes: usize,
     item_size: usize,
@@ -69,7 +69,7 @@ unsafe impl Sync for Memory<'_> {}
 
 /// Elements of variable length.
 #[derive(Debug, Clone)]
-pub(super) struct VariableElements<'a> {
+pub(crate) struct VariableElements<'a> {
     variable: &'a Variable,
     /// Distance in elements between positions on each axis.
     strides: OutputStrides,
@@ -91,7 +91,7 @@ impl<'a> Values<'a> {
     }
 
     /// Same as [`contiguous`](Values::contiguous), for bytes of a size known to match.
-    pub(super) fn in_c_order(
+    pub(crate) fn in_c_order(
         bytes: &'a [u8],
         item_size: usize,
         dtype: DataType,
@@ -301,7 +301,7 @@ impl<'a> Values<'a> {
     }
 
     /// All levels.
-    pub(super) fn level(&self) -> Level<'_, 'a> {
+    pub(crate) fn level(&self) -> Level<'_, 'a> {
         Level { masks: &self.masks, data: &self.data }
     }
 }

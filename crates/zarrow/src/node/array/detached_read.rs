@@ -14,8 +14,8 @@ use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;
 use crate::place::strided::Strided;
 use crate::pool::{OpenJob, OwnedTask};
-use crate::read::batch::Item;
 use crate::read::chunk_list::ChunkList;
+use crate::read::chunk_list::Item;
 use crate::read::staged::driver::Staged;
 use crate::selection::Selection;
 use std::any::Any;
@@ -127,7 +127,7 @@ pub unsafe fn read_detached(
         }
     };
     let sink = Arc::new(sink);
-    let reader = crate::read::Reader { missing: lent.missing.as_deref(), ..lent.array.reader() };
+    let reader = crate::decode::reader::Reader { missing: lent.missing.as_deref(), ..lent.array.reader() };
     let item = Item { array: 0, reader, selection: &lent.selection };
     let list = Arc::new(ChunkList::new(&[item])?);
     // SAFETY: as for `lent`, of the fields of the same names.

@@ -1,12 +1,12 @@
 //! Single fields of an array of structures, for reading and writing.
 
+use crate::decode::reader::Reader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{ArrayMetadata, FillValue};
 use crate::node::array::Array;
 use crate::place::sink::Sink;
 use crate::place::strided::Strided;
 use crate::plan::field::FieldPlace;
-use crate::read::Reader;
 use crate::read::column_major::read_column_major;
 use crate::read::options::ReadOptions;
 use crate::read::read;

@@ -15,12 +15,12 @@
 
 use crate::codec::{Chain, Layout, Swap, wrong_elements_size};
 use crate::decode::open_chunk::{Located, SharedChunk};
+use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ChunkGrid, FillValue};
 use crate::node::array::Array;
 use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::pool::{num_threads, run};
-use crate::read::Reader;
 use crate::selection::Selection;
 use crate::store::FileRange;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -2,12 +2,12 @@
 
 use crate::codec::{Layout, Swap};
 use crate::decode::chunk_sink::ChunkSink;
+use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;
 use crate::node::array::map::map;
 use crate::place::sink::Sink;
 use crate::place::strided::Strided;
-use crate::read::Reader;
 use crate::read::column_major::read_column_major;
 use crate::read::options::ReadOptions;
 use crate::read::read;

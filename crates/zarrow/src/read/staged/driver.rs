@@ -3,6 +3,7 @@
 use crate::codec::{Input, Worker};
 use crate::decode::chunk::{Chunk, Slot};
 use crate::decode::chunk_sink::ChunkSink;
+use crate::decode::reader::Reader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
@@ -10,9 +11,8 @@ use crate::plan::part::{AxisPart, PerAxis};
 use crate::pool;
 use crate::pool::OpenJob;
 use crate::pool::job::Checkpoint;
-use crate::read::Reader;
-use crate::read::batch::Item;
 use crate::read::chunk_list::ChunkList;
+use crate::read::chunk_list::Item;
 use crate::read::staged::inbox::{Arrival, Inbox, Told};
 use crate::read::staged::kept::slot;
 use crate::read::staged::landing::{Landing, LandingFrames};

@@ -2,11 +2,11 @@
 
 use crate::codec::{ShardIndex, wrong_elements_size};
 use crate::decode::chunk::{Chunk, stored_part};
+use crate::decode::reader::Reader;
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::{AxisPart, PerAxis};
-use crate::read::Reader;
 use crate::read::chunk_list::{ChunkList, Pieces};
 use crate::read::staged::coalesce::{Merged, Wanted, coalesce};
 use crate::read::staged::landing::{Place, are_apart};

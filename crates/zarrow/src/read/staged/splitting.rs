@@ -6,12 +6,13 @@
 //! 2. The index is in the landed bytes, or is fetched.
 //! 3. Inner chunks that landed with the index are decoded from there. The others are fetched.
 
+use crate::decode::reader::SeenVersion;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::job::Checkpoint;
 use crate::read::staged::driver::Staged;
 use crate::read::staged::kept::{index_key, kept};
 use crate::read::staged::object::{Beginning, Fetch, Leaf, ObjectPlan, Split};
-use crate::read::staged::state::{SeenVersion, State, Work};
+use crate::read::staged::state::{State, Work};
 use crate::store::remote::bodies::Landed;
 use crate::store::remote::{Body, ObjectVersion, Span};
 use std::sync::Arc;

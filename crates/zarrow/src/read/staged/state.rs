@@ -5,18 +5,9 @@ use crate::read::staged::landing::{Landing, LandingFrames};
 use crate::read::staged::object::{Fetch, Leaf, Object, ObjectPlan};
 use crate::store::remote::bodies::{InFlight, Landed};
 use crate::store::remote::body_memory::BodyBytes;
-use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
+use crate::store::remote::{Fetched, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-
-/// The version of a shard with a cached index.
-#[derive(Debug)]
-pub struct SeenVersion {
-    /// The version.
-    pub version: ObjectVersion,
-    /// Size of the shard in bytes.
-    pub nbytes: u64,
-}
 
 /// The next work of a thread.
 pub enum Work {

@@ -4,8 +4,8 @@ use super::{Next, Ready, Staged};
 use crate::codec::Worker;
 use crate::place::result::ResultMemory;
 use crate::pool::job::Checkpoint;
-use crate::read::batch::Item;
 use crate::read::chunk_list::ChunkList;
+use crate::read::chunk_list::Item;
 use crate::store::remote::{
     FetchPolicy, Head, Listing, OnDone, Outcome, Receiver, RemoteAdapter, RemoteStore, Request, RequestHandle,
 };

@@ -7,7 +7,7 @@ mod resize;
 
 use super::*;
 use crate::metadata::{Attributes, CodecMetadata, FillValue, ZarrFormat};
-use crate::node::open;
+use crate::open;
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store};
 use crate::{Group, Node, OpenOptions};
 use serde_json::{Map, Value, json};

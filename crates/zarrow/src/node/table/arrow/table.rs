@@ -252,7 +252,7 @@ fn gcd(left: u64, right: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::Node;
-    use crate::node::open;
+    use crate::open;
     use crate::store::MemoryStore;
 
     fn column(rows: u64, chunk: u64, row: u64) -> Column {

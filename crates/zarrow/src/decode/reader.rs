@@ -1,0 +1,74 @@
+//! The inputs of a read of one array: its store, metadata and codecs, and what is cached of its chunks.
+
+use crate::codec::{Chain, ShardIndex};
+use crate::decode::cache::Cache;
+use crate::decode::presence::{Presence, may_be_of_another};
+use crate::error::Result;
+use crate::metadata::ArrayMetadata;
+use crate::metadata::missing::MissingValues;
+use crate::plan::field::FieldPlace;
+use crate::store::Store;
+use crate::store::remote::ObjectVersion;
+use std::sync::atomic::{AtomicBool, Ordering};
+use zarrow_array::Buffer;
+
+/// The inputs of a read.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    /// The store.
+    pub store: &'a dyn Store,
+    /// The array's path in the store.
+    pub path: &'a str,
+    /// The array's metadata.
+    pub metadata: &'a ArrayMetadata,
+    /// Its codecs.
+    pub chain: &'a Chain,
+    /// The indexes of its shards.
+    pub indexes: &'a Cache<ShardIndex>,
+    /// Cached versions of a remote store's shards, for shards with a cached index.
+    pub versions: &'a Cache<SeenVersion>,
+    /// Cache of decoded chunks, if enabled.
+    pub chunks: Option<&'a Cache<Buffer>>,
+    /// The field to read or write in each element; `None` for whole elements. For a read of a field, `metadata`
+    /// describe the field.
+    pub field: Option<&'a FieldPlace>,
+    /// The sentinel values that mark missing elements, if any.
+    pub missing: Option<&'a MissingValues>,
+    /// The array, which may have been erased.
+    pub presence: &'a dyn Presence,
+    /// Set by a read that finds a missing chunk.
+    pub missed: Option<&'a AtomicBool>,
+}
+
+impl Reader<'_> {
+    /// Notes that a chunk is missing (step 1 of [`presence`](crate::decode::presence)).
+    pub fn note_missing(&self) {
+        if let Some(missed) = self.missed {
+            missed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Applies steps 2 and 3 of [`presence`](crate::decode::presence) to the result `read`; `missed` is the note of step 1.
+    ///
+    /// # Errors
+    /// Any error of `read` or of [`Presence::check`].
+    pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
+        let is_suspect = match &read {
+            Ok(_) => missed.load(Ordering::Relaxed),
+            Err(error) => may_be_of_another(error),
+        };
+        if is_suspect {
+            self.presence.check()?;
+        }
+        read
+    }
+}
+
+/// The version of a shard with a cached index.
+#[derive(Debug)]
+pub struct SeenVersion {
+    /// The version.
+    pub version: ObjectVersion,
+    /// Size of the shard in bytes.
+    pub nbytes: u64,
+}
