@@ -44,17 +44,17 @@ def rotate_right(t: Any) -> None:
     t[0], t[1], t[2] = t[2], t[0], t[1]
 
 
-@pytest.mark.parametrize(
-    ("swap", "order"),
-    [
-        (swap_rows, lambda t: t[[1, 0, 2, 3, 4, 5]]),
-        (swap_columns, lambda t: t[:, ::-1]),
-        (swap_blocks, lambda t: t[[2, 3, 0, 1, 4, 5]]),
-        (swap_by_a_name, lambda t: t[[3, 1, 2, 0, 4, 5]]),
-        (rotate_left, lambda t: t[[1, 2, 0, 3, 4, 5]]),
-        (rotate_right, lambda t: t[[2, 0, 1, 3, 4, 5]]),
-    ],
-)
+SWAPS: list[tuple[Callable[[Any], None], Callable[[Any], Any]]] = [
+    (swap_rows, lambda t: t[[1, 0, 2, 3, 4, 5]]),
+    (swap_columns, lambda t: t[:, ::-1]),
+    (swap_blocks, lambda t: t[[2, 3, 0, 1, 4, 5]]),
+    (swap_by_a_name, lambda t: t[[3, 1, 2, 0, 4, 5]]),
+    (rotate_left, lambda t: t[[1, 2, 0, 3, 4, 5]]),
+    (rotate_right, lambda t: t[[2, 0, 1, 3, 4, 5]]),
+]
+
+
+@pytest.mark.parametrize(("swap", "order"), SWAPS)
 def test_parts_swap_as_items_of_a_list_do(swap: Callable[[Any], None], order: Callable[[Any], Any]) -> None:
     tensor = zarrow.asarray(ROWS.copy())
     swap(tensor)
@@ -103,6 +103,14 @@ def test_a_view_taken_after_an_assignment_is_what_it_shows() -> None:
     assert tensor[2].tolist() == ROWS[0].tolist()
     tensor[0] += 5
     assert tensor[0].tolist() == (ROWS[0] + 5).tolist()
+
+
+def test_a_tensor_given_to_itself_is_what_it_shows() -> None:
+    tensor, array = zarrow.asarray(ROWS.copy()), ROWS.copy()
+    tensor[1:] = tensor[:-1]
+    array[1:] = array[:-1].copy()
+    tensor[::-1] = tensor
+    np.testing.assert_array_equal(tensor, array[::-1])
 
 
 def test_an_overlapping_part_that_was_overwritten_is_refused() -> None:

@@ -336,7 +336,7 @@ def _set_item(self: Any, index: Any, value: Any, /) -> None:
     from zarrow.arrays.indexing import numpy_index
 
     memory, index, values = self.numpy(), numpy_index(index), numpy_form(value)
-    if isinstance(value, _zarrow.Tensor):
+    if isinstance(value, _zarrow.Tensor) and value is not self:
         values = _exchanged(memory, index, values, value._assignments)
     else:
         swaps.forget()
@@ -355,25 +355,12 @@ def _exchanged(memory: Any, index: Any, values: Any, taken: int) -> Any:
     if not np.may_share_memory(memory, target):
         swaps.forget()
         return values
-    return swaps.exchanged(target, values, taken, same=_is_same_part, overlaps=_overlaps, copy=np.copy)
+    return swaps.exchanged(_part(target), _part(values), taken, target.copy)
 
 
-def _overlaps(part: Any, other: Any) -> bool:
-    np = _zarrow._import("numpy")
-    try:
-        return bool(np.shares_memory(part, other, max_work=1000))
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _is_same_part(part: Any, other: Any) -> bool:
-    place, other_place = part.__array_interface__, other.__array_interface__
-    return bool(
-        place["data"] == other_place["data"]
-        and part.shape == other.shape
-        and part.strides == other.strides
-        and part.dtype == other.dtype
-    )
+def _part(array: Any) -> swaps.Part:
+    address = array.__array_interface__["data"][0]
+    return swaps.Part(address, array.shape, array.strides, array.dtype, array)
 
 
 def _tensor_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:

@@ -11,18 +11,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from zarrow import _zarrow
 
-_Elements = TypeVar("_Elements")
+
+class Part(NamedTuple):
+    """Description of a part of a tensor, on the CPU or on a GPU."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Any
+    # Keeps the memory alive, so that no other tensor gets its address.
+    owner: Any
 
 
 class _Kept(NamedTuple):
-    """A part that was overwritten: which assignment did it, the part, and its elements before."""
+    """A part that was overwritten: number of the assignment, the part, and its elements before."""
 
     assignment: int
-    part: Any
+    part: Part
     elements: Any
 
 
@@ -40,16 +50,8 @@ def forget() -> None:
         _run.kept.clear()
 
 
-def exchanged(
-    target: _Elements,
-    value: _Elements,
-    taken: int,
-    *,
-    same: Callable[[_Elements, _Elements], bool],
-    overlaps: Callable[[_Elements, _Elements], bool],
-    copy: Callable[[_Elements], _Elements],
-) -> _Elements:
-    """Return a part's elements as they were when it was viewed, and keep those of the target (step 2).
+def exchanged(target: Part, value: Part, taken: int, copy_target: Callable[[], Any]) -> Any:
+    """Return a value's elements as they were when it was viewed, and keep those of the target (step 2).
 
     `taken` is the number of such assignments before the value was taken.
 
@@ -61,16 +63,37 @@ def exchanged(
     kept = _run.kept
     if kept and taken >= kept[-1].assignment:
         kept.clear()
-    meant = value
+    meant = value.owner
     for earlier in kept:
-        if taken < earlier.assignment and overlaps(earlier.part, value):
-            if not same(earlier.part, value):
+        if taken < earlier.assignment and _overlaps(earlier.part, value):
+            if earlier.part[:4] != value[:4]:
                 raise ValueError(
                     "the assigned part was overwritten after it was taken: type .copy() behind each part, as "
                     "a, b = t[0:2].copy(), t[1:3].copy()"
                 )
             meant = earlier.elements
             break
-    if not same(target, value):
-        kept.append(_Kept(_zarrow._count_assignment(), target, copy(target)))
+    if target[:4] != value[:4]:
+        kept.append(_Kept(_zarrow._count_assignment(), target, copy_target()))
     return meant
+
+
+def _overlaps(part: Part, other: Part) -> bool:
+    np = _zarrow._import("numpy")
+    try:
+        # No name is bound to these arrays: a traceback that shows locals would read memory of a GPU.
+        return bool(np.shares_memory(_described(np, part), _described(np, other), max_work=1000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _described(np: Any, part: Part) -> Any:
+    """Return an array of NumPy at the address of a part, which must not be read."""
+    description = {
+        "version": 3,
+        "data": (part.address, True),
+        "shape": part.shape,
+        "strides": part.strides,
+        "typestr": f"|V{part.dtype.itemsize}",
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=description))

@@ -16,6 +16,8 @@ import math
 from typing import Any, NamedTuple
 
 from zarrow import _zarrow
+from zarrow._zarrow import DeviceTensor
+from zarrow.arrays import swaps
 from zarrow.device_tensor.methods import on_device_of
 from zarrow.errors import ExchangeError, IndexingError
 
@@ -28,12 +30,14 @@ def part(tensor: Any, index: Any) -> Any:
 
 def assign(tensor: Any, index: Any, value: Any) -> None:
     """Write a value to a part."""
-    tensor = tensor._on_device()
+    whole, tensor = tensor, tensor._on_device()
     if _is_basic(index):
         place = tensor[index]
         if place.size:
-            place._assign(_without_leading_ones(on_device_of(tensor, value), place.ndim))
+            values = on_device_of(tensor, _exchanged(whole, place, value))
+            place._assign(_without_leading_ones(values, place.ndim))
         return
+    swaps.forget()
     if tensor.readonly:
         raise ExchangeError("the memory is read-only", kind="read_only")
     rows = _rows(tensor, index, is_read=False)
@@ -50,6 +54,19 @@ def assign(tensor: Any, index: Any, value: Any) -> None:
     elif values.size:
         # The values may be elements of the same memory.
         _put_apart(rows.apart, values._copy(False))
+
+
+def _exchanged(tensor: Any, target: Any, value: Any) -> Any:
+    """Return the elements to write; the value may be a part of the same memory (`zarrow.arrays.swaps`)."""
+    is_part = isinstance(value, DeviceTensor) and value is not tensor
+    if not is_part or tensor.readonly or not tensor._may_overlap(value):
+        swaps.forget()
+        return value
+    return swaps.exchanged(_part(target), _part(value), value._assignments, target.copy)
+
+
+def _part(tensor: Any) -> swaps.Part:
+    return swaps.Part(tensor._address, tensor.shape, tensor.strides, tensor.dtype, tensor)
 
 
 def _without_leading_ones(values: Any, count: int) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor, _help
+from zarrow.arrays import swaps
 from zarrow.arrays.arithmetic import BINARY, UNARY
 from zarrow.errors import DeviceError, ExchangeError, ShapeError, UnsupportedError
 from zarrow.hints.calling_line import frames_of_zarrow
@@ -385,6 +386,7 @@ def copy(self: Any, order: str = "C") -> Any:
 
 def fill(self: Any, value: Any) -> None:
     """Set each element."""
+    swaps.forget()
     self._fill(element(value, self.dtype).tobytes())
 
 

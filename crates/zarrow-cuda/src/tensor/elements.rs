@@ -183,7 +183,8 @@ impl DeviceTensor {
     }
 
     /// Returns whether elements of the two tensors may share bytes: whether their address ranges overlap.
-    fn may_overlap(&self, other: &DeviceTensor) -> bool {
+    #[must_use]
+    pub fn may_overlap(&self, other: &DeviceTensor) -> bool {
         let span = |tensor: &DeviceTensor| {
             let bounds = zarrow_array::shape::element_bounds(tensor.shape(), tensor.strides()).ok().flatten();
             bounds.map(|(low, high)| {

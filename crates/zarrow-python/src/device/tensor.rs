@@ -8,7 +8,7 @@ use super::{arguments, decompress};
 use super::{arrow, dlpack, import as foreign, interface};
 use crate::export::{arrow as host_arrow, buffer_protocol, data_type, numpy};
 use crate::index::basic;
-use crate::layout::tensor::Tensor;
+use crate::layout::tensor::{Tensor, assignments};
 use crate::node::array::Array;
 use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
@@ -31,6 +31,8 @@ use zarrow_cuda::DeviceTensor as Inner;
 #[pyclass(frozen, name = "Tensor", module = "zarrow.gpu")]
 pub struct DeviceTensor {
     place: KeepsException<WithoutGil<Place>>,
+    /// Number of assignments before this object was created.
+    assignments: u64,
 }
 
 /// Location of the elements.
@@ -46,7 +48,7 @@ pub const TYPE_CPU: &str = "the memory is on a GPU: type .cpu() for a copy on th
 impl DeviceTensor {
     /// Creates the Python object of `tensor`. Nothing is copied.
     pub fn create(py: Python<'_>, tensor: Inner) -> PyResult<Bound<'_, DeviceTensor>> {
-        Bound::new(py, DeviceTensor { place: KeepsException::new(WithoutGil::new(Place::Device(tensor))) })
+        DeviceTensor::at(py, Place::Device(tensor))
     }
 
     /// Creates a tensor of host elements that are copied to `device` on first use there.
@@ -55,12 +57,12 @@ impl DeviceTensor {
         device: &'static Device,
         host: SharedTensor,
     ) -> PyResult<Bound<'py, DeviceTensor>> {
-        Bound::new(
-            py,
-            DeviceTensor {
-                place: KeepsException::new(WithoutGil::new(Place::Staged(Staged::new(device, host)))),
-            },
-        )
+        DeviceTensor::at(py, Place::Staged(Staged::new(device, host)))
+    }
+
+    fn at(py: Python<'_>, place: Place) -> PyResult<Bound<'_, DeviceTensor>> {
+        let place = KeepsException::new(WithoutGil::new(place));
+        Bound::new(py, DeviceTensor { place, assignments: assignments() })
     }
 
     /// Returns the tensor on the device.
@@ -295,6 +297,22 @@ impl DeviceTensor {
     /// Returns a tensor of the same memory on the device, where slices share memory.
     fn _on_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, DeviceTensor>> {
         DeviceTensor::create(py, self.on_device(py)?.clone())
+    }
+
+    /// Number of assignments before this object was created.
+    #[getter]
+    fn _assignments(&self) -> u64 {
+        self.assignments
+    }
+
+    #[getter]
+    fn _address(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.on_device(py)?.address())
+    }
+
+    /// Returns whether the address ranges of two tensors overlap.
+    fn _may_overlap(&self, py: Python<'_>, other: &Bound<'_, DeviceTensor>) -> PyResult<bool> {
+        Ok(self.on_device(py)?.may_overlap(other.get().on_device(py)?))
     }
 
     fn _reshape<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {

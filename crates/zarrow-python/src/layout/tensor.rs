@@ -32,13 +32,17 @@ pub fn _count_assignment() -> u64 {
     ASSIGNMENTS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
+/// Returns the number of assignments so far.
+pub fn assignments() -> u64 {
+    ASSIGNMENTS.load(Ordering::Relaxed)
+}
+
 impl Tensor {
     /// Creates the Python object of `shared`. Nothing is copied.
     pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
         let shape: Axes<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
-        let assignments = ASSIGNMENTS.load(Ordering::Relaxed);
-        Bound::new(py, (Tensor { shared: KeepsException::new(shared), assignments }, base))
+        Bound::new(py, (Tensor { shared: KeepsException::new(shared), assignments: assignments() }, base))
     }
 
     /// Returns the memory.
