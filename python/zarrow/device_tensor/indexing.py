@@ -133,10 +133,12 @@ def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
     except ValueError as error:
         raise IndexingError(str(error), kind="index") from None
     extents = [view.shape[axis] for axis in listed]
-    for array, extent in zip(arrays, extents, strict=True):
+    for axis, array, extent in zip(_axes(items, listed), arrays, extents, strict=True):
         outside = array[(array < -extent) | (array >= extent)]
         if outside.size:
-            raise IndexingError(f"index {outside[0]} is outside an axis of {extent}", kind="index")
+            raise IndexingError(
+                f"index {outside[0]} is out of bounds for axis {axis} with size {extent}", kind="index"
+            )
     shape = arrays[0].shape
     wrapped = [
         np.where(array < 0, array + extent, array) for array, extent in zip(arrays, extents, strict=True)
@@ -159,6 +161,11 @@ def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
         listed[0] if is_run else 0,
         apart,
     )
+
+
+def _axes(items: list[Any], listed: list[int]) -> list[int]:
+    """Return the axes of the tensor at these places of a completed index; new axes do not count."""
+    return [sum(item is not None for item in items[:place]) for place in listed]
 
 
 def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
@@ -188,7 +195,9 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
     given = sum(item is not None and item is not ... for item in items)
     missing = tensor.ndim - given
     if missing < 0:
-        raise IndexingError(f"{given} indices for {tensor.ndim} axes", kind="index")
+        raise IndexingError(
+            f"too many indices: the array has {tensor.ndim} axes, {given} were indexed", kind="index"
+        )
     places = [number for number, item in enumerate(items) if item is ...]
     if len(places) > 1:
         raise IndexingError("an index has one `...` at most", kind="index")

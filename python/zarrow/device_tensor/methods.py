@@ -402,8 +402,8 @@ def item(self: Any) -> Any:
     """Return the one element."""
     if self.size != 1:
         raise ValueError(
-            f"a tensor of {self.size} elements is not a single value: type .cpu() for all of them, or .any() "
-            "and .all()"
+            f"a tensor of {self.size} elements is not a single value: use .cpu().item(0) for one element, "
+            ".cpu().tolist() for all, or .any() and .all() to test them"
         )
     return self.cpu().reshape(()).item()
 
