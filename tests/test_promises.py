@@ -15,7 +15,7 @@ def test_every_promise_has_its_test() -> None:
         for row in re.findall(r"^\|.*\|(.*)\|$", page, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     }
-    sources = [*(ROOT / "tests").glob("*.py"), *(ROOT / "crates").rglob("*.rs")]
+    sources = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "crates").rglob("*.rs")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     there = set(re.findall(r"\b(?:fn|def) (\w+)\(", text))
     assert len(named) > 40

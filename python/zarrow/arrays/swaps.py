@@ -24,7 +24,7 @@ class Part(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: Any
-    # Keeps the memory alive, so that no other tensor gets its address.
+    # Keeps the memory alive: a new tensor could get its address.
     owner: Any
 
 
@@ -51,7 +51,7 @@ def forget() -> None:
 
 
 def exchanged(target: Part, value: Part, taken: int, copy_target: Callable[[], Any]) -> Any:
-    """Return a value's elements as they were when it was viewed, and keep those of the target (step 2).
+    """Return the elements of a value at the time of its view, and keep those of the target (step 2).
 
     `taken` is the number of such assignments before the value was taken.
 
