@@ -14,8 +14,8 @@
 //! 1. `fetch` asks for the bytes of a span and hands them to the receiver. After an interrupted body it resumes with a
 //!    range of the same version, else it starts again.
 //! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
-//! 3. `transport` sends it: `retry` decides what is tried again and when, `budget` how many requests a host gets at
-//!    once, `hedge` when a second copy of a request is sent; `answer_body` watches for silence, speed and size;
+//! 3. `transport` sends it: `retry` decides whether and when to try again, `budget` limits the concurrent requests of a host,
+//!    `hedge` decides when to send a second copy of a request; `answer_body` watches for silence, speed and size;
 //!    `diagnosis` explains missing answers, and `secret` redacts every message.
 //! 4. `reqwest` owns the connections, which all stores of a process share (`process`).
 //!
@@ -28,6 +28,7 @@ mod budget;
 mod connection;
 mod credentials;
 mod diagnosis;
+mod document_request;
 mod failure;
 mod fetch;
 mod hedge;
@@ -36,7 +37,6 @@ mod http_date;
 mod list_body;
 mod listing;
 mod location;
-mod looks;
 mod lookup;
 mod option_checks;
 mod options;

@@ -6,11 +6,11 @@
 //! 3. In a forked child the store creates a new client; handles from its parent do nothing there.
 
 use crate::connection::Connection;
+use crate::document_request::{self, DocumentRequests, Sender, is_document_request};
 use crate::fetch::fetch;
 use crate::heeding;
 use crate::listing;
 use crate::location::{Location, Service};
-use crate::looks::{self, Looks, Sender};
 use crate::options::{Settings, StorageOptions};
 use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     location: Location,
     settings: Mutex<Settings>,
     connection: Mutex<Option<Arc<Connection>>>,
-    looks: Looks,
+    document_requests: DocumentRequests,
 }
 
 impl CloudStore {
@@ -64,7 +64,8 @@ impl CloudStore {
     pub fn new(url: &str, options: StorageOptions) -> Result<CloudStore> {
         let location = Location::parse(url)?;
         let settings = Mutex::new(Settings::new(&location, &options)?);
-        let shared = Shared { location, settings, connection: Mutex::new(None), looks: Looks::default() };
+        let (connection, document_requests) = (Mutex::new(None), DocumentRequests::default());
+        let shared = Shared { location, settings, connection, document_requests };
         Ok(CloudStore { shared: Arc::new(shared), url: url.to_owned(), options })
     }
 
@@ -181,17 +182,17 @@ impl Sender for Shared {
         })
     }
 
-    fn later(&self, after: Duration, work: Box<dyn FnOnce() + Send>) -> bool {
+    fn later(&self, delay: Duration, work: Box<dyn FnOnce() + Send>) -> bool {
         let Ok(connection) = self.connection() else { return false };
         connection.process.runtime.spawn(async move {
-            tokio::time::sleep(after).await;
+            tokio::time::sleep(delay).await;
             work();
         });
         true
     }
 
-    fn looks(&self) -> &Looks {
-        &self.looks
+    fn document_requests(&self) -> &DocumentRequests {
+        &self.document_requests
     }
 }
 
@@ -279,8 +280,8 @@ impl RemoteStore for CloudStore {
     }
 
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
-        if looks::is_look(&request) {
-            return looks::look(&self.shared, request, receiver);
+        if is_document_request(&request) {
+            return document_request::submit(&self.shared, request, receiver);
         }
         Arc::clone(&self.shared).send(request, receiver)
     }
