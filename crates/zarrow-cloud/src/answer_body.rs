@@ -1,8 +1,9 @@
 //! The body of an answer: watched for silence, speed and size, with the permit of its request.
 
 use crate::budget::Permit;
-use crate::failure::causes;
+use crate::failure::{Failure, causes, innermost};
 use crate::policy::TransportPolicy;
+use crate::retry::Fault;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use object_store::client::{HttpError, HttpErrorKind, HttpResponseBody};
@@ -149,7 +150,11 @@ fn slow(error: TooSlow) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, error))
 }
 
-/// Whether an error means that a body was too slow.
-pub fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
-    causes(error).any(|error| error.is::<TooSlow>())
+/// Returns the fault and the failure of a body that ended with `error`.
+pub fn broken(error: &(dyn Error + 'static)) -> (Fault, Failure) {
+    let is_too_slow = causes(error).any(|error| error.is::<TooSlow>());
+    let fault = if is_too_slow { Fault::Slow } else { Fault::Connection };
+    let own = causes(error).find_map(|error| error.downcast_ref::<io::Error>());
+    let kind = own.map_or(io::ErrorKind::ConnectionReset, io::Error::kind);
+    (fault, Failure::new(kind, format!("the answer broke off: {}", innermost(error))))
 }

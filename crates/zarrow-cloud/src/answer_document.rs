@@ -6,8 +6,8 @@
 //! 3. An answer to a deletion of many keys may name some that failed. `object_store` panics if it does not know a name, so the
 //!    failures are read here.
 
+use crate::answer_body::broken;
 use crate::failure::{Failure, element};
-use crate::fetch::broken;
 use crate::retry::Fault;
 use bytes::Bytes;
 use futures_util::StreamExt;

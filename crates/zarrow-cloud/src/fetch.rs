@@ -6,9 +6,9 @@
 //!    this is unknown, the request begins anew, with another head.
 //! 3. It is complete when all bytes promised by the answer's head have arrived; one more or less is a fault.
 
-use crate::answer_body::is_too_slow;
+use crate::answer_body::broken;
 use crate::connection::Connection;
-use crate::failure::{Failure, causes, innermost};
+use crate::failure::{Failure, innermost};
 use crate::retry::{Attempts, Fault};
 use crate::transport::{Streamed, UnknownSize};
 use crate::version;
@@ -212,12 +212,4 @@ fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -
 
 fn changed() -> Failure {
     Failure::new(io::ErrorKind::Other, "the value was replaced again and again while it was read")
-}
-
-/// Returns the fault and the failure of a broken body.
-pub fn broken(error: &(dyn std::error::Error + 'static)) -> (Fault, Failure) {
-    let fault = if is_too_slow(error) { Fault::Slow } else { Fault::Connection };
-    let own = causes(error).find_map(|error| error.downcast_ref::<io::Error>());
-    let kind = own.map_or(io::ErrorKind::ConnectionReset, io::Error::kind);
-    (fault, Failure::new(kind, format!("the answer broke off: {}", innermost(error))))
 }
