@@ -264,7 +264,7 @@ def test_no_secret_is_in_any_text(serve: Any) -> None:
             zarrow.open(store)
         for text in (str(raised.value), repr(raised.value), repr(store), store.name, str(raised.value.store)):
             assert not [secret for secret in secrets if secret in text], text
-    with pytest.raises(StorePermissionError, match="missing from what is private"):
+    with pytest.raises(StorePermissionError, match="for missing and for private data"):
         zarrow.open("s3://bucket/a", storage_options={"anon": True, "endpoint_url": f"http://{address}"})
 
 

@@ -16,7 +16,7 @@ pub struct Failure {
     text: String,
     /// The server's own message.
     message: Option<String>,
-    /// The size of the value, if the requested range lies beyond its end.
+    /// The size of the value, if the requested range is beyond its end.
     pub nbytes: Option<u64>,
     /// What a caller can do, if the cause of a failed connection suggests something.
     pub advice: Option<&'static str>,
@@ -108,7 +108,7 @@ impl Failure {
         if let Some((asked, most)) = self.asked {
             let (asked, most) = (asked.as_secs(), most.as_secs_f64());
             shown = format!(
-                "{shown}: it asks for a pause of {asked} s, and max_retry_after allows {most} s in all"
+                "{shown}: the requested pause of {asked} s exceeds max_retry_after, {most} s in total"
             );
         }
         shown
@@ -136,24 +136,24 @@ impl Failure {
         }
         match self.status {
             Some(401 | 403) if anonymous => Some(
-                "without credentials a server does not tell what is missing from what is private: check the name, or \
+                "without credentials, a server answers alike for missing and for private data: check the name, or \
                  pass credentials in storage_options",
             ),
-            Some(401 | 403) => Some("the credentials may not do this: check them, and what they are allowed"),
+            Some(401 | 403) => {
+                Some("the credentials do not permit this request: check them and their policy")
+            }
             Some(400) if self.code.as_deref() == Some("ExpiredToken") => {
                 Some("the credentials have expired: get new ones")
             }
-            Some(429 | 503) => {
-                Some("the server asks for fewer requests, and was given time: try again later")
-            }
+            Some(429 | 503) => Some("the server still limits requests after several pauses: try again later"),
             None if self.kind == io::ErrorKind::TimedOut && self.text.contains("the server was silent") => {
                 Some(
                     "if it is only slow, wait longer for its first byte: storage_options={\"read_timeout\": 60}",
                 )
             }
             None if self.is_of_machine() => Some(
-                "storage_options, the environment and the profile have none, and this machine has none of its own: for \
-                 public data pass storage_options={\"anon\": True}",
+                "there are none in storage_options, in the environment, in the profile, or from this machine's metadata \
+                 service: pass credentials in storage_options, or {\"anon\": True} for public data",
             ),
             _ => None,
         }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_body_only_code_and_message_are_kept() {
+    fn only_code_and_message_of_a_body_are_kept() {
         let body = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>It differs.</Message>\
                     <AWSAccessKeyId>AKID</AWSAccessKeyId><StringToSign>secret</StringToSign></Error>";
         let failure = Failure::of_status(403, body);
@@ -257,15 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_is_never_missing() {
+    fn private_data_is_never_missing() {
         let failure = Failure::of_status(403, "<Code>AccessDenied</Code><Message>Access Denied</Message>");
         assert!(!failure.is_missing());
         let text = failure.into_error(false, true, &Secrets::default()).to_string();
-        assert!(text.contains("missing from what is private"), "{text}");
+        assert!(text.contains("for missing and for private data"), "{text}");
     }
 
     #[test]
-    fn a_silent_server_names_the_option_of_its_time() {
+    fn the_error_of_a_silent_server_names_read_timeout() {
         let failure = Failure::new(io::ErrorKind::TimedOut, "host: the server was silent for 5s");
         let error = failure.into_error(false, false, &Secrets::default());
         assert!(error.hint().is_some_and(|hint| hint.contains("read_timeout")));

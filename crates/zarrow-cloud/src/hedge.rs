@@ -1,13 +1,11 @@
-//! Second and third copies of a late request, for servers that stall on some answers.
+//! Hedged requests: copies of a late request, for servers that stall on some answers.
 //!
-//! 1. The times of a host's last answers are kept. A request that takes a tenth longer than 95 in 100 of them is sent a
-//!    second time, as long as at most one request in twenty is, plus a few at the beginning. If the copy is as late,
-//!    there is a third: if one in fifty requests stalls, every tenth read of 256 requests has one with a stalled copy
-//!    too.
-//! 2. If a request may not be sent again yet, since the host is unknown or all permits are in use, it checks again
+//! 1. A request is late if it takes 10 % longer than the 95th percentile of the host's recent answers. Then a second copy
+//!    is sent, for at most one request in twenty, plus a few at the beginning. If the copy is late too, a third is sent:
+//!    with 2 % of stalls, one in ten reads of 256 requests has a request that stalls twice.
+//! 2. A late request that cannot be copied yet, because the host has too few answers or no free permit, checks again
 //!    later.
-//! 3. The first head to arrive wins, and the other requests are dropped. No receiver has seen anything of them: it gets
-//!    the winner alone.
+//! 3. The first head to arrive wins, and the other copies are dropped. The receiver sees only the winner.
 
 use futures_util::StreamExt;
 use futures_util::future::Either;
@@ -20,22 +18,22 @@ use zarrow_array::fork::Mutex;
 /// Number of answers to keep.
 const KEPT: usize = 128;
 
-/// Number of answers before a host is known.
+/// Number of answers before the percentile is computed.
 const ENOUGH: usize = 20;
 
-/// One in this many requests may be sent twice.
+/// One in this many requests may be hedged.
 const REQUESTS_PER_HEDGE: u64 = 20;
 
-/// Additional hedges, so that early stalls find some.
+/// Additional hedges, available from the start.
 const HEDGES_TO_BEGIN_WITH: u64 = 5;
 
-/// Shorter waits are no sign of a stall.
+/// Minimum delay of a hedge: shorter waits are no sign of a stall.
 const LEAST_DELAY: Duration = Duration::from_millis(5);
 
-/// Interval of checks while the host is unknown.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Interval of checks while a late request cannot be copied.
+const CHECK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Maximum number of copies of one request.
+/// Maximum number of copies of one request, including the first.
 const MOST_COPIES: u32 = 3;
 
 /// Answer times of a host.
@@ -47,7 +45,7 @@ struct State {
     /// Microseconds; a ring buffer.
     times: Vec<u32>,
     next: usize,
-    /// 95th percentile of the answer times, updated now and then.
+    /// Time after which a request is late, updated every few answers.
     late: Option<Duration>,
     requests: u64,
     hedges: u64,
@@ -61,7 +59,7 @@ impl Default for FirstBytes {
 }
 
 impl FirstBytes {
-    /// Records an answer after this time.
+    /// Records the time of an answer.
     pub fn record(&self, time: Duration) {
         let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         let mut state = self.0.lock();
@@ -81,19 +79,19 @@ impl FirstBytes {
         }
     }
 
-    /// Begins a request; returns the time after which it is late, `None` if too little is known.
+    /// Counts a request; returns the time after which it is late, `None` with too few answers.
     fn begin(&self) -> Option<Duration> {
         let mut state = self.0.lock();
         state.requests += 1;
         state.late
     }
 
-    /// Returns the time after which a request is late, as currently known.
+    /// Returns the current time after which a request is late.
     fn late(&self) -> Option<Duration> {
         self.0.lock().late
     }
 
-    /// Returns whether one more request may be sent twice, and counts it.
+    /// Returns whether one more request may be hedged, and counts it.
     fn may_hedge(&self) -> bool {
         let mut state = self.0.lock();
         let may = state.hedges < state.requests / REQUESTS_PER_HEDGE + HEDGES_TO_BEGIN_WITH;
@@ -101,7 +99,7 @@ impl FirstBytes {
         may
     }
 
-    /// Number of requests, and number of requests sent twice.
+    /// Number of requests, and number of hedges.
     #[cfg(test)]
     fn counts(&self) -> (u64, u64) {
         let state = self.0.lock();
@@ -109,7 +107,7 @@ impl FirstBytes {
     }
 }
 
-/// Returns the answer of `first`, or of a copy made by `again` if `first` is late and may be sent again.
+/// Returns the first answer, from `first` or from a copy that `again` makes once `first` is late.
 pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
     first_bytes: &FirstBytes,
     first: F,
@@ -118,13 +116,13 @@ pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
     let begun = Instant::now();
     let late = first_bytes.begin();
     let mut first = pin!(first);
-    if let Ok(answer) = tokio::time::timeout(late.unwrap_or(LOOK_AGAIN), &mut first).await {
+    if let Ok(answer) = tokio::time::timeout(late.unwrap_or(CHECK_AGAIN), &mut first).await {
         return answer;
     }
     let mut copies = FuturesUnordered::from_iter([Either::Left(first)]);
     let mut sent = 1;
     loop {
-        let mut pause = LOOK_AGAIN;
+        let mut pause = CHECK_AGAIN;
         if let Some(late) = first_bytes.late().filter(|_| sent < MOST_COPIES) {
             pause = (late * sent).saturating_sub(begun.elapsed());
             if pause.is_zero() {
@@ -141,7 +139,7 @@ pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
         match tokio::time::timeout(pause, copies.next()).await {
             Ok(Some(Err(error))) if copies.is_empty() => return Err(error),
             Ok(Some(Ok(answer))) => return Ok(answer),
-            // If one copy fails, another may still answer; else it is time to check again.
+            // A copy failed while another may still answer, or it is time to check again.
             _ => {}
         }
     }
@@ -160,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_request_is_sent_twice_and_one_in_twenty_at_most() {
+    fn at_most_one_request_in_twenty_is_hedged() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let known = FirstBytes::default();
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_at_first_is_looked_at_again() {
+    fn a_late_request_waits_for_answers_and_for_a_permit() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let known = FirstBytes::default();
@@ -217,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_answers_where_one_fails() {
+    fn a_failed_copy_leaves_the_answer_to_the_other() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let known = FirstBytes::default();

@@ -1,7 +1,7 @@
 //! Lists the keys below a prefix, page by page.
 //!
-//! Every list ends. A repeated page token is an error, and so are too many pages in a row without a new name, too many names,
-//! and an oversized page (`answer_body`).
+//! Every list ends: a repeated page token is an error, as are too many consecutive pages without a new name, too many
+//! names, and an oversized page (`answer_body`).
 
 use crate::connection::{Connection, Lister, of_client};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use zarrow::{ErrorKind, Result};
 /// Lists the direct entries of `prefix`, or all keys below it.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for a web server, since HTTP has no such request; [`ErrorKind::Io`].
+/// [`ErrorKind::Unsupported`] for a web server, because HTTP has no lists; [`ErrorKind::Io`].
 pub async fn list(
     connection: &Connection,
     prefix: &str,
@@ -29,7 +29,7 @@ pub async fn list(
     Ok(pages(connection, prefix, recursive, false, attempts).await?.0)
 }
 
-/// Lists all keys below `prefix` by one page; `None` if they take more pages.
+/// Lists all keys below `prefix` if one page holds them; else returns `None`.
 ///
 /// # Errors
 /// As [`list`].
@@ -42,7 +42,7 @@ pub async fn list_page(
     Ok(is_whole.then_some(listing))
 }
 
-/// Lists page by page, or one page; returns whether that was all.
+/// Lists all pages, or only the first; returns whether the list is complete.
 async fn pages(
     connection: &Connection,
     prefix: &str,
@@ -74,7 +74,7 @@ async fn pages(
             }
         };
         if is_new {
-            // A folder marker is a value with the folder's own name, not a key below it.
+            // A folder marker has the folder's own name, and is not a key below it.
             let key = |path: &str| Some(path.strip_prefix(&below).and(path.strip_prefix(&root))?.to_owned());
             for object in &page.result.objects {
                 // Erasing lists all values, including leftovers of a killed process.
@@ -93,7 +93,7 @@ async fn pages(
     }
 }
 
-/// Asks for one page, with as many retries as any other request.
+/// Requests one page, with the usual retries.
 async fn page(
     connection: &Connection,
     lister: &dyn PaginatedListStore,
@@ -118,23 +118,23 @@ struct Pages {
     tokens: HashSet<String>,
     /// Hashes of the names of pages.
     known: HashSet<u64>,
-    /// Pages in a row without a new name.
+    /// Consecutive pages without a new name.
     idle: u32,
     names: u64,
 }
 
 impl Pages {
-    /// Returns whether a page brings new names.
+    /// Checks a page; returns whether it has new names.
     fn check(&mut self, page: &PaginatedListResult, policy: &TransportPolicy) -> Result<bool, Box<Failure>> {
-        /// Services send pages without names where much was deleted.
+        /// Services send empty pages after large deletions.
         const MOST_IDLE: u32 = 1000;
-        /// The longest name of the services; a longer one counts as several.
+        /// Maximum size of a name in the services; a longer one counts as several.
         const NAME_NBYTES: u64 = 1024;
         let endless = |text: String| Box::new(Failure::new(io::ErrorKind::InvalidData, text));
         if let Some(token) = &page.page_token
             && !self.tokens.insert(token.clone())
         {
-            return Err(endless("the server repeats a page token, so that its list has no end".to_owned()));
+            return Err(endless("the server repeated a page token: its list would never end".to_owned()));
         }
         let objects = page.result.objects.iter().map(|object| object.location.as_ref());
         let (mut hasher, mut count) = (DefaultHasher::new(), 0);
@@ -146,12 +146,12 @@ impl Pages {
         self.idle = if is_new { 0 } else { self.idle + 1 };
         self.names = self.names.saturating_add(count);
         if self.idle > MOST_IDLE {
-            let text = format!("the server sent {MOST_IDLE} pages of a list without a new name");
+            let text = format!("the server sent {MOST_IDLE} consecutive pages of a list without a new name");
             return Err(endless(text));
         }
         if self.names > policy.listed_names {
             let text =
-                format!("the list has more than {} names, which max_listed allows", policy.listed_names);
+                format!("the list has more than {} names, the limit set by max_listed", policy.listed_names);
             return Err(endless(text));
         }
         Ok(is_new)
@@ -159,9 +159,7 @@ impl Pages {
 }
 
 fn no_listing() -> zarrow::Error {
-    let text = "a web server does not list what it has";
-    zarrow::Error::from(ErrorKind::Unsupported(text.into())).with_hint(
-        "name the array by its path, or consolidate the metadata where the store is written, so that its members are \
-         known",
-    )
+    let text = "HTTP has no request for a list of keys";
+    zarrow::Error::from(ErrorKind::Unsupported(text.into()))
+        .with_hint("open the array by its path, or write consolidated metadata: it lists the members")
 }

@@ -49,7 +49,7 @@ pub struct Process {
     pub tested: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// The settings in which clients differ.
+/// The settings that need separate clients.
 type ClientKey = (Duration, Trust);
 
 /// Statistics of a host.

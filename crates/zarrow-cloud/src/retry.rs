@@ -1,9 +1,9 @@
-//! What is tried again, how often and when.
+//! Which failed requests are tried again, how often and when.
 //!
 //! 1. One count covers all work for one request of the engine: failed connections, answers that ask to come again,
 //!    interrupted bodies. So retries of one kind never multiply with retries of another.
 //! 2. After the first fault of a connection the next try is immediate, since a new connection may work; then each pause
-//!    is twice the previous one, and up to half of it is random, so that many readers do not come back together.
+//!    is twice the previous one, up to half at random, so that many readers do not come back together.
 //! 3. Requests for a pause are counted apart from faults. Each pause is as long as the server asks, up to a bound for
 //!    their sum.
 //! 4. A body that was too slow is requested once more: another connection may be faster.
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(attempts.again(Fault::Throttled(Some(rest)), failure()), Some(rest));
         assert_eq!(attempts.again(Fault::Throttled(Some(Duration::from_secs(1))), failure()), None);
         let text = attempts.take_failure().unwrap().shown(&Secrets::default());
-        assert_eq!(text, "fault: it asks for a pause of 1 s, and max_retry_after allows 60 s in all");
+        assert_eq!(text, "fault: the requested pause of 1 s exceeds max_retry_after, 60 s in total");
         let date = "Wed, 21 Oct 2026 07:28:00 GMT";
         let now = seconds_of_date(date).unwrap();
         assert_eq!(retry_after(" 7 ", now), Some(Duration::from_secs(7)));

@@ -31,7 +31,7 @@ fn a_pause_that_is_too_long_is_an_error_that_says_so() {
     for text in ["3600", "Wed, 21 Oct 2026 08:00:00 GMT"] {
         let (error, requests) = pause(text);
         let expected =
-            "503 SlowDown: Later.: it asks for a pause of 3600 s, and max_retry_after allows 60 s in all";
+            "503 SlowDown: Later.: the requested pause of 3600 s exceeds max_retry_after, 60 s in total";
         assert!(error.to_string().contains(expected), "{error}");
         assert!(error.hint().is_some_and(|hint| hint.contains("max_retry_after")));
         assert_eq!(requests, 1);
@@ -62,7 +62,7 @@ fn forbidden_values_are_never_missing() {
     let store = CloudStore::new("s3://bucket/a", StorageOptions::from_json(&options).unwrap()).unwrap();
     let error = fetch(&store, Request::new("zarr.json", Span::Whole), 10, &|| Ok(())).unwrap_err();
     assert_eq!(error.kind().code(), "permission");
-    assert!(error.to_string().contains("missing from what is private"), "{error}");
+    assert!(error.to_string().contains("for missing and for private data"), "{error}");
     let asked = server.take_log();
     assert!(asked.iter().all(|message| message.header("authorization").is_none()));
 }
