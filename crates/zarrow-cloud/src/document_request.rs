@@ -334,6 +334,9 @@ mod tests {
 
     type Work = Box<dyn FnOnce() + Send>;
 
+    /// The number of a caller, and the end of its request.
+    type End = (usize, Result<Outcome>);
+
     /// Keeps the receivers of sent requests for the test to call.
     #[derive(Default)]
     struct Held {
@@ -377,7 +380,7 @@ mod tests {
         }
 
         /// Submits a request, and a shared one of `count` callers behind it.
-        fn shared(self: &Arc<Self>, count: usize) -> (Vec<RequestHandle>, Answers<(usize, Result<Outcome>)>) {
+        fn shared(self: &Arc<Self>, count: usize) -> (Vec<RequestHandle>, Answers<End>) {
             let (answering, answers) = channel();
             let submit = |number| submit(self, document(), Box::new(Caller(number, answering.clone())));
             let handles = (0..=count).map(submit).collect();
@@ -389,7 +392,7 @@ mod tests {
     }
 
     /// Reports the end of its request.
-    struct Caller(usize, Answering<(usize, Result<Outcome>)>);
+    struct Caller(usize, Answering<End>);
 
     impl Receiver for Caller {
         fn head(&mut self, _: &Head) -> ControlFlow<()> {
@@ -451,7 +454,7 @@ mod tests {
     struct Cancelling {
         handles: Arc<Mutex<Vec<RequestHandle>>>,
         in_head: bool,
-        ended: Answering<(usize, Result<Outcome>)>,
+        ended: Answering<End>,
     }
 
     impl Receiver for Cancelling {
@@ -503,7 +506,7 @@ mod tests {
     /// Wants the head alone, or panics.
     struct Short {
         panics: bool,
-        ended: Answering<(usize, Result<Outcome>)>,
+        ended: Answering<End>,
     }
 
     impl Receiver for Short {
@@ -521,7 +524,7 @@ mod tests {
         }
     }
 
-    fn short(panics: bool) -> (Arc<Held>, Box<dyn Receiver>, Answers<(usize, Result<Outcome>)>) {
+    fn short(panics: bool) -> (Arc<Held>, Box<dyn Receiver>, Answers<End>) {
         let held = Arc::new(Held::default());
         let (ended, answers) = channel();
         submit(&held, document(), Box::new(Caller(1, channel().0)));

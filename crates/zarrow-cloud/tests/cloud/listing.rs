@@ -116,8 +116,8 @@ fn page(names: impl Iterator<Item = String>, token: &str) -> Answer {
 fn endless_lists_are_errors() {
     type Pages = fn(&Message, usize) -> Answer;
     let cases: [(Pages, &str, usize); 6] = [
-        (|_, _| page(["a".to_owned()].into_iter(), "again"), "repeats a page token", 2),
-        (|_, count| page(std::iter::empty(), &(count % 2).to_string()), "repeats a page token", 3),
+        (|_, _| page(["a".to_owned()].into_iter(), "again"), "repeated a page token", 2),
+        (|_, count| page(std::iter::empty(), &(count % 2).to_string()), "repeated a page token", 3),
         (|_, count| page(std::iter::empty(), &count.to_string()), "without a new name", 1001),
         (
             |_, count| page([format!("a{}", count % 3)].into_iter(), &count.to_string()),
@@ -126,7 +126,7 @@ fn endless_lists_are_errors() {
         ),
         (
             |_, count| page((0..100).map(|name| format!("{count}.{name}")), &count.to_string()),
-            "more than 5000 names, which max_listed allows",
+            "more than 5000 names, the limit set by max_listed",
             51,
         ),
         (|_, _| page(["a".repeat(65 << 20)].into_iter(), "next"), "more than 64 MiB", 1),

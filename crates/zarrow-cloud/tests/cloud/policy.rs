@@ -13,7 +13,7 @@ fn endless_requests_for_pauses_end_the_retries() {
     let store = patient_store(&server, "bucket");
     let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("503 SlowDown: Later."), "{error}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("fewer requests")));
+    assert!(error.hint().is_some_and(|hint| hint.contains("limits requests")));
     assert_eq!(server.requests() as u32, 1 + patient().throttled_retries);
 }
 
