@@ -297,8 +297,8 @@ PACKAGE_FLAGS := --workspace --exclude zarrow-python --locked --allow-dirty
 
 crates: tools ## what a Rust user gets: each feature tested and documented, each package built from its own files
 	$(call step,features)
-	cargo test --release --locked --package zarrow-array --features ndarray$(comma)arrow
-	RUSTDOCFLAGS='--deny warnings' cargo doc --release --locked --package zarrow-array --features ndarray$(comma)arrow --no-deps
+	cargo test --release --locked --package zarrow-array --features ndarray$(comma)arrow$(comma)zarrs
+	RUSTDOCFLAGS='--deny warnings' cargo doc --release --locked --package zarrow-array --features ndarray$(comma)arrow$(comma)zarrs --no-deps
 	cargo test --release --locked --package zarrow --lib codec::
 	$(call step,packages)
 	cargo package $(PACKAGE_FLAGS)

@@ -1,14 +1,11 @@
 //! A list of codecs, compiled once when an array is opened.
 //!
-//! 1. Every codec must be known and on the correct side of the border between array and bytes. Leading transposes are
+//! 1. Every codec is known and on the correct side of the border between array and bytes. Leading transposes are
 //!    merged into one order of axes: reading them only changes strides.
 //! 2. The array-to-bytes codec follows. The byte order of `bytes` becomes a flag of the move.
 //! 3. The rest are bytes-to-bytes codecs.
 //! 4. Any other array-to-array codec is a filter, and the codecs after it form a nested chain (see
 //!    [`array_to_array`](super::array_to_array)).
-//! 5. A list with a codec that zarrow lacks is passed to the fallback as a whole, except for the compressors at its
-//!    end: zarrow keeps these because they bound the decoded size. The fallback is the feature `zarrs`; without it such
-//!    a list is refused.
 
 use crate::codec::DecodeLimits;
 use crate::codec::array_to_array::{Filtered, transpose};
@@ -83,31 +80,13 @@ impl Chain {
                 limits: *limits,
             });
         }
-        let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<Vec<_>>>()?;
-        let ours = ours.into_iter().collect::<Option<Vec<_>>>();
+        let compressors = (bytes_to_bytes.to_vec(), OnceCell::new());
+        let bytes_to_bytes = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<_>>()?;
         let layout = ChunkLayout { data_type, shape: &stored_shape, fill_value, limits };
-        let known = array_to_bytes::compile(codec, &layout).map_err(|error| error.in_codec(&codec.name))?;
-        if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
-            return Ok(Chain {
-                data_type: data_type.clone(),
-                order,
-                array_to_bytes,
-                compressors: (rest[1..].to_vec(), OnceCell::new()),
-                bytes_to_bytes,
-                limits: *limits,
-            });
-        }
-        let ours = |codec: &CodecMetadata| BytesToBytes::parse(codec).ok().flatten();
-        let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(ours).collect();
-        let (foreign, ours) = codecs.split_at(codecs.len() - compressors.len());
-        Ok(Chain {
-            data_type: data_type.clone(),
-            order: None,
-            array_to_bytes: array_to_bytes::foreign(foreign, data_type, fill_value)?,
-            bytes_to_bytes: compressors.into_iter().rev().collect(),
-            compressors: (ours.to_vec(), OnceCell::new()),
-            limits: *limits,
-        })
+        let array_to_bytes =
+            array_to_bytes::compile(codec, &layout).map_err(|error| error.in_codec(&codec.name))?;
+        let (data_type, limits) = (data_type.clone(), *limits);
+        Ok(Chain { data_type, order, array_to_bytes, bytes_to_bytes, compressors, limits })
     }
 
     /// Returns the bytes of an element if all elements have the same size.
@@ -219,10 +198,5 @@ impl Chain {
     pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
         self.compressors()?;
         self.array_to_bytes.check_settings(fill_value)
-    }
-
-    /// Returns the codecs' names, for display.
-    pub fn names(codecs: &[CodecMetadata]) -> String {
-        codecs.iter().map(|codec| codec.name.as_str()).collect::<Vec<_>>().join(" → ")
     }
 }

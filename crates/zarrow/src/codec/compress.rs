@@ -48,22 +48,18 @@ impl Compressor {
     /// [`ErrorKind::BadCodec`] for settings out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
     /// built in; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<Compressor> {
-        Self::of(metadata)?.ok_or_else(|| ErrorKind::UnknownCodec(metadata.name.clone()).into())
-    }
-
-    fn of(metadata: &CodecMetadata) -> Result<Option<Compressor>> {
         let in_codec = |error: Error| error.in_codec(&metadata.name);
         let Some(definition) = built_in::find(&metadata.name) else {
-            return Ok(Registered::of(metadata, CodecKind::BytesToBytes)?.map(Compressor::Registered));
+            return Registered::of(metadata, CodecKind::BytesToBytes).map(Compressor::Registered);
         };
-        Ok(match definition.stage {
+        match definition.stage {
             Stage::Compressor { encoder, .. } => {
                 let (name, encoder) = (definition.name(), encoder(metadata).map_err(in_codec)?);
-                Some(Compressor::Encoder { name, encoder })
+                Ok(Compressor::Encoder { name, encoder })
             }
-            Stage::Checksum(parse) => Some(Compressor::Checksum(parse(metadata).map_err(in_codec)?)),
-            _ => None,
-        })
+            Stage::Checksum(parse) => Ok(Compressor::Checksum(parse(metadata).map_err(in_codec)?)),
+            _ => Err(in_codec(ErrorKind::UnknownCodec(metadata.name.clone()).into())),
+        }
     }
 
     fn name(&self) -> &str {
@@ -264,7 +260,7 @@ mod tests {
         ) {
             let chain: Vec<CodecMetadata> = chain.iter().map(codec).collect();
             let compressors: Vec<Compressor> = chain.iter().map(|codec| Compressor::parse(codec).unwrap()).collect();
-            let undo: Vec<BytesToBytes> = chain.iter().map(|codec| BytesToBytes::parse(codec).unwrap().unwrap()).collect();
+            let undo: Vec<BytesToBytes> = chain.iter().map(|codec| BytesToBytes::parse(codec).unwrap()).collect();
             let (mut scratch, mut codecs) = (Scratch::default(), Codecs::default());
             let encoded = encode(&compressors, &bytes, &mut scratch, &mut codecs).unwrap();
             let encoded = [encoded.body, &encoded.tail].concat();

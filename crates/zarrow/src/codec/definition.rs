@@ -66,17 +66,14 @@ impl NumcodecsForm {
     pub const SAME: NumcodecsForm = NumcodecsForm { read: |_, _, _| Ok(true), write: |_, _| Some(()) };
 }
 
-/// Compiles an array-to-bytes codec for a layout; `None` if it needs another library.
-pub type Compile = fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>>;
-
 /// Position of a codec in a list of codecs, with its compilation.
 pub enum Stage {
     /// Order of axes, without a pass over the elements.
     Transpose,
     /// Array to array.
     Filter(fn(&Parameters<'_>) -> Result<Filter>),
-    /// Array to bytes; `None` if the codec needs another library.
-    Serializer(Compile),
+    /// Array to bytes.
+    Serializer(fn(&CodecMetadata, &ChunkLayout<'_>) -> Result<Box<dyn ArrayToBytes>>),
     /// Bytes to bytes.
     Compressor {
         /// Parses the settings for decoding.
@@ -117,8 +114,12 @@ impl ChunkLayout<'_> {
     /// # Errors
     /// [`ErrorKind::BadCodec`].
     pub fn only_if(&self, fits: bool) -> Result<()> {
-        let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {}", self.data_type)));
-        if fits { Ok(()) } else { Err(unfit()) }
+        if fits { Ok(()) } else { Err(self.unfit()) }
+    }
+
+    /// Creates the error for elements that the codec does not support.
+    pub fn unfit(&self) -> Error {
+        ErrorKind::BadCodec(format!("cannot encode {}", self.data_type)).into()
     }
 
     /// Returns whether all elements have the same size and none can be missing.

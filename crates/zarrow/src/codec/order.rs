@@ -11,7 +11,7 @@ use crate::metadata::CodecMetadata;
 const UNKNOWN_TO_BYTES: &[&str] = &["vlen-array", "json2", "msgpack2", "pickle", "zfpy"];
 
 /// Returns the kind of a built-in or registered codec.
-fn kind(name: &str) -> Option<CodecKind> {
+pub fn kind(name: &str) -> Option<CodecKind> {
     match built_in::find(name) {
         Some(definition) => Some(definition.stage.kind()),
         None => registry::kind_of(name),

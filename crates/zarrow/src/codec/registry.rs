@@ -226,18 +226,18 @@ impl PartialEq for Registered {
 impl Eq for Registered {}
 
 impl Registered {
-    /// Returns the codec that `metadata` names if it is registered as `kind`.
+    /// Returns the codec that `metadata` name.
     ///
     /// # Errors
-    /// Errors of the codec's constructor, with the codec named.
-    pub fn of(metadata: &CodecMetadata, kind: CodecKind) -> Result<Option<Registered>> {
-        let Some((registered, make)) = entry(&metadata.name) else { return Ok(None) };
-        if registered != kind {
-            return Ok(None);
-        }
-        let codec =
-            nested(|| make(&metadata.configuration)).map_err(|error| error.in_codec(&metadata.name))?;
-        Ok(Some(Registered { name: metadata.name.as_str().into(), codec }))
+    /// [`ErrorKind::UnknownCodec`] if no codec of this kind is registered under the name; errors of the codec's
+    /// constructor; with the codec named.
+    pub fn of(metadata: &CodecMetadata, kind: CodecKind) -> Result<Registered> {
+        let codec = match entry(&metadata.name) {
+            Some((registered, make)) if registered == kind => nested(|| make(&metadata.configuration)),
+            _ => Err(ErrorKind::UnknownCodec(metadata.name.clone()).into()),
+        };
+        let codec = codec.map_err(|error| error.in_codec(&metadata.name))?;
+        Ok(Registered { name: metadata.name.as_str().into(), codec })
     }
 
     /// Returns the name in the metadata.

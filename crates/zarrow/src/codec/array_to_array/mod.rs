@@ -31,7 +31,9 @@ use crate::codec::array_to_bytes::{ArrayToBytes, wrong_elements_size};
 use crate::codec::chain::Chain;
 use crate::codec::definition::Stage;
 use crate::codec::registry::{ChunkDescription, CodecKind, Registered};
-use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Swap, VariableChunk, Worker, built_in};
+use crate::codec::{
+    ChunkElements, Codecs, Decoded, EncodedChunk, Swap, VariableChunk, Worker, built_in, order,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 pub use parameters::{Parameters, number_named};
@@ -107,12 +109,12 @@ impl Filtered {
             Some(Stage::Filter(parse)) => {
                 parse(&Parameters { configuration: &metadata.configuration, data_type }).map_err(in_filter)?
             }
+            _ if order::kind(&metadata.name) != Some(CodecKind::ArrayToArray) => return Ok(None),
             _ => match Registered::of(metadata, CodecKind::ArrayToArray)? {
-                None => return Ok(None),
-                Some(_) if data_type.item_size().is_none() || matches!(data_type, DataType::Optional(_)) => {
+                _ if data_type.item_size().is_none() || matches!(data_type, DataType::Optional(_)) => {
                     return Err(in_filter(ErrorKind::BadCodec(format!("cannot encode {data_type}")).into()));
                 }
-                Some(codec) => Filter::Registered(codec),
+                codec => Filter::Registered(codec),
             },
         };
         let stored_type = match &filter {

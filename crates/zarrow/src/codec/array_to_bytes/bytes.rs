@@ -20,7 +20,7 @@ pub const DEFINITION: Definition = Definition {
     defaults: |data_type| if data_type.word_size() > 1 { json!({ "endian": "little" }) } else { Value::Null },
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
-        Ok(Some(Box::new(Bytes { swap: Swap::new(metadata, layout.data_type)? })))
+        Ok(Box::new(Bytes { swap: Swap::new(metadata, layout.data_type)? }))
     }),
     ..Definition::PLAIN
 };

@@ -31,7 +31,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
-        Ok(Some(Box::new(IndexedVlen::new(metadata, layout.limits)?)))
+        Ok(Box::new(IndexedVlen::new(metadata, layout.limits)?))
     }),
     ..Definition::PLAIN
 };

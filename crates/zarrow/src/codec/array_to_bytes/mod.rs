@@ -10,8 +10,6 @@
 //!    caller passes the memory of the result where the run is contiguous there, and moves the elements otherwise.
 
 pub mod bytes;
-#[cfg(feature = "zarrs")]
-pub mod fallback;
 pub mod indexed_vlen;
 pub mod optional;
 pub mod packbits;
@@ -30,7 +28,6 @@ use crate::metadata::{CodecMetadata, FillValue};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use zarrow_array::DataType;
 
 /// The arrangement of the elements in the bytes of a chunk, before any compressor. It determines which bytes a part of
 /// the chunk needs, and whether the bytes can be mapped.
@@ -154,48 +151,20 @@ pub trait ArrayToBytes: Debug + Send + Sync {
     }
 }
 
-/// Compiles the codec that `metadata` name, built-in or registered. Returns `None` for an unknown name.
+/// Compiles the codec that `metadata` name, built-in or registered.
 ///
 /// # Errors
-/// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`].
-pub fn compile(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Option<Box<dyn ArrayToBytes>>> {
+/// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`]; [`ErrorKind::UnknownCodec`] for any other name.
+pub fn compile(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Box<dyn ArrayToBytes>> {
     match built_in::find(&metadata.name).map(|codec| &codec.stage) {
         Some(Stage::Serializer(compile)) => compile(metadata, layout),
-        Some(_) => Ok(None),
+        Some(_) => Err(ErrorKind::UnknownCodec(metadata.name.clone()).into()),
         None => {
-            let Some(codec) = Registered::of(metadata, CodecKind::ArrayToBytes)? else { return Ok(None) };
+            let codec = Registered::of(metadata, CodecKind::ArrayToBytes)?;
             layout.only_if(layout.has_fixed_elements())?;
-            Ok(Some(Box::new(codec)))
+            Ok(Box::new(codec))
         }
     }
-}
-
-/// Compiles a list of codecs of another library.
-///
-/// # Errors
-/// As [`Fallback::new`](fallback::Fallback::new).
-#[cfg(feature = "zarrs")]
-pub fn foreign(
-    codecs: &[CodecMetadata],
-    data_type: &DataType,
-    fill: &FillValue,
-) -> Result<Box<dyn ArrayToBytes>> {
-    Ok(Box::new(fallback::Fallback::new(codecs, data_type, fill)?))
-}
-
-/// Refuses a list of codecs that only another library supports.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`].
-#[cfg(not(feature = "zarrs"))]
-pub fn foreign(
-    codecs: &[CodecMetadata],
-    data_type: &DataType,
-    _: &FillValue,
-) -> Result<Box<dyn ArrayToBytes>> {
-    let names = Chain::names(codecs);
-    let text = format!("{names} of {data_type}, which needs the feature \"zarrs\" of the crate zarrow");
-    Err(Error::from(ErrorKind::Unsupported(text)).in_codec(&names))
 }
 
 /// Creates the error for elements of `actual` bytes instead of `expected`.

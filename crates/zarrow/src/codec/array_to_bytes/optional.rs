@@ -40,10 +40,8 @@ pub const DEFINITION: Definition = Definition {
         _ => Vec::new(),
     },
     stage: Stage::Serializer(|metadata, layout| {
-        let DataType::Optional(inner) = layout.data_type else {
-            return layout.only_if(false).map(|()| None);
-        };
-        Ok(Some(Box::new(OptionalCodec::new(metadata, inner, layout.limits)?)))
+        let DataType::Optional(inner) = layout.data_type else { return Err(layout.unfit()) };
+        Ok(Box::new(OptionalCodec::new(metadata, inner, layout.limits)?))
     }),
     ..Definition::PLAIN
 };

@@ -26,7 +26,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
-        Ok(Some(Box::new(PackBits::parse(metadata, layout.data_type)?)))
+        Ok(Box::new(PackBits::parse(metadata, layout.data_type)?))
     }),
     ..Definition::PLAIN
 };

@@ -49,7 +49,7 @@ pub const DEFINITION: Definition = Definition {
     }),
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
-        Ok(Some(Box::new(Pcodec::parse(metadata, layout.data_type)?)))
+        Ok(Box::new(Pcodec::parse(metadata, layout.data_type)?))
     }),
     ..Definition::PLAIN
 };

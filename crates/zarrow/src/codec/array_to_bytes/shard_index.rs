@@ -10,7 +10,7 @@
 use crate::codec::array_to_array::transpose;
 use crate::codec::bytes_to_bytes::{BytesToBytes, Output, decode, decode_checksums};
 use crate::codec::compress::{Compressor, encode};
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Scratch, order};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use zarrow_array::shape;
@@ -40,17 +40,19 @@ impl IndexCodecs {
     /// Parses `index_codecs`, for grids of `ndim` axes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a codec without a fixed output size, [`ErrorKind::BadCodec`].
+    /// [`ErrorKind::Unsupported`] for a codec without a fixed output size, [`ErrorKind::BadCodec`],
+    /// [`ErrorKind::UnknownCodec`].
     pub fn new(codecs: &[CodecMetadata], ndim: usize) -> Result<IndexCodecs> {
         let refused = |codec: &str| {
             let text = format!("{codec:?} in index_codecs: an index needs codecs of a known encoded size");
             Error::from(ErrorKind::Unsupported(text))
         };
-        let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
-        let (transposes, rest) = codecs.split_at(transposes);
+        order::check(codecs)?;
+        let (transposes, bytes, rest) = order::stages(codecs)?;
+        if let Some(other) = transposes.iter().find(|codec| codec.name != "transpose") {
+            return Err(refused(&other.name));
+        }
         let order = transpose::compose(transposes, ndim + 1)?;
-        let no_bytes = || Error::from(ErrorKind::BadCodec("index_codecs has no codec \"bytes\"".into()));
-        let (bytes, rest) = rest.split_first().ok_or_else(no_bytes)?;
         let big_endian = match (bytes.name.as_str(), bytes.text("endian")) {
             ("bytes", Some("little")) => false,
             ("bytes", Some("big")) => true,
@@ -60,9 +62,8 @@ impl IndexCodecs {
             (other, _) => return Err(refused(other)),
         };
         let known = |codec: &CodecMetadata| {
-            let known =
-                BytesToBytes::parse(codec)?.filter(|known| known.encoded_size(ENTRY_NBYTES).is_some());
-            known.ok_or_else(|| refused(&codec.name))
+            let known = BytesToBytes::parse(codec)?;
+            known.encoded_size(ENTRY_NBYTES).is_some().then_some(known).ok_or_else(|| refused(&codec.name))
         };
         Ok(IndexCodecs {
             order,
@@ -252,6 +253,8 @@ mod tests {
         for (value, code) in [
             (json!([little, {"name": "zstd"}]), "unsupported"),
             (json!([{"name": "packbits"}]), "unsupported"),
+            (json!([little, {"name": "nonesuch"}]), "unknown_codec"),
+            (json!([little, {"name": "packbits"}]), "bad_codec"),
             (json!([{"name": "bytes"}]), "bad_codec"),
             (json!([{"name": "transpose", "configuration": {"order": [0]}}, little]), "bad_codec"),
         ] {

@@ -29,7 +29,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     defaults: |_| json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
     inner: |data_type| vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())],
-    stage: Stage::Serializer(|metadata, layout| Ok(Some(Box::new(Sharding::new(metadata, layout)?)))),
+    stage: Stage::Serializer(|metadata, layout| Ok(Box::new(Sharding::new(metadata, layout)?))),
     ..Definition::PLAIN
 };
 

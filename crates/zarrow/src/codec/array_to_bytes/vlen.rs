@@ -20,7 +20,7 @@ pub const UTF8: Definition = Definition {
     numcodecs: Some(NumcodecsForm::SAME),
     stage: Stage::Serializer(|_, layout| {
         layout.only_if(*layout.data_type == DataType::String)?;
-        Ok(Some(Box::new(Vlen)))
+        Ok(Box::new(Vlen))
     }),
     ..Definition::PLAIN
 };
@@ -31,7 +31,7 @@ pub const BYTES: Definition = Definition {
     numcodecs: Some(NumcodecsForm::SAME),
     stage: Stage::Serializer(|_, layout| {
         layout.only_if(*layout.data_type == DataType::Bytes)?;
-        Ok(Some(Box::new(Vlen)))
+        Ok(Box::new(Vlen))
     }),
     ..Definition::PLAIN
 };
@@ -41,7 +41,7 @@ pub const EITHER: Definition = Definition {
     names: &["zarrs.vlen_v2"],
     stage: Stage::Serializer(|_, layout| {
         layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
-        Ok(Some(Box::new(Vlen)))
+        Ok(Box::new(Vlen))
     }),
     ..Definition::PLAIN
 };

@@ -194,7 +194,7 @@ mod tests {
     fn checksum(name: &str, configuration: Value) -> Result<Checksum> {
         let metadata = CodecMetadata::new(name, configuration.as_object().cloned().unwrap_or_default());
         match BytesToBytes::parse(&metadata)? {
-            Some(BytesToBytes::Checksum(checksum)) => Ok(checksum),
+            BytesToBytes::Checksum(checksum) => Ok(checksum),
             _ => unreachable!("{name} is a checksum"),
         }
     }

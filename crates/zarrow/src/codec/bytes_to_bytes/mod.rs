@@ -1,6 +1,6 @@
 //! Bytes-to-bytes codecs, decoded into memory of a known size.
 //!
-//! 1. [`BytesToBytes::parse`] reads one codec of the metadata; the fallback handles unknown codecs.
+//! 1. [`BytesToBytes::parse`] reads one codec of the metadata.
 //! 2. [`decode`] undoes a chain, the last codec first. Intermediate stages have no known size: they grow with the bytes
 //!    actually decompressed, up to a limit.
 //! 3. The stage next to the array writes [`Output::Exact`]ly the bytes that the metadata require, straight to their
@@ -130,23 +130,24 @@ pub enum Output<'a> {
 }
 
 impl BytesToBytes {
-    /// Returns the codec that `metadata` names, `None` if this engine has no such codec.
+    /// Returns the codec that `metadata` name.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for settings that prevent decoding; with the codec named.
-    pub fn parse(metadata: &CodecMetadata) -> Result<Option<BytesToBytes>> {
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for settings that prevent decoding;
+    /// [`ErrorKind::UnknownCodec`] for a name of no bytes-to-bytes codec; with the codec named.
+    pub fn parse(metadata: &CodecMetadata) -> Result<BytesToBytes> {
         let Some(definition) = built_in::find(&metadata.name) else {
-            return Ok(Registered::of(metadata, CodecKind::BytesToBytes)?.map(BytesToBytes::Registered));
+            return Registered::of(metadata, CodecKind::BytesToBytes).map(BytesToBytes::Registered);
         };
         let in_codec = |error: Error| error.in_codec(&metadata.name);
-        Ok(match definition.stage {
+        match definition.stage {
             Stage::Compressor { decoder, .. } => {
                 let (name, decoder) = (definition.name(), decoder(metadata).map_err(in_codec)?);
-                Some(BytesToBytes::Compressor { name, decoder })
+                Ok(BytesToBytes::Compressor { name, decoder })
             }
-            Stage::Checksum(parse) => Some(BytesToBytes::Checksum(parse(metadata).map_err(in_codec)?)),
-            _ => None,
-        })
+            Stage::Checksum(parse) => Ok(BytesToBytes::Checksum(parse(metadata).map_err(in_codec)?)),
+            _ => Err(in_codec(ErrorKind::UnknownCodec(metadata.name.clone()).into())),
+        }
     }
 
     /// Returns the name for error messages.
