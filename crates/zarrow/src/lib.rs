@@ -26,7 +26,6 @@ pub mod store;
 mod write;
 
 pub use codec::DecodeLimits;
-pub use decode::chunk_sink::{ChunkAxis, ChunkSink, LandedChunk, StoredChunk};
 pub use error::visible::visible;
 pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};
@@ -49,6 +48,8 @@ pub use node::open::{Node, expect_format, find, open, open_members, open_with};
 pub use node::open_detached::open_detached;
 pub use node::open_options::OpenOptions;
 pub use node::table::{anndata, arrow};
+pub use place::chunk_sink::ChunkSink;
+pub use place::stored_chunk::{ChunkAxis, LandedChunk, StoredChunk};
 pub use place::strided::Strided;
 pub use pool::idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};

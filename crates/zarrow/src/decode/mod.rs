@@ -2,9 +2,10 @@
 
 pub(crate) mod cache;
 pub(crate) mod chunk;
-pub(crate) mod chunk_sink;
+pub(crate) mod hand_over;
 pub(crate) mod open_chunk;
 pub(crate) mod presence;
 pub(crate) mod range;
 pub(crate) mod reader;
 pub(crate) mod shard;
+pub(crate) mod share;

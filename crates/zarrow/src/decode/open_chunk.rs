@@ -13,7 +13,7 @@
 use crate::codec::{Input, ShardIndex, Worker};
 use crate::decode::chunk::{Chunk, Slot};
 use crate::decode::reader::Reader;
-use crate::decode::shard::Share;
+use crate::decode::share::Share;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
 use crate::plan::part::PerAxis;

@@ -6,6 +6,7 @@
 
 use crate::codec::{Chain, Input, Layout, ShardIndex, Sharding, Worker};
 use crate::decode::chunk::{Chunk, stored_part};
+use crate::decode::share::Share;
 use crate::error::{ErrorKind, Result};
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
@@ -14,28 +15,6 @@ use crate::plan::part::{AxisPart, PerAxis};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use zarrow_array::allocation::Grow;
-
-/// A share of a shard's inner chunks: share `number` of `count`, with an index common to all shares.
-#[derive(Clone, Copy)]
-pub struct Share<'a> {
-    /// The share's number.
-    pub number: u64,
-    /// The number of shares.
-    pub count: u64,
-    /// The shard's index.
-    pub index: &'a ShardIndex,
-}
-
-impl Share<'_> {
-    /// Returns the numbers of this share's inner chunks among `total`.
-    fn range(self, total: u64) -> std::ops::Range<u64> {
-        let bound = |number: u64| {
-            let product = u128::from(total) * u128::from(number) / u128::from(self.count);
-            u64::try_from(product).unwrap_or(u64::MAX)
-        };
-        bound(self.number)..bound(self.number + 1)
-    }
-}
 
 /// One selected part of an inner chunk, and its place in the output.
 #[derive(Clone)]

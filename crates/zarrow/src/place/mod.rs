@@ -1,6 +1,8 @@
 //! Places: the memory of a result, and how decoded elements reach it.
 
+pub(crate) mod axis;
 pub(crate) mod bitmap;
+pub(crate) mod chunk_sink;
 pub(crate) mod destination;
 pub(crate) mod nontemporal_copy;
 pub(crate) mod output_claim;
@@ -8,6 +10,7 @@ pub(crate) mod placement;
 pub(crate) mod result;
 pub(crate) mod sentinel_masked;
 pub(crate) mod sink;
+pub(crate) mod stored_chunk;
 pub(crate) mod strided;
 pub(crate) mod strided_layout;
 pub(crate) mod transposition;

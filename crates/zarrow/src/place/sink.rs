@@ -1,10 +1,10 @@
 //! The destination of decoded elements: the memory of the result, one piece for each part of its layout.
 
 use crate::codec::{Decoded, Swap};
-use crate::decode::chunk_sink::{ChunkSink, axes_of};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::FillValue;
 use crate::place::bitmap::{Bitmap, pack};
+use crate::place::chunk_sink::{ChunkSink, axes_of};
 use crate::place::destination::{Destination, Source};
 use crate::place::sentinel_masked::SentinelMasked;
 use crate::place::variable::VariableSink;

@@ -4,7 +4,7 @@
 //! points counted as one. Along each axis the elements have either a fixed stride or individual offsets.
 
 use crate::error::Result;
-use crate::place::placement::Axis;
+use crate::place::axis::Axis;
 use crate::plan::output_strides::OutputStrides;
 use crate::plan::part::{AxisPart, IndexList, PerAxis};
 use std::ops::Range;

@@ -8,9 +8,9 @@
 //! 4. Columns that begin at a line are written past the caches, if the result is too large for them.
 //! 5. Elements outside full tiles are left to the caller.
 
+use crate::place::axis::Axis;
 use crate::place::nontemporal_copy;
 use crate::place::nontemporal_copy::LINE_NBYTES;
-use crate::place::placement::Axis;
 use std::ops::Range;
 
 /// Two axes: one is contiguous in the destination, the other in the source.

@@ -7,7 +7,8 @@
 
 use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pool::{codec_calls, idle};
+use crate::pool::idle;
+use crate::store::codec_calls;
 use crate::store::codec_calls::Inherited;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

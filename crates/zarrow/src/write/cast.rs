@@ -8,7 +8,8 @@
 use crate::codec::Swap;
 use crate::codec::array_to_array::element::{Element, computable, not_computable, with_element};
 use crate::error::Result;
-use crate::place::placement::{Axis, visit};
+use crate::place::axis::Axis;
+use crate::place::placement::visit;
 use zarrow_array::{DataType, Number};
 
 /// A conversion from one number type to another.

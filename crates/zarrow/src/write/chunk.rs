@@ -31,7 +31,6 @@ use crate::plan::part::{AxisPart, IndexList, PerAxis};
 use crate::pool::job::Checkpoint;
 use crate::write::body::Body;
 use crate::write::fill::{is_filled, is_lent_filled};
-use crate::write::shard::encode_shard;
 use crate::write::values::{Level, mismatch};
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -161,7 +160,7 @@ impl<'a> Target<'a> {
                     None => None,
                 };
                 let old = old.as_ref().map(|(input, index)| (input, index));
-                let Some(shard) = encode_shard(self, sharding, part, values, old, worker)? else {
+                let Some(shard) = self.encode_shard(sharding, part, values, old, worker)? else {
                     return Ok(None);
                 };
                 if self.chain.bytes_to_bytes.is_empty() {

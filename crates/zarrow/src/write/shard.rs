@@ -221,33 +221,35 @@ impl Entries {
     }
 }
 
-/// Encodes a shard in memory, as an inner chunk or for compression as a whole; `None` if it has no inner chunk.
-///
-/// # Errors
-/// As [`ShardTarget::encode_range`].
-pub fn encode_shard(
-    target: &Target<'_>,
-    sharding: &Sharding,
-    part: &[AxisPart<'_>],
-    values: Level<'_, '_>,
-    old: Option<(&Input<'_>, &ShardIndex)>,
-    worker: &mut Worker,
-) -> Result<Option<Vec<u8>>> {
-    let shard = ShardTarget::new(*target, sharding, part)?;
-    let mut pieces = Pieces::default();
-    let (start, at_start) = sharding.data_start(shard.grid())?;
-    pieces.reserve(start as usize)?;
-    pieces.bytes.try_resize(start as usize, 0)?;
-    shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
-    let mut entries = Entries::new(shard.grid(), start)?;
-    entries.add(&pieces.lengths)?;
-    if !entries.any() {
-        return Ok(None);
+impl Target<'_> {
+    /// Encodes a shard in memory, as an inner chunk or for compression as a whole; `None` if it has no inner chunk.
+    ///
+    /// # Errors
+    /// As [`ShardTarget::encode_range`].
+    pub fn encode_shard(
+        &self,
+        sharding: &Sharding,
+        part: &[AxisPart<'_>],
+        values: Level<'_, '_>,
+        old: Option<(&Input<'_>, &ShardIndex)>,
+        worker: &mut Worker,
+    ) -> Result<Option<Vec<u8>>> {
+        let shard = ShardTarget::new(*self, sharding, part)?;
+        let mut pieces = Pieces::default();
+        let (start, at_start) = sharding.data_start(shard.grid())?;
+        pieces.reserve(start as usize)?;
+        pieces.bytes.try_resize(start as usize, 0)?;
+        shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
+        let mut entries = Entries::new(shard.grid(), start)?;
+        entries.add(&pieces.lengths)?;
+        if !entries.any() {
+            return Ok(None);
+        }
+        let (index, mut bytes) = (entries.encode(sharding)?, pieces.bytes);
+        match at_start {
+            Some(_) => bytes[..index.len()].copy_from_slice(&index),
+            None => bytes.try_append(&index)?,
+        }
+        Ok(Some(bytes))
     }
-    let (index, mut bytes) = (entries.encode(sharding)?, pieces.bytes);
-    match at_start {
-        Some(_) => bytes[..index.len()].copy_from_slice(&index),
-        None => bytes.try_append(&index)?,
-    }
-    Ok(Some(bytes))
 }

@@ -1,11 +1,11 @@
 //! Reading an array: into fresh memory, into the caller's, or mapped from its files.
 
 use crate::codec::{Layout, Swap};
-use crate::decode::chunk_sink::ChunkSink;
 use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;
 use crate::node::array::map::map;
+use crate::place::chunk_sink::ChunkSink;
 use crate::place::sink::Sink;
 use crate::place::strided::Strided;
 use crate::read::column_major::read_column_major;

@@ -2,9 +2,9 @@
 
 use crate::codec::{Input, Worker};
 use crate::decode::chunk::{Chunk, Slot};
-use crate::decode::chunk_sink::ChunkSink;
 use crate::decode::reader::Reader;
 use crate::error::{Error, ErrorKind, Result};
+use crate::place::chunk_sink::ChunkSink;
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
 use crate::plan::part::{AxisPart, PerAxis};

@@ -1,22 +1,13 @@
-//! Hands chunks over in encoded form, for memory that this engine does not write, such as a device's.
-//!
-//! The read is the same as any other (plan, threads, shards and their indexes, checksums, limits), up to the point of
-//! decoding a chunk's elements. There the chunk and its selected parts go to a [`ChunkSink`]. The sink says where to
-//! read the stored bytes, or where to decode the elements.
+//! A chunk before it is decoded: its selected positions, and the ways to get its bytes or its elements.
 
 use crate::codec::{
-    BytesToBytes, Codecs, Layout, Output, Swap, decode, decode_checksums, wrong_elements_size,
+    BytesToBytes, Codecs, Input, Output, Worker, decode, decode_checksums, wrong_elements_size,
 };
-use crate::codec::{Input, Worker};
-use crate::decode::chunk::Chunk;
-use crate::error::{ErrorKind, Result};
-use crate::plan::part::AxisPart;
-use crate::store::remote::BodyAlloc;
+use crate::error::Result;
 use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use zarrow_array::shape;
 
 /// The positions selected along one axis of a chunk: `start + k × step` goes to `place + k`, or to `place - k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +49,9 @@ pub struct StoredChunk<'a> {
     pub decoded_nbytes: usize,
     /// Size in bytes of the words to byte-swap; 0 for none.
     pub word_nbytes: usize,
-    chain: &'a [BytesToBytes],
-    input: Input<'a>,
-    worker: &'a mut Worker,
+    pub(crate) chain: &'a [BytesToBytes],
+    pub(crate) input: Input<'a>,
+    pub(crate) worker: &'a mut Worker,
 }
 
 /// Stored bytes that have landed in the sink's own memory.
@@ -87,7 +78,7 @@ impl fmt::Debug for LandedChunk<'_> {
 }
 
 impl<'a> StoredChunk<'a> {
-    /// Returns the stored bytes, if they are in the sink's [own](ChunkSink::bodies) memory. Their checksums are
+    /// Returns the stored bytes, if they are in the sink's [own](crate::ChunkSink::bodies) memory. Their checksums are
     /// verified.
     ///
     /// # Errors
@@ -146,7 +137,7 @@ fn decoded(
 }
 
 /// The chain without the checksums at its end.
-fn compressors(chain: &[BytesToBytes]) -> &[BytesToBytes] {
+pub(crate) fn compressors(chain: &[BytesToBytes]) -> &[BytesToBytes] {
     match chain {
         [inner @ .., BytesToBytes::Checksum(_)] => compressors(inner),
         _ => chain,
@@ -162,97 +153,5 @@ impl fmt::Debug for StoredChunk<'_> {
             .field("compressor", &self.compressor)
             .field("nbytes", &self.stored_nbytes)
             .finish_non_exhaustive()
-    }
-}
-
-/// Receives chunks that are not decoded here. Many threads hand them over at once.
-pub trait ChunkSink: Send + Sync {
-    /// Takes a chunk.
-    ///
-    /// # Errors
-    /// Any [`ErrorKind`]; the read ends with it.
-    fn take(&self, chunk: &mut StoredChunk<'_>) -> Result<()>;
-
-    /// Takes the selected part of a missing chunk: each element is `value`, in native byte order.
-    ///
-    /// # Errors
-    /// As [`take`](ChunkSink::take).
-    fn fill(&self, axes: &[ChunkAxis], value: &[u8]) -> Result<()>;
-
-    /// The allocator for a remote store's response bodies; `None` for ordinary memory.
-    fn bodies(&self) -> Option<Arc<dyn BodyAlloc>> {
-        None
-    }
-
-    /// Called when a remote store's value was replaced after some data was taken from it. The read then ends with an
-    /// error, because the rest would be from another version.
-    fn is_replaced(&self) {}
-}
-
-/// Converts a part to the axes passed to a sink.
-///
-/// # Errors
-/// [`ErrorKind::Internal`] for positions that are not evenly spaced, which the caller rules out.
-pub fn axes_of(part: &[AxisPart<'_>]) -> Result<Vec<ChunkAxis>> {
-    let axis = |axis: &AxisPart<'_>| {
-        let AxisPart { start, step, count, place, reversed, output, list } = *axis;
-        match list {
-            None => Ok(ChunkAxis { start, step, count, output, place, reversed }),
-            Some(_) => Err(ErrorKind::Internal("a list of positions for a sink of chunks".into()).into()),
-        }
-    };
-    part.iter().map(axis).collect()
-}
-
-impl Chunk<'_> {
-    /// Hands over the chunk; its shape and part are in stored axis order.
-    ///
-    /// # Errors
-    /// Same as [`read`](Chunk::read), and any error from the sink.
-    pub fn hand_over(
-        &self,
-        sink: &dyn ChunkSink,
-        part: &[AxisPart<'_>],
-        input: &Input<'_>,
-        worker: &mut Worker,
-    ) -> Result<()> {
-        let internal = |what: &str| ErrorKind::Internal(format!("a sink of chunks does not take {what}"));
-        let Layout::Elements(swap) = self.chain.layout() else {
-            return Err(internal("this layout").into());
-        };
-        let word_nbytes = match swap {
-            Swap::None => 0,
-            Swap::Words(nbytes) => *nbytes,
-            Swap::Fields(_) => return Err(internal("structures in the other byte order").into()),
-        };
-        let decoded_nbytes = shape::nbytes(self.shape, self.chain.item_size().unwrap_or(0))?;
-        let axes = axes_of(part)?;
-        let kept = self.slot.and_then(|slot| slot.get());
-        let (chain, input) = match &kept {
-            // The elements are in memory from an earlier read.
-            Some(elements) => (&[][..], Input::of_bytes(elements)),
-            None => (&self.chain.bytes_to_bytes[..], input.within(self.encoded_limit()?)?),
-        };
-        let stored_nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
-        let compressors = compressors(chain);
-        if !compressors.is_empty() {
-            self.chain.check_ratio(decoded_nbytes, stored_nbytes)?;
-        }
-        let compressor = match compressors {
-            [BytesToBytes::Compressor { name, .. }] => Some(*name),
-            _ => None,
-        };
-        sink.take(&mut StoredChunk {
-            axes: &axes,
-            shape: self.shape,
-            compressor,
-            is_raw: compressors.is_empty(),
-            stored_nbytes,
-            decoded_nbytes,
-            word_nbytes,
-            chain,
-            input,
-            worker,
-        })
     }
 }
