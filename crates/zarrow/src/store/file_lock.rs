@@ -16,38 +16,24 @@
 
 use crate::error::key_fault::RESERVED;
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::Lock;
 use crate::store::filesystem::FilesystemStore;
-use crate::store::filesystem_writer::{split, write};
-use crate::store::leftover::{is_still, try_flock};
+use crate::store::flock::{is_still, try_flock};
+use crate::store::key::split;
+use crate::store::new_file::{MODE, disappears, write};
 use crate::store::owner::{Owner, unique};
 use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::step::step;
-use crate::store::{Lock, join};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use crate::store::temporary_name::{lock_name, lock_path};
+use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zarrow_array::fork::{File, generation};
 
-/// Lock files and values are created with default permissions: the process's umask decides.
-pub const MODE: Mode = Mode::from_raw_mode(0o666);
-
-/// Prefix of a lock file's name, before the name of the key.
-pub const LOCK: &str = "lock-";
-
 /// Maximum wait for an unknown holder, measured by the age of its file (step 4).
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Returns the path of the lock file for `key`.
-pub fn lock_path(key: &str) -> String {
-    let (parent, name) = split(key);
-    join(parent, &lock_name(name))
-}
-
-fn lock_name(name: &str) -> String {
-    format!("{RESERVED}{LOCK}{name}")
-}
 
 /// A held lock.
 pub struct FileLock {
@@ -96,15 +82,6 @@ impl FileLock {
             }
         }
     }
-}
-
-/// Returns the error for a folder where new files keep disappearing.
-pub fn disappears(folder: &str) -> Error {
-    let text = format!(
-        "the folder {:?}, or a file just made in it, disappears or is locked each time: if the store was removed, open it again",
-        if folder.is_empty() { "." } else { folder }
-    );
-    ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text)).into()
 }
 
 /// Steps 1 and 2: returns the locked file; `None` if its lock is held.

@@ -5,8 +5,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::capabilities::Capabilities;
-use crate::store::leftover::is_reserved;
 use crate::store::retry::retry_on_intr;
+use crate::store::temporary_name::is_reserved;
 use crate::store::{FileRange, Store, StoreWriter, Value, Version, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

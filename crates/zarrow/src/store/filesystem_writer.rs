@@ -22,13 +22,17 @@
 //!    locks below it continues in that folder, wherever it was moved.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::file_lock::{FileLock, MODE, disappears, lock_path};
+use crate::store::file_lock::FileLock;
 use crate::store::filesystem::{FilesystemStore, refuse_url, stat_version};
-use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
+use crate::store::flock::{is_still, try_flock};
+use crate::store::key::split;
+use crate::store::leftover::{sweep_below, sweep_folder};
+use crate::store::new_file::{MODE, disappears, write};
 use crate::store::owner::Owner;
 use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::step::step;
+use crate::store::temporary_name::{lock_path, unique_name};
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice};
@@ -38,16 +42,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use zarrow_array::fork::generation;
-
-/// Returns the error for a value that could not be written.
-pub fn write(error: Errno) -> ErrorKind {
-    ErrorKind::Write(error.into())
-}
-
-/// Splits a key into its folder (`""` is the root) and its name there.
-pub fn split(key: &str) -> (&str, &str) {
-    key.rsplit_once('/').unwrap_or(("", key))
-}
 
 /// Number of folders to remember: with more, some are swept again.
 const MOST_SWEPT: usize = 1 << 16;

@@ -11,7 +11,7 @@
 //!    An operation that returned an error may have happened or not; but if it was a write through a store pinned to the
 //!    node, the error means that the node was removed, and its effect is never visible.
 
-use super::filesystem_writer::split;
+use super::key::split;
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store, Version, join};
 use std::cell::RefCell;
 use std::sync::Arc;

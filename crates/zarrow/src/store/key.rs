@@ -49,3 +49,8 @@ pub fn normalize_path(path: &str) -> Result<String> {
 pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
+
+/// Splits a key into its folder (`""` is the root) and its name there.
+pub fn split(key: &str) -> (&str, &str) {
+    key.rsplit_once('/').unwrap_or(("", key))
+}

@@ -14,61 +14,18 @@
 
 use crate::error::key_fault::RESERVED;
 use crate::store::capabilities::is_local;
-use crate::store::file_lock::{LOCK, MODE};
-use crate::store::filesystem_writer::write;
-use crate::store::owner::{Owner, unique};
+use crate::store::flock::{is_still, try_flock};
+use crate::store::new_file::write;
+use crate::store::owner::Owner;
 use crate::store::removal::remove;
 use crate::store::step::step;
+use crate::store::temporary_name::{LOCK, is_reserved};
 use crate::{Error, Result};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Returns a name in the folder of a value that no writer has used (step 2).
-pub fn unique_name() -> String {
-    format!("{RESERVED}{}", unique())
-}
-
-/// Whether `name` is that of a temporary file or folder of a writer (step 1).
-pub fn is_reserved(name: &str) -> bool {
-    name.starts_with(RESERVED)
-}
-
-/// Tries to lock the file; returns whether it succeeded. The lock is held as long as the file is open. On a file system
-/// without locks this is an error.
-pub fn try_flock(file: impl AsFd) -> Result<bool, Errno> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether the file system of `folder` supports `flock`, tried on a temporary file.
-pub fn has_flock(folder: impl AsFd) -> Result<bool, Errno> {
-    let name = unique_name();
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&folder, &*name, flags, MODE)?;
-    let locked = try_flock(&file);
-    let _ = rustix::fs::unlinkat(&folder, &*name, AtFlags::empty());
-    match locked {
-        Ok(_) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether `name` in `folder` still names the open `file`.
-pub fn is_still(folder: impl AsFd, name: &str, file: impl AsFd) -> Result<bool, Errno> {
-    let open = rustix::fs::fstat(file)?;
-    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(named) => Ok((named.st_dev, named.st_ino) == (open.st_dev, open.st_ino)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
 
 /// Removes the leftovers directly in `folder`; returns their number.
 pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {

@@ -5,12 +5,14 @@ pub(crate) mod codec_calls;
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
+mod flock;
 #[cfg(test)]
 mod interleaving;
 mod key;
 mod leftover;
 mod memory;
 mod memory_writer;
+mod new_file;
 mod owner;
 mod read_only;
 pub mod remote;
@@ -18,6 +20,7 @@ mod removal;
 mod retry;
 mod staging;
 mod step;
+mod temporary_name;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -120,6 +123,14 @@ pub trait Store: Any + Send + Sync + Debug {
     fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
         keys.iter().map(|(key, limit)| self.get(key, *limit)).collect()
     }
+}
+
+/// Returns the store's interface for changes.
+///
+/// # Errors
+/// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).
+pub(crate) fn writer_of(store: &dyn Store) -> Result<&dyn StoreWriter> {
+    store.writer().ok_or_else(|| crate::ErrorKind::ReadOnly.into())
 }
 
 /// Reads all bytes of a value.

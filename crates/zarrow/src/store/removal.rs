@@ -5,7 +5,7 @@
 //!    and no path gets too long.
 //! 3. If the owner of a folder lacks permission to change it, the permission is added.
 
-use crate::store::leftover::unique_name;
+use crate::store::temporary_name::unique_name;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};

@@ -12,13 +12,14 @@
 //! 5. The remaining content of the hidden folder is removed at the end, outside any lock.
 
 use crate::error::{ErrorKind, Result};
-use crate::store::file_lock::disappears;
 use crate::store::filesystem::FilesystemStore;
-use crate::store::filesystem_writer::{split, write};
-use crate::store::leftover::{is_reserved, try_flock, unique_name};
+use crate::store::flock::try_flock;
+use crate::store::key::split;
+use crate::store::new_file::{disappears, write};
 use crate::store::removal::remove;
 use crate::store::retry::Retry;
 use crate::store::step::step;
+use crate::store::temporary_name::{is_reserved, unique_name};
 use crate::store::{Detached, Durability, Lock, Stage, Store, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;

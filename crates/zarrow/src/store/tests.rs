@@ -1,6 +1,6 @@
 //! Tests of writing to stores: values, leftovers, locks, and concurrent writers.
 
-use super::leftover::unique_name;
+use super::temporary_name::unique_name;
 use super::*;
 use crate::error::{ErrorKind, Result};
 use rustix::fs::Dir;

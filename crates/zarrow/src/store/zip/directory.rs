@@ -13,7 +13,7 @@ use super::end_record::EndRecord;
 use super::entry::Entry;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::check_key;
-use crate::store::leftover::is_reserved;
+use crate::store::temporary_name::is_reserved;
 use zarrow_array::allocation::{self, Grow};
 
 /// The members of an archive.
