@@ -31,6 +31,7 @@ pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};
 pub use metadata::ZarrFormat;
 pub use metadata::missing::MissingValues;
+pub use node::any::{Members, Node};
 pub use node::array::Array;
 pub use node::array::description::CodecStages;
 pub use node::array::detached::Detached;
@@ -38,13 +39,13 @@ pub use node::array::detached_write::ValueSource;
 pub use node::array::field::ArrayField;
 pub use node::array::stored_chunks::StoredChunks;
 pub use node::batch::{read_each, read_many, read_many_strided, read_many_with};
-pub use node::group::{Group, Members};
+pub use node::group::Group;
 pub use node::hierarchy::{
     ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_absent_group,
     create_array, create_array_from, create_array_with, create_group, new_path,
 };
 pub use node::listed::ListedMembers;
-pub use node::open::{Node, expect_format, find, open, open_members, open_with};
+pub use node::open::{expect_format, find, open, open_members, open_with};
 pub use node::open_detached::open_detached;
 pub use node::open_options::OpenOptions;
 pub use node::table::{anndata, arrow};

@@ -9,12 +9,12 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{NodeMetadata, ZARR_JSON};
-use crate::node::group::{Group, Members};
-use crate::node::hierarchy::unfinished;
+use crate::node::any::{Members, Node, node_with_document};
+use crate::node::group::Group;
+use crate::node::hierarchy::unfinished_mark;
 use crate::node::known_documents;
 use crate::node::known_documents::DOCUMENTS;
 use crate::node::node_documents::{OF_NODES, read_each, read_listed};
-use crate::node::open::{Node, node_with_document};
 use crate::store::remote::{self, Waiting};
 use crate::store::{Listed as Names, Store, join};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ impl ListedMembers {
     /// Drops the names of unfinished arrays, by the sizes of their documents (step 3).
     fn without_unfinished(mut self, nbytes: &[u64]) -> Result<ListedMembers> {
         let Known::Documents(documents) = &mut self.members else { return Ok(self) };
-        let like_unfinished = |at: &usize| nbytes.get(*at).copied().is_some_and(unfinished::has_length);
+        let like_unfinished = |at: &usize| nbytes.get(*at).copied().is_some_and(unfinished_mark::has_length);
         let places: Vec<usize> = allocation::collected((0..self.names.len()).filter(like_unfinished))?;
         if places.is_empty() {
             return Ok(self);

@@ -1,6 +1,7 @@
 //! Nodes of a hierarchy: arrays, groups, and the documents that describe them.
 
 pub(crate) mod absent;
+pub(crate) mod any;
 pub(crate) mod array;
 pub(crate) mod batch;
 pub(crate) mod group;

@@ -11,7 +11,7 @@ use crate::metadata::{
     MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat, parse_v2_array,
     parse_v2_group, parse_v3,
 };
-use crate::node::hierarchy::unfinished::{is_unfinished, not_found};
+use crate::node::hierarchy::unfinished_mark::{is_unfinished, not_found};
 use crate::node::known_documents;
 use crate::node::known_documents::{DOCUMENTS, Likely};
 use crate::store::remote::{AheadStore, documents, wait};

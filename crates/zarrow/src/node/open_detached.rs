@@ -5,9 +5,10 @@
 //! 3. A cancelled open cancels its requests.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::node::any::{Node, node_with_document};
 use crate::node::array::detached::Detached;
 use crate::node::node_documents::Search;
-use crate::node::open::{Node, node_with_document, open_with};
+use crate::node::open::open_with;
 use crate::node::open_options::OpenOptions;
 use crate::pool::{OpenJob, OwnedTask};
 use crate::store::remote::{RequestHandle, documents};

@@ -9,7 +9,7 @@
 //!
 //! A document is put on the condition that it is unchanged: see `store/remote/ahead.rs`.
 
-use super::document::DOCUMENTS;
+use super::document_names::DOCUMENTS;
 use super::node_path::ancestors;
 use crate::metadata::{MetadataLimits, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::store::remote::{AheadStore, Asked};

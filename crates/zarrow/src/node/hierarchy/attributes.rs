@@ -2,7 +2,8 @@
 
 use super::ahead;
 use super::consolidate;
-use super::document::{check_size, node_document, update};
+use super::document::{check_size, update};
+use super::document_names::node_document;
 use super::node_lock::NodeLock;
 use super::revision;
 use crate::error::{ErrorKind, Result};

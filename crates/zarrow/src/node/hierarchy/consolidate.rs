@@ -18,17 +18,18 @@
 //! Programs that do not do this leave stale copies. A process killed between a change and its copies leaves the old
 //! description. Consolidating again repairs both.
 
-use super::document::{DOCUMENTS, update, writer};
+use super::document::update;
+use super::document_names::DOCUMENTS;
 use super::node_lock::NodeLock;
 use super::node_path::ancestors;
 use super::revision;
-use super::unfinished::ATTRIBUTE;
+use super::unfinished_mark::ATTRIBUTE;
 use crate::error::warnings::warn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::node::open_options::OpenOptions;
 use crate::store::remote::pass_now_and_then;
-use crate::store::{Store, join};
+use crate::store::{Store, join, writer_of};
 use serde_json::json;
 use zarrow_array::allocation::{self, Grow};
 
@@ -45,7 +46,7 @@ pub(crate) fn consolidate(
     zarr_format: ZarrFormat,
     options: &OpenOptions,
 ) -> Result<()> {
-    writer(store)?;
+    writer_of(store)?;
     // Step 4.
     let held = NodeLock::of(store, path)?;
     let mut entries = Vec::new();
@@ -225,7 +226,7 @@ pub(super) fn without_copies<T>(
 ) -> Result<(T, Result<()>)> {
     let documents = || DOCUMENTS.map(|name| store.version_of(&join(path, name)).ok());
     // Without locks they may change at any time.
-    let before = (!writer(store)?.is_optimistic()).then(documents);
+    let before = (!writer_of(store)?.is_optimistic()).then(documents);
     let mut forgotten = Vec::new();
     let removed = forget(store, held, path, options, may_stay, &mut forgotten);
     let (allowed, removed) = match removed {

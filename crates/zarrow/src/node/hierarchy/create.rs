@@ -14,13 +14,15 @@
 
 use super::ahead::{self, Assumed};
 use super::consolidate;
-use super::document::{DOCUMENTS, check_nbytes, node_at, writer};
+use super::document::check_nbytes;
+use super::document_names::{DOCUMENTS, node_at};
 use super::erase::{first, is_of_zarr};
 use super::node_lock::NodeLock;
 use super::node_path::{ancestors, new_path};
 use super::resize::shape_lock;
 use super::revision;
-use super::unfinished::{self, Unfinished};
+use super::unfinished::Unfinished;
+use super::unfinished_mark;
 use crate::error::warnings::warn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{
@@ -33,7 +35,7 @@ use crate::node::node_documents::read_metadata;
 use crate::node::open_options::OpenOptions;
 use crate::selection::Selection;
 use crate::store::remote::AheadStore;
-use crate::store::{Detached, Stage, Store, join};
+use crate::store::{Detached, Stage, Store, join, writer_of};
 use crate::write::options::WriteOptions;
 use crate::write::values::Values;
 use std::cell::Cell;
@@ -309,7 +311,7 @@ struct New<'a> {
 
 impl<'a> New<'a> {
     fn create(&self, contents: Option<Contents<'_>>) -> Result<()> {
-        let writer = writer(self.store)?;
+        let writer = writer_of(self.store)?;
         let interrupted = contents.map_or_else(WriteOptions::default, |(_, write)| *write).interrupted();
         let mut stage = None;
         let mut is_staged = false;
@@ -413,7 +415,7 @@ impl<'a> New<'a> {
         if let Some(stage) = stage {
             return stage.publish(replaces, &DOCUMENTS).map(Some);
         }
-        let (writer, durability) = (writer(self.store)?, self.options.durability);
+        let (writer, durability) = (writer_of(self.store)?, self.options.durability);
         let detached = if replaces { writer.detach(self.path, durability, &DOCUMENTS)? } else { None };
         let first = unfinished.map_or(self.documents, Unfinished::documents);
         self.set(self.path, first).map_err(|error| match error.kind() {
@@ -426,7 +428,7 @@ impl<'a> New<'a> {
     /// Erases the groups in `made`, after their node could not be created. In stores without locks they are kept with a
     /// warning, since another writer may already use them.
     fn take_back(&self, made: &[String]) {
-        let Ok(writer) = writer(self.store) else { return };
+        let Ok(writer) = writer_of(self.store) else { return };
         if writer.is_optimistic() && !made.is_empty() {
             let groups: Vec<String> = made.iter().map(|group| format!("/{group}")).collect();
             warn(format!("groups were created and stay, but not the node below them: {groups:?}"));
@@ -478,10 +480,10 @@ impl<'a> New<'a> {
 
     /// Step 3; `None` if the store cannot stage.
     fn staged(&self, contents: Option<Contents<'_>>) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
-        let Some(stage) = writer(self.store)?.stage(self.path, self.options.durability)? else {
+        let Some(stage) = writer_of(self.store)?.stage(self.path, self.options.durability)? else {
             return Ok(None);
         };
-        let inside = writer(&**stage.store())?;
+        let inside = writer_of(&**stage.store())?;
         for (name, document) in self.documents {
             inside.set(name, &[document], self.options.durability)?;
         }
@@ -496,7 +498,7 @@ impl<'a> New<'a> {
     }
 
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {
-        let (writer, durability) = (writer(self.store)?, self.options.durability);
+        let (writer, durability) = (writer_of(self.store)?, self.options.durability);
         for (at, (name, document)) in documents.iter().enumerate() {
             // Attributes alone do not make a node.
             let set = if *name == ZATTRS {
@@ -549,7 +551,7 @@ impl<'a> New<'a> {
                     let found = match read_metadata(self.store, self.path, &self.options.limits.metadata) {
                         Ok(NodeMetadata::Array(_)) => "an array",
                         Ok(NodeMetadata::Group(_)) => "a group",
-                        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => unfinished::WHAT,
+                        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => unfinished_mark::WHAT,
                         Err(_) => "a node",
                     };
                     Err(ErrorKind::Exists(found).into())

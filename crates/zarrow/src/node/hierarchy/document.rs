@@ -2,40 +2,10 @@
 
 use super::node_lock::NodeLock;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
+use crate::metadata::JsonText;
 use crate::store::remote::AheadStore;
-use crate::store::{Durability, Store, StoreWriter, Version, join, until_no_conflict, whole};
+use crate::store::{Durability, Store, until_no_conflict, whole, writer_of};
 use zarrow_array::allocation;
-
-/// All documents of a node: the attributes, and last the document that makes it a node.
-pub(super) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
-
-/// Returns the write interface of the store.
-///
-/// # Errors
-/// [`ErrorKind::ReadOnly`].
-pub(super) fn writer(store: &dyn Store) -> Result<&dyn StoreWriter> {
-    store.writer().ok_or_else(|| ErrorKind::ReadOnly.into())
-}
-
-/// Returns the name of the document that makes a node.
-pub(super) fn node_document(zarr_format: ZarrFormat, is_array: bool) -> &'static str {
-    match (zarr_format, is_array) {
-        (ZarrFormat::V3, _) => ZARR_JSON,
-        (ZarrFormat::V2, true) => ZARRAY,
-        (ZarrFormat::V2, false) => ZGROUP,
-    }
-}
-
-/// Returns the name of the document that makes a node at `path`, without checking whether the node can be opened.
-pub(super) fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static str>> {
-    for name in [ZARR_JSON, ZARRAY, ZGROUP] {
-        if store.version_of(&join(path, name))? != Version::Missing {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
-}
 
 /// Reads the document under `key`, calls `change` with it, and sets it if it changed.
 ///
@@ -52,7 +22,7 @@ pub(super) fn update(
     durability: Durability,
     mut change: impl FnMut(Option<JsonText>) -> Result<Option<JsonText>>,
 ) -> Result<()> {
-    let writer = writer(store)?;
+    let writer = writer_of(store)?;
     until_no_conflict(&|| Ok(()), || {
         // Under optimistic locks, the version of the document that is read here counts.
         let (own, before) = if writer.is_optimistic() {

@@ -4,8 +4,8 @@
 //!    handle without a known version requests the whole document at once.
 //! 2. Otherwise the document must describe chunks of the same layout, and a shape that contains the selection.
 
-use super::stored::{SMALLER, fingerprint};
-use super::unfinished::{is_unfinished, not_found};
+use super::document_version::fingerprint;
+use super::unfinished_mark::{is_unfinished, not_found};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{NodeMetadata, ZarrFormat, parse_v2_array, parse_v3};
 use crate::node::array::Array;
@@ -13,6 +13,9 @@ use crate::selection::Selection;
 use crate::store::remote::{Fetched, Request, RequestClass, Span, fetch, version_number};
 use crate::write::options::WriteOptions;
 use crate::write::staged::Guard;
+
+/// Reason for an error when the shape no longer contains a selection.
+pub(super) const SMALLER: &str = "was made smaller";
 
 /// Guard of a write: the array's document.
 pub(crate) struct DocumentGuard<'a> {

@@ -2,12 +2,12 @@
 
 use super::ahead;
 use super::consolidate;
-use super::document::{DOCUMENTS, node_at, writer};
+use super::document_names::{DOCUMENTS, node_at};
 use super::node_lock::NodeLock;
 use super::revision;
 use crate::error::{Error, ErrorKind, Result};
 use crate::node::open_options::OpenOptions;
-use crate::store::{Store, Version, join, normalize_path};
+use crate::store::{Store, Version, join, normalize_path, writer_of};
 
 /// Erases the node at `path` with everything below it. `is_listed` means that consolidated metadata contain it, so that
 /// it needs no document.
@@ -19,7 +19,7 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
     let path = normalize_path(path)?;
     let ahead = ahead::for_erasing(store, &path, &options.limits.metadata);
     let store = ahead.as_ref().map_or(store, |ahead| ahead as &dyn Store);
-    let writer = writer(store)?;
+    let writer = writer_of(store)?;
     // Check before locking, which creates files in folders that may not belong to a node.
     check_erasable(store, &path, is_listed, options)?;
     let held = NodeLock::above(store, &path)?;

@@ -19,6 +19,8 @@ pub(crate) mod consolidate;
 mod create;
 mod document;
 pub(crate) mod document_guard;
+mod document_names;
+pub(crate) mod document_version;
 mod erase;
 mod node_lock;
 mod node_path;
@@ -26,7 +28,8 @@ mod outside;
 mod resize;
 pub(crate) mod revision;
 pub(crate) mod stored;
-pub(crate) mod unfinished;
+mod unfinished;
+pub(crate) mod unfinished_mark;
 
 #[cfg(test)]
 mod tests;

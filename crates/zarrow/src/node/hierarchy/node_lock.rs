@@ -17,11 +17,11 @@
 //! 7. A file system with neither `flock` nor links has no locks. Nodes are created, replaced and erased there in one
 //!    step each. Changing a node is an error.
 
-use super::document::{node_at, writer};
+use super::document_names::node_at;
 use super::node_path::ancestors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::ZARR_JSON;
-use crate::store::{Durability, Lock, Store, Version, join};
+use crate::store::{Durability, Lock, Store, Version, join, writer_of};
 use std::time::{Duration, Instant};
 
 /// Maximum wait for a lock. It is held while a few small files are written, or the documents of a hierarchy are
@@ -83,7 +83,7 @@ impl<'a> NodeLock<'a> {
     /// # Errors
     /// Errors of the store.
     pub(super) fn set(&self, key: &str, document: &[u8], durability: Durability) -> Result<()> {
-        let writer = writer(self.store)?;
+        let writer = writer_of(self.store)?;
         match self.held.iter().find(|lock| lock.key() == key) {
             Some(lock) => writer.set_under(&**lock, &[document], durability),
             None => writer.set(key, &[document], durability),
@@ -100,7 +100,7 @@ impl<'a> NodeLock<'a> {
 
     fn add(&mut self, path: &str, is_own: bool) -> Result<()> {
         // Step 6.
-        if writer(self.store)?.is_optimistic() {
+        if writer_of(self.store)?.is_optimistic() {
             return Ok(());
         }
         let key = join(path, ZARR_JSON);
@@ -112,7 +112,7 @@ impl<'a> NodeLock<'a> {
             let text = format!("waited too long: another process holds the lock of {key}");
             Err(ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into())
         };
-        match writer(self.store)?.lock(&key, &pass) {
+        match writer_of(self.store)?.lock(&key, &pass) {
             Ok(lock) => self.held.push(lock),
             // Step 5.
             Err(error) if !is_own && matches!(error.kind().code(), "permission" | "read_only") => {}

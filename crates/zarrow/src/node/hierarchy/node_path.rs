@@ -1,6 +1,6 @@
 //! Paths of new nodes.
 
-use super::document::DOCUMENTS;
+use super::document_names::DOCUMENTS;
 use crate::error::{ErrorKind, Result};
 use crate::store::normalize_path;
 

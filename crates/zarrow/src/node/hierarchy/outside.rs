@@ -6,12 +6,12 @@
 //! 2. With `/` each axis is one level of folders. A level is listed only if `wanted` accepts a key below it. A remote
 //!    store lists all levels with one request, unless that fails.
 
-use super::document::{DOCUMENTS, writer};
+use super::document_names::DOCUMENTS;
 use crate::error::Result;
 use crate::metadata::ChunkKeyEncoding;
 use crate::node::array::Array;
-use crate::store::join;
 use crate::store::remote::{AheadStore, wait};
+use crate::store::{join, writer_of};
 use std::any::Any;
 use std::collections::HashSet;
 use zarrow_array::allocation::Grow;
@@ -51,7 +51,7 @@ pub(super) fn erase_chunks(array: &Array) -> Result<()> {
     if array.shape().is_empty() {
         let mut key = String::new();
         array.metadata().chunk_key_encoding.encode(&[], &mut key);
-        return writer(&**array.store())?
+        return writer_of(&**array.store())?
             .erase_each(vec![join(array.path(), &key)], array.options().durability);
     }
     erase_where(array, &Below::of(array), &|_| true)
@@ -69,7 +69,7 @@ fn erase_where(array: &Array, below: &Below, wanted: &Wanted<'_>) -> Result<()> 
     if keys.is_empty() {
         return Ok(());
     }
-    writer(&**array.store())?.erase_each(keys, array.options().durability)
+    writer_of(&**array.store())?.erase_each(keys, array.options().durability)
 }
 
 /// Returns the indices of stored chunks on an edge: along at least one axis, the index equals the number in `edge`.

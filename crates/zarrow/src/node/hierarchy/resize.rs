@@ -18,7 +18,6 @@
 
 use super::ahead;
 use super::attributes::StoredNode;
-use super::document::writer;
 use super::outside::{Below, erase_outside, folder, stored_at};
 use super::revision;
 use crate::error::warnings::warn;
@@ -27,7 +26,7 @@ use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::node::array::Array;
 use crate::selection::{Index, Selection};
 use crate::store::remote::AheadStore;
-use crate::store::{Lock, MemoryStore, Store, Version, join, until_no_conflict};
+use crate::store::{Lock, MemoryStore, Store, Version, join, until_no_conflict, writer_of};
 use crate::write::options::WriteOptions;
 use crate::write::values::Values;
 use serde_json::{Value, json};
@@ -58,7 +57,7 @@ pub(super) fn shape_lock<'a>(
     path: &str,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Box<dyn Lock + 'a>> {
-    let (writer, key) = (writer(store)?, join(path, SHAPE));
+    let (writer, key) = (writer_of(store)?, join(path, SHAPE));
     let pass = || if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
     // Step 6: an optimistic lock needs no request.
     if writer.is_optimistic() { writer.lock_to_replace(&key, &pass) } else { writer.lock(&key, &pass) }
@@ -205,7 +204,7 @@ impl Array {
         };
         let is_smaller = shape.iter().zip(before.shape()).any(|(new, old)| new < old);
         // Such a store hides chunks outside the shape, so that they could not be erased later.
-        let erases_first = is_smaller && writer(&*store)?.needs_documents_first();
+        let erases_first = is_smaller && writer_of(&*store)?.needs_documents_first();
         *self = grown
             .and_then(|()| if erases_first { erase_outside(&after, &Below::of(&after)) } else { Ok(()) })
             .and_then(|()| before.set_shape(shape, &place))
@@ -251,7 +250,7 @@ impl Array {
     /// Step 6: starts again if another writer has changed the shape.
     fn append_stored(&mut self, values: &Values<'_>, axis: usize, options: &WriteOptions<'_>) -> Result<u64> {
         let store = Arc::clone(self.store());
-        let is_optimistic = writer(&*store)?.is_optimistic();
+        let is_optimistic = writer_of(&*store)?.is_optimistic();
         let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
         let has_elements = values.shape().get(axis).is_some_and(|added| *added > 0);
         // A place is reserved only once: the inner result ends the attempts.

@@ -14,7 +14,8 @@
 //!    document.
 
 use super::attributes::StoredNode;
-use super::document_guard::DocumentGuard;
+use super::document_guard::{DocumentGuard, SMALLER};
+use super::document_version::fingerprint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::NodeMetadata;
 use crate::node::array::Array;
@@ -22,11 +23,7 @@ use crate::selection::Selection;
 use crate::store::{Retry, Version};
 use crate::write::options::WriteOptions;
 use crate::write::staged::Guard;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-
-/// Reason for an error when the shape no longer contains a selection.
-pub(super) const SMALLER: &str = "was made smaller";
 
 impl Array {
     /// Calls `write` to write chunks to `selection` of the array, with the array in its present folder.
@@ -167,11 +164,4 @@ impl Array {
         }
         Ok(())
     }
-}
-
-/// Returns a nonzero number for a version.
-pub(crate) fn fingerprint(version: &[u64; 4]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    version.hash(&mut hasher);
-    hasher.finish().max(1)
 }

@@ -12,10 +12,10 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::MetadataError;
+use crate::node::any::Node;
 use crate::node::array::Array;
 use crate::node::batch::read_each_with;
 use crate::node::group::Group;
-use crate::node::open::Node;
 use crate::read::options::ReadOptions;
 use crate::selection::{IntoSelection, Selection};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Reads the batches of a table one by one.
+//! The stream of a table: reads its batches one by one.
 //!
 //! 1. A batch is the rows up to the next multiple of the table's batch length.
 //! 2. All arrays of all columns are read as one list of tasks.
@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use zarrow_array::allocation;
 use zarrow_array::export::arrow_abi::{ArrayNode, ArrowArray, ArrowSchema};
-use zarrow_array::export::arrow_stream::{BatchSource, StreamError};
+use zarrow_array::export::arrow_stream::{ArrowArrayStream, BatchSource, StreamError};
 
 /// Position in the stream of a table.
 pub(super) struct Batches {
@@ -67,6 +67,21 @@ fn select(array: &Array, rows: &Range<u64>) -> Result<Selection> {
     let bound = |row: u64| i64::try_from(row).ok();
     let rows = Index::Slice { start: bound(rows.start), stop: bound(rows.end), step: None };
     Selection::new(array.shape(), &[rows])
+}
+
+impl Table {
+    /// Returns the batches, each read on request. `interrupted` is called from time to time during a read, on the
+    /// consumer's thread; if it returns true, the stream ends with an error.
+    #[must_use]
+    pub fn stream(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> ArrowArrayStream {
+        ArrowArrayStream::new(Box::new(self.batches(interrupted)))
+    }
+
+    /// As [`stream`](Table::stream), for a caller that does its own work around each batch.
+    #[must_use]
+    pub fn batches(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> impl BatchSource + use<> {
+        Batches::new(self, interrupted)
+    }
 }
 
 impl BatchSource for Batches {

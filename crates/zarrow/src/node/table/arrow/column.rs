@@ -3,8 +3,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::Attributes;
 use crate::metadata::missing::MissingValues;
+use crate::node::any::Node;
 use crate::node::array::Array;
-use crate::node::open::Node;
 use crate::node::table::anndata::{EncodedArray, masked};
 use crate::selection::Selection;
 use serde_json::Value;

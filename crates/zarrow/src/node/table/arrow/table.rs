@@ -1,17 +1,14 @@
-//! Columns of equal length, and their stream.
+//! Columns of equal length.
 
 use crate::error::{ErrorKind, Result};
 use crate::metadata::Attributes;
 use crate::node::array::Array;
-use crate::node::table::arrow::batches::Batches;
 use crate::node::table::arrow::column::{Column, MaskChoice, metadata};
 use std::num::NonZeroU64;
 use std::ops::Range;
-use std::sync::Arc;
 use zarrow_array::allocation;
 use zarrow_array::export::arrow::{ArrowForm, BoolForm};
 use zarrow_array::export::arrow_abi::{ArrowSchema, SchemaNode};
-use zarrow_array::export::arrow_stream::{ArrowArrayStream, BatchSource};
 
 /// Options for reading a table.
 #[derive(Debug, Clone)]
@@ -65,8 +62,7 @@ impl TableOptions {
 /// Columns of equal length.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use zarrow::arrow::{Column, Table, TableOptions};
+/// /// use zarrow::arrow::{Column, Table, TableOptions};
 /// use zarrow::store::MemoryStore;
 /// let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
 ///   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
@@ -202,19 +198,6 @@ impl Table {
         let metadata = metadata(&self.attributes)?;
         Ok(SchemaNode { children, metadata, ..SchemaNode::plain(c"+s") })
     }
-
-    /// Returns the batches, each read on request. `interrupted` is called from time to time during a read, on the
-    /// consumer's thread; if it returns true, the stream ends with an error.
-    #[must_use]
-    pub fn stream(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> ArrowArrayStream {
-        ArrowArrayStream::new(Box::new(self.batches(interrupted)))
-    }
-
-    /// As [`stream`](Table::stream), for a caller that does its own work around each batch.
-    #[must_use]
-    pub fn batches(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> impl BatchSource + use<> {
-        Batches::new(self, interrupted)
-    }
 }
 
 /// Returns the default rows per batch, large enough to be worth the calls and bounded: whole chunks of all columns if
@@ -254,6 +237,7 @@ mod tests {
     use crate::Node;
     use crate::open;
     use crate::store::MemoryStore;
+    use std::sync::Arc;
 
     fn column(rows: u64, chunk: u64, row: u64) -> Column {
         let metadata = format!(

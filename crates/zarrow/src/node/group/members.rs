@@ -1,0 +1,116 @@
+//! The nodes below a group.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::node::absent::explained;
+use crate::node::any::{Members, Node, node};
+use crate::node::array::Array;
+use crate::node::group::Group;
+use crate::node::listed::is_member;
+use crate::node::open::{existing, find_node, open_node};
+use crate::node::open_options::OpenOptions;
+use crate::store::remote::pass_now_and_then;
+use crate::store::{Store, join, normalize_path};
+use std::sync::Arc;
+use zarrow_array::allocation::Grow;
+
+impl Group {
+    /// Opens the array or group at `path`, which may have several parts (`"a/b"`).
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], [`ErrorKind::BadKey`], and errors in the node's metadata.
+    pub fn get(&self, path: &str) -> Result<Node> {
+        self.opened(path, open_node)
+    }
+
+    /// As [`get`](Group::get), for a node that may be missing: then returns `None`, after one round trip to a remote
+    /// store.
+    ///
+    /// # Errors
+    /// As [`get`](Group::get), except [`ErrorKind::NotFound`].
+    pub fn find(&self, path: &str) -> Result<Option<Node>> {
+        existing(self.opened(path, find_node))
+    }
+
+    fn opened(
+        &self,
+        path: &str,
+        open: fn(&Arc<dyn Store>, &str, &OpenOptions) -> Result<Node>,
+    ) -> Result<Node> {
+        let below = normalize_path(path).map_err(|error| error.in_array(self.store.name(), &self.path))?;
+        if below.is_empty() {
+            return Ok(Node::Group(self.clone()));
+        }
+        if let Some(changed) = self.changed()? {
+            return changed.opened(&below, open);
+        }
+        let path = join(&self.path, &below);
+        match &self.metadata.consolidated {
+            None => open(&self.store, &path, &self.options),
+            Some(consolidated) => {
+                let missing = || Error::from(ErrorKind::NotFound).in_array(self.store.name(), &path);
+                let metadata = consolidated.get(&below).ok_or_else(missing)?;
+                let metadata =
+                    metadata.map_err(|error| Error::from(error).in_array(self.store.name(), &path))?;
+                node(&self.store, path, metadata, &self.options)
+            }
+        }
+    }
+
+    /// As [`get`](Group::get), for a name typed by a person: if there is no such node, the error's [hint](Error::hint)
+    /// says what the store has there instead, or lists similar names.
+    ///
+    /// # Errors
+    /// As [`get`](Group::get).
+    pub fn get_named(&self, path: &str) -> Result<Node> {
+        self.get(path).map_err(|error| {
+            let group = &self.path;
+            let names = self.metadata.consolidated.as_ref().map(|consolidated| consolidated.children(""));
+            let names = names.and_then(std::result::Result::ok);
+            let listed = names.as_deref().map(|names| (group.as_str(), names));
+            let path = join(group, path.trim_matches('/'));
+            explained(error, &*self.store, &path, &self.options.limits.metadata, listed)
+        })
+    }
+
+    /// Opens the array at `path`, which may have several parts (`"a/b"`).
+    ///
+    /// # Errors
+    /// As [`get`](Group::get); [`ErrorKind::WrongNode`] for a group.
+    pub fn array(&self, path: &str) -> Result<Array> {
+        self.get(path)?.into_array()
+    }
+
+    /// Opens the group at `path`, which may have several parts (`"a/b"`).
+    ///
+    /// # Errors
+    /// As [`get`](Group::get); [`ErrorKind::WrongNode`] for an array.
+    pub fn group(&self, path: &str) -> Result<Group> {
+        self.get(path)?.into_group()
+    }
+
+    /// Returns the names and nodes directly below, sorted by name. Folders that are not nodes are left out; a node
+    /// that cannot be opened is an error in its place.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the store cannot be listed.
+    pub fn children(&self) -> Result<Members> {
+        if let Some(changed) = self.changed()? {
+            return changed.children();
+        }
+        let names = match &self.metadata.consolidated {
+            Some(consolidated) => consolidated.children("").map_err(|error| self.place(error.into()))?,
+            None if self.store.remote().is_some() => return self.listed()?.into_members(),
+            None => self.store.list(&self.path).map_err(|error| self.place(error))?,
+        };
+        let names = names.into_iter().filter(|name| is_member(name));
+        let mut found = Vec::new();
+        for name in names {
+            pass_now_and_then()?;
+            match self.get(&name) {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
+                node => found.try_push((name, node)).map_err(|error| self.place(error.into()))?,
+            }
+        }
+        Ok(found)
+    }
+}
