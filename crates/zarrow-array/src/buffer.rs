@@ -5,76 +5,24 @@
 //! 3. Memory shared with other libraries is an `Arc<Buffer>` behind raw pointers: see
 //!    [`SharedTensor`](crate::SharedTensor).
 
-use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
+use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE};
+use crate::block::Block;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::fresh_pages::FreshPages;
 use crate::recycle;
-use std::alloc::Layout;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Memory from the global allocator, with the alignment of [`alignment_of`].
+/// An [`Block`] in use. Dropping it offers the memory for reuse.
 #[derive(Debug)]
-pub(crate) struct Allocation {
-    pointer: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: an `Allocation` is the only owner of its memory, and the memory is not tied to a thread.
-unsafe impl Send for Allocation {}
-// SAFETY: a shared `Allocation` gives no access to its memory.
-unsafe impl Sync for Allocation {}
-
-impl Allocation {
-    fn new(nbytes: usize, zeroed: bool) -> Result<Allocation> {
-        let failed = Error::OutOfMemory { nbytes };
-        let layout = Layout::from_size_align(nbytes.max(1), alignment_of(nbytes)).map_err(|_| failed)?;
-        // SAFETY: the layout has at least one byte.
-        let pointer =
-            unsafe { if zeroed { std::alloc::alloc_zeroed(layout) } else { std::alloc::alloc(layout) } };
-        let pointer = NonNull::new(pointer).ok_or(Error::OutOfMemory { nbytes })?;
-        if nbytes >= HUGE_PAGE {
-            advise_huge_pages(pointer, nbytes);
-        }
-        Ok(Allocation { pointer, layout })
-    }
-
-    /// Returns the size in bytes.
-    pub(crate) fn capacity(&self) -> usize {
-        self.layout.size()
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: `new` got the pointer from the global allocator with this layout, and this is the only owner.
-        unsafe { std::alloc::dealloc(self.pointer.as_ptr(), self.layout) }
-    }
-}
-
-/// An [`Allocation`] in use. Dropping it offers the memory for reuse.
-#[derive(Debug)]
-struct Recycled(Option<Allocation>);
+struct Recycled(Option<Block>);
 
 impl Drop for Recycled {
     fn drop(&mut self) {
         drop(self.0.take().and_then(recycle::give));
     }
 }
-
-/// Asks the kernel for huge pages. A refusal only costs time.
-#[cfg(all(target_os = "linux", not(miri)))]
-fn advise_huge_pages(pointer: NonNull<u8>, nbytes: usize) {
-    // SAFETY: the range is our own allocation, and its start is aligned to 2 MiB; the advice does not change
-    // contents.
-    unsafe {
-        libc::madvise(pointer.as_ptr().cast(), nbytes, libc::MADV_HUGEPAGE);
-    }
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise_huge_pages(_pointer: NonNull<u8>, _nbytes: usize) {}
 
 /// Uninitialized memory.
 #[derive(Debug)]
@@ -102,10 +50,10 @@ impl UninitBuffer {
             None => {
                 // For `as_mut_slice_and_spare`: large memory is read in other ways.
                 let spare = usize::from(nbytes < HUGE_PAGE - 1);
-                (Allocation::new(nbytes + spare, false)?, true)
+                (Block::new(nbytes + spare, false)?, true)
             }
         };
-        let (pointer, owner) = (allocation.pointer, Recycled(Some(allocation)));
+        let (pointer, owner) = (allocation.pointer(), Recycled(Some(allocation)));
         Ok(UninitBuffer { pointer, length: nbytes, owner, is_fresh })
     }
 
@@ -143,7 +91,7 @@ impl UninitBuffer {
     /// Lends the memory like [`as_mut_slice`](UninitBuffer::as_mut_slice), with one extra byte behind the buffer if the
     /// allocation has one.
     pub fn as_mut_slice_and_spare(&mut self) -> &mut [MaybeUninit<u8>] {
-        let capacity = self.owner.0.as_ref().map_or(0, Allocation::capacity);
+        let capacity = self.owner.0.as_ref().map_or(0, Block::capacity);
         let length = (self.length + 1).min(capacity).max(self.length);
         // SAFETY: the allocation has `capacity` bytes, and at least those of the buffer; `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), length) }
@@ -197,8 +145,8 @@ impl Buffer {
     /// # Errors
     /// [`Error::OutOfMemory`] if the allocation fails.
     pub fn zeroed(nbytes: usize) -> Result<Buffer> {
-        let allocation = Allocation::new(nbytes, true)?;
-        let pointer = allocation.pointer;
+        let allocation = Block::new(nbytes, true)?;
+        let pointer = allocation.pointer();
         Ok(Buffer { pointer, length: nbytes, owner: Owner::Allocation(Recycled(Some(allocation))) })
     }
 
@@ -237,7 +185,7 @@ impl Buffer {
         const PIECE_NBYTES: usize = 16;
         match &self.owner {
             Owner::Allocation(Recycled(allocation)) => {
-                let capacity = allocation.as_ref().map_or(0, Allocation::capacity);
+                let capacity = allocation.as_ref().map_or(0, Block::capacity);
                 // The bytes before the aligned start of a small block are lost to other allocations.
                 capacity + HOST_ALIGNMENT + PIECE_NBYTES
             }
@@ -296,6 +244,7 @@ impl std::ops::DerefMut for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alignment::alignment_of;
 
     #[test]
     fn allocations_are_aligned() {

@@ -23,6 +23,7 @@
 mod alignment;
 #[cfg(feature = "arrow")]
 mod arrow_rs;
+mod block;
 mod buffer;
 mod dtype;
 mod element;

@@ -12,7 +12,7 @@
 //! 4. A thread never waits for the lock: if it is taken, the thread works without the cache.
 
 use crate::alignment::HUGE_PAGE;
-use crate::buffer::Allocation;
+use crate::block::Block;
 use crate::fork::CacheMutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const DEFAULT_LIMIT_NBYTES: usize = 512 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT_NBYTES);
-static BLOCKS: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
+static BLOCKS: CacheMutex<Vec<Block>> = CacheMutex::new(Vec::new());
 
 /// Blocks smaller than [`HUGE_PAGE`].
-static SMALL: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
+static SMALL: CacheMutex<Vec<Block>> = CacheMutex::new(Vec::new());
 
 /// Blocks below this size are not worth the lock.
 const LEAST_NBYTES: usize = 4 << 10;
@@ -56,12 +56,12 @@ pub fn release_recycled() -> usize {
 }
 
 /// Runs `act` on the blocks, unless another thread holds the lock (step 4).
-fn with<T>(blocks: &CacheMutex<Vec<Allocation>>, act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
+fn with<T>(blocks: &CacheMutex<Vec<Block>>, act: impl FnOnce(&mut Vec<Block>) -> T) -> Option<T> {
     blocks.try_lock().map(|mut blocks| act(&mut blocks))
 }
 
-fn kept(blocks: &[Allocation]) -> usize {
-    blocks.iter().map(Allocation::capacity).sum()
+fn kept(blocks: &[Block]) -> usize {
+    blocks.iter().map(Block::capacity).sum()
 }
 
 /// Frees the oldest blocks until at most `limit` bytes are kept; returns the bytes freed.
@@ -80,10 +80,10 @@ fn trim(limit: usize) -> usize {
 }
 
 /// Returns a kept block for `nbytes` bytes (steps 2 and 3).
-pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
-    let fits = |block: &Allocation| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
+pub(crate) fn take(nbytes: usize) -> Option<Block> {
+    let fits = |block: &Block| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
     if nbytes < HUGE_PAGE {
-        let newest = |small: &mut Vec<Allocation>| small.iter().rposition(fits).map(|at| small.remove(at));
+        let newest = |small: &mut Vec<Block>| small.iter().rposition(fits).map(|at| small.remove(at));
         return if nbytes < LEAST_NBYTES { None } else { with(&SMALL, newest).flatten() };
     }
     let found = with(&BLOCKS, |blocks| {
@@ -99,13 +99,13 @@ pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
 }
 
 /// Keeps a freed block (step 1), or returns it to be freed.
-pub(crate) fn give(block: Allocation) -> Option<Allocation> {
+pub(crate) fn give(block: Block) -> Option<Block> {
     let limit = recycled_limit();
     if block.capacity() < LEAST_NBYTES || block.capacity() > limit {
         return Some(block);
     }
     if block.capacity() < HUGE_PAGE {
-        let replace = |small: &mut Vec<Allocation>| {
+        let replace = |small: &mut Vec<Block>| {
             let oldest = (small.len() >= MOST_SMALL).then(|| small.remove(0));
             small.push(block);
             oldest
@@ -129,10 +129,7 @@ mod tests {
     use crate::{HUGE_PAGE, UninitBuffer};
 
     /// Retries until no other test holds the lock.
-    fn now<T>(
-        blocks: &super::CacheMutex<Vec<super::Allocation>>,
-        ask: impl Fn(&[super::Allocation]) -> T,
-    ) -> T {
+    fn now<T>(blocks: &super::CacheMutex<Vec<super::Block>>, ask: impl Fn(&[super::Block]) -> T) -> T {
         loop {
             if let Some(blocks) = blocks.try_lock() {
                 return ask(&blocks);
