@@ -10,9 +10,10 @@
 
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::memory::{ALIGNMENT, DeviceMemory};
 use crate::pinned::Slot;
-use crate::stream::{Event, Stream};
+use crate::stream::Stream;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -66,7 +67,7 @@ impl PinnedBodies {
         if self.nbytes.load(Ordering::Relaxed).checked_add(nbytes)? > MOST_NBYTES {
             return None;
         }
-        let mut slot = self.device.idle.take_ready(self.device, nbytes).ok()?;
+        let mut slot = self.device.idle.take_ready(self.device.context(), nbytes).ok()?;
         let (pointer, room) = slot.ready().ok()?;
         self.nbytes.fetch_add(room, Ordering::Relaxed);
         let nbytes = Arc::clone(&self.nbytes);

@@ -3,33 +3,30 @@
 //! Work on our memory goes to one stream of the device, `stream`, so that it is ordered without waiting. The parts
 //! of a read go to other streams, its [lanes](crate::lanes), concurrently; events order the two.
 
+use crate::context::{Current, PrimaryContext};
 use crate::decompress::format::Format;
 use crate::driver::Driver;
-use crate::driver::functions::{Context, MemoryPool, MemoryPoolProperties, Ordinal};
+use crate::driver::functions::{MemoryPool, MemoryPoolProperties, Ordinal};
 use crate::error::{Error, Result};
-use crate::kernel::Kernels;
-use crate::memory::Unused;
+use crate::event::Event;
+use crate::kernel::functions::Kernels;
 use crate::pinned::Idle;
 use crate::rates::{Measured, Rates};
 use crate::release;
-use crate::stream::{Event, Stream};
+use crate::stream::Stream;
+use crate::unused::Unused;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr::{null_mut, without_provenance_mut};
 use zarrow_array::fork::{Mutex, OnceCell};
 use zarrow_dlpack::{DLDevice, DLDeviceType};
 
 /// Maximum number of devices of one machine.
 const MAX_DEVICES: usize = 64;
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`: calls of this thread do not end a graph capture in another thread.
-const RELAXED: c_int = 2;
 /// Maximum number of lanes of a device.
 pub(crate) const MAX_LANES: usize = 8;
 /// Device memory per lane: a part of a compressed read takes about 300 MiB (zstd's temporary memory).
 const NBYTES_OF_LANE: usize = 4 << 30;
-/// `CU_STREAM_NON_BLOCKING`: not synchronized with the legacy default stream.
-const NON_BLOCKING: u32 = 1;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: (c_int, c_int) = (75, 76);
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
@@ -57,9 +54,8 @@ static DEVICES: [OnceCell<Device>; MAX_DEVICES] = [const { OnceCell::new() }; MA
 /// }
 /// ```
 pub struct Device {
-    driver: &'static Driver,
+    context: PrimaryContext,
     ordinal: usize,
-    context: Context,
     name: String,
     capability: (i32, i32),
     stream: Stream,
@@ -123,7 +119,6 @@ impl Device {
         let mut number: Ordinal = 0;
         let mut name = [0; 256];
         let (mut major, mut minor, mut pools) = (0, 0, 0);
-        let mut context = null_mut();
         // SAFETY: each value is written to a place that lives through the call; the name has the length that is
         // passed.
         unsafe {
@@ -132,22 +127,21 @@ impl Device {
             driver.device_attribute(&raw mut major, CAPABILITY.0, number)?;
             driver.device_attribute(&raw mut minor, CAPABILITY.1, number)?;
             driver.device_attribute(&raw mut pools, MEMORY_POOLS_SUPPORTED, number)?;
-            driver.primary_context_retain(&raw mut context, number)?;
         }
         // SAFETY: the driver ends the name with NUL, within its length.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
-        let current = Current::enter(driver, context)?;
+        let context = PrimaryContext::retain(driver, number)?;
+        let current = context.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: the numbers live through the call.
         unsafe { driver.memory_info(&raw mut free, &raw mut total)? };
         // At least two, so that one copies while the other works.
         let count = (total / NBYTES_OF_LANE).clamp(2, MAX_LANES);
         let lanes = (0..count).map(|_| current.make_stream()).collect::<Result<_>>()?;
-        let pool = if pools == 0 { None } else { Some(current.make_pool(number)?) };
+        let pool = if pools == 0 { None } else { Some(make_pool(&current, number)?) };
         Ok(Device {
-            driver,
-            ordinal,
             context,
+            ordinal,
             name,
             capability: (major, minor),
             stream: current.make_stream()?,
@@ -258,7 +252,7 @@ impl Device {
 
     fn keep_now(&self, (nbytes, reads): (u64, usize)) -> Result<()> {
         let nbytes = if reads > 0 { u64::MAX } else { nbytes };
-        self.pool.map_or(Ok(()), |pool| self.enter()?.keep(pool, nbytes))
+        self.pool.map_or(Ok(()), |pool| keep(&self.enter()?, pool, nbytes))
     }
 
     /// Sets the limit of freed memory that the pool keeps; 1 GiB by default.
@@ -276,7 +270,7 @@ impl Device {
     /// # Errors
     /// Errors of the driver.
     pub fn release_memory(&'static self) -> Result<()> {
-        self.idle.release(self);
+        self.idle.release(self.context);
         self.give_back()
     }
 
@@ -319,9 +313,7 @@ impl Device {
     /// # Errors
     /// Errors of the driver.
     pub(crate) fn synchronize_all(&self) -> Result<()> {
-        let current = self.enter()?;
-        // SAFETY: the context belongs to the device.
-        unsafe { current.driver.context_synchronize() }
+        self.context.synchronize()
     }
 
     /// Orders later work in `later` after all work submitted to `earlier` so far. The caller does not wait.
@@ -360,9 +352,24 @@ impl Device {
         }
     }
 
+    /// Returns the primary context.
+    pub(crate) fn context(&self) -> PrimaryContext {
+        self.context
+    }
+
     /// Makes the device's context current in this thread while the guard lives.
     pub(crate) fn enter(&self) -> Result<Current> {
-        Current::enter(self.driver, self.context)
+        self.context.enter()
+    }
+}
+
+impl Event {
+    /// Records the point in a `stream` of `device` after all work submitted so far.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub fn record(device: &'static Device, stream: Stream) -> Result<Event> {
+        Event::record_in(device.context, stream)
     }
 }
 
@@ -392,69 +399,32 @@ impl fmt::Debug for Device {
     }
 }
 
-/// RAII guard: the device's context is current in this thread. Dropping it restores the thread's previous context.
-pub(crate) struct Current {
-    pub(crate) driver: &'static Driver,
-    /// Previous capture mode of this thread.
-    capture_mode: c_int,
-    /// The current context is a property of the thread.
-    _thread: PhantomData<*mut ()>,
+/// Creates the pool of the device's memory.
+fn make_pool(current: &Current, device: Ordinal) -> Result<MemoryPool> {
+    let properties = MemoryPoolProperties {
+        allocation_type: 1,
+        handle_types: 0,
+        location_type: 1,
+        location_id: device,
+        security_attributes: without_provenance_mut(0),
+        max_size: 0,
+        reserved: [0; 56],
+    };
+    let mut pool = null_mut();
+    // SAFETY: the properties describe a pool on this device, and live through the call, as does the handle.
+    unsafe { current.driver.pool_create(&raw mut pool, &raw const properties)? };
+    keep(current, pool, KEPT_NBYTES)?;
+    // Otherwise a lane that reuses memory freed by another would wait for that lane; with this, it gets other
+    // memory.
+    let mut no: c_int = 0;
+    // SAFETY: the attribute is a number of 32 bits, which lives through the call.
+    unsafe { current.driver.pool_set_attribute(pool, REUSE_AFTER_WAITING, (&raw mut no).cast())? };
+    Ok(pool)
 }
 
-impl Current {
-    fn enter(driver: &'static Driver, context: Context) -> Result<Current> {
-        driver.check()?;
-        // SAFETY: the context is a primary one, which its device retains as long as the process lives.
-        unsafe { driver.context_push(context)? };
-        let mut current = Current { driver, capture_mode: RELAXED, _thread: PhantomData };
-        // SAFETY: the mode is exchanged with the thread's, and lives through the call.
-        unsafe { driver.exchange_capture_mode(&raw mut current.capture_mode)? };
-        Ok(current)
-    }
-
-    fn make_stream(&self) -> Result<Stream> {
-        let mut handle = null_mut();
-        // SAFETY: the handle is written to a place that lives through the call.
-        unsafe { self.driver.stream_create(&raw mut handle, NON_BLOCKING)? };
-        Ok(Stream::from_handle(handle))
-    }
-
-    fn make_pool(&self, device: Ordinal) -> Result<MemoryPool> {
-        let properties = MemoryPoolProperties {
-            allocation_type: 1,
-            handle_types: 0,
-            location_type: 1,
-            location_id: device,
-            security_attributes: without_provenance_mut(0),
-            max_size: 0,
-            reserved: [0; 56],
-        };
-        let mut pool = null_mut();
-        // SAFETY: the properties describe a pool on this device, and live through the call, as does the handle.
-        unsafe { self.driver.pool_create(&raw mut pool, &raw const properties)? };
-        self.keep(pool, KEPT_NBYTES)?;
-        // Otherwise a lane that reuses memory freed by another would wait for that lane; with this, it gets other
-        // memory.
-        let mut no: c_int = 0;
-        // SAFETY: the attribute is a number of 32 bits, which lives through the call.
-        unsafe { self.driver.pool_set_attribute(pool, REUSE_AFTER_WAITING, (&raw mut no).cast())? };
-        Ok(pool)
-    }
-
-    fn keep(&self, pool: MemoryPool, nbytes: u64) -> Result<()> {
-        let mut nbytes = nbytes;
-        // SAFETY: the attribute is a number of 64 bits, which lives through the call.
-        unsafe { self.driver.pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut nbytes).cast()) }
-    }
-}
-
-impl Drop for Current {
-    fn drop(&mut self) {
-        let mut context = null_mut();
-        // SAFETY: the mode was this thread's, and the context was pushed by it; the guard cannot leave the thread.
-        let _ = unsafe {
-            let _ = self.driver.exchange_capture_mode(&raw mut self.capture_mode);
-            self.driver.context_pop(&raw mut context)
-        };
-    }
+/// Sets the bytes of freed memory that a pool keeps.
+fn keep(current: &Current, pool: MemoryPool, nbytes: u64) -> Result<()> {
+    let mut nbytes = nbytes;
+    // SAFETY: the attribute is a number of 64 bits, which lives through the call.
+    unsafe { current.driver.pool_set_attribute(pool, RELEASE_THRESHOLD, (&raw mut nbytes).cast()) }
 }

@@ -4,8 +4,8 @@
 //! stream has done all work submitted before; a [thread](crate::release) waits for that.
 
 use crate::device::Device;
+use crate::event::Event;
 use crate::release;
-use crate::stream::Event;
 use std::fmt;
 use zarrow_array::fork::generation;
 

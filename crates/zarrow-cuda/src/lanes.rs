@@ -9,7 +9,8 @@
 
 use crate::device::{Device, MAX_LANES};
 use crate::error::Result;
-use crate::stream::{Event, Stream};
+use crate::event::Event;
+use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow_array::fork::Mutex;

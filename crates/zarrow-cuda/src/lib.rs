@@ -15,11 +15,13 @@
 //! ```
 
 mod bodies;
+mod context;
 pub mod decompress;
 mod device;
 mod driver;
 mod elements;
 mod error;
+mod event;
 pub mod export;
 mod foreign;
 pub mod import;
@@ -35,17 +37,19 @@ mod route;
 mod split;
 mod stream;
 mod tensor;
+mod unused;
 mod write;
 
 pub use device::{Device, release_memory};
 pub use elements::Elements;
 pub use error::{Error, Result};
+pub use event::Event;
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
 pub use rates::{Mean, Rates};
 pub use read::{in_stream, read, read_many, read_many_routed, read_routed};
 pub use route::{DecompressedBy, Explanation, Route, Share, explain};
 pub use split::{Alike, Split, split};
-pub use stream::{Event, Stream};
+pub use stream::Stream;
 pub use tensor::DeviceTensor;
 pub use write::write;

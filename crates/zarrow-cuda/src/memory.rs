@@ -9,12 +9,14 @@
 //! 4. A consumer may destroy its stream, or use the memory in an unknown stream. So only permanent streams are
 //!    waited for; for others the thread waits until the device has finished all of its work.
 
-use crate::device::{Current, Device};
+use crate::context::Current;
+use crate::device::Device;
 use crate::driver::functions::Address;
 use crate::driver::status::OUT_OF_MEMORY;
 use crate::error::{Error, Result};
 use crate::release;
 use crate::stream::Stream;
+use crate::unused::{Consumers, Unused};
 use smallvec::SmallVec;
 use std::fmt;
 use zarrow_array::fork::{Mutex, OnceCell, generation};
@@ -41,23 +43,6 @@ pub struct DeviceMemory {
     stream: Stream,
     generation: u64,
     consumers: Mutex<Consumers>,
-}
-
-/// Other libraries that have used exported memory.
-#[derive(Debug, Default)]
-struct Consumers {
-    /// Permanent streams.
-    streams: SmallVec<[Stream; 2]>,
-    /// Whether there are users in other streams.
-    has_others: bool,
-}
-
-/// Exported memory after its last reference was dropped.
-#[derive(Debug)]
-pub(crate) struct Unused {
-    address: Address,
-    stream: Stream,
-    consumers: Consumers,
 }
 
 impl DeviceMemory {

@@ -4,7 +4,8 @@
 
 use crate::decompress::format::Format;
 use crate::device::Device;
-use crate::stream::{Event, Stream};
+use crate::event::Event;
+use crate::stream::Stream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -26,12 +27,12 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn start(device: &'static Device, stream: Stream) -> Timer {
-        Timer { device, stream, start: Event::record_time(device, stream).ok() }
+        Timer { device, stream, start: Event::record_time(device.context(), stream).ok() }
     }
 
     /// Stops timing after the work submitted since the start.
     pub(crate) fn stop(self, timing: Timing) -> Option<Timed> {
-        let end = Event::record_time(self.device, self.stream).ok()?;
+        let end = Event::record_time(self.device.context(), self.stream).ok()?;
         Some(Timed { timing, start: self.start?, end })
     }
 }

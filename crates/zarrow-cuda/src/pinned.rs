@@ -1,13 +1,14 @@
 //! Host memory that a device copies from asynchronously: the slots of a read.
 //!
 //! Pinning pages takes milliseconds, so slots are kept: as many as all threads use at once, freed by
-//! [`Device::release_memory`]. A slot remembers the last copies from it; its next user waits for these first.
+//! [`Device::release_memory`](crate::Device::release_memory). A slot remembers the last copies from it; its next user waits for these first.
 
-use crate::device::{Current, Device};
+use crate::context::{Current, PrimaryContext};
 use crate::driver::functions::Address;
 use crate::driver::status::OUT_OF_MEMORY;
 use crate::error::{Error, Result};
-use crate::stream::{Event, Stream};
+use crate::event::Event;
+use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::fmt;
@@ -34,7 +35,7 @@ const PORTABLE: u32 = 1;
 
 /// Pinned host memory.
 struct Pinned {
-    device: &'static Device,
+    context: PrimaryContext,
     pointer: NonNull<u8>,
     nbytes: usize,
     generation: u64,
@@ -50,15 +51,15 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    fn new(device: &'static Device, nbytes: usize) -> Result<Pinned> {
-        let current = device.enter()?;
+    fn new(context: PrimaryContext, nbytes: usize) -> Result<Pinned> {
+        let current = context.enter()?;
         let mut pointer: *mut c_void = null_mut();
         // SAFETY: the pointer is written to a place that lives through the call.
         let allocated = unsafe { current.driver.host_allocate(&raw mut pointer, nbytes.max(1), PORTABLE) };
         let out_of_memory = || Error::OutOfMemory { nbytes, place: "pinned memory of the host".to_owned() };
         match (allocated, NonNull::new(pointer.cast())) {
             (Ok(()), Some(pointer)) => Ok(Pinned {
-                device,
+                context,
                 pointer,
                 nbytes,
                 generation: generation(),
@@ -87,7 +88,7 @@ impl Drop for Pinned {
         if self.copies.drain(..).any(|(_, copy)| copy.wait().is_err()) {
             return;
         }
-        if let Ok(current) = self.device.enter() {
+        if let Ok(current) = self.context.enter() {
             // SAFETY: it was allocated by `host_allocate`, and has no other references.
             let _ = unsafe { current.driver.host_free(self.pointer.as_ptr().cast()) };
         }
@@ -105,8 +106,8 @@ pub(crate) struct Idle {
 impl Idle {
     /// Returns a slot of at least `nbytes`: the smallest without pending copies, or a new one. If [`MAX_BUSY`]
     /// slots have pending copies, it is the one with the earliest end.
-    pub(crate) fn take(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
-        self.recover(device);
+    pub(crate) fn take(&'static self, context: PrimaryContext, nbytes: usize) -> Result<Slot> {
+        self.recover(context);
         let found = {
             let mut idle = self.slots.lock();
             // Large slots are reserved for large requests.
@@ -119,32 +120,32 @@ impl Idle {
         };
         let pinned = match found {
             Some(pinned) => pinned,
-            None => Pinned::new(device, nbytes)?,
+            None => Pinned::new(context, nbytes)?,
         };
-        Ok(Slot { pinned: Some(pinned) })
+        Ok(Slot { idle: self, pinned: Some(pinned) })
     }
 
     /// Like [`take`](Idle::take), for callers that cannot wait: returns a slot without pending copies.
-    pub(crate) fn take_ready(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
-        let slot = self.take(device, nbytes)?;
+    pub(crate) fn take_ready(&'static self, context: PrimaryContext, nbytes: usize) -> Result<Slot> {
+        let slot = self.take(context, nbytes)?;
         let is_busy = slot.pinned.as_ref().is_some_and(Pinned::is_busy);
-        if is_busy { Ok(Slot { pinned: Some(Pinned::new(device, nbytes)?) }) } else { Ok(slot) }
+        if is_busy { Ok(Slot { idle: self, pinned: Some(Pinned::new(context, nbytes)?) }) } else { Ok(slot) }
     }
 
     /// Frees all slots.
-    pub(crate) fn release(&self, device: &'static Device) {
-        self.recover(device);
+    pub(crate) fn release(&self, context: PrimaryContext) {
+        self.recover(context);
         let idle = std::mem::take(&mut *self.slots.lock());
         drop(idle);
     }
 
     /// Frees the slots with copies of unknown end, after waiting for the whole device.
-    fn recover(&self, device: &'static Device) {
+    fn recover(&self, context: PrimaryContext) {
         let mut lost = std::mem::take(&mut *self.lost.lock());
         if lost.is_empty() {
             return;
         }
-        if device.synchronize_all().is_ok() {
+        if context.synchronize().is_ok() {
             lost.iter_mut().for_each(|pinned| pinned.lost = false);
         } else {
             self.lost.lock().append(&mut lost);
@@ -173,6 +174,7 @@ impl Idle {
 
 /// A read's pinned memory, returned on drop.
 pub(crate) struct Slot {
+    idle: &'static Idle,
     pinned: Option<Pinned>,
 }
 
@@ -217,12 +219,12 @@ impl Slot {
         if bytes.is_empty() {
             return Ok(());
         }
-        let current = pinned.device.enter()?;
+        let current = pinned.context.enter()?;
         pinned.lost = true;
         // SAFETY: the range is inside the memory.
         let start = unsafe { pinned.pointer.add(bytes.start) };
         submit(&current, start.as_ptr().cast())?;
-        let copy = Event::record(pinned.device, stream)?;
+        let copy = Event::record_in(pinned.context, stream)?;
         // It is ordered after the previous copies in the same stream.
         pinned.copies.retain(|(other, _)| *other != stream);
         pinned.copies.push((stream, copy));
@@ -234,7 +236,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(pinned) = self.pinned.take() {
-            pinned.device.idle.put(pinned);
+            self.idle.put(pinned);
         }
     }
 }

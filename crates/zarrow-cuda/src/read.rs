@@ -204,7 +204,7 @@ fn read_part(
     let device = result.device();
     let extents = part.selection.shape();
     let nbytes = shape::nbytes(&extents, result.item_size())?;
-    let mut slot = device.idle.take(device, nbytes.max(PART_NBYTES))?;
+    let mut slot = device.idle.take(device.context(), nbytes.max(PART_NBYTES))?;
     let (pointer, room) = slot.ready()?;
     let strides = c_byte_strides(&extents, result.item_size())?;
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
@@ -258,7 +258,7 @@ pub fn read_many(
     for (number, group) in items.chunks(together).enumerate() {
         let shape = [&[group.len() as u64][..], &extents].concat();
         let nbytes = item_nbytes * group.len();
-        let mut slot = device.idle.take(device, PART_NBYTES)?;
+        let mut slot = device.idle.take(device.context(), PART_NBYTES)?;
         let (pointer, room) = slot.ready()?;
         let strides = c_byte_strides(&shape, first.data_type().item_size().unwrap_or(0))?;
         let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);

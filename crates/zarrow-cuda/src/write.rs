@@ -26,7 +26,7 @@ pub fn write(
     let fetch = |part: &Part| {
         let extents = part.selection.shape();
         let source = place_of(&values, &part.start, &extents)?.contiguous()?;
-        let mut slot = device.idle.take(device, source.nbytes().max(PART_NBYTES))?;
+        let mut slot = device.idle.take(device.context(), source.nbytes().max(PART_NBYTES))?;
         slot.ready()?;
         slot.receive(source.address(), source.nbytes(), device.stream())?;
         Ok::<_, Error>((slot, source.nbytes(), extents))

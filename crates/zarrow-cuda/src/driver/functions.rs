@@ -5,8 +5,9 @@
 
 use super::library::Library;
 use super::status::Status;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use zarrow_array::fork::generation;
 
 /// `CUcontext`.
 pub type Context = *mut c_void;
@@ -50,6 +51,8 @@ macro_rules! functions {
         /// Addresses of the functions.
         #[derive(Debug)]
         pub struct Functions {
+            /// Process that initialized the driver.
+            generation: u64,
             $($name: unsafe extern "C" fn($($kind),*) -> c_int,)+
         }
 
@@ -60,6 +63,7 @@ macro_rules! functions {
             /// The name of a missing function.
             pub fn find(library: &Library) -> std::result::Result<Functions, String> {
                 Ok(Functions {
+                    generation: generation(),
                     $($name: {
                         let symbol = CString::new($symbol).map_err(|_| $symbol.to_owned())?;
                         let address = library.function(&symbol).ok_or_else(|| {
@@ -77,12 +81,12 @@ macro_rules! functions {
             }
         }
 
-        impl super::Driver {
+        impl Functions {
             $(
                 #[doc = concat!("`", $symbol, "`.")]
                 ///
                 /// # Errors
-                /// Errors of the driver; [`Error::Forked`](crate::Error::Forked).
+                /// Errors of the driver; [`Error::Forked`].
                 ///
                 /// # Safety
                 /// See the driver's documentation.
@@ -90,7 +94,7 @@ macro_rules! functions {
                 pub unsafe fn $name(&self, $($argument: $kind),*) -> Result<()> {
                     self.check_process()?;
                     // SAFETY: the caller's contract.
-                    let code = unsafe { (self.functions.$name)($($argument),*) };
+                    let code = unsafe { (self.$name)($($argument),*) };
                     Status { function: $symbol, code }.check()
                 }
             )+
@@ -147,4 +151,14 @@ functions! {
         parameters: *mut *mut c_void, extra: *mut *mut c_void
     );
     pointer_attribute = "cuPointerGetAttribute" (value: *mut c_void, attribute: c_int, address: Address);
+}
+
+impl Functions {
+    /// Refuses calls in a process that was forked after the driver was initialized.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn check_process(&self) -> Result<()> {
+        if self.generation == generation() { Ok(()) } else { Err(Error::Forked) }
+    }
 }

@@ -15,7 +15,8 @@ pub mod status;
 use crate::error::{Error, Result};
 use functions::Functions;
 use library::Library;
-use zarrow_array::fork::{OnceCell, generation};
+use std::ops::Deref;
+use zarrow_array::fork::OnceCell;
 
 /// Environment variable that replaces `libcuda.so.1`.
 pub const LIBRARY_VARIABLE: &str = "ZARROW_CUDA_DRIVER";
@@ -27,7 +28,6 @@ const MIN_VERSION: i32 = 12000;
 #[derive(Debug)]
 pub struct Driver {
     functions: Functions,
-    generation: u64,
 }
 
 impl Driver {
@@ -52,7 +52,7 @@ impl Driver {
             None => format!("no NVIDIA driver was found ({reason})"),
         })?;
         let functions = Functions::find(&library)?;
-        let driver = Driver { functions, generation: generation() };
+        let driver = Driver { functions };
         let words = |error: Error| error.to_string();
         let mut version = 0;
         // SAFETY: the flags must be 0, and the version is written to a number that lives through the call.
@@ -65,11 +65,6 @@ impl Driver {
             return Err(format!("the driver is for CUDA {major}.{minor}: CUDA 12.0 or newer is needed"));
         }
         Ok(driver)
-    }
-
-    /// Step 4.
-    fn check_process(&self) -> Result<()> {
-        if self.generation == generation() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Steps 4 and 5.
@@ -90,5 +85,13 @@ impl Driver {
         // SAFETY: the number lives through the call.
         unsafe { self.device_count(&raw mut count)? };
         Ok(usize::try_from(count).unwrap_or(0))
+    }
+}
+
+impl Deref for Driver {
+    type Target = Functions;
+
+    fn deref(&self) -> &Functions {
+        &self.functions
     }
 }

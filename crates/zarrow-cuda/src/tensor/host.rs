@@ -47,7 +47,7 @@ impl DeviceTensor {
             if under_way.len() == SLOTS {
                 under_way.pop_front().map_or(Ok(()), arrive)?;
             }
-            let mut slot = device.idle.take(device, SLOT_NBYTES)?;
+            let mut slot = device.idle.take(device.context(), SLOT_NBYTES)?;
             slot.ready()?;
             let from = source.address() + (number * SLOT_NBYTES) as u64;
             slot.receive(from, part.len(), device.stream())?;
@@ -105,7 +105,7 @@ fn upload(device: &'static Device, part: &SharedTensor, to: u64) -> Result<()> {
         upload(device, &first, to)?;
         return upload(device, &half(extent / 2, extent - extent / 2)?, to + first.nbytes() as u64);
     }
-    let mut slot = device.idle.take(device, nbytes.max(SLOT_NBYTES))?;
+    let mut slot = device.idle.take(device.context(), nbytes.max(SLOT_NBYTES))?;
     let (pointer, _) = slot.ready()?;
     // SAFETY: the slot has these bytes and only we use it. A concurrent write to the tensor gives a mixture of old
     // and new bytes, as with NumPy.

@@ -1,8 +1,8 @@
 //! Assigning chunks to waves: step 1 of [`wave`](super).
 
 use super::Waves;
-use super::filling::Origin;
 use super::planned::{Planned, Room};
+use super::slot::Origin;
 use crate::bodies::PinnedBody;
 use crate::decompress::frames::Frames;
 use crate::error::Result;

@@ -18,10 +18,11 @@ mod boxes;
 mod chunks;
 mod filling;
 mod planned;
+mod slot;
 mod submission;
 
 use self::answers::Submitted;
-use self::filling::Shared;
+use self::slot::Shared;
 use super::Decompressor;
 use crate::bodies::PinnedBodies;
 use crate::error::{Error, Result};

@@ -2,8 +2,8 @@
 
 use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
-use super::filling::{Copied, Origin, Wave, WaveFrame};
 use super::planned::FRAME_NBYTES;
+use super::slot::{Copied, Origin, Wave, WaveFrame};
 use crate::decompress::format::Format;
 use crate::decompress::{Frames, checksums};
 use crate::driver::functions::Address;
@@ -45,7 +45,8 @@ impl Waves<'_> {
         let (mut pointer, room) = wave.slot.ready()?;
         let (mut own, mut start) = (None, lists);
         if total > room {
-            let slot = own.insert(device.idle.take(device, (total - lists).max(ANSWER_SLOT_NBYTES))?);
+            let slot =
+                own.insert(device.idle.take(device.context(), (total - lists).max(ANSWER_SLOT_NBYTES))?);
             (pointer, start) = (slot.ready()?.0, 0);
         }
         // SAFETY: the slot has this many bytes there, after those of the chunks, and only this wave uses it.
@@ -147,7 +148,7 @@ impl Waves<'_> {
             return Ok(());
         }
         let nbytes = wave.frames.len() * ANSWER_NBYTES;
-        let mut slot = device.idle.take(device, nbytes.max(ANSWER_SLOT_NBYTES))?;
+        let mut slot = device.idle.take(device.context(), nbytes.max(ANSWER_SLOT_NBYTES))?;
         slot.ready()?;
         slot.receive(answers.address(), nbytes, lane)?;
         let expected = wave.frames.iter().map(|frame| frame.destination_nbytes as u64);
