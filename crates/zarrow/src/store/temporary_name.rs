@@ -1,11 +1,11 @@
-//! Names of writers' temporary files and folders. They begin with a prefix that no key has.
+//! Names of writers' temporary files and folders. They begin with a reserved prefix, which keys may not contain.
 
 use crate::error::key_fault::RESERVED;
 use crate::store::join;
 use crate::store::key::split;
 use crate::store::owner::unique;
 
-/// Returns a name in the folder of a value that no writer has used.
+/// Returns a new name for a temporary file or folder, unique among all writers.
 pub fn unique_name() -> String {
     format!("{RESERVED}{}", unique())
 }
