@@ -1,7 +1,7 @@
 """`python tests/stubtest.py` compares the stubs with the compiled module, by mypy's `stubtest`.
 
 Each class has a separate stub, `arrays/_array.pyi` for Array, but at run time all classes are in
-`zarrow._zarrow`. So each stub gets a module with its class, where `stubtest` finds it.
+`zarrow._zarrow`. So each stub gets a module with its class or function, where `stubtest` finds it.
 """
 
 import sys
@@ -16,11 +16,13 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = Path(zarrow.__file__).parent
 
 for stub in PACKAGE.rglob("_*.pyi"):
-    name = "".join(word.capitalize() for word in stub.stem.split("_"))
-    if name in zarrow.__all__ or name == "DeviceTensor":  # public as zarrow.gpu.Tensor
-        module = ModuleType(".".join(["zarrow", *stub.relative_to(PACKAGE).with_suffix("").parts]))
-        setattr(module, name, getattr(zarrow._zarrow, name))
-        sys.modules[module.__name__] = module
+    if stub.stem == "_zarrow":
+        continue
+    module = ModuleType(".".join(["zarrow", *stub.relative_to(PACKAGE).with_suffix("").parts]))
+    for name in (stub.stem[1:], "".join(word.capitalize() for word in stub.stem.split("_"))):
+        if hasattr(zarrow._zarrow, name):  # not a base of stubs alone
+            setattr(module, name, getattr(zarrow._zarrow, name))
+    sys.modules[module.__name__] = module
 
 options = stubtest.parse_options(
     [

@@ -23,12 +23,23 @@ STUBS = Path(zarrow.__file__).parent
 SLOTS = (types.WrapperDescriptorType, types.BuiltinFunctionType)
 
 
+# The members of stubs' private classes, which do not exist at run time.
+PRIVATE = {
+    node.name: node.body
+    for path in STUBS.rglob("_*.pyi")
+    for node in ast.parse(path.read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ClassDef) and node.name.startswith("_") and not hasattr(_zarrow, node.name)
+}
+
+
 def definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
-    """Yield each class, and each function that is not an overload."""
+    """Yield each class, and each function that is not an overload. Members of a private base count as own."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, node
             yield from definitions(node.body, f"{prefix}{node.name}.")
+            for base in node.bases:
+                yield from definitions(PRIVATE.get(ast.unparse(base), []), f"{prefix}{node.name}.")
         elif isinstance(node, ast.FunctionDef):
             marks = {ast.unparse(mark) for mark in node.decorator_list}
             if "overload" not in marks and not any(mark.endswith(".setter") for mark in marks):
@@ -42,6 +53,7 @@ def stubbed() -> list[tuple[str, Any]]:
         (name, node)
         for path in sorted(STUBS.rglob("_*.pyi"))
         for name, node in definitions(ast.parse(path.read_text(encoding="utf-8")).body)
+        if name.partition(".")[0] not in PRIVATE
     ]
     assert len(found) > 150
     return found

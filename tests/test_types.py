@@ -78,6 +78,8 @@ zarrow.open_array("x")[0].nunpy()
 zarrow.open_array("x").read(mapped=True)
 zarrow.open_array("x").read().nunpy()
 zarrow.read_many([zarrow.open_array("x")]).nunpy()
+zarrow.open_array("x").read(device="cuda").nunpy()
+zarrow.open_array("x").read(out=bytearray()).nunpy()
 zarrow.create_array("x", shapes=3, dtype="f4")
 zarrow.gpu.is_availabel()
 zarrow.asarray([1]).nunpy()
@@ -86,7 +88,7 @@ zarrow.open_group("x").create_array("y", shape=3, dtype="f4")[...].nunpy()
 
 # Programs that type checkers must accept.
 RIGHT = """\
-from typing import Any
+from typing import Any, assert_type
 import numpy as np
 import numpy.typing as npt
 import zarrow
@@ -108,6 +110,14 @@ if isinstance(found, zarrow.MaskedTensor):
 kind = root["kind"].read()
 (kind == "T"), kind[0], kind.codes
 zarrow.read_many([(root["a"], np.s_[0:3])]).torch()
+memory = bytearray(8)
+array = zarrow.open_array("x")
+assert_type(array.read(0, out=memory), bytearray)
+assert_type(array.vindex.read([0], out=memory, device="cuda"), bytearray)
+assert_type(zarrow.read_many([(array, 0)], out=memory), bytearray)
+assert_type(array.read(device="cuda:0"), zarrow.gpu.Tensor)
+assert_type(array.oindex.read([0], device=0, decompress="auto"), zarrow.gpu.Tensor)
+array.read(device="cpu").numpy(), array.read(out=None).numpy(), root["a"].read(out=memory).extend(b"")
 """
 
 

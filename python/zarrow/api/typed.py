@@ -4,12 +4,13 @@
    `root["x"][0].numpy()`
    passes a type checker, a misspelt name does not, and an editor completes.
 2. They are given as `Node | Any`: then `isinstance` narrows to either class, and both branches are checked.
-3. No object is of these classes: at run time both names are `object`.
+3. `Gpu` has the devices that are known to be GPUs: a read to one of these gives a `zarrow.gpu.Tensor`.
+4. No object is of these classes: at run time both names are `object`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,13 @@ if TYPE_CHECKING:
         def append(self, values: Any, axis: int = 0) -> Any:
             """Append elements or rows."""
 
-        def read(self, selection: Any = None, **options: Any) -> AnyElements:
+        @overload
+        def read(self, selection: Any = None, *, device: Gpu, **options: Any) -> DeviceTensor: ...
+        @overload
+        def read(self, selection: Any = None, *, out: None = None, **options: Any) -> AnyElements: ...
+        @overload
+        def read(self, selection: Any = None, *, out: Out, **options: Any) -> Out: ...
+        def read(self, selection: Any = None, **options: Any) -> Any:
             """Read elements."""
 
         def to_arrow(self, columns: Any = None, **options: Any) -> ArrowStream:
@@ -50,3 +57,9 @@ else:
 
 AnyElements: TypeAlias = Elements | Any
 AnyNode: TypeAlias = Node | Any
+
+Gpu: TypeAlias = (
+    int | Literal["cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"]
+)
+Decompress: TypeAlias = Literal["host", "device", "auto"] | None
+Out = TypeVar("Out")

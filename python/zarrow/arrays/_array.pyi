@@ -2,26 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Literal, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
 from zarrow.api import asynchronous
-from zarrow.api.typed import AnyElements
+from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays import selections as array_selections
 from zarrow.arrays._indexer import Indexer
+from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups import node_info
+from zarrow.groups._node import _Node
 from zarrow.groups.attributes import Attributes
-from zarrow.groups.node_info import Info
 from zarrow.interchange._arrow_stream import ArrowStream
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
 _Index: TypeAlias = _Part | tuple[_Part, ...]
 
 @final
-class Array:
+class Array(_Node):
     """An array in a store: its metadata is read, its chunks are read when they are asked for.
 
     Examples
@@ -131,27 +132,6 @@ class Array:
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata as a `zarr.json` has them, in a new dict; `"zarr_format"` is the stored version."""
-    @property
-    def path(self) -> str:
-        """The path in the store, without a slash before it; "" is the root."""
-    @property
-    def name(self) -> str:
-        """The path in the store, with a slash before it."""
-    @property
-    def basename(self) -> str:
-        """The last part of the path; "" for the root."""
-    @property
-    def store(self) -> str:
-        """The store, as it calls itself."""
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be written by this Array: it was opened with mode "r", or the store is so."""
-    @property
-    def zarr_format(self) -> int:
-        """The version of the Zarr format: 2 or 3."""
-    @property
-    def info(self) -> Info:
-        """A printable summary of the array."""
     info_complete = node_info.info_of_array
     update_attributes = node_info.update_attributes_of_array
     def _attributes(self) -> dict[str, Any]: ...
@@ -234,17 +214,27 @@ class Array:
         >>> temperature.blocks[1].shape, temperature.blocks[-1, 0, 0][0, 0, 0].item()
         ((24, 6, 8), 1152.0)
         """
+    @overload
     def read(
         self,
         selection: _Index | None = None,
         *,
-        out: Any = None,
+        device: Gpu,
+        stream: Any = None,
+        decompress: Decompress = None,
+    ) -> DeviceTensor: ...
+    @overload
+    def read(
+        self,
+        selection: _Index | None = None,
+        *,
+        out: None = None,
         mmap: bool = False,
         mask: Any = None,
         order: Literal["C", "F", "A"] = "C",
         device: Any = None,
         stream: Any = None,
-        decompress: Literal["host", "device", "auto"] | None = None,
+        decompress: Decompress = None,
     ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
@@ -350,6 +340,16 @@ class Array:
         >>> places["f1"].tolist(), places[["f0", "f1"], -1].numpy()[()].item()
         ([0.0, 0.5, 2.0], (0, 2.0))
         """
+    @overload
+    def read(
+        self,
+        selection: _Index | None = None,
+        *,
+        out: Out,
+        device: Any = None,
+        stream: Any = None,
+        decompress: Decompress = None,
+    ) -> Out: ...
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
     def write(

@@ -1,15 +1,10 @@
 """The class Indexer."""
 
-from types import EllipsisType
-from typing import Any, Literal, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, final, overload
 
-import numpy.typing as npt
-
-from zarrow.api.typed import AnyElements
-from zarrow.arrays._array import Array
-
-_Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
-_Index: TypeAlias = _Part | tuple[_Part, ...]
+from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
+from zarrow.arrays._array import Array, _Index
+from zarrow.device_tensor._device_tensor import DeviceTensor
 
 @final
 class Indexer:
@@ -37,14 +32,24 @@ class Indexer:
         """Write values to a selection: `write` with its defaults."""
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its array."""
+    @overload
     def read(
         self,
         selection: _Index | None = None,
         *,
-        out: Any = None,
+        device: Gpu,
+        stream: Any = None,
+        decompress: Decompress = None,
+    ) -> DeviceTensor: ...
+    @overload
+    def read(
+        self,
+        selection: _Index | None = None,
+        *,
+        out: None = None,
         device: Any = None,
         stream: Any = None,
-        decompress: Literal["host", "device", "auto"] | None = None,
+        decompress: Decompress = None,
     ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
@@ -84,6 +89,16 @@ class Indexer:
         >>> temperature.oindex.read(([7, 0, 7], 5), out=out) is out, out[:, 0]
         (True, array([376.,  40., 376.], dtype=float32))
         """
+    @overload
+    def read(
+        self,
+        selection: _Index | None = None,
+        *,
+        out: Out,
+        device: Any = None,
+        stream: Any = None,
+        decompress: Decompress = None,
+    ) -> Out: ...
     def write(
         self,
         selection: _Index,

@@ -10,13 +10,13 @@ from zarrow.api.typed import AnyNode
 from zarrow.arrays._array import Array
 from zarrow.arrays._categorical import Categorical
 from zarrow.groups import node_info
+from zarrow.groups._node import _Node
 from zarrow.groups._tree import Tree
 from zarrow.groups.attributes import Attributes
-from zarrow.groups.node_info import Info
 from zarrow.interchange._arrow_stream import ArrowStream
 
 @final
-class Group:
+class Group(_Node):
     """A group of arrays and groups in a store.
 
     Examples
@@ -32,27 +32,6 @@ class Group:
         """The attributes: a mapping that stores each change. `group.attrs = {...}` replaces all."""
     @attrs.setter
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
-    @property
-    def path(self) -> str:
-        """The path in the store, without a slash before it; "" is the root."""
-    @property
-    def name(self) -> str:
-        """The path in the store, with a slash before it."""
-    @property
-    def basename(self) -> str:
-        """The last part of the path; "" for the root."""
-    @property
-    def store(self) -> str:
-        """The store, as it calls itself."""
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be written by this Group: it was opened with mode "r", or the store is so."""
-    @property
-    def zarr_format(self) -> int:
-        """The version of the Zarr format: 2 or 3."""
-    @property
-    def info(self) -> Info:
-        """A printable summary of the group."""
     info_complete = node_info.info_of_group
     update_attributes = node_info.update_attributes_of_group
     def __getitem__(self, path: str, /) -> AnyNode:
