@@ -52,6 +52,7 @@ __all__ = [
     "_count_assignment",
     "_create_array",
     "_create_group",
+    "_explain",
     "_help",
     "_import",
     "_mask_levels",
@@ -111,6 +112,7 @@ def _create_array(
 def _create_group(
     target: Any, path: str, attributes: dict[str, Any], *, zarr_format: int, overwrite: bool, durability: str
 ) -> Group: ...
+def _explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]: ...
 def _help(name: str) -> str | None: ...
 
 @final

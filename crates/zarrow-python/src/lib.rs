@@ -70,6 +70,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::detached::{_read_detached, _write_detached, DetachedRead};
     #[pymodule_export]
+    use crate::node::explanation::_explain;
+    #[pymodule_export]
     use crate::node::group::Group;
     #[pymodule_export]
     use crate::node::indexer::Indexer;
@@ -105,6 +107,7 @@ mod _zarrow {
         crate::python::fast_method::add::<crate::export::dlpack::DlpackDevice, _>(module.py())?;
         crate::python::fast_method::add::<crate::export::arrow::ArrowCArray, _>(module.py())?;
         crate::device::memory::give_back_when_out_of_memory();
+        crate::device::import::add_to_class(module)?;
         // The layout's class is named `Tensor` too.
         module.add("DeviceTensor", module.py().get_type::<crate::device::tensor::DeviceTensor>())?;
         crate::layout::decoded_array::add_aliases(module)

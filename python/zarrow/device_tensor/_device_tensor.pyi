@@ -11,7 +11,6 @@ import numpy.typing as npt
 import torch as _torch
 from typing_extensions import CapsuleType
 
-from zarrow.arrays._array import Array
 from zarrow.arrays._tensor import Tensor
 from zarrow.device_tensor.methods import Flags
 
@@ -356,8 +355,6 @@ class DeviceTensor:
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
     @staticmethod
     def _count() -> int: ...
-    @staticmethod
-    def _explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]: ...
     @staticmethod
     def _synchronize(device: Any = None) -> None: ...
     @staticmethod

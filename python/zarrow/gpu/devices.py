@@ -195,7 +195,7 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
         raise IndexingError(
             "a field of structures is not explained: leave its name out; array.read takes it", kind="index"
         )
-    return Tensor._explain(array, selection, device)
+    return _zarrow._explain(array, selection, device)
 
 
 def _nvcomp_libraries() -> list[str]:

@@ -27,6 +27,26 @@ use zarrow_cuda::import::{self as cuda, Interface};
 use zarrow_cuda::{Device, Stream};
 use zarrow_dlpack::{DLDeviceType, DLPackVersion};
 
+/// Adds the static methods that import arrays to the class of tensors on a device.
+pub fn add_to_class(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let class = module.py().get_type::<DeviceTensor>();
+    class.setattr("_of", wrap_pyfunction!(_of, module)?)?;
+    class.setattr("_is_on_device", wrap_pyfunction!(_is_on_device, module)?)
+}
+
+/// Convert any array to a tensor on a device.
+#[pyfunction]
+#[pyo3(signature = (x, device = None))]
+fn _of<'py>(x: &Bound<'py, PyAny>, device: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, DeviceTensor>> {
+    on_device(x, device)
+}
+
+/// Return whether the memory of any array is on a device.
+#[pyfunction]
+fn _is_on_device(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    is_on_device(x)
+}
+
 /// Returns whether the memory of `object` is on a device.
 pub fn is_on_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<DeviceTensor>() {

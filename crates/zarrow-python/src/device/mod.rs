@@ -1,11 +1,11 @@
 //! GPU tensors, and reads and writes with them.
 
-mod arguments;
+pub mod arguments;
 mod arrow;
 mod arrow_import;
 pub mod decompress;
 mod dlpack;
-mod import;
+pub mod import;
 mod interface;
 pub mod memory;
 pub mod read;

@@ -4,12 +4,10 @@
 //! Code that may wait for the device releases the GIL.
 
 use super::staged::Staged;
-use super::{arguments, decompress};
-use super::{arrow, dlpack, import as foreign, interface};
+use super::{arguments, arrow, dlpack, interface};
 use crate::export::{arrow as host_arrow, buffer_protocol, data_type, numpy};
 use crate::index::basic;
 use crate::layout::tensor::{Tensor, assignments};
-use crate::node::array::Array;
 use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
 use crate::python::keeps_exception::KeepsException;
@@ -222,17 +220,6 @@ impl DeviceTensor {
         py.detach(Device::count).raise(py)
     }
 
-    /// Explains the decision of `decompress="auto"`.
-    #[staticmethod]
-    #[pyo3(signature = (array, selection = None, device = None))]
-    fn _explain<'py>(
-        array: &Bound<'py, Array>,
-        selection: Option<Bound<'py, PyAny>>,
-        device: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        decompress::explained(array, selection, device)
-    }
-
     /// Waits until a device is idle.
     #[staticmethod]
     #[pyo3(signature = (device = None))]
@@ -260,22 +247,6 @@ impl DeviceTensor {
         let (dtype, device) = (data_type::requested(dtype)?, arguments::cuda_device(py, device)?);
         let make = if column_major { Inner::empty_column_major } else { Inner::empty };
         DeviceTensor::create(py, py.detach(|| make(device, &shape, dtype)).raise(py)?)
-    }
-
-    /// Converts any array to a tensor on a device.
-    #[staticmethod]
-    #[pyo3(signature = (x, device = None))]
-    fn _of<'py>(
-        x: &Bound<'py, PyAny>,
-        device: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, DeviceTensor>> {
-        foreign::on_device(x, device)
-    }
-
-    /// Returns whether the memory of any array is on a device.
-    #[staticmethod]
-    fn _is_on_device(x: &Bound<'_, PyAny>) -> PyResult<bool> {
-        foreign::is_on_device(x)
     }
 
     /// Creates a device tensor of a host array; it is copied to the device on first use there.

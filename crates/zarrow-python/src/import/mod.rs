@@ -18,9 +18,9 @@ mod buffer;
 mod dlpack;
 mod interface;
 mod masked;
-pub mod nulls;
 mod owner;
 mod producer;
+pub mod sequence;
 pub mod text;
 mod torch;
 
@@ -302,7 +302,7 @@ fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyR
             None if copy == Some(false) => {
                 return Err(needs_copy(py, "NumPy arrays of objects or text"));
             }
-            None => match nulls::masked(array, None)? {
+            None => match sequence::masked(array, None)? {
                 Some(masked) => return Ok(masked),
                 None => return text::array(array, None),
             },
@@ -334,7 +334,7 @@ fn made(
         if copy == Some(false) {
             return Err(needs_copy(py, "an object that is not an array"));
         }
-        return text::from_python(object, expected);
+        return sequence::from_python(object, expected);
     }
     // The NumPy form of pandas' integer arrays has floats if an element is missing.
     if matches!(producer.family, Family::Other) && object.hasattr("__arrow_array__")? && copy != Some(false) {

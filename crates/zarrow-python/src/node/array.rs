@@ -64,6 +64,11 @@ impl Array {
         result
     }
 
+    /// Returns the state, which indexers share.
+    pub fn state(&self) -> &Current<zarrow::Array> {
+        &self.array
+    }
+
     /// Returns the current state of the array.
     pub fn inner(&self) -> Arc<zarrow::Array> {
         self.array.get()
@@ -244,7 +249,7 @@ impl Array {
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.read_by(index, Indexing::Plain, None, None)
+        self.array.read_by(index, Indexing::Plain, None, None)
     }
 
     #[doc = help!("Array.read")]
@@ -291,9 +296,9 @@ impl Array {
                 let text = "mmap=, mask= and order= are not supported on a device: pass device= without them";
                 return Err(PyValueError::new_err(text));
             }
-            return self.read_by(&index, Indexing::Plain, None, Some(place));
+            return self.array.read_by(&index, Indexing::Plain, None, Some(place));
         }
-        let (elements, selection) = self.asked(&index, Indexing::Plain)?;
+        let (elements, selection) = self.array.asked(&index, Indexing::Plain)?;
         if is_column_major(order, &elements)? {
             let read = interruptible(py, |interrupt| elements.read_column_major(&selection, interrupt))?;
             return Ok(Tensor::create(py, read)?.into_any());
@@ -318,7 +323,7 @@ impl Array {
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.write_by(index, value, Indexing::Plain, Writing::default())
+        self.array.write_by(index, value, Indexing::Plain, Writing::default())
     }
 
     #[doc = help!("Array.write")]
@@ -339,25 +344,25 @@ impl Array {
     ) -> PyResult<()> {
         known(selection.py(), "Array.write", unknown)?;
         let options = Writing { durability, write_empty_chunks, casting };
-        self.write_by(selection, value, Indexing::Plain, options)
+        self.array.write_by(selection, value, Indexing::Plain, options)
     }
 
     #[doc = help!("Array.oindex")]
     #[getter]
     fn oindex(slf: &Bound<'_, Array>) -> Indexer {
-        Indexer::new(slf, Indexing::Orthogonal)
+        Indexer::new(slf.as_any(), slf.get().state(), Indexing::Orthogonal)
     }
 
     #[doc = help!("Array.vindex")]
     #[getter]
     fn vindex(slf: &Bound<'_, Array>) -> Indexer {
-        Indexer::new(slf, Indexing::Vectorized)
+        Indexer::new(slf.as_any(), slf.get().state(), Indexing::Vectorized)
     }
 
     #[doc = help!("Array.blocks")]
     #[getter]
     fn blocks(slf: &Bound<'_, Array>) -> Indexer {
-        Indexer::new(slf, Indexing::Block)
+        Indexer::new(slf.as_any(), slf.get().state(), Indexing::Block)
     }
 
     #[doc = help!("Array.write_unit")]
@@ -452,7 +457,12 @@ impl Array {
         numpy::new_array(py, dtype, copy, || {
             numpy::module(py)?.call_method1(
                 "asarray",
-                (self.read_by(&PyEllipsis::get(py).to_owned().into_any(), Indexing::Plain, None, None)?,),
+                (self.array.read_by(
+                    &PyEllipsis::get(py).to_owned().into_any(),
+                    Indexing::Plain,
+                    None,
+                    None,
+                )?,),
             )
         })
     }

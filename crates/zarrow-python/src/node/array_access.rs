@@ -1,20 +1,20 @@
-//! Reading and writing of an `Array` by an index of Python.
+//! Reading and writing of an array by an index of Python.
 
 use crate::device::read::Destination;
 use crate::device::write;
 use crate::index::advanced::{self, Indexing};
 use crate::index::field::ElementPart;
-use crate::node::array::Array;
 use crate::node::array_input::{self, ArrayInput, Writing};
+use crate::node::current::Current;
 use crate::node::out::read_selection;
 use crate::python::interrupt::interruptible;
 use pyo3::prelude::*;
 use zarrow::{Selection, WriteOptions};
 
-impl Array {
+impl Current<zarrow::Array> {
     /// Returns the selection for `index`.
     pub fn selection(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
-        advanced::selection(&self.inner(), index, kind)
+        advanced::selection(&self.get(), index, kind)
     }
 
     /// Reads the selection for `index`, into `out` if given.
@@ -34,7 +34,7 @@ impl Array {
 
     /// Splits `index` into the part of each element, and the selection of elements.
     pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
-        let (elements, index) = ElementPart::of(self.inner(), index)?;
+        let (elements, index) = ElementPart::of(self.get(), index)?;
         let selection = advanced::selection(elements.array(), &index, kind)?;
         Ok((elements, selection))
     }
@@ -48,7 +48,7 @@ impl Array {
         options: Writing<'_>,
     ) -> PyResult<()> {
         let py = index.py();
-        let array = self.inner();
+        let array = self.get();
         let Writing { durability, write_empty_chunks, casting } = options;
         let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
         let (elements, selection) = self.asked(index, kind)?;

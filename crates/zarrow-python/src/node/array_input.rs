@@ -142,7 +142,7 @@ impl Memory {
             if object.is(&numpy::module(py)?.getattr("ma")?.getattr("masked")?) {
                 return Self::of(py.None().bind(py), own, is_optional);
             }
-            if let Some(masked) = import::nulls::masked(object, Some(own))? {
+            if let Some(masked) = import::sequence::masked(object, Some(own))? {
                 return Ok(Memory::Imported(masked));
             }
         }

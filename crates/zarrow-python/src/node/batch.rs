@@ -4,6 +4,7 @@ use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
+use crate::node::current::Current;
 use crate::node::indexer::Indexer;
 use crate::node::out::Out;
 use crate::python::argument::{argument, known, refused};
@@ -18,9 +19,9 @@ use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 
 /// Returns the array of an item, and its kind of indexing.
-fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
+fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Current<zarrow::Array>, Indexing)> {
     if let Ok(array) = item.cast::<Array>() {
-        return Ok((array.get(), Indexing::Plain));
+        return Ok((array.get().state(), Indexing::Plain));
     }
     let Ok(indexer) = item.cast::<Indexer>() else {
         let found = item.get_type().name()?;
@@ -30,8 +31,7 @@ fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
         );
         return Err(PyTypeError::new_err(message));
     };
-    let (array, kind) = indexer.get().of();
-    Ok((array.get(), kind))
+    Ok(indexer.get().array_and_kind())
 }
 
 /// Read all of each array, to separate memory: a list.
@@ -88,7 +88,7 @@ pub fn read_many<'py>(
             Err(_) => (item, PyEllipsis::get(py).to_owned().into_any()),
         };
         let (array, kind) = source(&item)?;
-        owned.try_push((array.inner(), array.selection(&index, kind)?)).raise(py)?;
+        owned.try_push((array.get(), array.selection(&index, kind)?)).raise(py)?;
     }
     if let Some(place) = place {
         return place.read_many(py, &owned);

@@ -1,16 +1,16 @@
 //! Cloud stores: by URL, with fsspec's `storage_options`.
 
-use crate::node::{remote_zip, zip_url};
+use crate::node::remote_zip::{self, beneath};
+use crate::node::zip_url;
 use crate::python::argument::dict;
 use crate::python::error::Raise;
 use crate::python::json;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::any::Any;
 use std::sync::Arc;
 use zarrow::store::Store;
-use zarrow::store::remote::{RemoteAdapter, RemoteStore};
+use zarrow::store::remote::RemoteAdapter;
 use zarrow_cloud::{StorageOptions, is_cloud_url};
 
 #[doc = help!("CloudStore")]
@@ -47,12 +47,6 @@ impl CloudStore {
         };
         CloudStore::open(object.py(), url, StorageOptions::default()).map(|store| Some(store.store))
     }
-}
-
-/// Returns the cloud store that a store wraps.
-pub fn beneath(store: &dyn Store) -> Option<&zarrow_cloud::CloudStore> {
-    let remote: &dyn RemoteStore = store.remote()?;
-    (remote as &dyn Any).downcast_ref()
 }
 
 #[pymethods]

@@ -6,6 +6,7 @@ use crate::node::array_input::{self, ArrayInput};
 use crate::node::array_parts::ArrayParts;
 use crate::node::fill_value;
 use crate::node::group::Group;
+use crate::node::metadata::{existing, format};
 use crate::node::store::StoreLocation;
 use crate::python::argument::argument;
 use crate::python::error::Raise;
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
 use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadata, MetadataLimits};
-use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions, ZarrFormat};
+use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions};
 use zarrow_array::DataType;
 
 /// Create an array in a store or a group, from arguments normalized by `zarrow.api.creation`.
@@ -152,20 +153,6 @@ pub fn _create_group<'py>(
         zarrow::create_group(location.create(path)?, path, zarr_format, attributes, existing, &options)
     });
     created.map(Group::new)
-}
-
-/// Returns what to do with an existing node.
-pub fn existing(overwrite: bool) -> Existing {
-    if overwrite { Existing::Erase } else { Existing::Refuse }
-}
-
-/// Returns the format with a version number.
-pub fn format(version: u64) -> PyResult<ZarrFormat> {
-    match version {
-        2 => Ok(ZarrFormat::V2),
-        3 => Ok(ZarrFormat::V3),
-        other => Err(PyValueError::new_err(format!("zarr_format is {other}, expected 2 or 3"))),
-    }
 }
 
 /// Returns the builder for a description; missing keys mean defaults.

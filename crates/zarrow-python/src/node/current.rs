@@ -3,16 +3,22 @@
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
-/// A value that is read and replaced as a whole.
+/// A value that is read and replaced as a whole; clones share it.
 ///
 /// The lock is only held while a pointer is copied.
 #[derive(Debug)]
-pub struct Current<T>(Mutex<Arc<T>>);
+pub struct Current<T>(Arc<Mutex<Arc<T>>>);
+
+impl<T> Clone for Current<T> {
+    fn clone(&self) -> Current<T> {
+        Current(Arc::clone(&self.0))
+    }
+}
 
 impl<T> Current<T> {
     /// Creates the initial value.
     pub fn new(value: T) -> Current<T> {
-        Current(Mutex::new(Arc::new(value)))
+        Current(Arc::new(Mutex::new(Arc::new(value))))
     }
 
     /// Returns the current value; the snapshot never changes.

@@ -86,7 +86,7 @@ pub fn _read_detached(
     told: Py<PyAny>,
 ) -> PyResult<DetachedRead> {
     let py = array.py();
-    let (elements, selection) = array.get().asked(selection, Indexing::Plain)?;
+    let (elements, selection) = array.get().state().asked(selection, Indexing::Plain)?;
     if let Some(object) = out {
         let out = Out::new(&object, elements.data_type(), &selection.shape())?;
         let strided = out.strided.clone();
@@ -163,7 +163,7 @@ pub fn _write_detached(
         return Ok(None);
     }
     let durability = durability.map_or(Ok(inner.durability()), array_input::durability)?;
-    let (elements, selection) = array.get().asked(selection, Indexing::Plain)?;
+    let (elements, selection) = array.get().state().asked(selection, Indexing::Plain)?;
     let ElementPart::Whole(array) = &elements else { return Ok(None) };
     let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
     let values = Box::new(HeldValues(Some(input)));

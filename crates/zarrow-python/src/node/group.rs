@@ -5,11 +5,11 @@ use crate::index::advanced::{self, Indexing};
 use crate::layout::arrow_stream::ArrowStream;
 use crate::layout::categorical::Categorical;
 use crate::layout::decoded_array::wrap;
-use crate::node::create::existing;
+use crate::node::array::Array;
 use crate::node::current::Current;
 use crate::node::group_iterator::{GroupLoops, Visited};
+use crate::node::metadata::existing;
 use crate::node::node_path::NodePath;
-use crate::node::open::node;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};
 use crate::node::{attributes, metadata, missing};
@@ -29,13 +29,37 @@ use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, ListedMembers, Members, Node, visible};
+use zarrow::{ErrorKind, ListedMembers, Members, Node, ZarrFormat, visible};
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
 pub struct Group {
     group: Current<zarrow::Group>,
     visited: Visited,
+}
+
+/// Returns the Python object of a node.
+pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match node {
+        Node::Array(array) => {
+            warn_of_null_fill(py, &array)?;
+            Array::create(py, array)?.into_any()
+        }
+        Node::Group(group) => Bound::new(py, Group::new(group))?.into_any(),
+    })
+}
+
+/// Warns about a null fill value in version 3, which leaves missing chunks undefined.
+fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
+    let metadata = array.metadata();
+    if metadata.has_fill_value || metadata.zarr_format == ZarrFormat::V2 {
+        return Ok(());
+    }
+    let message = format!(
+        "{:?} stores null as its fill value, which version 3 does not allow: missing chunks are undefined and read as 0",
+        array.path()
+    );
+    warning(py, &message)
 }
 
 /// Parses the names of a table's columns: one name, or a list.

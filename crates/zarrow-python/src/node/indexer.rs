@@ -2,8 +2,8 @@
 
 use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
-use crate::node::array::Array;
 use crate::node::array_input::Writing;
+use crate::node::current::Current;
 use crate::node::origin::Reduced;
 use crate::python::argument::{argument, known};
 use pyo3::prelude::*;
@@ -13,18 +13,19 @@ use zarrow::visible;
 #[doc = help!("Indexer")]
 #[pyclass(frozen, module = "zarrow")]
 pub struct Indexer {
-    array: Py<Array>,
+    object: Py<PyAny>,
+    array: Current<zarrow::Array>,
     kind: Indexing,
 }
 
 impl Indexer {
-    /// Creates the indexer of this kind for `array`.
-    pub fn new(array: &Bound<'_, Array>, kind: Indexing) -> Indexer {
-        Indexer { array: array.clone().unbind(), kind }
+    /// Creates the indexer of this kind for `object`, an Array with the state `array`.
+    pub fn new(object: &Bound<'_, PyAny>, array: &Current<zarrow::Array>, kind: Indexing) -> Indexer {
+        Indexer { object: object.clone().unbind(), array: array.clone(), kind }
     }
 
     /// Returns the array and its kind of indexing.
-    pub fn of(&self) -> (&Py<Array>, Indexing) {
+    pub fn array_and_kind(&self) -> (&Current<zarrow::Array>, Indexing) {
         (&self.array, self.kind)
     }
 
@@ -43,16 +44,16 @@ impl Indexer {
 impl Indexer {
     #[doc = help!("Indexer.array")]
     #[getter]
-    fn array(&self, py: Python<'_>) -> Py<Array> {
-        self.array.clone_ref(py)
+    fn array(&self, py: Python<'_>) -> Py<PyAny> {
+        self.object.clone_ref(py)
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.array.get().read_by(index, self.kind, None, None)
+        self.array.read_by(index, self.kind, None, None)
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.array.get().write_by(index, value, self.kind, Writing::default())
+        self.array.write_by(index, value, self.kind, Writing::default())
     }
 
     #[doc = help!("Indexer.read")]
@@ -76,7 +77,7 @@ impl Indexer {
             Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
         let place = Destination::of(&arguments)?;
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        self.array.get().read_by(&index, self.kind, out, place)
+        self.array.read_by(&index, self.kind, out, place)
     }
 
     #[doc = help!("Indexer.write")]
@@ -97,7 +98,7 @@ impl Indexer {
     ) -> PyResult<()> {
         known(selection.py(), "Indexer.write", unknown)?;
         let options = Writing { durability, write_empty_chunks, casting };
-        self.array.get().write_by(selection, value, self.kind, options)
+        self.array.write_by(selection, value, self.kind, options)
     }
 
     #[doc = help!("Indexer.__reduce__")]
@@ -108,7 +109,7 @@ impl Indexer {
 
     fn __repr__(&self) -> String {
         let name = self.name();
-        let array = self.array.get().inner();
+        let array = self.array.get();
         format!("<{name} of /{} in {}>", visible(array.path()), visible(array.store().name()))
     }
 }

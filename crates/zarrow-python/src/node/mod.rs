@@ -12,6 +12,7 @@ pub mod codec;
 pub mod create;
 pub mod current;
 pub mod detached;
+pub mod explanation;
 pub mod fill_value;
 pub mod group;
 pub mod group_iterator;

@@ -1,13 +1,12 @@
 //! Opening of paths and URLs, and the number of threads.
 
-use crate::node::array::Array;
 use crate::node::detached::{DetachedRead, tell_with};
-use crate::node::group::{Group, items_of};
+use crate::node::group::{items_of, node};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
-use crate::node::{array_input, cloud_store, create, metadata};
+use crate::node::{array_input, cloud_store, metadata};
 use crate::python::argument::argument;
-use crate::python::error::{Raise, warning};
+use crate::python::error::Raise;
 use crate::python::importing::import;
 use crate::python::interrupt::waiting;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
@@ -41,7 +40,7 @@ pub fn open<'py>(
     let py = store.py();
     let store = &cloud_store::_with_options(store, storage_options)?;
     let path = path.as_deref().unwrap_or_default();
-    let zarr_format = zarr_format.map(create::format).transpose()?;
+    let zarr_format = zarr_format.map(metadata::format).transpose()?;
     if let Some(description) = options {
         let opening = PyDict::new(py);
         opening.set_item("cache_bytes", cache_bytes)?;
@@ -110,7 +109,7 @@ pub fn _open_detached(
         return Ok(None);
     }
     let store = cloud_store::_with_options(store, storage_options)?;
-    let zarr_format = zarr_format.map(create::format).transpose()?;
+    let zarr_format = zarr_format.map(metadata::format).transpose()?;
     let (location, options) = (StoreLocation::of(&store)?, open_options(cache_bytes, limits, durability)?);
     check_mode(mode)?;
     let Some(store) = location.into_remote().filter(|_| matches!(mode, "r" | "r+")) else { return Ok(None) };
@@ -249,28 +248,4 @@ pub fn check_environment(py: Python<'_>) -> PyResult<()> {
 #[pyfunction]
 pub fn num_threads() -> usize {
     zarrow::num_threads()
-}
-
-/// Returns the Python object of a node.
-pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match node {
-        Node::Array(array) => {
-            warn_of_null_fill(py, &array)?;
-            Array::create(py, array)?.into_any()
-        }
-        Node::Group(group) => Bound::new(py, Group::new(group))?.into_any(),
-    })
-}
-
-/// Warns about a null fill value in version 3, which leaves missing chunks undefined.
-fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
-    let metadata = array.metadata();
-    if metadata.has_fill_value || metadata.zarr_format == ZarrFormat::V2 {
-        return Ok(());
-    }
-    let message = format!(
-        "{:?} stores null as its fill value, which version 3 does not allow: missing chunks are undefined and read as 0",
-        array.path()
-    );
-    warning(py, &message)
 }

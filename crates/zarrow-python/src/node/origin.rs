@@ -5,7 +5,7 @@
 //! are equal if they have the same path in the same store, however they were opened.
 
 use crate::node::array_input;
-use crate::node::cloud_store::{self, CloudStore};
+use crate::node::cloud_store::CloudStore;
 use crate::node::remote_zip;
 use crate::node::store::MemoryStore;
 use crate::python::importing::import;
@@ -49,7 +49,7 @@ impl<'a> Origin<'a> {
         let store = match (any.downcast_ref::<FilesystemStore>(), any.downcast_ref::<ZipStore>()) {
             (Some(folder), _) => Identity::Folder(folder.path()),
             (_, Some(archive)) => Identity::Archive(archive.path(), archive.prefix()),
-            _ => match (cloud_store::beneath(&**store), python_store::beneath(&**store)) {
+            _ => match (remote_zip::beneath(&**store), python_store::beneath(&**store)) {
                 (Some(cloud), _) => Identity::Cloud(cloud.url().into(), cloud.options().to_json()),
                 (_, Some(object)) => Identity::Object(object.address()),
                 _ => match remote_zip::source(&**store) {

@@ -4,7 +4,6 @@
 //!    store.
 //! 2. It is pickled and compared by its URL and the options of its store.
 
-use crate::node::cloud_store::beneath;
 use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +40,12 @@ pub fn create(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
     let error = zarrow::Error::from(ErrorKind::Unsupported("zip archives are read-only".into()));
     let hint = "write a folder, pack it by shutil.make_archive(name, \"zip\", folder), and upload it";
     Err(error.in_array(archive.name(), "").with_hint(hint))
+}
+
+/// Returns the cloud store that a store wraps.
+pub fn beneath(store: &dyn Store) -> Option<&CloudStore> {
+    let remote: &dyn RemoteStore = store.remote()?;
+    (remote as &dyn Any).downcast_ref()
 }
 
 /// Returns whether the URL of `store` is named like an archive.

@@ -3,7 +3,7 @@
 use crate::node::cloud_store::CloudStore;
 use crate::node::remote_zip;
 use crate::node::zip_url::{self, ZipUrl};
-use crate::python::error::{Attempt, Raise, unsupported};
+use crate::python::error::{Attempt, Raise};
 use crate::python::importing::import;
 use crate::python_store::PythonStore;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -215,23 +215,5 @@ fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     let Some((scheme, rest)) = store.extract::<&str>().ok().and_then(|text| text.split_once("://")) else {
         return path(store);
     };
-    path_of_url(py, scheme, rest)
-}
-
-/// Returns the path of a `file://` URL.
-pub fn path_of_url(py: Python<'_>, scheme: &str, rest: &str) -> PyResult<PathBuf> {
-    if !scheme.eq_ignore_ascii_case("file") {
-        let message = format!(
-            "{scheme}:// URLs are not supported: expected a folder, a zip file, or a URL with file://, zip://, s3://, gs://, \
-             az://, abfs://, http:// or https://; for others pass fsspec.get_mapper(\"{scheme}://...\")"
-        );
-        return Err(unsupported(py, message));
-    }
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !path.starts_with('/') {
-        return Err(PyValueError::new_err(format!(
-            "a file:// URL needs an absolute path, such as \"file:///tmp/data.zarr\", got {rest:?}"
-        )));
-    }
-    import(py, "urllib.parse")?.call_method1("unquote", (path,))?.extract()
+    zip_url::path_of_url(py, scheme, rest)
 }

@@ -3,8 +3,8 @@
 //! `zip://data.zip` is a whole archive, `zip://data.zip::folder` a folder in it. fsspec's order,
 //! `zip://folder::data.zip`, means the same if the last part ends in `.zip`. (A path to an archive needs no URL.)
 
-use crate::node::store::path_of_url;
-use crate::python::error::Attempt;
+use crate::python::error::{Attempt, unsupported};
+use crate::python::importing::import;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -121,4 +121,22 @@ pub fn remote_archive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<
 /// Returns whether a path is named like an archive.
 pub fn is_named_so(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
+}
+
+/// Returns the path of a `file://` URL.
+pub fn path_of_url(py: Python<'_>, scheme: &str, rest: &str) -> PyResult<PathBuf> {
+    if !scheme.eq_ignore_ascii_case("file") {
+        let message = format!(
+            "{scheme}:// URLs are not supported: expected a folder, a zip file, or a URL with file://, zip://, s3://, gs://, \
+             az://, abfs://, http:// or https://; for others pass fsspec.get_mapper(\"{scheme}://...\")"
+        );
+        return Err(unsupported(py, message));
+    }
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(PyValueError::new_err(format!(
+            "a file:// URL needs an absolute path, such as \"file:///tmp/data.zarr\", got {rest:?}"
+        )));
+    }
+    import(py, "urllib.parse")?.call_method1("unquote", (path,))?.extract()
 }

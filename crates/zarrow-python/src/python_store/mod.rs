@@ -17,7 +17,6 @@ use request::{Asked, Slot, StoreRequest, Teller};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow::ErrorKind;
 use zarrow::store::Store;
 use zarrow::store::remote::{
@@ -25,11 +24,6 @@ use zarrow::store::remote::{
     Request, RequestHandle,
 };
 use zarrow_array::fork::generation;
-
-fn next_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
 
 /// A store written in Python.
 pub struct PythonStore {
@@ -84,7 +78,7 @@ impl PythonStore {
 
     /// Submits a request (step 2).
     fn ask(&self, asked: Asked, teller: Teller) -> RequestHandle {
-        let request = request::of_store(self, asked, teller);
+        let request = StoreRequest::new(Arc::clone(&self.asker), asked, teller);
         let (slot, number) = (Arc::clone(&request.slot), request.number);
         if !self.forks && self.generation != generation() {
             slot.fail(forked());

@@ -5,7 +5,6 @@
 //! 2. Bytes are delivered without the GIL; they are copied first if the buffer is writable.
 //! 3. Dropping an unanswered request is an error.
 
-use super::PythonStore;
 use crate::python::failure::PythonFailure;
 use crate::python::kept_object::KeptObject;
 use pyo3::buffer::PyBuffer;
@@ -15,6 +14,7 @@ use pyo3::types::PyBytes;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow::ErrorKind;
 use zarrow::store::check_key;
 use zarrow::store::remote::{
@@ -384,12 +384,14 @@ impl StoreRequest {
     }
 }
 
-/// Creates a request to a store.
-pub fn of_store(store: &PythonStore, asked: Asked, teller: Teller) -> StoreRequest {
-    StoreRequest {
-        asker: Arc::clone(&store.asker),
-        number: super::next_number(),
-        asked,
-        slot: Slot::new(teller),
+impl StoreRequest {
+    /// Creates a request to the store of `asker`.
+    pub fn new(asker: Arc<KeptObject>, asked: Asked, teller: Teller) -> StoreRequest {
+        StoreRequest { asker, number: next_number(), asked, slot: Slot::new(teller) }
     }
+}
+
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
