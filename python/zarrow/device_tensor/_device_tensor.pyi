@@ -155,8 +155,6 @@ class DeviceTensor:
         """
     def ravel(self, order: _Order = "C") -> DeviceTensor:
         """Return all elements on one axis: the same memory if contiguous in that order, else a copy."""
-    def flatten(self, order: _Order = "C") -> DeviceTensor:
-        """Copy all elements to one axis."""
     def view(self, dtype: Any, *shape: Any) -> DeviceTensor:
         """Return the same memory as elements of another type, as NumPy's `view` does.
 
@@ -202,8 +200,6 @@ class DeviceTensor:
         """
     def all(self) -> bool:
         """Return whether no element is zero. Waits for the device."""
-    def any(self) -> bool:
-        """Return whether an element is not zero. Waits for the device."""
     def item(self) -> Any:
         """Return the one element as a Python object. Waits for the device.
 
@@ -212,8 +208,6 @@ class DeviceTensor:
         ValueError
             There is not exactly one element.
         """
-    def tobytes(self, order: _Order = "C") -> bytes:
-        """Copy the elements to the CPU, as bytes."""
     def cpu(self) -> Tensor:
         """Copy the elements to the CPU. Waits for the device.
 
@@ -389,4 +383,3 @@ class DeviceTensor:
     def _equal(self, other: DeviceTensor) -> DeviceTensor: ...
     def _all_equal(self, other: DeviceTensor, equal_nan: bool) -> bool: ...
     def _all(self) -> bool: ...
-    def _any(self) -> bool: ...

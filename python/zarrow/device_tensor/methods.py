@@ -1,7 +1,7 @@
 """Methods of `zarrow.gpu.Tensor` that only combine compiled operations.
 
 1. A scalar or a host array first becomes a tensor on the device, of the type that is needed.
-2. Only explicit methods copy to the CPU: `cpu`, `item`, `tobytes`.
+2. Only explicit methods copy to the CPU: `cpu`, `item`.
 3. Operators that compute are refused with an error that names libraries for it.
 """
 
@@ -65,18 +65,15 @@ def add_to_class() -> None:
         "__getattr__": _getattr,
         "__array_ufunc__": _array_ufunc,
         "all": _all,
-        "any": _any,
         "astype": astype,
         "copy": copy,
         "cupy": cupy,
         "fill": fill,
-        "flatten": flatten,
         "item": item,
         "jax": jax,
         "ravel": ravel,
         "reshape": reshape,
         "squeeze": squeeze,
-        "tobytes": tobytes,
         "torch": torch,
         "transpose": transpose,
         "view": view,
@@ -298,12 +295,6 @@ def _check_keeps_order(tensor: Any, order: str | None) -> None:
         )
 
 
-def flatten(self: Any, order: str = "C") -> Any:
-    """Copy all elements to one axis."""
-    _check_keeps_order(self, order)
-    return reshape(self, -1 if self.size else 0, order=order, copy=True)
-
-
 def view(self: Any, dtype: Any, *shape: Any) -> Any:
     """Return the memory as another type. PyTorch's `view`, of a shape, is refused.
 
@@ -394,24 +385,14 @@ def _all(self: Any) -> bool:
     return bool(self._all())
 
 
-def _any(self: Any) -> bool:
-    return bool(self._any())
-
-
 def item(self: Any) -> Any:
     """Return the one element."""
     if self.size != 1:
         raise ValueError(
             f"a tensor of {self.size} elements is not a single value: use .cpu().item(0) for one element, "
-            ".cpu().tolist() for all, or .any() and .all() to test them"
+            ".cpu().tolist() for all, or .all() to test them"
         )
     return self.cpu().reshape(()).item()
-
-
-def tobytes(self: Any, order: str = "C") -> bytes:
-    """Copy the elements to bytes."""
-    source = self.transpose() if _is_column_major(self, order) else self
-    return bytes(source.cpu().numpy().tobytes())
 
 
 def torch(self: Any) -> Any:

@@ -28,7 +28,7 @@ from zarr.registry import register_buffer, register_ndbuffer
 
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_tensor.comparison import all_equal
-from zarrow.device_tensor.functions import concatenate, refuse_text
+from zarrow.device_tensor.functions import refuse_text
 from zarrow.device_tensor.methods import byte_swapped, is_on_device, on_device_of
 from zarrow.gpu.enabling import current_device
 
@@ -157,10 +157,12 @@ class Buffer(AbstractBuffer):
         on_host = [_on_host_of(part) for part in parts]
         if all(array is not None for array in on_host):
             return self.__class__(_staged(np.concatenate([np.asarray(array) for array in on_host])))
-        arrays = [part.as_array_like() for part in parts]
-        return self.__class__(
-            concatenate([_tensor(array) if is_on_device(array) else array for array in arrays])
-        )
+        joined, start = DeviceTensor._empty([sum(map(len, parts))], "u1", _tensor(self._data).device), 0
+        for part in parts:
+            array, stop = part.as_array_like(), start + len(part)
+            joined[start:stop] = _tensor(array) if is_on_device(array) else array
+            start = stop
+        return self.__class__(joined)
 
     def __getitem__(self, key: Any) -> Self:
         _check_slice(key)

@@ -476,7 +476,7 @@ DEVICE = {
     "dim": "x.ndim",
     "double": "x.astype('f8')",
     "element_size": "x.itemsize",
-    "expand": "numpy.broadcast_to(x, shape)",
+    "expand": "x.torch().expand(shape)",
     "float": "x.astype('f4')",
     "get": "x.cpu().numpy()",
     "gpu": 'nothing: the memory is on a GPU; type zarrow.gpu.asarray(x, device="cuda:1") for another one',
@@ -494,9 +494,10 @@ DEVICE = {
     "to": 'zarrow.gpu.asarray(x, device="cuda:1") for another GPU, x.cpu() for the CPU, or x.astype(dtype)',
     "to_device": 'zarrow.gpu.asarray(x, device="cuda:1") for another GPU, or x.cpu() for the CPU',
     "to_numpy": "x.cpu().numpy()",
+    "tobytes": "x.cpu().tobytes()",
     "tolist": "x.cpu().tolist()",
     "type": "x.dtype, or x.astype(dtype)",
-    "unsqueeze": "x[None], or numpy.expand_dims(x, axis)",
+    "unsqueeze": "x[None], or x.torch().unsqueeze(axis)",
     "values": "x.cpu().numpy()",
 }
 

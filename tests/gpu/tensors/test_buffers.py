@@ -58,7 +58,7 @@ def test_memory_of_the_device_is_written(library: Any) -> None:
     buffer, elements = Buffer(library(tensor)), NDBuffer(library(tensor))
     buffer[0:2] = b"ab"
     elements[2:4] = 9
-    assert tensor[:5].tobytes() == b"ab\x09\x09\4"
+    assert bytes(tensor[:5].cpu()) == b"ab\x09\x09\4"
 
 
 def test_arrays_of_jax_never_change() -> None:
@@ -151,7 +151,7 @@ def test_defaults_and_arguments() -> None:
 
 
 def test_elements_are_worked_on_by_kernels(border: Border) -> None:
-    """Casts, fills, joins, comparisons and strided copies launch kernels, and only one flag comes back."""
+    """Casts, fills, comparisons and strided copies launch kernels, and only one flag comes back."""
     elements = NDBuffer(on_device(np.arange(24, dtype="i4").reshape(4, 6)))
     for work in (
         lambda: elements.astype("f8"),
@@ -159,7 +159,6 @@ def test_elements_are_worked_on_by_kernels(border: Border) -> None:
         lambda: elements.all_equal(3),
         lambda: elements.transpose(None).copy(),
         lambda: elements.__setitem__(np.s_[:, ::2], elements[:, 1::2]),
-        lambda: np.concatenate([elements.as_ndarray_like(), elements.as_ndarray_like()], axis=1),
     ):
         before, back = border.launches, border.to_host
         work()
@@ -319,7 +318,7 @@ def test_elements_of_the_other_byte_order_are_written_and_shown() -> None:
     expected = np.array([0, 300, 400, 7, 8, 9], ">u2")
     assert buffer.as_numpy_array().dtype == ">u2" and np.array_equal(buffer.as_numpy_array(), expected)
     shown = buffer.as_ndarray_like()
-    assert shown.dtype == "V2" and shown.ravel().view("B").tobytes() == expected.tobytes()
+    assert shown.dtype == "V2" and bytes(shown.ravel().view("B").cpu()) == expected.tobytes()
     assert buffer.all_equal(buffer.copy()) and not buffer.all_equal(7)
     buffer.fill(258)
     assert buffer.all_equal(258) and buffer.as_numpy_array().tobytes() == bytes([1, 2]) * 6

@@ -123,7 +123,7 @@ def test_memory_of_other_libraries(tmp_path: Path, values: Any, lender: Any) -> 
     memory = zarrow.gpu.asarray(np.zeros((53, 40), "f4"))
     out = lender(memory.T[:37])
     assert array.read(out=out) is out and array.read(out=out, device="cuda:0") is out
-    assert np.array_equal(memory.cpu().numpy()[:, :37], values.T) and not memory[:, 37:].any()
+    assert np.array_equal(memory.cpu().numpy()[:, :37], values.T) and not memory[:, 37:].cpu().numpy().any()
     array[...] = 0
     array[5:, 3:] = lender(memory.T[5:37, 3:])
     assert np.array_equal(array[5:, 3:].numpy(), values[5:, 3:]) and not array[:5].numpy().any()

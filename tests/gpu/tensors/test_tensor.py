@@ -41,7 +41,6 @@ def test_properties(values: Any) -> None:
     assert (tensor.itemsize, tensor.nbytes, tensor.strides) == (4, values.nbytes, values.strides)
     assert (tensor.device, tensor.readonly, tensor.__dlpack_device__()) == ("cuda:0", False, (2, 0))
     assert repr(tensor) == "<zarrow.gpu.Tensor (37, 53) float32 on cuda:0, 7.66 KiB>"
-    assert tensor.flags.c_contiguous and not tensor.flags.f_contiguous and tensor.T.flags.f_contiguous
     with pytest.raises(TypeError, match="unhashable"):
         hash(tensor)
     with pytest.raises(TypeError, match="len"):
@@ -55,14 +54,12 @@ def test_reshape(values: Any, shape: tuple[int, ...], order: Any) -> None:
         assert same(tensor.reshape(shape, order=order), array.reshape(shape, order=order))
         assert same(tensor.reshape(*shape, order=order), array.reshape(shape, order=order))
         assert same(tensor.ravel(order), array.ravel(order))
-        assert same(tensor.flatten(order), array.flatten(order))
 
 
 def test_reshape_copies_only_when_it_must(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     tensor.reshape(-1)[0] = 77
     assert tensor[0, 0].item() == 77
-    tensor.flatten()[0] = 78
     tensor.reshape(-1, copy=True)[0] = 78
     assert tensor[0, 0].item() == 77
     with pytest.raises(ExchangeError, match="copy"):
@@ -96,8 +93,8 @@ def test_types(values: Any) -> None:
     assert same(tensor.astype("bfloat16"), values.astype(ml_dtypes.bfloat16))
     assert same(tensor.astype(ml_dtypes.bfloat16), values.astype(ml_dtypes.bfloat16))
     assert tensor.astype("f4", copy=False) is tensor and tensor.astype("f4") is not tensor
-    assert tensor.astype("f4", order="F", copy=False).flags.f_contiguous
-    assert tensor.T.astype("f8").flags.f_contiguous and tensor.astype("f8").flags.c_contiguous
+    assert tensor.astype("f4", order="F", copy=False).strides == (4, 4 * 37)
+    assert tensor.T.astype("f8").strides == (8, 8 * 53) and tensor.astype("f8").strides == (8 * 53, 8)
     assert same(tensor.view("u1"), values.view("u1")) and same(tensor.view("i4"), values.view("i4"))
     assert same(tensor.view("u1").view("f4"), values)
     with pytest.raises(ShapeError):
@@ -117,11 +114,9 @@ def test_single_values(values: Any) -> None:
     assert float(element) == values[3, 4] and int(element) == int(values[3, 4]) and bool(element != 1000)
     with pytest.raises(ValueError, match="not a single value"):
         bool(tensor)
-    assert tensor.tobytes() == values.tobytes() and tensor.T.tobytes("C") == values.T.tobytes()
-    assert tensor.tobytes("F") == values.tobytes("F")
 
 
-def test_all_and_any() -> None:
+def test_all() -> None:
     for array in (
         np.zeros((3, 0)),
         np.zeros(5),
@@ -130,7 +125,7 @@ def test_all_and_any() -> None:
         np.array([False, True]),
     ):
         tensor = zarrow.gpu.asarray(array)
-        assert (tensor.all(), tensor.any()) == (array.all(), array.any())
+        assert tensor.all() == array.all()
 
 
 @pytest.mark.parametrize("value", [3, -0.5, np.float64(1e30), np.nan, True])
@@ -141,7 +136,7 @@ def test_fill(value: Any) -> None:
         expected = np.zeros((3, 4), tensor.dtype)
         with np.errstate(over="ignore"):
             expected[:, ::2].fill(value)
-        assert tensor.tobytes() == expected.tobytes()
+        assert tensor.cpu().numpy().tobytes() == expected.tobytes()
 
 
 def test_comparisons(values: Any, border: Border) -> None:
@@ -253,16 +248,9 @@ def test_elements_are_not_deleted(values: Any) -> None:
             del tensor[index]
 
 
-def test_functions_of_numpy(values: Any) -> None:
+def test_functions_of_numpy_that_make_tensors(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     pairs = [
-        (np.concatenate([tensor, tensor[:3]]), np.concatenate([values, values[:3]])),
-        (np.concatenate([tensor, values[:, :2]], axis=-1), np.concatenate([values, values[:, :2]], axis=-1)),
-        (
-            np.concatenate([tensor, tensor.astype("f8")], axis=None),
-            np.concatenate([values, values.astype("f8")], axis=None),
-        ),
-        (np.stack([tensor, tensor], axis=1), np.stack([values, values], axis=1)),
         (np.full_like(tensor, 4), np.full_like(values, 4)),
         (np.zeros_like(tensor, dtype="i2"), np.zeros_like(values, dtype="i2")),
         (np.ones_like(tensor, shape=(2, 2)), np.ones((2, 2), "f4")),
@@ -270,49 +258,31 @@ def test_functions_of_numpy(values: Any) -> None:
         (np.asarray(values, like=tensor), values),
         (np.full((2, 3), 7, "u1", like=tensor), np.full((2, 3), 7, "u1")),
         (np.zeros(3, like=tensor), np.zeros(3)),
-        (np.broadcast_to(tensor[0], (2, 53)), np.broadcast_to(values[0], (2, 53))),
-        (np.broadcast_arrays(tensor, 1.0)[1][0, :2], np.array([1.0, 1.0])),
-        (np.expand_dims(tensor, -1), np.expand_dims(values, -1)),
-        (np.transpose(tensor), values.T),
-        (np.reshape(tensor, (-1,)), values.reshape(-1)),
-        (np.squeeze(tensor[:1]), values[0]),
-        (np.copy(tensor), values),
     ]
     for ours, expected in pairs:
         assert isinstance(ours, zarrow.gpu.Tensor) and same(ours, expected)
-    assert (np.shape(tensor), np.ndim(tensor), np.size(tensor, 1)) == (values.shape, 2, 53)
-    target = tensor.copy()
-    np.copyto(target, values[::-1])
-    assert same(target, values[::-1])
-    with pytest.raises(TypeError, match="cast"):
-        np.copyto(target, values.astype("c8"))
-    with pytest.raises(ValueError, match="join"):
-        np.concatenate([tensor, tensor[:, :2]])
+    assert np.empty_like(tensor).shape == values.shape
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(values, copy=False, like=tensor)
 
 
-def test_array_equal() -> None:
-    def equal(ours: Any, theirs: Any, **options: Any) -> tuple[bool, bool]:
-        tensor = zarrow.gpu.asarray(ours)
-        return np.array_equal(tensor, theirs, **options), np.array_equal(ours, theirs, **options)
-
-    nan = np.array([1.0, np.nan, 0.0])
-    for theirs in (
-        nan,
-        nan.copy(),
-        np.array([1.0, np.nan, -0.0]),
-        np.array([1.0, 2.0, 0.0]),
-        nan[:2],
-        nan.astype("f4"),
-    ):
-        for equal_nan in (False, True):
-            ours, numpys = equal(nan, theirs, equal_nan=equal_nan)
-            assert ours == numpys, (theirs, equal_nan)
-    assert equal(np.arange(5), np.arange(5.0)) == (True, True)
+def test_other_functions_of_numpy_say_what_to_type(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: np.concatenate([tensor, tensor]), r"\.cpu\(\).*\.torch\(\), \.cupy\(\) or \.jax\(\)"),
+        (lambda: np.array_equal(tensor, values), r"\.cpu\(\)"),
+        (lambda: np.copyto(tensor, values), r"\.torch\(\)"),
+        (lambda: np.reshape(tensor, -1), r"type x\.reshape, "),
+        (lambda: np.all(tensor), r"type x\.all, "),
+    ]
+    for call, message in calls:
+        with pytest.raises(TypeError, match="does not run on a GPU.*" + message):
+            call()
 
 
 def test_empty_tensors() -> None:
     tensor = zarrow.gpu.asarray(np.zeros((0, 3), "i4"))
-    assert tensor.shape == (0, 3) and tensor.cpu().shape == (0, 3) and tensor.tobytes() == b""
+    assert tensor.shape == (0, 3) and tensor.cpu().shape == (0, 3)
     assert tensor[:, 1].shape == (0,) and tensor.T.copy().shape == (3, 0) and tensor.reshape(3, 0).size == 0
     assert tensor.__cuda_array_interface__["data"][0] == 0
     tensor[...] = 3
@@ -323,12 +293,11 @@ def test_empty_tensors() -> None:
 def test_ravel_gives_elements_side_by_side(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     for part, numpys in ((tensor[:, 1:2], values[:, 1:2]), (tensor[::-1, 3], values[::-1, 3])):
-        for flat in (part.ravel(), np.ravel(part), part.ravel("F"), part.flatten()):
+        for flat in (part.ravel(), part.ravel("F")):
             assert flat.strides == (4,) and same(flat, numpys.ravel())
     assert same(tensor.T.ravel("K"), values.T.ravel("K"))
-    for call in (tensor[:, ::2].ravel, tensor.reshape(37, 53, 1)[:, ::2].flatten):
-        with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
-            call("K")
+    with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
+        tensor[:, ::2].ravel("K")
 
 
 def test_times_of_another_unit_are_refused() -> None:
@@ -339,7 +308,7 @@ def test_times_of_another_unit_are_refused() -> None:
         lambda: seconds.astype("m8[s]"),
         lambda: seconds == days,
         lambda: operator.setitem(seconds, 0, days[0]),
-        lambda: np.concatenate([seconds, days]),
+        lambda: seconds == seconds.copy(),
         lambda: seconds.astype("f8"),
     ):
         with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
@@ -350,16 +319,6 @@ def test_times_of_another_unit_are_refused() -> None:
     expected = np.array(["2022", "NaT", "2021"], "M8[s]")
     for tensor in (seconds, seconds.astype("i8").astype("M8[s]")):
         assert np.array_equal(tensor.cpu().numpy(), expected, equal_nan=True)
-
-
-def test_not_a_time_does_not_equal_itself() -> None:
-    times = np.array([["2020", "NaT"], ["NaT", "2021"]], "M8[s]")
-    tensor = zarrow.gpu.asarray(times)
-    assert same(tensor == tensor, times == times) and same(tensor != tensor, times != times)
-    assert same(tensor == tensor[0], times == times[0])
-    for first in (times[0, 0], times[0, :1]):
-        assert same(operator.eq(tensor.T, first), operator.eq(times.T, first))
-    assert not np.array_equal(tensor, tensor) and np.array_equal(tensor, tensor, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -386,38 +345,11 @@ def test_integers_are_compared_exactly() -> None:
     tensor = zarrow.gpu.asarray(array)
     for other in (300, -1, 44, 255, [300, 255], np.int64(300), 2**70):
         assert same(tensor == other, array == other) and same(tensor != other, array != other)
-    assert not np.array_equal(tensor, [300, 511])
     wide = zarrow.gpu.asarray(np.array([2**63 - 1], "i8"))
     for other in (zarrow.gpu.asarray(np.array([2**63], "u8")), np.uint64(2**63)):
         with pytest.raises(TypeError, match=r"\.cpu\(\)"):
             wide == other  # noqa: B015
-    assert not (wide == 2**63).any()
-
-
-def test_functions_refuse_unsupported_options(values: Any) -> None:
-    tensor = zarrow.gpu.asarray(values)
-    for options in ({"axis": 0}, {"keepdims": True}, {"where": values > 0}):
-        for function in (np.all, np.any):
-            with pytest.raises(TypeError, match=r"\.cpu\(\)"):
-                function(tensor, **options)  # type: ignore[call-overload]
-    assert np.any(tensor) and not np.all(tensor, axis=None)
-    for shape in (-1, (-1, 37, 53), (2, 37, -53)):
-        with pytest.raises(ValueError, match="negative"):
-            np.broadcast_to(tensor, shape)
-    with pytest.raises(TypeError, match="cast"):
-        np.concatenate([tensor, tensor], dtype="i2")
-    assert same(
-        np.concatenate([tensor, tensor], dtype="i2", casting="unsafe"),
-        np.concatenate([values, values], dtype="i2", casting="unsafe"),
-    )
-    for call in (np.concatenate, np.stack):
-        for axis in (5, -5):
-            with pytest.raises(np.exceptions.AxisError):
-                call([tensor, tensor], axis=axis)
-    with pytest.raises(TypeError, match="cast"):
-        np.copyto(tensor, 1j)
-    with pytest.raises(ValueError, match="copy"):
-        np.asarray(values, copy=False, like=tensor)
+    assert (wide != 2**63).all()
 
 
 def test_arrays_like_tensors_are_numpys(values: Any) -> None:
@@ -427,8 +359,6 @@ def test_arrays_like_tensors_are_numpys(values: Any) -> None:
     copied[0] = 1000
     assert same(tensor, values)
     assert np.array(tensor, like=tensor, ndmin=3).shape == (1, 37, 53)
-    row = list(range(53))
-    assert same(np.concatenate([tensor, [row]]), np.concatenate([values, [row]]))
     with pytest.raises(OverflowError):
         zarrow.gpu.asarray(np.zeros(2, "u1"))[:] = range(300, 302)
     tensor[0], tensor[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
@@ -451,6 +381,9 @@ def test_arrays_like_tensors_are_numpys(values: Any) -> None:
         ("x.float()", "type x.astype('f4')"),
         ("x.mean()", "type x.torch().mean"),
         ("x.clone()", "type x.copy()"),
+        ("x.any()", "type x.torch().any"),
+        ("x.flatten()", "type x.torch().flatten"),
+        ("x.tobytes()", "type x.cpu().tobytes()"),
         ("x.groupby(3)", "type x.torch().groupby"),
         ("x.reshap(3)", "did you mean reshape?"),
         ("x.nothing_like_it", ".cpu() is a copy on the CPU"),

@@ -375,10 +375,6 @@ impl DeviceTensor {
         self.told(py, Inner::all)
     }
 
-    fn _any(&self, py: Python<'_>) -> PyResult<bool> {
-        self.told(py, Inner::any)
-    }
-
     #[doc = help!("DeviceTensor.cpu")]
     fn cpu<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
         let host = match self.on_host() {
