@@ -10,10 +10,10 @@ use crate::codec::bytes_to_bytes::Encoder;
 use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::definition::Stage;
 use crate::codec::lent::Lent;
-use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::registry::Registered;
 use crate::codec::{Codecs, Scratch, built_in};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecKind, CodecMetadata};
 use zarrow_array::allocation;
 
 /// A bytes-to-bytes codec with its settings.

@@ -10,14 +10,10 @@ use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::bytes_to_bytes::checksum::Checksum;
 use crate::codec::bytes_to_bytes::{Decoder, Encoder};
 use crate::codec::parameter::ParameterType;
-use crate::codec::registry::CodecKind;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{CodecMetadata, FillValue, MetadataError, ZarrFormat};
-use serde_json::{Map, Value};
+use crate::metadata::{CodecKind, CodecMetadata, FillValue, NumcodecsForm};
+use serde_json::Value;
 use zarrow_array::DataType;
-
-/// The parameters of a codec, by name.
-pub type Configuration = Map<String, Value>;
 
 /// A codec of this crate.
 pub struct Definition {
@@ -50,20 +46,6 @@ impl Definition {
     pub fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
     }
-}
-
-/// Conversions between the parameters of numcodecs and of version 3.
-pub struct NumcodecsForm {
-    /// Converts numcodecs parameters to version 3 for elements of this many bytes, as in a document of this version;
-    /// returns false if version 3 has no equivalent codec, and the name stays `numcodecs.` and the id.
-    pub read: fn(&mut Configuration, usize, ZarrFormat) -> Result<bool, MetadataError>,
-    /// Converts version 3 parameters to numcodecs; `None` if numcodecs cannot express them.
-    pub write: fn(&mut Configuration, usize) -> Option<()>,
-}
-
-impl NumcodecsForm {
-    /// Both use the same parameters.
-    pub const SAME: NumcodecsForm = NumcodecsForm { read: |_, _, _| Ok(true), write: |_, _| Some(()) };
 }
 
 /// Position of a codec in a list of codecs, with its compilation.

@@ -3,12 +3,9 @@
 //! Source: Zarr core 3.1, `codecs`: array to array, any number; array to bytes, one; bytes to bytes, any number.
 
 use crate::codec::built_in;
-use crate::codec::registry::{self, CodecKind};
+use crate::codec::registry;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
-
-/// Array-to-bytes codecs of numcodecs that zarrow lacks.
-const UNKNOWN_TO_BYTES: &[&str] = &["vlen-array", "json2", "msgpack2", "pickle", "zfpy"];
+use crate::metadata::{CodecKind, CodecMetadata};
 
 /// Returns the kind of a built-in or registered codec.
 pub fn kind(name: &str) -> Option<CodecKind> {
@@ -16,15 +13,6 @@ pub fn kind(name: &str) -> Option<CodecKind> {
         Some(definition) => Some(definition.stage.kind()),
         None => registry::kind_of(name),
     }
-}
-
-/// Returns the kind of a codec in a version 2 document, where filters may be codecs of any kind. An unknown codec
-/// counts as bytes to bytes, except for the known names of numcodecs.
-pub fn kind_in_v2(name: &str) -> CodecKind {
-    kind(name).unwrap_or_else(|| {
-        let id = name.strip_prefix("numcodecs.").unwrap_or(name);
-        if UNKNOWN_TO_BYTES.contains(&id) { CodecKind::ArrayToBytes } else { CodecKind::BytesToBytes }
-    })
 }
 
 /// Returns whether this engine has a codec with that name.

@@ -1,9 +1,9 @@
 //! Codec parameters: the type of each, and the error for another type.
 
 use crate::codec::built_in;
-use crate::codec::definition::{Configuration, Definition};
+use crate::codec::definition::Definition;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::excerpt;
+use crate::metadata::{Configuration, excerpt};
 use serde_json::Value;
 
 /// Type of a parameter. Every parameter may also be null, as numcodecs writes unset ones.

@@ -10,7 +10,7 @@
 use crate::codec::bytes_to_bytes::Output;
 use crate::codec::order;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecKind, CodecMetadata};
 use crate::store::codec_calls::CodecCall;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -22,17 +22,6 @@ use zarrow_array::fork::Mutex;
 
 /// Failure of a user-defined codec: any error.
 pub type CodecFailure = Box<dyn std::error::Error + Send + Sync>;
-
-/// Input and output of a codec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CodecKind {
-    /// From elements to the same number of elements of the same type.
-    ArrayToArray,
-    /// From elements to bytes.
-    ArrayToBytes,
-    /// From bytes to bytes.
-    BytesToBytes,
-}
 
 /// The chunk that a codec encodes or decodes.
 #[derive(Debug, Clone, Copy)]

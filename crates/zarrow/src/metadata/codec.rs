@@ -6,16 +6,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::MetadataError;
-use super::ZarrFormat;
+use super::codec_names::{CodecKind, CodecNames};
 use super::json::Extension;
-use super::normal_form;
-use crate::codec::{CodecKind, definition, kind_in_v2, kind_of};
+use super::{MetadataError, ZarrFormat, normal_form};
 
 const KEY: &str = "codecs";
 
 /// Prefix of numcodecs ids in version 3.
 const PREFIX: &str = "numcodecs.";
+
+/// Array-to-bytes codecs of numcodecs that zarrow lacks.
+const UNKNOWN_TO_BYTES: &[&str] = &["vlen-array", "json2", "msgpack2", "pickle", "zfpy"];
 
 /// One codec of a chain, by its canonical name.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,22 +36,25 @@ impl CodecMetadata {
         CodecMetadata { name: name.into(), configuration, must_understand: true }
     }
 
-    /// Reads a list of codecs, such as `codecs` of an array or of a sharding codec's configuration.
-    ///
-    /// `item_size` is the size of one element in bytes, 1 for a variable-length type.
-    ///
-    /// # Errors
-    /// [`MetadataError::Invalid`] if this is not a list of codecs, or is empty.
-    pub fn parse_chain(value: &Value, item_size: usize) -> Result<Vec<CodecMetadata>, MetadataError> {
+    /// Reads a list of codecs in the form of version 3.
+    pub(crate) fn from_v3(
+        value: &Value,
+        item_size: usize,
+        names: &dyn CodecNames,
+    ) -> Result<Vec<CodecMetadata>, MetadataError> {
         match value.as_array() {
             Some(codecs) if !codecs.is_empty() => {
-                codecs.iter().map(|codec| Self::parse(codec, item_size)).collect()
+                codecs.iter().map(|codec| Self::parse(codec, item_size, names)).collect()
             }
             _ => Err(MetadataError::expected(KEY, "a list of codecs", value)),
         }
     }
 
-    fn parse(value: &Value, item_size: usize) -> Result<CodecMetadata, MetadataError> {
+    fn parse(
+        value: &Value,
+        item_size: usize,
+        names: &dyn CodecNames,
+    ) -> Result<CodecMetadata, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
         let mut codec = CodecMetadata {
             name: normal_form::name(extension.name).into_owned(),
@@ -62,15 +66,21 @@ impl CodecMetadata {
             return Err(MetadataError::expected(KEY, "an endian of \"little\" or \"big\"", value));
         }
         normal_form::normalise_inner(&mut codec.configuration);
-        codec.into_canonical(item_size, ZarrFormat::V3)
+        codec.into_canonical(item_size, ZarrFormat::V3, names)
     }
 
     /// Reads a numcodecs codec in the form of Zarr version 2: its `id` and its parameters in one object.
-    pub(crate) fn from_v2(key: &'static str, value: &Value, item_size: usize) -> Result<Self, MetadataError> {
+    pub(crate) fn from_v2(
+        key: &'static str,
+        value: &Value,
+        item_size: usize,
+        names: &dyn CodecNames,
+    ) -> Result<Self, MetadataError> {
         let invalid = || MetadataError::expected(key, "an object with an \"id\"", value);
         let mut configuration = value.as_object().ok_or_else(invalid)?.clone();
         let Some(Value::String(id)) = configuration.remove("id") else { return Err(invalid()) };
-        CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size, ZarrFormat::V2)
+        let codec = CodecMetadata::new(format!("{PREFIX}{id}"), configuration);
+        codec.into_canonical(item_size, ZarrFormat::V2, names)
     }
 
     /// Returns the codec for a version 3 document, in the normal form at every depth.
@@ -88,15 +98,14 @@ impl CodecMetadata {
     /// Returns the codec in the form of numcodecs; `None` if numcodecs has no codec with the same bytes.
     ///
     /// `item_size` is the size of one element in bytes, 1 for a variable-length type.
-    pub(super) fn v2_document(&self, item_size: usize) -> Option<Value> {
+    pub(super) fn v2_document(&self, item_size: usize, names: &dyn CodecNames) -> Option<Value> {
         let mut configuration = self.configuration.clone();
         let id = self.name.strip_prefix(PREFIX);
-        let id = match definition(&self.name).and_then(|codec| codec.numcodecs.as_ref()) {
+        let id = match names.numcodecs(&self.name) {
             Some(form) => {
                 (form.write)(&mut configuration, item_size)?;
                 id.unwrap_or(&self.name)
             }
-            None if kind_of(&self.name).is_some() => id.unwrap_or(&self.name),
             None => id?,
         };
         let mut codec = Map::new();
@@ -105,9 +114,13 @@ impl CodecMetadata {
         self.must_understand.then_some(Value::Object(codec))
     }
 
-    /// Returns the kind of the codec, by its name in version 2.
-    pub(crate) fn v2_kind(&self) -> CodecKind {
-        kind_in_v2(&self.name)
+    /// Returns the kind of the codec in a version 2 document, where filters may be codecs of any kind. An unknown codec
+    /// counts as bytes to bytes, except for the known names of numcodecs.
+    pub(crate) fn v2_kind(&self, names: &dyn CodecNames) -> CodecKind {
+        names.kind(&self.name).unwrap_or_else(|| {
+            let id = self.name.strip_prefix(PREFIX).unwrap_or(&self.name);
+            if UNKNOWN_TO_BYTES.contains(&id) { CodecKind::ArrayToBytes } else { CodecKind::BytesToBytes }
+        })
     }
 
     /// Returns the parameter `name` if it is text.
@@ -116,11 +129,14 @@ impl CodecMetadata {
     }
 
     /// Returns the equivalent codec of version 3 if there is one.
-    fn into_canonical(mut self, item_size: usize, format: ZarrFormat) -> Result<Self, MetadataError> {
+    fn into_canonical(
+        mut self,
+        item_size: usize,
+        format: ZarrFormat,
+        names: &dyn CodecNames,
+    ) -> Result<Self, MetadataError> {
         let Some(id) = self.name.strip_prefix(PREFIX) else { return Ok(self) };
-        let Some(form) = definition(&self.name).and_then(|codec| codec.numcodecs.as_ref()) else {
-            return Ok(self);
-        };
+        let Some(form) = names.numcodecs(&self.name) else { return Ok(self) };
         if (form.read)(&mut self.configuration, item_size, format)? {
             self.name = id.to_owned();
         }

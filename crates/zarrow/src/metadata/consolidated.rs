@@ -13,11 +13,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use zarrow_array::allocation;
 
+use super::codec_names::CodecNames;
 use super::json::{self, Document};
 use super::members::{key_text, member, members};
+use super::v3::CONSOLIDATED as KEY;
 use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, v2, v3};
 
-pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
 
 /// Length of the shortest node's text in bytes, which bounds the number of nodes.
@@ -103,14 +104,14 @@ impl Consolidated {
         Consolidated { entries: Arc::new(entries), prefix: String::new(), limits }
     }
 
-    /// Returns the node at `path` below the group, such as `sub/array`; `None` if it is missing. A group has the
-    /// consolidated metadata of its descendants.
-    ///
-    /// The inner [`MetadataError`] describes an error in the metadata of that one node.
-    #[must_use]
-    pub fn get(&self, path: &str) -> Option<Result<NodeMetadata, MetadataError>> {
+    /// Returns the node at `path` below the group, with the codecs of `names`.
+    pub(crate) fn node(
+        &self,
+        path: &str,
+        names: &dyn CodecNames,
+    ) -> Option<Result<NodeMetadata, MetadataError>> {
         let entry = self.entries.get(&format!("{}{path}", self.prefix))?;
-        Some(entry.parse(&self.limits).map(|node| match node {
+        Some(entry.parse(&self.limits, names).map(|node| match node {
             NodeMetadata::Group(mut group) => {
                 group.consolidated = Some(self.subgroup(path));
                 NodeMetadata::Group(group)
@@ -157,21 +158,21 @@ impl Consolidated {
 }
 
 impl Entry {
-    fn parse(&self, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+    fn parse(&self, limits: &MetadataLimits, names: &dyn CodecNames) -> Result<NodeMetadata, MetadataError> {
         let most = limits.max_metadata_nbytes;
         let attributes = |zattrs: &Option<Vec<u8>>| match zattrs {
             Some(zattrs) => Document::parse(zattrs, most).and_then(Document::into_attributes),
             None => Ok(Attributes::default()),
         };
         match self {
-            Entry::V3(text) => Ok(v3::split(text, limits)?.0),
+            Entry::V3(text) => Ok(v3::split(text, limits, names)?.0),
             Entry::V2Array { zarray, zattrs } => {
                 let zarray = Document::parse(zarray, most)?;
-                v2::array(zarray, attributes(zattrs)?, limits).map(NodeMetadata::Array)
+                v2::array(zarray, attributes(zattrs)?, limits, names).map(NodeMetadata::Array)
             }
             Entry::V2Group { zgroup, zattrs } => {
                 let zgroup = Document::parse(zgroup, most)?;
-                v2::group(zgroup, attributes(zattrs)?, None).map(NodeMetadata::Group)
+                v2::group(zgroup, attributes(zattrs)?).map(NodeMetadata::Group)
             }
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
         "raw_bytes" => Ok(DataType::RawBytes { length: length(&extension)? }),
         "numpy.datetime64" => time(&extension).map(|(unit, scale)| DataType::DateTime64 { unit, scale }),
         "numpy.timedelta64" => time(&extension).map(|(unit, scale)| DataType::TimeDelta64 { unit, scale }),
-        "struct" | "structured" => structure::parse_v3(&extension),
+        "struct" | "structured" => structure::parse_v3(&extension, parse),
         // zarrs writes the first name; the second is the one in the proposed extension.
         "zarrs.optional" | "optional" => {
             let inner = parse(&Value::Object(extension.configuration()))?;
@@ -60,7 +60,7 @@ pub(super) fn document(data_type: &DataType) -> Value {
             length("null_terminated_bytes", u64::from(*nbytes))
         }
         DataType::RawBytes { length: nbytes } => length("raw_bytes", u64::from(*nbytes)),
-        DataType::Struct(structure) => structure::document_v3(structure),
+        DataType::Struct(structure) => structure::document_v3(structure, document),
         DataType::Optional(inner) => match document(inner) {
             Value::String(name) => named("zarrs.optional", json!({ "name": name, "configuration": {} })),
             inner => named("zarrs.optional", inner),

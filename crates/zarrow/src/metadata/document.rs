@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::codec_names::CodecNames;
 use super::{
     ArrayMetadata, Attributes, GroupMetadata, JsonText, MetadataError, MetadataLimits, ZarrFormat, check,
     json, structure, v2_document, v3_document,
@@ -22,24 +23,15 @@ pub(crate) const ZMETADATA: &str = ".zmetadata";
 pub type Document = (&'static str, Vec<u8>);
 
 impl ArrayMetadata {
-    /// Returns the documents of the array, each with its name below the array's path: `zarr.json`, or `.zarray`,
-    /// preceded by `.zattrs` if there are attributes.
-    ///
-    /// Their notation can be read by zarr-python, tensorstore and zarrs if they know the data type and the codecs. The
-    /// parsers of this module read them back as the same metadata, except the bits of a NaN in version 2, which has
-    /// only one.
-    ///
-    /// # Errors
-    /// [`MetadataError::Unsupported`] for metadata that the array's version cannot express; [`MetadataError::Invalid`]
-    /// for a fill value of another type.
-    pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
+    /// Returns the documents of the array, with the codecs of `names`.
+    pub(crate) fn documents_with(&self, names: &dyn CodecNames) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
             ZarrFormat::V3 if !structure::is_v3(&self.data_type) => Err(MetadataError::unsupported(format!(
                 "{} in Zarr version 3: its padding and shapes",
                 self.data_type
             ))),
             ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::array(self)?, &self.attributes)?)]),
-            ZarrFormat::V2 => with_attributes(&self.attributes, ZARRAY, &v2_document::array(self)?),
+            ZarrFormat::V2 => with_attributes(&self.attributes, ZARRAY, &v2_document::array(self, names)?),
         }
     }
 

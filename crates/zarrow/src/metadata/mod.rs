@@ -4,7 +4,9 @@
 //! 2. Version 2 is translated to the form of version 3: order `F` becomes a `transpose` codec, the byte order of the
 //!    type a `bytes` codec, filters and compressor the rest of the chain.
 //! 3. All assumptions of shape arithmetic are checked here, so that the rest of the crate need not check them.
-//! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that exist in a store
+//! 4. The names and parameters of codecs differ between the versions. The codecs are a later layer: it passes its table
+//!    as [`CodecNames`], and defines the functions that need one (`codec/documents.rs`).
+//! 5. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that exist in a store
 //!    are never recreated from a description, but edited (`edit`), so that content from other programs is kept.
 
 mod attributes;
@@ -13,6 +15,7 @@ mod check;
 mod chunk_grid;
 mod chunk_key;
 mod codec;
+mod codec_names;
 mod consolidated;
 mod data_type;
 mod document;
@@ -37,6 +40,7 @@ mod value_tree;
 #[cfg(test)]
 mod tests;
 
+pub use crate::codec::documents::{parse_v2_array, parse_v3};
 pub use crate::error::metadata::MetadataError;
 pub(crate) use crate::error::metadata::excerpt;
 pub use attributes::Attributes;
@@ -44,6 +48,8 @@ pub use check::MetadataLimits;
 pub use chunk_grid::{AxisEdges, ChunkGrid};
 pub use chunk_key::ChunkKeyEncoding;
 pub use codec::CodecMetadata;
+pub use codec_names::CodecKind;
+pub(crate) use codec_names::{CodecNames, Configuration, NumcodecsForm};
 pub use consolidated::Consolidated;
 pub use document::Document;
 pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
@@ -126,22 +132,14 @@ pub enum NodeMetadata {
     Group(GroupMetadata),
 }
 
-/// Reads a `zarr.json`.
-///
-/// # Errors
-/// A [`MetadataError`] if the document is not JSON, breaks the specification (Zarr core 3.1), is unsupported by this
-/// crate, or exceeds `limits`.
-///
-/// ```
-/// use zarrow::metadata::{MetadataLimits, NodeMetadata, parse_v3};
-/// let json = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"title": "rain"}}"#;
-/// let NodeMetadata::Group(group) = parse_v3(json, &MetadataLimits::default())? else { unreachable!() };
-/// assert_eq!(group.attributes["title"], "rain");
-/// # Ok::<(), zarrow::metadata::MetadataError>(())
-/// ```
-pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+/// Reads a `zarr.json`, with the codecs of `names`.
+pub(crate) fn read_v3(
+    bytes: &[u8],
+    limits: &MetadataLimits,
+    names: &dyn CodecNames,
+) -> Result<NodeMetadata, MetadataError> {
     check::metadata_nbytes(bytes, limits.max_consolidated_nbytes)?;
-    let (mut node, consolidated) = v3::split(bytes, limits)?;
+    let (mut node, consolidated) = v3::split(bytes, limits, names)?;
     if let (NodeMetadata::Group(group), Some(text)) = (&mut node, consolidated) {
         group.consolidated = Consolidated::from_v3(text, *limits)?;
     }
@@ -182,17 +180,15 @@ pub(crate) fn numpy_name(data_type: &DataType, big_endian: bool) -> Option<Strin
     type_string::type_string(data_type, order)
 }
 
-/// Reads a `.zarray` and its `.zattrs`, if there is one.
-///
-/// # Errors
-/// As [`parse_v3`], against the Zarr version 2 specification.
-pub fn parse_v2_array(
+/// Reads a `.zarray` and its `.zattrs`, if there is one, with the codecs of `names`.
+pub(crate) fn read_v2_array(
     zarray: &[u8],
     zattrs: Option<&[u8]>,
     limits: &MetadataLimits,
+    names: &dyn CodecNames,
 ) -> Result<ArrayMetadata, MetadataError> {
     let document = json::Document::parse(zarray, limits.max_metadata_nbytes)?;
-    v2::array(document, attributes(zattrs, limits)?, limits)
+    v2::array(document, attributes(zattrs, limits)?, limits, names)
 }
 
 /// Reads a `.zgroup` and its `.zattrs` and `.zmetadata`, if there are any.
@@ -210,7 +206,7 @@ pub fn parse_v2_group(
         Some(bytes) => Some(Consolidated::from_v2(bytes, *limits)?),
         None => None,
     };
-    v2::group(document, attributes(zattrs, limits)?, consolidated)
+    Ok(GroupMetadata { consolidated, ..v2::group(document, attributes(zattrs, limits)?)? })
 }
 
 /// Returns the data type in the notation of Zarr version 3: a name, or an object of name and configuration.

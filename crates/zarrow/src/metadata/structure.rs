@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use zarrow_array::{DataType, Field, Struct, allocation};
 
 use super::MetadataError;
-use super::data_type;
 use super::json::{Extension, extents};
 use super::type_string::{ByteOrder, TypeString, type_string};
 use crate::error::metadata::excerpt;
@@ -61,8 +60,11 @@ pub(super) fn parse_v2(value: &Value) -> Result<(DataType, Vec<ByteOrder>), Meta
     Ok((DataType::Struct(structure), orders))
 }
 
-/// Reads the configuration of version 3.
-pub(super) fn parse_v3(extension: &Extension<'_>) -> Result<DataType, MetadataError> {
+/// Reads the configuration of version 3; `parse` reads the type of a field.
+pub(super) fn parse_v3(
+    extension: &Extension<'_>,
+    parse: fn(&Value) -> Result<DataType, MetadataError>,
+) -> Result<DataType, MetadataError> {
     const KEY: &str = "data_type";
     let value = extension.require("fields")?;
     let entries = value.as_array().ok_or_else(|| MetadataError::expected(KEY, "a list of fields", value))?;
@@ -74,7 +76,7 @@ pub(super) fn parse_v3(extension: &Extension<'_>) -> Result<DataType, MetadataEr
                 _ => return Err(MetadataError::expected(KEY, "a field with a name and a data_type", entry)),
             };
         let name = name.as_str().ok_or_else(|| MetadataError::expected(KEY, "the name of a field", name))?;
-        fields.push((name.into(), data_type::parse(item)?, [].into()));
+        fields.push((name.into(), parse(item)?, [].into()));
     }
     let structure = Struct::packed(fields).map_err(|error| MetadataError::invalid(KEY, error.to_string()))?;
     Ok(DataType::Struct(structure))
@@ -111,19 +113,19 @@ pub(super) fn document_v2(structure: &Struct, orders: &mut dyn Iterator<Item = B
     Some(Value::from(entries))
 }
 
-/// Returns the `data_type` of version 3. Shapes and padding, which it cannot express, get keys of this crate: a type
+/// Returns the `data_type` of version 3; `document` gives the type of a field. Shapes and padding, which it cannot express, get keys of this crate: a type
 /// may be displayed, but not written, if [`is_v3`] is false.
-pub(super) fn document_v3(structure: &Struct) -> Value {
+pub(super) fn document_v3(structure: &Struct, document: fn(&DataType) -> Value) -> Value {
     let has_padding = structure.has_padding();
     let field = |field: &Field| {
-        let mut document = json!({ "name": field.name, "data_type": data_type::document(&field.data_type) });
+        let mut entry = json!({ "name": field.name, "data_type": document(&field.data_type) });
         if !field.shape.is_empty() {
-            document["shape"] = json!(field.shape);
+            entry["shape"] = json!(field.shape);
         }
         if has_padding {
-            document["offset"] = json!(field.offset);
+            entry["offset"] = json!(field.offset);
         }
-        document
+        entry
     };
     let fields: Vec<Value> = structure.fields().iter().map(field).collect();
     json!({ "name": "struct", "configuration": { "fields": fields } })

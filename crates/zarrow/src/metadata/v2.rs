@@ -11,14 +11,13 @@
 use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
-use crate::codec::CodecKind;
-
 use super::chunk_key::separator;
+use super::codec_names::{CodecKind, CodecNames};
 use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
-    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue,
-    GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, repair, structure,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata,
+    MetadataError, MetadataLimits, ZarrFormat, check, repair, structure,
 };
 use crate::error::metadata::excerpt;
 
@@ -27,6 +26,7 @@ pub(super) fn array(
     mut document: Document<'_>,
     attributes: Attributes,
     limits: &MetadataLimits,
+    names: &dyn CodecNames,
 ) -> Result<ArrayMetadata, MetadataError> {
     document.require_format(2)?;
     let stored_shape = document.required("shape")?;
@@ -45,13 +45,14 @@ pub(super) fn array(
     let mut stages = Vec::new();
     let item_size = data_type.item_size().unwrap_or(1);
     for filter in &filters {
-        stages.push(CodecMetadata::from_v2("filters", filter, item_size)?);
+        stages.push(CodecMetadata::from_v2("filters", filter, item_size, names)?);
     }
     if let Some(compressor) = document.optional("compressor") {
-        stages.push(CodecMetadata::from_v2("compressor", &compressor, item_size)?);
+        stages.push(CodecMetadata::from_v2("compressor", &compressor, item_size, names)?);
     }
     let separator =
         document.optional("dimension_separator").map(|value| separator("dimension_separator", &value));
+    let transpose = transpose(&document.required("order")?, shape.len())?;
     let mut chunks = document.required("chunks")?;
     repair::chunk_shape(&mut chunks, &stored_shape, None);
     let array = ArrayMetadata {
@@ -60,7 +61,7 @@ pub(super) fn array(
         chunk_key_encoding: ChunkKeyEncoding::V2 { separator: separator.transpose()?.unwrap_or('.') },
         has_fill_value,
         fill_value: in_other_order(fill_value, &data_type, &byte_orders),
-        codecs: chain(stages, transpose(&document.required("order")?, shape.len())?, &byte_orders)?,
+        codecs: chain(stages, transpose, &byte_orders, names)?,
         dimension_names: dimension_names(&attributes, shape.len()),
         attributes,
         shape,
@@ -80,14 +81,13 @@ pub(crate) fn dimension_names(attributes: &Attributes, ndim: usize) -> Option<Ve
     names.filter(|names| names.len() == ndim)
 }
 
-/// Reads a `.zgroup`.
+/// Reads a `.zgroup`; its consolidated metadata are read separately.
 pub(super) fn group(
     mut document: Document<'_>,
     attributes: Attributes,
-    consolidated: Option<Consolidated>,
 ) -> Result<GroupMetadata, MetadataError> {
     document.require_format(2)?;
-    Ok(GroupMetadata { zarr_format: ZarrFormat::V2, attributes, consolidated })
+    Ok(GroupMetadata { zarr_format: ZarrFormat::V2, attributes, consolidated: None })
 }
 
 /// Reads the data type, and its stored byte order: one for each run of words of a structure.
@@ -132,13 +132,14 @@ fn chain(
     stages: Vec<CodecMetadata>,
     transpose: Option<CodecMetadata>,
     byte_orders: &[ByteOrder],
+    names: &dyn CodecNames,
 ) -> Result<Vec<CodecMetadata>, MetadataError> {
     let mut stored = bytes(byte_orders);
     let mut order = byte_orders.first().copied().unwrap_or(ByteOrder::None);
     let mut codecs: Vec<CodecMetadata> = transpose.into_iter().collect();
     let mut is_bytes = false;
     for stage in stages {
-        let kind = stage.v2_kind();
+        let kind = stage.v2_kind(names);
         if is_bytes && kind != CodecKind::BytesToBytes {
             let what =
                 format!("filter {} after a filter that makes bytes", excerpt(&Value::from(stage.name)));

@@ -8,15 +8,16 @@
 use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
+use super::codec_names::{CodecKind, CodecNames};
 use super::type_string::{ByteOrder, type_string};
 use super::v2::{ARRAY_DIMENSIONS, dimension_names, in_other_order};
-use super::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat, structure,
-};
-use crate::codec::CodecKind;
+use super::{ArrayMetadata, ChunkGrid, ChunkKeyEncoding, MetadataError, ZarrFormat, structure};
 
 /// Returns the `.zarray` of an array.
-pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, MetadataError> {
+pub(super) fn array(
+    array: &ArrayMetadata,
+    names: &dyn CodecNames,
+) -> Result<Map<String, Value>, MetadataError> {
     let unsupported = |what: String| MetadataError::unsupported(format!("{what} in Zarr version 2"));
     let ChunkGrid::Regular { chunk_shape } = &array.chunk_grid else {
         return Err(unsupported("a grid of unequal chunks".to_owned()));
@@ -29,7 +30,7 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
     {
         return Err(unsupported(format!("dimension_names other than the attribute {ARRAY_DIMENSIONS:?}")));
     }
-    let chain = Chain::of(array)?;
+    let chain = Chain::of(array, names)?;
     let dtype = match &array.data_type {
         DataType::Struct(structure) => {
             structure::document_v2(structure, &mut chain.byte_orders.iter().copied())
@@ -67,7 +68,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn of(array: &ArrayMetadata) -> Result<Chain, MetadataError> {
+    fn of(array: &ArrayMetadata, names: &dyn CodecNames) -> Result<Chain, MetadataError> {
         let mut codecs = array.codecs.as_slice();
         let words = array.data_type.words().len();
         let mut chain = Chain { order: 'C', byte_orders: Vec::new(), filters: Vec::new(), compressor: None };
@@ -101,8 +102,11 @@ impl Chain {
                 is_bytes = true;
                 continue;
             }
-            chain.push(codec, item_size, is_bytes)?;
-            is_bytes |= codec.v2_kind() == CodecKind::ArrayToBytes;
+            let document = codec.v2_document(item_size, names).ok_or_else(|| {
+                MetadataError::unsupported(format!("the codec {:?} in Zarr version 2", codec.name))
+            })?;
+            chain.push(document, is_bytes);
+            is_bytes |= codec.v2_kind(names) == CodecKind::ArrayToBytes;
         }
         Ok(chain)
     }
@@ -118,15 +122,11 @@ impl Chain {
     }
 
     /// Step 3.
-    fn push(&mut self, codec: &CodecMetadata, item_size: usize, is_bytes: bool) -> Result<(), MetadataError> {
-        let document = codec.v2_document(item_size).ok_or_else(|| {
-            MetadataError::unsupported(format!("the codec {:?} in Zarr version 2", codec.name))
-        })?;
+    fn push(&mut self, codec: Value, is_bytes: bool) {
         if is_bytes {
-            self.filters.extend(self.compressor.replace(document));
+            self.filters.extend(self.compressor.replace(codec));
         } else {
-            self.filters.push(document);
+            self.filters.push(codec);
         }
-        Ok(())
     }
 }

@@ -3,32 +3,37 @@
 use serde_json::Value;
 use zarrow_array::{DataType, allocation};
 
+use super::codec_names::CodecNames;
 use super::json::{self, Document, extents};
 use super::members::members;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
-    MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type, repair, v2,
+    MetadataLimits, NodeMetadata, ZarrFormat, check, data_type, repair, v2,
 };
 use crate::error::metadata::excerpt;
+
+/// Key of the consolidated metadata in the document of a group.
+pub(super) const CONSOLIDATED: &str = "consolidated_metadata";
 
 /// Reads the text of a node, and returns with it the unparsed text of its consolidated metadata. The rest of the
 /// document has to be as short as any other.
 pub(super) fn split<'a>(
     text: &'a [u8],
     limits: &MetadataLimits,
+    names: &dyn CodecNames,
 ) -> Result<(NodeMetadata, Option<&'a [u8]>), MetadataError> {
     let mut found = None;
-    if may_have(text, consolidated::KEY) {
-        found = members(text).into_iter().rfind(|member| member.key == consolidated::KEY.as_bytes());
+    if may_have(text, CONSOLIDATED) {
+        found = members(text).into_iter().rfind(|member| member.key == CONSOLIDATED.as_bytes());
     }
     let Some(value) = found.map(|member| member.value) else {
-        return Ok((node(Document::parse(text, limits.max_metadata_nbytes)?, limits)?, None));
+        return Ok((node(Document::parse(text, limits.max_metadata_nbytes)?, limits, names)?, None));
     };
     json::check_object(text, limits.max_consolidated_nbytes)?;
     let (before, after) = (&text[..value.start], &text[value.end..]);
     // The key stays, so that a node that may not have it is refused.
     let rest = allocation::concatenated(&[before, b"null", after])?;
-    let node = node(Document::parse(&rest, limits.max_metadata_nbytes)?, limits)?;
+    let node = node(Document::parse(&rest, limits.max_metadata_nbytes)?, limits, names)?;
     Ok((node, Some(&text[value]).filter(|text| *text != b"null")))
 }
 
@@ -38,17 +43,25 @@ fn may_have(text: &[u8], key: &str) -> bool {
 }
 
 /// Reads the document of a node. Known keys are taken out, and the remaining ones must be ignorable.
-fn node(mut document: Document<'_>, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+fn node(
+    mut document: Document<'_>,
+    limits: &MetadataLimits,
+    names: &dyn CodecNames,
+) -> Result<NodeMetadata, MetadataError> {
     document.require_format(3)?;
     let node_type = document.required("node_type")?;
     match node_type.as_str() {
-        Some("array") => array(document, limits).map(NodeMetadata::Array),
+        Some("array") => array(document, limits, names).map(NodeMetadata::Array),
         Some("group") => group(document).map(NodeMetadata::Group),
         _ => Err(MetadataError::expected("node_type", "\"array\" or \"group\"", &node_type)),
     }
 }
 
-fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMetadata, MetadataError> {
+fn array(
+    mut document: Document<'_>,
+    limits: &MetadataLimits,
+    names: &dyn CodecNames,
+) -> Result<ArrayMetadata, MetadataError> {
     let stored_shape = document.required("shape")?;
     let shape = extents("shape", &stored_shape)?;
     check::ndim(&shape, limits)?;
@@ -74,7 +87,7 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
             true => FillValue::parse(&fill_value, &data_type, ZarrFormat::V3)?,
             false => FillValue::zero(&data_type),
         },
-        codecs: CodecMetadata::parse_chain(&codecs, data_type.item_size().unwrap_or(1))?,
+        codecs: CodecMetadata::from_v3(&codecs, data_type.item_size().unwrap_or(1), names)?,
         attributes,
         dimension_names,
         shape,
@@ -95,7 +108,7 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
 /// Reads a group; its consolidated metadata are read separately.
 fn group(mut document: Document<'_>) -> Result<GroupMetadata, MetadataError> {
     let attributes = document.attributes()?;
-    document.optional(consolidated::KEY);
+    document.optional(CONSOLIDATED);
     refuse_unknown(document)?;
     Ok(GroupMetadata { zarr_format: ZarrFormat::V3, attributes, consolidated: None })
 }

@@ -30,12 +30,12 @@ use crate::codec::DecodeLimits;
 use crate::codec::array_to_bytes::{ArrayToBytes, wrong_elements_size};
 use crate::codec::chain::Chain;
 use crate::codec::definition::Stage;
-use crate::codec::registry::{ChunkDescription, CodecKind, Registered};
+use crate::codec::registry::{ChunkDescription, Registered};
 use crate::codec::{
     ChunkElements, Codecs, Decoded, EncodedChunk, Swap, VariableChunk, Worker, built_in, order,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{CodecMetadata, FillValue};
+use crate::metadata::{CodecKind, CodecMetadata, FillValue};
 pub use parameters::{Parameters, number_named};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;

@@ -21,10 +21,10 @@ pub mod vlen;
 
 use crate::codec::chain::Chain;
 use crate::codec::definition::{ChunkLayout, Stage};
-use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::registry::Registered;
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Sharding, Swap, Worker, built_in};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{CodecMetadata, FillValue};
+use crate::metadata::{CodecKind, CodecMetadata, FillValue};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 use std::ops::Range;

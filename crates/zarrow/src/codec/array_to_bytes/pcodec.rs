@@ -13,12 +13,12 @@
 
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::chain::Chain;
-use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::definition::{Definition, Stage};
 use crate::codec::number_type::with_type;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::{ChunkElements, Codecs, EncodedChunk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, NumcodecsForm};
 use pco::metadata::DeltaEncoding;
 use pco::wrapped::FileDecompressor;
 use pco::{ChunkConfig, DeltaSpec, FULL_BATCH_N, ModeSpec, PagingSpec};

@@ -4,9 +4,10 @@
 
 use crate::codec::array_to_bytes::ArrayToBytes;
 use crate::codec::chain::Chain;
-use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::definition::{Definition, Stage};
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Worker};
 use crate::error::{ErrorKind, Result};
+use crate::metadata::NumcodecsForm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;

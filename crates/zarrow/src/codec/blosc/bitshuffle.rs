@@ -8,10 +8,9 @@
 //!
 //! The number of elements is a multiple of eight. As with the byte shuffle, elements may be [`Lent`].
 
+use super::dispatch::run;
 use super::shuffle::{shuffle, unshuffle};
-use super::vector::{
-    Kernel, Vector, elements_to_planes, load_all, planes_to_elements, run, store_all, turn_bits,
-};
+use super::vector::{Kernel, Vector, elements_to_planes, load_all, planes_to_elements, store_all, turn_bits};
 use crate::codec::lent::Lent;
 use std::mem::MaybeUninit;
 

@@ -16,6 +16,7 @@ mod bitshuffle;
 mod codec;
 mod compressor;
 mod decode;
+mod dispatch;
 mod encode;
 mod frame;
 mod layout;

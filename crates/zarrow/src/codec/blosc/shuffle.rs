@@ -9,8 +9,9 @@
 //! Elements to shuffle are read through their address, and the values read affect no decision: they may be [`Lent`] and
 //! change during the shuffle.
 
+use super::dispatch::run;
 use super::vector::{
-    Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, run, store_all,
+    Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, store_all,
 };
 use crate::codec::lent::Lent;
 use std::mem::MaybeUninit;

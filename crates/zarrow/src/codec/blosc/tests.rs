@@ -2,12 +2,12 @@
 
 use super::bitshuffle::{bitshuffle, bitunshuffle, slab_nbytes};
 use super::compressor::Compressor;
+use super::dispatch::tests::NARROWER;
 use super::encode::{Source, bound, encode};
 use super::frame::{COPIED, Frame};
 use super::settings::Filter;
 use super::settings::Settings;
 use super::shuffle::{shuffle, unshuffle};
-use super::vector::tests::NARROWER;
 use crate::codec::Codecs;
 use crate::codec::failure::Failure;
 use std::ffi::CStr;

@@ -7,11 +7,9 @@
 //!    planes ([`elements_to_planes`]).
 //! 2. Eight bytes are a table of eight by eight bits. It is transposed by exchanging single bits, then squares of two
 //!    by two, then squares of four by four ([`turn_bits`]).
-//! 3. A kernel is written once, for any [`Vector`]. [`run`] compiles it for each vector and calls the widest that the
+//! 3. A kernel is written once, for any [`Vector`]. [`run`](super::dispatch::run) compiles it for each vector and calls the widest that the
 //!    processor supports.
 
-#[cfg(target_arch = "x86_64")]
-use super::x86;
 use std::mem::MaybeUninit;
 
 /// Bytes of a lane: vectors are zipped lane by lane.
@@ -70,38 +68,6 @@ pub trait Kernel {
     /// # Safety
     /// The processor has the vector's instructions.
     unsafe fn run<V: Vector>(self);
-}
-
-/// Runs a kernel with this processor's widest vectors (step 3).
-#[cfg(target_arch = "x86_64")]
-pub fn run(kernel: impl Kernel) {
-    #[target_feature(enable = "avx2")]
-    fn by_avx2(kernel: impl Kernel) {
-        // SAFETY: the caller has seen that the processor has AVX2.
-        unsafe { kernel.run::<x86::Avx2>() }
-    }
-    #[cfg(test)]
-    match tests::NARROWER.get() {
-        // SAFETY: every processor of this architecture has SSE2, and arrays need nothing.
-        1 => return unsafe { kernel.run::<x86::Sse2>() },
-        // SAFETY: as above.
-        2 => return unsafe { kernel.run::<[u8; LANE]>() },
-        _ => {}
-    }
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: it has.
-        unsafe { by_avx2(kernel) }
-    } else {
-        // SAFETY: every processor of this architecture has SSE2.
-        unsafe { kernel.run::<x86::Sse2>() }
-    }
-}
-
-/// Runs a kernel with vectors that the compiler builds from arrays (step 3).
-#[cfg(not(target_arch = "x86_64"))]
-pub fn run(kernel: impl Kernel) {
-    // SAFETY: arrays need no special instructions.
-    unsafe { kernel.run::<[u8; LANE]>() }
 }
 
 /// Zips `W` vectors once (step 1).
@@ -214,13 +180,5 @@ pub unsafe fn store_all<V: Vector, const W: usize>(vectors: [V; W], destination:
     for (vector, place) in vectors.into_iter().zip(destination.chunks_exact_mut(V::NBYTES)) {
         // SAFETY: the destination is as long as a vector.
         unsafe { vector.store(place.as_mut_ptr().cast()) };
-    }
-}
-
-#[cfg(test)]
-pub mod tests {
-    thread_local! {
-        /// 1 for SSE2, 2 for arrays: set if tests on this thread want vectors other than the widest.
-        pub static NARROWER: std::cell::Cell<u8> = const { std::cell::Cell::new(0) };
     }
 }

@@ -12,10 +12,10 @@
 
 use super::deflate::{adler32, crc32};
 use super::{fletcher32, lookup3, setting};
-use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::ParameterType;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, NumcodecsForm};
 use serde_json::Value;
 
 /// Bytes of a checksum.

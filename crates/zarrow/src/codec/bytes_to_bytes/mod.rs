@@ -26,10 +26,10 @@ use checksum::Checksum;
 use crate::codec::definition::Stage;
 use crate::codec::failure::{Failure, too_long};
 use crate::codec::lent::Lent;
-use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::registry::Registered;
 use crate::codec::{Codecs, Scratch, built_in};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecKind, CodecMetadata};
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 

@@ -6,11 +6,12 @@
 
 use super::{Decoder, Encoder, setting};
 use crate::codec::blosc::shuffle::{shuffle, unshuffle};
-use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::parameter::ParameterType;
 use crate::codec::{Codecs, Scratch};
 use crate::error::{ErrorKind, Result};
+use crate::metadata::NumcodecsForm;
 use crate::metadata::{CodecMetadata, ZarrFormat};
 use serde_json::{Value, json};
 use std::mem::MaybeUninit;

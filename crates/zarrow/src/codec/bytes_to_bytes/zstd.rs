@@ -7,12 +7,12 @@
 
 use super::setting::integer;
 use super::{Decoder, Encoder, guess};
-use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal, Written};
 use crate::codec::parameter::ParameterType;
 use crate::codec::{Codecs, Scratch};
 use crate::error::Result;
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, NumcodecsForm};
 use serde_json::json;
 use std::mem::MaybeUninit;
 use zstd_safe::CParameter;

@@ -6,7 +6,7 @@
 
 use super::chunk_shape;
 use crate::codec::DecodeLimits;
-use crate::codec::{Chain, CodecKind};
+use crate::codec::{Chain, CodecKind, KnownCodecs};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
     ARRAY_DIMENSIONS, ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document,
@@ -316,7 +316,7 @@ impl ArrayBuilder {
         for filter in &self.filters {
             let filter = filter.with_types_named(&mut data_type, &mut big_endian);
             // A version 2 filter may operate on bytes, or convert the elements to bytes.
-            match filter.v2_kind() {
+            match filter.v2_kind(&KnownCodecs) {
                 CodecKind::BytesToBytes if self.zarr_format == ZarrFormat::V2 && !is_bytes => {
                     chain.push(serializer(&data_type, big_endian));
                     is_bytes = true;

@@ -1,6 +1,6 @@
 //! Expands a user's choice of a codec to a full configuration, with all parameters that readers expect.
 
-use crate::codec::{check_parameters, definition, number_named};
+use crate::codec::{KnownCodecs, check_parameters, definition, number_named};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, numpy_name, parse_data_type};
 use serde_json::{Map, Value, json};
@@ -33,7 +33,7 @@ impl CodecMetadata {
             other => other.clone(),
         };
         let codec = if choice.get("id").is_some() {
-            CodecMetadata::from_v2("codecs", &choice, item_size)
+            CodecMetadata::from_v2("codecs", &choice, item_size, &KnownCodecs)
         } else {
             CodecMetadata::parse_chain(&json!([choice]), item_size).map(|mut chain| chain.swap_remove(0))
         };
