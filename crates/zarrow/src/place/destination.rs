@@ -58,19 +58,8 @@ impl<'a> Destination<'a> {
     /// C-contiguous elements of `item_size` bytes in `memory`, which has the bytes of `shape`.
     pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
         let strides = c_strides(shape, item_size).into();
-        let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
-        let (origin, field, pages, has_spare) = (0, None, None, false);
-        Destination {
-            pointer,
-            nbytes,
-            item_size,
-            origin,
-            strides,
-            field,
-            pages,
-            has_spare,
-            memory: PhantomData,
-        }
+        // SAFETY: the slice is exclusive during `'a`, and C order gives different positions different places.
+        unsafe { Destination::strided(memory.as_mut_ptr().cast(), memory.len(), item_size, 0, strides) }
     }
 
     /// Elements in the caller's memory, with the caller's strides.
@@ -85,18 +74,8 @@ impl<'a> Destination<'a> {
         origin: isize,
         strides: OutputStrides,
     ) -> Destination<'a> {
-        let (field, pages, has_spare) = (None, None, false);
-        Destination {
-            pointer,
-            nbytes,
-            item_size,
-            origin,
-            strides,
-            field,
-            pages,
-            has_spare,
-            memory: PhantomData,
-        }
+        let (field, pages, has_spare, memory) = (None, None, false, PhantomData);
+        Destination { pointer, nbytes, item_size, origin, strides, field, pages, has_spare, memory }
     }
 
     /// Returns a destination like [`new`](Destination::new), of the first `nbytes` bytes of `memory`. The next byte is
