@@ -5,6 +5,9 @@
 //! 3. The holder of the struct calls `release`, which frees the box and sets `release` to null. Our own `Drop`
 //!    calls it if it has not been called. A consumer that moves the struct out sets `release` to null.
 //!
+//! The structs are declared here rather than taken from `arrow-data`: its structs are made from its own arrays alone,
+//! so that each export would build one first, and every program would compile the arrow crates.
+//!
 //! Source: Arrow C data interface, "Structure definitions" and "Memory management".
 
 use std::borrow::Cow;
