@@ -3,9 +3,19 @@
 use serde_json::{Map, Value};
 use zarrow_array::{DataType, Field, Number, Struct, WordRun, allocation};
 
-use super::{MetadataError, ZarrFormat, base64, float8, structure};
+use super::{MetadataError, ZarrFormat, float8, structure};
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine, GeneralPurpose, GeneralPurposeConfig};
 
 const KEY: &str = "fill_value";
+
+/// Base64 as other libraries write it: padding and the bits behind the last byte do not matter.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// Value of the elements of missing chunks, in its memory representation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -53,7 +63,7 @@ impl FillValue {
         }
         let plain = |value: &Value| Self::parse(value, data_type, format).ok();
         let float = |value: &Value| {
-            let bytes = base64::decode(value.as_str()?)?.try_into().ok()?;
+            let bytes = BASE64.decode(value.as_str()?).ok()?.try_into().ok()?;
             Some(match f64::from_le_bytes(bytes) {
                 float if float.is_finite() => Value::from(float),
                 float if float.is_nan() => "NaN".into(),
@@ -111,7 +121,7 @@ impl FillValue {
             (FillValue::Variable(bytes), DataType::String) => {
                 std::str::from_utf8(bytes).ok().map(Value::from)
             }
-            (FillValue::Variable(bytes), DataType::Bytes) => Some(base64::encode(bytes).into()),
+            (FillValue::Variable(bytes), DataType::Bytes) => Some(BASE64.encode(bytes).into()),
             (FillValue::Fixed(bytes), fixed) => item_document(bytes, fixed, format),
             _ => None,
         };
@@ -146,9 +156,7 @@ fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Opti
             Some(Value::from(text.trim_end_matches('\0')))
         }
         // With padding, since tensorstore requires the type's full length.
-        DataType::NullTerminatedBytes { .. } | DataType::RawBytes { .. } => {
-            Some(base64::encode(bytes).into())
-        }
+        DataType::NullTerminatedBytes { .. } | DataType::RawBytes { .. } => Some(BASE64.encode(bytes).into()),
         DataType::Struct(structure) if format == ZarrFormat::V3 && structure::is_v3(data_type) => {
             let value = |field: &Field| {
                 let bytes = bytes.get(field.offset..field.offset + field.nbytes()?)?;
@@ -156,7 +164,7 @@ fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Opti
             };
             structure.fields().iter().map(value).collect::<Option<Map<String, Value>>>().map(Value::Object)
         }
-        DataType::Struct(_) => Some(base64::encode(bytes).into()),
+        DataType::Struct(_) => Some(BASE64.encode(bytes).into()),
         _ => None,
     }
 }
@@ -376,7 +384,7 @@ fn text(value: &Value, format: ZarrFormat) -> Option<String> {
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     let byte = |item: &Value| item.as_u64().and_then(|item| u8::try_from(item).ok());
     match value {
-        Value::String(text) => base64::decode(text),
+        Value::String(text) => BASE64.decode(text).ok(),
         Value::Array(items) => items.iter().map(byte).collect(),
         _ => None,
     }
@@ -396,4 +404,21 @@ fn padded(mut bytes: Vec<u8>, size: usize) -> Option<Vec<u8>> {
         bytes.resize(size, 0);
         bytes
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_base64_with_or_without_padding() {
+        let parse = |text: &str| FillValue::parse(&Value::from(text), &DataType::Bytes, ZarrFormat::V3);
+        for (text, bytes) in [("", &b""[..]), ("Zg==", b"f"), ("Zm9vYg", b"foob"), ("+/+/", b"\xfb\xff\xbf")]
+        {
+            assert_eq!(parse(text).unwrap(), FillValue::Variable(bytes.to_vec()), "{text}");
+        }
+        for text in ["Z", "Zm9vY", "Zm 9", "Zm9-", "Zg=v", "é"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
 }

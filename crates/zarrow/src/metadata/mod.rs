@@ -10,7 +10,6 @@
 //!    are never recreated from a description, but edited (`edit`), so that content from other programs is kept.
 
 mod attributes;
-pub(crate) mod base64;
 mod check;
 mod chunk_grid;
 mod chunk_key;

@@ -5,7 +5,8 @@ use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::{Codecs, Scratch};
 use crate::error::Result;
-use crate::metadata::base64::{DIGITS, digit};
+use base64::alphabet;
+use base64::engine::{Engine, GeneralPurpose, GeneralPurposeConfig};
 use std::mem::MaybeUninit;
 
 /// The codec.
@@ -14,6 +15,16 @@ pub const DEFINITION: Definition = Definition {
     stage: Stage::Compressor { decoder: |_| Ok(Box::new(Base64)), encoder: |_| Ok(Box::new(Base64)) },
     ..Definition::PLAIN
 };
+
+/// The bits behind the last byte do not matter.
+const ENGINE: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// Bytes encoded at once, and the size of their text.
+const BLOCK_NBYTES: usize = 3072;
+const TEXT_NBYTES: usize = BLOCK_NBYTES / 3 * 4;
 
 #[derive(Debug)]
 struct Base64;
@@ -56,40 +67,74 @@ fn encoded_size(nbytes: usize) -> Option<usize> {
 /// Decodes `source` to the start of `destination`; returns the bytes written.
 fn decode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let corrupt = || Failure::Corrupt("not valid base64".into());
-    let (groups, []) = source.as_chunks::<4>() else { return Err(corrupt()) };
     let padding = source.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
-    let nbytes = groups.len() * 3 - padding;
+    let nbytes = (source.len() / 4 * 3).checked_sub(padding).ok_or_else(corrupt)?;
     let destination = destination.get_mut(..nbytes).ok_or(Failure::TooSmall)?;
-    let count = groups.len();
-    for (number, (group, bytes)) in groups.iter().zip(destination.chunks_mut(3)).enumerate() {
-        let digits = if number + 1 == count { 4 - padding } else { 4 };
-        let mut bits = 0;
-        for (position, byte) in group.iter().enumerate() {
-            let digit = if position < digits { digit(*byte).ok_or_else(corrupt)? } else { 0 };
-            bits = bits << 6 | digit;
-        }
-        for (byte, decoded) in bytes.iter_mut().zip(&bits.to_be_bytes()[1..]) {
-            byte.write(*decoded);
-        }
+    let mut block = [0; BLOCK_NBYTES];
+    let mut places = destination.chunks_mut(BLOCK_NBYTES);
+    for text in source.chunks(TEXT_NBYTES) {
+        let decoded = ENGINE.decode_slice(text, &mut block).map_err(|_| corrupt())?;
+        // Padding inside of the text would leave a place partly unwritten.
+        let place = places.next().filter(|place| place.len() == decoded).ok_or_else(corrupt)?;
+        place.write_copy_of_slice(&block[..decoded]);
     }
     Ok(nbytes)
 }
 
 /// Encodes `source` to the start of `destination`; returns the bytes written.
 fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Refusal> {
-    let nbytes = encoded_size(source.len()).filter(|nbytes| *nbytes <= destination.len());
-    let nbytes = nbytes.ok_or("base64 needs more memory than its bound")?;
-    for (group, text) in source.chunks(3).zip(destination.as_chunks_mut::<4>().0) {
-        let byte = |at: usize| usize::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (position, digit) in text.iter_mut().enumerate() {
-            // One byte takes two digits, two bytes take three, three bytes take four.
-            digit.write(if position <= group.len() {
-                DIGITS[bits >> (18 - 6 * position) & 63]
-            } else {
-                b'='
-            });
-        }
+    let too_small = "base64 needs more memory than its bound";
+    let nbytes = encoded_size(source.len()).ok_or(too_small)?;
+    let destination = destination.get_mut(..nbytes).ok_or(too_small)?;
+    let mut text = [0; TEXT_NBYTES];
+    for (bytes, place) in source.chunks(BLOCK_NBYTES).zip(destination.chunks_mut(TEXT_NBYTES)) {
+        ENGINE.encode_slice(bytes, &mut text).map_err(|_| too_small)?;
+        place.write_copy_of_slice(&text[..place.len()]);
     }
     Ok(nbytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(bytes: &[u8]) -> Vec<u8> {
+        let mut text = Scratch::default();
+        let nbytes = Base64.encode(bytes, &mut text, &mut Codecs::default()).unwrap();
+        let text = text.take(nbytes).unwrap();
+        // SAFETY: the encoder wrote these bytes.
+        unsafe { text.assume_init_ref() }.to_vec()
+    }
+
+    fn decoded(text: &[u8]) -> Result<Vec<u8>, Failure> {
+        let mut bytes = [MaybeUninit::new(0); 3 * BLOCK_NBYTES];
+        let nbytes = decode(text, &mut bytes)?;
+        // SAFETY: all bytes were initialized from the start.
+        Ok(unsafe { bytes[..nbytes].assume_init_ref() }.to_vec())
+    }
+
+    #[test]
+    fn blocks_round_trip() {
+        for nbytes in
+            (0..9).chain(BLOCK_NBYTES - 2..BLOCK_NBYTES + 3).chain(2 * BLOCK_NBYTES..2 * BLOCK_NBYTES + 3)
+        {
+            let bytes: Vec<u8> = (0..nbytes).map(|at| (at * 7 % 251) as u8).collect();
+            let text = encoded(&bytes);
+            assert_eq!(text.len(), encoded_size(nbytes).unwrap());
+            assert_eq!(decoded(&text).unwrap(), bytes, "{nbytes}");
+        }
+        assert_eq!(encoded(b"foob"), b"Zm9vYg==");
+    }
+
+    #[test]
+    fn padding_inside_of_the_text_is_refused() {
+        for nbytes in [1, BLOCK_NBYTES - 1, BLOCK_NBYTES - 2] {
+            let text = [encoded(&vec![7; nbytes]), b"AAAA".to_vec()].concat();
+            assert!(matches!(decoded(&text), Err(Failure::Corrupt(_))), "{nbytes}");
+        }
+        for text in [&b"Z"[..], b"Zg", b"Zg=", b"Zm 9", b"Zm9-", b"Zg=v", b"===="] {
+            assert!(matches!(decoded(text), Err(Failure::Corrupt(_))), "{text:?}");
+        }
+        assert_eq!(decoded(b"Zh==").unwrap(), b"f");
+    }
 }
