@@ -129,7 +129,7 @@ def test_contradictory_groups_are_refused(tmp_path):
     group.create_group("table", attributes={"encoding-type": "dataframe", "_index": 3})
     group.create_group("plain", attributes={"encoding-type": "raw"})
     opened = zarrow.open(tmp_path)
-    for name, error in [("longer", "a mask of bools"), ("floats", "codes that are integers")]:
+    for name, error in [("longer", "a bool mask"), ("floats", "1-D integer codes")]:
         with pytest.raises(zarrow.MetadataError, match=error):
             opened[name].read()
         with pytest.raises(zarrow.MetadataError, match=error):

@@ -510,9 +510,9 @@ def test_nonsensical_answers_are_named(serve: Any, tmp_path: Path) -> None:
         ({"status": 304}, "the server answered 304 Not Modified"),
         (
             {"status": 206, "range": "bytes 7-46/100"},
-            "was asked for bytes 0-39, and answered with bytes 7-46/100",
+            "was for bytes 0-39, but the server answered with bytes 7-46/100",
         ),
-        ({"status": 206, "range": "nonsense"}, "was asked for bytes 0-39, and answered with nonsense"),
+        ({"status": 206, "range": "nonsense"}, "was for bytes 0-39, but the server answered with nonsense"),
     ]:
         Odd.odd = odd
         array = zarrow.open(f"http://{address}/a.zarr", storage_options={"max_retries": 1})

@@ -79,7 +79,7 @@ def test_paths_without_a_node_name_their_contents(folder, name, make, told):
         ("Pressure", r'did you mean "pressure"\?'),
         ("model/rian", r'did you mean "rain"\?'),
         ("modle/rain", r'did you mean "model" instead of "modle"\?'),
-        ("pressure/x", '"/pressure" is an array, with no node below it'),
+        ("pressure/x", '"/pressure" is an array, which has no members'),
         ("humidity", r'path "humidity"\)$'),
     ],
 )
@@ -95,7 +95,7 @@ def test_names_that_come_close(folder, path, told, consolidated):
 def test_outdated_consolidated_metadata_are_named(folder):
     zarrow.consolidate_metadata("data.zarr")
     shutil.copytree("data.zarr/pressure", "data.zarr/copied")
-    with pytest.raises(KeyError, match=r"not in the consolidated metadata.*consolidate_metadata\(\) renews"):
+    with pytest.raises(KeyError, match=r"not in the consolidated metadata.*call consolidate_metadata\(\)"):
         zarrow.open("data.zarr")["copied"]
     zarrow.consolidate_metadata("data.zarr")
     assert zarrow.open("data.zarr")["copied"].shape == (3,)

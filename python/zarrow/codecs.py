@@ -167,7 +167,7 @@ _OBJECTS = (
 # Codecs that are refused, with the reason.
 _REFUSED = {
     "pickle": (
-        "a pickle runs code of whoever wrote it, so zarrow never reads one: load it with zarr-python if you "
+        "reading a pickle can run any code, so zarrow never does: load it with zarr-python if you "
         "trust the store, and store the array again as strings"
     ),
     "json2": _OBJECTS,

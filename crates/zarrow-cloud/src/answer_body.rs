@@ -139,7 +139,7 @@ impl fmt::Display for TooSlow {
         let TooSlow { nbytes, time, low_speed } = self;
         write!(
             formatter,
-            "the server sent {nbytes} bytes in {time:?}, fewer than low_speed_limit ({low_speed} bytes per second) asks for"
+            "the server sent {nbytes} bytes in {time:?}, below low_speed_limit ({low_speed} bytes per second)"
         )
     }
 }

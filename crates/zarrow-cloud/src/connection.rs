@@ -66,7 +66,7 @@ impl Connection {
         let failed = |error: &(dyn std::error::Error + 'static)| {
             let text = settings.secrets.hide(&chain(error));
             unsupported(format!(
-                "the storage options do not give a client of {}: {text}",
+                "cannot create a client for {} from the storage options: {text}",
                 location.service_name()
             ))
         };

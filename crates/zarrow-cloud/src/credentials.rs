@@ -44,8 +44,8 @@ fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeM
         && let Some(way) = INDIRECT.iter().find(|way| found.contains_key(**way))
     {
         return Err(unsupported(format!(
-            "the AWS profile {name:?} gets its keys by {way}, which is not followed here: run `aws configure \
-             export-credentials --profile {name} --format env`, and set the variables that it prints"
+            "the AWS profile {name:?} gets its keys by {way}, which zarrow does not support: run `aws configure \
+             export-credentials --profile {name} --format env`, and set the variables it prints"
         )));
     }
     if let Some(name) = found.get("services")

@@ -147,9 +147,7 @@ impl Failure {
             }
             Some(429 | 503) => Some("the server still limits requests after several pauses: try again later"),
             None if self.kind == io::ErrorKind::TimedOut && self.text.contains("the server was silent") => {
-                Some(
-                    "if it is only slow, wait longer for its first byte: storage_options={\"read_timeout\": 60}",
-                )
+                Some("if it is only slow, allow more time: storage_options={\"read_timeout\": 60}")
             }
             None if self.is_of_machine() => Some(
                 "there are none in storage_options, in the environment, in the profile, or from this machine's metadata \

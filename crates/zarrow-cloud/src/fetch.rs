@@ -88,7 +88,7 @@ pub async fn fetch(
                         && failure.is_none()
                         && matches!(error, ClientError::Generic { .. }) =>
                     {
-                        let text = format!("the answer makes no sense: {}", innermost(&error));
+                        let text = format!("the server's answer is invalid: {}", innermost(&error));
                         (Fault::Server, Failure::new(io::ErrorKind::InvalidData, text))
                     }
                     _ => {
@@ -175,7 +175,7 @@ async fn take(
         };
         let nbytes = frame.len() as u64;
         if !no_size && nbytes > range.end - range.start {
-            let text = "the server sent more bytes than it promised";
+            let text = "the server sent more bytes than it announced";
             let failure = Failure::new(io::ErrorKind::InvalidData, text);
             return Came::Broken(Fault::Connection, failure.into(), None);
         }
@@ -186,7 +186,7 @@ async fn take(
     }
     // Step 3.
     if !no_size && range.start < range.end {
-        let text = "the server sent fewer bytes than it promised";
+        let text = "the server sent fewer bytes than it announced";
         let failure = Failure::new(io::ErrorKind::UnexpectedEof, text);
         return Came::Broken(Fault::Connection, failure.into(), left(range));
     }
@@ -211,5 +211,5 @@ fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -
 }
 
 fn changed() -> Failure {
-    Failure::new(io::ErrorKind::Other, "the value was replaced again and again while it was read")
+    Failure::new(io::ErrorKind::Other, "the value was replaced repeatedly during the read")
 }

@@ -157,8 +157,8 @@ fn heeded(place: &str) -> Option<bool> {
 }
 
 fn not_heeded() -> zarrow::Error {
-    let text = "this server ignores conditions of a put (If-Match or If-None-Match)";
+    let text = "this server ignores the conditional headers of a put (If-Match or If-None-Match)";
     zarrow::Error::from(ErrorKind::Unsupported(text.into())).with_hint(
-        "so of two writers of one chunk one would lose its data: write whole chunks, or write elsewhere",
+        "so two writers of one chunk could overwrite each other's data: write whole chunks, or use another server",
     )
 }

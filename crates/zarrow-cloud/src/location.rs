@@ -90,7 +90,9 @@ impl Location {
     pub fn parse(text: &str) -> Result<Location> {
         let Some((scheme, rest)) = split(text) else {
             let schemes = SCHEMES.map(|(name, _)| format!("{name}://")).join(", ");
-            return Err(unsupported(format!("a store in the cloud is a URL with one of {schemes}")));
+            return Err(unsupported(format!(
+                "expected the URL of a cloud store, beginning with one of {schemes}"
+            )));
         };
         if scheme == Scheme::Http {
             return Location::http(text);

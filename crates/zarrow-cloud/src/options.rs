@@ -75,7 +75,7 @@ impl StorageOptions {
     pub fn from_json(text: &str) -> Result<StorageOptions> {
         match serde_json::from_str(text) {
             Ok(Value::Object(options)) => Ok(StorageOptions(options)),
-            _ => Err(unsupported("storage options are a table of names and values")),
+            _ => Err(unsupported("expected storage options as a JSON object of names and values")),
         }
     }
 

@@ -164,7 +164,7 @@ impl Shared {
             && header(header::ETAG).is_none()
             && header(header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
         {
-            let text = "the server answered with a web page, and not with a value or a list";
+            let text = "the server answered with a web page, expected a value or a list";
             return Err(Box::new((None, Failure::new(io::ErrorKind::InvalidData, text))));
         }
         answer_document::checked(request, answer).await
@@ -226,7 +226,7 @@ impl Shared {
             let to = from.join(place).map_err(invalid)?;
             if !matches!(to.scheme(), "https" | "http") || from.scheme() == "https" && to.scheme() == "http" {
                 return Err(invalid(
-                    "the server redirects from https to another protocol, which is not followed",
+                    "the server redirects from https to another protocol, which zarrow does not follow",
                 ));
             }
             let request = request.to_mut();
@@ -381,7 +381,7 @@ impl Shared {
             if !told.and_then(partial_range).is_some_and(|(range, nbytes)| asked.is_met_by(&range, nbytes)) {
                 let (told, asked) = (told.unwrap_or("no range"), asked.to_string());
                 return Err(invalid(format!(
-                    "the server was asked for {asked}, and answered with {told:.100}"
+                    "the request was for {asked}, but the server answered with {told:.100}"
                 )));
             }
         }
@@ -466,7 +466,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> HttpEr
 }
 
 fn no_ranges(attempts: &Attempts) -> HttpError {
-    let text = "the server sends whole values alone, and no ranges of them";
+    let text = "the server does not support range requests";
     attempts.fail(Failure::new(io::ErrorKind::Unsupported, text));
     invalid(text)
 }

@@ -240,7 +240,7 @@ fn a_slow_body_is_requested_once_more() {
     server.behave(Box::new(|_, _| Some(Fault::Drip(None))));
     let before = server.requests();
     let error = body(&slow, "a").unwrap_err();
-    assert!(error.to_string().contains("fewer than low_speed_limit (1048576 bytes per second)"), "{error}");
+    assert!(error.to_string().contains("below low_speed_limit (1048576 bytes per second)"), "{error}");
     assert_eq!(server.requests() - before, 2);
     // Without a limit the body may take its time; a listing has the same limit as a value.
     let error = wait(|done| slow.list("", true, done), &|| Ok(())).unwrap_err();

@@ -58,7 +58,7 @@ const NAMES: &[(c_int, &str, &str)] = &[
     (LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed"),
     (801, "CUDA_ERROR_NOT_SUPPORTED", "the device cannot do this"),
     (803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "the kernel module and libcuda.so.1 have different versions"),
-    (999, "CUDA_ERROR_UNKNOWN", "the driver cannot say why"),
+    (999, "CUDA_ERROR_UNKNOWN", "unknown error"),
 ];
 
 impl Status {

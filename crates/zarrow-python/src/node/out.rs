@@ -25,7 +25,7 @@ impl Out {
     pub fn new(object: &Bound<'_, PyAny>, dtype: &DataType, shape: &[u64]) -> PyResult<Out> {
         let py = object.py();
         if dtype.item_size().is_none() || matches!(dtype, DataType::Optional(_)) {
-            return Err(unsupported(py, format!("reading {dtype} into other memory")));
+            return Err(unsupported(py, format!("reading elements of {dtype} into out=")));
         }
         let tensor = import::tensor(object).map_err(|error| named(py, error, object))?;
         if tensor.is_read_only() {

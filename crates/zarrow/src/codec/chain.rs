@@ -111,7 +111,7 @@ impl Chain {
     pub fn check_ratio(&self, nbytes: usize, encoded: usize) -> Result<()> {
         let (actual, limit) = (nbytes as u64, self.ratio_limit(encoded) as u64);
         if actual > limit {
-            let what = "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)";
+            let what = "the decoded size of a chunk for its stored size (DecodeLimits.max_ratio)";
             return Err(ErrorKind::Limit { what, actual, limit }.into());
         }
         Ok(())

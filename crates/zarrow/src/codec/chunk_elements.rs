@@ -19,7 +19,7 @@ pub enum ChunkElements<'a> {
 
 /// Error for elements with another layout than the codec's: a checked plan rules it out.
 pub fn mismatch() -> Error {
-    ErrorKind::Internal("values of another type than the array's".into()).into()
+    ErrorKind::Internal("values are not of the array's type".into()).into()
 }
 
 impl<'a> ChunkElements<'a> {

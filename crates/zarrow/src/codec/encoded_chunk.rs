@@ -168,7 +168,7 @@ impl<'a> EncodedChunk<'a> {
 
 /// Error for a run outside its chunk, a bug of the caller.
 fn not_in_chunk() -> Error {
-    ErrorKind::Internal("a run of elements that a chunk has not".into()).into()
+    ErrorKind::Internal("run exceeds the chunk".into()).into()
 }
 
 /// Returns a vector of `nbytes` bytes. `fill` writes every byte or returns an error.

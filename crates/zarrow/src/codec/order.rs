@@ -35,19 +35,23 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
         match (before, kind) {
             (CodecKind::ArrayToArray, CodecKind::BytesToBytes) => {
                 return refused(
-                    "it encodes bytes, and follows no codec that makes bytes of the array (such as \"bytes\")",
+                    "it encodes bytes: put a codec before it that encodes the array to bytes (such as \"bytes\")",
                     codec,
                 );
             }
             (CodecKind::ArrayToArray, _) | (_, CodecKind::BytesToBytes) => before = kind,
-            _ => return refused("it encodes an array, and follows a codec that made bytes", codec),
+            _ => {
+                return refused(
+                    "it encodes an array, but the codec before it has encoded the array to bytes",
+                    codec,
+                );
+            }
         }
     }
     match (before, codecs.last()) {
-        (CodecKind::ArrayToArray, Some(last)) => refused(
-            "it is the last codec, expected one behind it that makes bytes of the array (such as \"bytes\")",
-            last,
-        ),
+        (CodecKind::ArrayToArray, Some(last)) => {
+            refused("it is the last codec: add one that encodes the array to bytes (such as \"bytes\")", last)
+        }
         (CodecKind::ArrayToArray, None) => Err(ErrorKind::BadCodec(
             "the list of codecs is empty, expected one from array to bytes (such as \"bytes\")".into(),
         )

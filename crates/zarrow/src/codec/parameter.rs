@@ -72,8 +72,8 @@ pub fn check_parameters(name: &str, configuration: &Configuration) -> Result<()>
         let Some((_, expected)) = parameters.iter().find(|(known, _)| known == key) else {
             let known: Vec<&str> = parameters.iter().map(|(known, _)| *known).collect();
             return refused(match known.as_slice() {
-                [] => format!("no parameter {key:?}: the codec has none"),
-                known => format!("no parameter {key:?}: the codec has {}", known.join(", ")),
+                [] => format!("unknown parameter {key:?}: the codec has no parameters"),
+                known => format!("unknown parameter {key:?}: expected one of {}", known.join(", ")),
             });
         };
         if !value.is_null() && !expected.has(value) {

@@ -174,10 +174,10 @@ pub fn register(
 ) -> Result<()> {
     let name = name.strip_prefix(PREFIX).unwrap_or(name);
     if name.is_empty() {
-        return Err(ErrorKind::BadCodec("a codec needs a name to be registered under".into()).into());
+        return Err(ErrorKind::BadCodec("the name of a codec is empty".into()).into());
     }
     if [name.to_owned(), format!("{PREFIX}{name}")].iter().any(|name| order::is_built_in(name)) {
-        let text = "zarrow has this codec itself: register yours under another name";
+        let text = "this codec is built in: register yours under another name";
         return Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(name));
     }
     let replaced = REGISTRY.lock().insert(name.to_owned(), (kind, Arc::new(make)));
@@ -272,7 +272,7 @@ impl Registered {
         nested(|| self.codec.encode(decoded, chunk))
             .and_then(|encoded| match encoded.len() {
                 nbytes if nbytes > limit => {
-                    let what = "the size of what the codec made of a chunk";
+                    let what = "the encoded size of a chunk";
                     Err(ErrorKind::Limit { what, actual: nbytes as u64, limit: limit as u64 }.into())
                 }
                 _ => Ok(encoded),
@@ -308,7 +308,8 @@ pub fn most_encoded(nbytes: usize) -> usize {
 /// Calls a codec, unless the call is nested too deeply (step 4).
 fn nested<T>(call: impl FnOnce() -> Result<T, CodecFailure>) -> Result<T> {
     let Some(_call) = CodecCall::enter() else {
-        let text = "codecs of users call each other through arrays: does one need itself?";
+        let text =
+            "user-defined codecs call each other too deeply: one may read an array that needs the same codec";
         return Err(ErrorKind::BadCodec(text.into()).into());
     };
     // Zarrow errors are passed on unchanged.

@@ -312,7 +312,7 @@ fn run_of_all(claims: &[OutputClaim<'_>], extents: &[u64]) -> Result<Range<usize
     }
     let (run, count) = (run.unwrap_or(0..0), shape::nbytes(extents, 1)?);
     if run.end > count {
-        return Err(ErrorKind::Internal("a part lies outside its chunk".into()).into());
+        return Err(ErrorKind::Internal("a part exceeds its chunk".into()).into());
     }
     Ok(run)
 }

@@ -42,7 +42,7 @@ pub fn span(part: &[AxisPart<'_>], strides: &[isize], item_size: usize) -> Resul
 }
 
 fn outside() -> ErrorKind {
-    ErrorKind::Internal("a part lies outside its chunk".into())
+    ErrorKind::Internal("a part exceeds its chunk".into())
 }
 
 /// Returns the start and length of the byte range that holds a part, if it is at most half of a chunk of `nbytes`

@@ -131,7 +131,7 @@ impl Chunk<'_> {
     pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
         match self.chain.layout() {
             Layout::InnerChunks(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
-            _ => Err(ErrorKind::Internal("an index of what is no shard".into()).into()),
+            _ => Err(ErrorKind::Internal("only shards have an index".into()).into()),
         }
     }
 }

@@ -24,7 +24,7 @@ pub enum ErrorKind {
     Exists(&'static str),
     /// A folder that is not a node was to be erased for a new one, but is not empty: the first names in it.
     #[error(
-        "this folder is not a Zarr array or group, and holds {0}: zarrow never erases it, remove it yourself"
+        "this folder is not a Zarr array or group, and contains {0}: zarrow never erases such a folder, remove it yourself"
     )]
     Foreign(String),
     /// The array has been changed since this handle was opened, so that a write would go to the wrong place.
@@ -48,7 +48,7 @@ pub enum ErrorKind {
     #[error("this write may or may not have been applied: {0}")]
     Uncertain(String),
     /// Other writers have repeatedly set the value between this writer's read and its write.
-    #[error("another writer was faster, again and again: nothing was written here")]
+    #[error("other writers changed the value before each attempt: nothing was written")]
     Conflict,
     /// The store can only be read.
     #[error("the store is read-only")]

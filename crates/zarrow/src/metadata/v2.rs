@@ -105,7 +105,7 @@ fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, Vec<ByteOrder>),
                 Some("vlen-utf8" | "categorize") => Ok((DataType::String, vec![ByteOrder::None])),
                 Some("vlen-bytes") => Ok((DataType::Bytes, vec![ByteOrder::None])),
                 Some("pickle") => Err(MetadataError::unsupported(
-                    "data type \"|O\" with a pickle filter (a pickle runs code of whoever wrote it)",
+                    "data type \"|O\" with a pickle filter (reading a pickle can run any code)",
                 )),
                 _ => Err(MetadataError::unsupported(
                     "data type \"|O\" without a vlen-utf8, vlen-bytes or categorize filter",
@@ -142,7 +142,7 @@ fn chain(
         let kind = stage.v2_kind(names);
         if is_bytes && kind != CodecKind::BytesToBytes {
             let what =
-                format!("filter {} after a filter that makes bytes", excerpt(&Value::from(stage.name)));
+                format!("filter {} after a filter that produces bytes", excerpt(&Value::from(stage.name)));
             return Err(MetadataError::unsupported(what));
         }
         match kind {
@@ -156,7 +156,7 @@ fn chain(
                     && order != read
                 {
                     let what =
-                        format!("filter {} of the other byte order", excerpt(&Value::from(stage.name)));
+                        format!("filter {} of non-native byte order", excerpt(&Value::from(stage.name)));
                     return Err(MetadataError::unsupported(what));
                 }
                 // A filter that changes the type names its output type, including the byte order.

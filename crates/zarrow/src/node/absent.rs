@@ -26,8 +26,7 @@ pub fn explained(
         && read_metadata(store, path, limits).is_ok()
     {
         return error.with_hint(format!(
-            "it is in the store, but not in the consolidated metadata of {:?}, which are out of date: \
-             consolidate_metadata() renews them",
+            "it is in the store, but not in the consolidated metadata of {:?}, which are out of date: call consolidate_metadata()",
             format!("/{group}")
         ));
     }
@@ -38,7 +37,7 @@ pub fn explained(
         match read_metadata(store, parent, limits) {
             Ok(NodeMetadata::Array(_)) => {
                 return error
-                    .with_hint(format!("{:?} is an array, with no node below it", format!("/{parent}")));
+                    .with_hint(format!("{:?} is an array, which has no members", format!("/{parent}")));
             }
             Ok(NodeMetadata::Group(_)) => break (parent, name),
             Err(_) if parent.is_empty() => break (parent, name),

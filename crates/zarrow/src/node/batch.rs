@@ -103,12 +103,15 @@ pub unsafe fn read_many_strided(
     for (array, other) in items {
         if other.shape() != selection.shape() {
             return Err(array.place(
-                ErrorKind::Index("the selections differ in shape: out= needs one shape for all".into())
+                ErrorKind::Index("the selections differ in shape: out= needs selections of one shape".into())
                     .into(),
             ));
         }
         if array.data_type() != first.data_type() {
-            return Err(array.place(ErrorKind::Unsupported("a batch of several data types".into()).into()));
+            return Err(array.place(
+                ErrorKind::Unsupported("reading arrays of different data types into one result".into())
+                    .into(),
+            ));
         }
     }
     let item_size = first.tensor_item_size()?;

@@ -63,7 +63,7 @@ pub fn open_detached(
             (std::mem::take(&mut state.handles), state.opened.take())
         };
         handles.iter().for_each(RequestHandle::cancel);
-        let lost = || Err(ErrorKind::Internal("an open left no result".into()).into());
+        let lost = || Err(ErrorKind::Internal("the open ended without a result".into()).into());
         let opened = result.and_then(|()| opened.unwrap_or_else(lost));
         done(opened.map_err(|error| ended.place(error)));
     };
@@ -142,7 +142,7 @@ impl Answer {
 impl Drop for Answer {
     fn drop(&mut self) {
         if let Some(opening) = self.0.take() {
-            let lost = ErrorKind::Internal("the store lost a request".into());
+            let lost = ErrorKind::Internal("the store did not answer a request".into());
             opening.state.lock().came = Some(Err(lost.into()));
             opening.job.add(1);
         }

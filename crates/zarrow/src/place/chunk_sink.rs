@@ -44,7 +44,7 @@ pub fn axes_of(part: &[AxisPart<'_>]) -> Result<Vec<ChunkAxis>> {
         let AxisPart { start, step, count, place, reversed, output, list } = *axis;
         match list {
             None => Ok(ChunkAxis { start, step, count, output, place, reversed }),
-            Some(_) => Err(ErrorKind::Internal("a list of positions for a sink of chunks".into()).into()),
+            Some(_) => Err(ErrorKind::Internal("a sink of chunks got a list of positions".into()).into()),
         }
     };
     part.iter().map(axis).collect()

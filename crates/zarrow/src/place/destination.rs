@@ -203,7 +203,7 @@ impl<'a> Destination<'a> {
     /// # Safety
     /// As [`scatter`](Destination::scatter).
     unsafe fn copy_from(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
-        let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
+        let outside = || ErrorKind::Internal("a part exceeds its chunk or output".into());
         let mut to = self.place(part)?.ok_or_else(outside)?;
         let mut from = StridedLayout::in_chunk(part, source.origin, source.strides)?.ok_or_else(outside)?;
         let inside = from.range(self.item_size).is_some_and(|range| range.end <= source.bytes.len());
@@ -345,7 +345,7 @@ impl<'a, T: Copy> Disjoint<'a, T> {
     /// During the call no other code writes to the place.
     pub unsafe fn set(&self, index: usize, value: T) -> Result<()> {
         if index >= self.length {
-            return Err(ErrorKind::Internal("a place outside the result".into()).into());
+            return Err(ErrorKind::Internal("a write exceeds the result".into()).into());
         }
         // SAFETY: the index was checked above (point 1), and no other worker has the place (point 2).
         unsafe { self.pointer.add(index).write(value) };
@@ -376,7 +376,7 @@ impl Disjoint<'_, MaybeUninit<u8>> {
     /// During the call no other code writes to any of the places.
     pub unsafe fn copy(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         if offset.checked_add(bytes.len()).is_none_or(|end| end > self.length) {
-            return Err(ErrorKind::Internal("a place outside the result".into()).into());
+            return Err(ErrorKind::Internal("a write exceeds the result".into()).into());
         }
         // SAFETY: the range was checked above (point 1), no other worker has it (point 2), and the bytes are a
         // chunk's, which is other memory.

@@ -44,7 +44,7 @@ impl SentinelMasked<'_> {
         };
         // SAFETY: the caller's contract.
         if !unsafe { self.data.each_run(part, &mut mark) } {
-            return Err(ErrorKind::Internal("a mask that does not lie as its elements".into()).into());
+            return Err(ErrorKind::Internal("the mask and the elements differ in layout".into()).into());
         }
         // SAFETY: each element of the part is in one of the runs, and the masks of all runs were written.
         unsafe { pack(&self.bitmap, &self.missing, part) };

@@ -313,5 +313,5 @@ fn element_count(part: &[AxisPart<'_>]) -> usize {
 
 /// Error for a chunk and a result that do not match, which the plan rules out.
 fn outside() -> ErrorKind {
-    ErrorKind::Internal("a part lies outside its chunk or output".into())
+    ErrorKind::Internal("a part exceeds its chunk or output".into())
 }

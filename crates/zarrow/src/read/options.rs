@@ -50,7 +50,7 @@ impl<'a> ReadOptions<'a> {
     pub(crate) fn strided(&self) -> Result<Cancel<'a>> {
         match self.missing {
             None => Ok(self.interrupted()),
-            Some(_) => Err(ErrorKind::Unsupported("a mask, for a read into other memory".into()).into()),
+            Some(_) => Err(ErrorKind::Unsupported("a mask for a read into given memory".into()).into()),
         }
     }
 }

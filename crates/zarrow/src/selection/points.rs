@@ -41,8 +41,9 @@ impl Selection {
             }
             Ok(positions) => {
                 let found = positions.len();
-                let text =
-                    format!("axis {axis} has {found} indices, expected those of {points_shape:?} points");
+                let text = format!(
+                    "axis {axis} has {found} indices, which do not match points of shape {points_shape:?}"
+                );
                 Err(ErrorKind::Index(text).into())
             }
         });

@@ -96,7 +96,7 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
         if !try_flock(file)? {
             return Ok(None);
         }
-        step("look whether the lock is the one of that name");
+        step("check that the lock file still has its name");
         if is_still(folder, name, file)? {
             return Ok(Some(held));
         }
@@ -115,7 +115,7 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
             Ok(()) => return Ok(Ok(true)),
             Err(Errno::EXIST) => {}
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let text = "locks on this file system, which writing a part of a chunk or a document needs";
+                let text = "file locks on this file system: writing part of a chunk or a document needs them";
                 return Err(ErrorKind::Unsupported(text.into()).into());
             }
             Err(error) => return Ok(Err(error)),
@@ -175,7 +175,7 @@ fn is_old(folder: &OwnedFd, name: &str) -> bool {
 
 fn stuck(key: &str) -> Error {
     let text = format!(
-        "the lock {} is held by another machine, or was left by a process there that was killed: if none writes, remove it",
+        "the lock {} is held by another machine, or was left there by a killed process: if no process writes, remove it",
         lock_path(key)
     );
     ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()

@@ -345,9 +345,9 @@ impl StoreWriter for FilesystemStore {
             }
             None => None,
         };
-        step("look whether anybody holds the lock");
+        step("check whether the lock is held");
         if !self.is_there(&lock_path(key))? {
-            step("look whether the value is still the same");
+            step("check whether the value is still the same");
             let is_done = match &set {
                 Some(set) => set.is_still(key).map_err(write)?,
                 None => !self.is_there(key)?,

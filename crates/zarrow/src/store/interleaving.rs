@@ -215,7 +215,7 @@ impl Operation {
                 let chunk = &key[node.len() + 1..];
                 let value: &[u8] = &[number; 2];
                 pinned.writer().unwrap().overwrite(chunk, Some(&[value]), Durability::None, &|| Ok(()))?;
-                step("look whether the node is still there");
+                step("check whether the node still exists");
                 if store.version_of(&join(node, DOCUMENT))? == before { Ok(()) } else { Err(gone()) }
             }
             Operation::Sweep => writer.sweep(folder).map(drop),

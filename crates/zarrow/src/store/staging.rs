@@ -265,7 +265,7 @@ impl<'a> Hidden<'a> {
         let path = self.path.clone();
         self.remove().map_err(|error| {
             let error = std::io::Error::from(error);
-            let text = format!("what was erased is still at {path}, since {error}");
+            let text = format!("cannot remove the erased data, which are now at {path}: {error}");
             ErrorKind::Write(std::io::Error::new(error.kind(), text)).into()
         })
     }

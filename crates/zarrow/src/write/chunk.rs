@@ -364,7 +364,8 @@ impl<'a> Target<'a> {
     fn check_readable_count(&self, count: usize) -> Result<()> {
         let (actual, limit) = (self.chain.least_encoded(count), self.chain.limits.max_variable_nbytes);
         if actual > limit {
-            let what = "the least size of a chunk of so many strings (DecodeLimits.max_variable_nbytes)";
+            let what =
+                "the minimum size of a chunk with this many strings (DecodeLimits.max_variable_nbytes)";
             return Err(ErrorKind::Limit { what, actual: actual as u64, limit: limit as u64 }.into());
         }
         Ok(())

@@ -444,7 +444,7 @@ impl<'a> ShardOutput<'a> {
 }
 
 fn published() -> ErrorKind {
-    ErrorKind::Internal("a shard that was published already".into())
+    ErrorKind::Internal("the shard was already published".into())
 }
 
 #[cfg(test)]

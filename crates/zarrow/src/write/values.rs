@@ -350,7 +350,7 @@ impl<'v, 'a> Level<'v, 'a> {
 }
 
 fn outside() -> crate::Error {
-    ErrorKind::Shape("the strides lead outside the memory of the values".into()).into()
+    ErrorKind::Shape("the strides exceed the memory of the values".into()).into()
 }
 
 impl<'a> Memory<'a> {

@@ -48,8 +48,8 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
         _ => return Err(ErrorKind::Unsupported(format!("rounding {data_type}")).into()),
     };
     let keepbits = parameters.integer("keepbits", 0, 64)? as u32;
-    if mantissa.is_some_and(|mantissa| keepbits > mantissa) {
-        return Err(bad(format!("keepbits is {keepbits}, more than the mantissa of {data_type} has")));
+    if let Some(bits) = mantissa.filter(|bits| keepbits > *bits) {
+        return Err(bad(format!("keepbits is {keepbits}, but the mantissa of {data_type} has {bits} bits")));
     }
     let filter = BitRound { keepbits, word_size: data_type.word_size(), mantissa };
     Ok(Filter::Values(Box::new(filter), data_type.clone()))

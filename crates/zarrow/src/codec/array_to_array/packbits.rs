@@ -67,7 +67,7 @@ impl PackBits {
         let (said, bytes) = stored.split_first().unwrap_or((&0, &[]));
         if usize::from(*said) != unused {
             return Err(ErrorKind::Corrupt(format!(
-                "its first byte says {said} unused bits, expected {unused}"
+                "its first byte gives {said} unused bits, expected {unused}"
             ))
             .into());
         }

@@ -38,7 +38,7 @@ struct Reshape(Vec<Extent>);
 /// [`ErrorKind::BadCodec`](crate::ErrorKind::BadCodec).
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let refused =
-        || parameters.wrong("shape", "a list of extents, lists of axes in their order, and at most one -1");
+        || parameters.wrong("shape", "a list of extents, lists of ascending axes, and at most one -1");
     let axes = |axes: &[Value]| -> Option<Range<usize>> {
         let axes: Option<Vec<usize>> = axes.iter().map(|axis| usize::try_from(axis.as_u64()?).ok()).collect();
         let axes = axes?;
@@ -96,7 +96,8 @@ impl Reshape {
 
 impl Shape for Reshape {
     fn stored(&self, shape: &[u64]) -> Result<Vec<u64>> {
-        self.of(shape).ok_or_else(|| bad(format!("a chunk of {shape:?} does not have the elements of shape")))
+        self.of(shape)
+            .ok_or_else(|| bad(format!("shape does not have as many elements as a chunk of shape {shape:?}")))
     }
 }
 

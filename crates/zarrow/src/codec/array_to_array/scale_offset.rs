@@ -46,7 +46,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     };
     let (offset, scale) = (scalar("offset", 0)?, scalar("scale", 1)?);
     if with_element!(number, T => T::read(&scale).wide()) == Some(Wide::Integer(0)) {
-        return Err(bad("scale is 0, which cannot be undone"));
+        return Err(bad("scale is 0, which cannot be reversed"));
     }
     Ok(Filter::Values(Box::new(ScaleOffset { number, offset, scale }), number.into()))
 }
@@ -97,10 +97,8 @@ impl Values for ScaleOffset {
 
     fn decode(&self, stored: Vec<u8>, _: usize) -> Result<Vec<u8>> {
         let refused = |number| {
-            ErrorKind::Corrupt(format!(
-                "the stored number {number} is not one that this scale and offset give"
-            ))
-            .into()
+            ErrorKind::Corrupt(format!("the stored number {number} is impossible with this scale and offset"))
+                .into()
         };
         let made = with_element!(self.number, T => self.each::<T>(
             &stored,

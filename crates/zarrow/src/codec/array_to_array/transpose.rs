@@ -64,7 +64,7 @@ pub fn inverse(order: &[usize]) -> Vec<usize> {
 pub fn permuted(elements: &[u8], shape: &[u64], order: &[usize], item_size: usize) -> Result<Vec<u8>> {
     let nbytes = zarrow_array::shape::nbytes(shape, item_size)?;
     if nbytes != elements.len() || order.len() != shape.len() {
-        return Err(ErrorKind::Internal("elements of another shape".into()).into());
+        return Err(ErrorKind::Internal("the elements do not match their shape".into()).into());
     }
     let mut permuted = Vec::new();
     permuted.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;

@@ -173,7 +173,7 @@ impl IndexedVlen {
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let elements: Option<Vec<&[u8]>> =
             starts.zip(&ends).map(|(start, end)| data.get(start..*end)).collect();
-        let elements = elements.ok_or_else(|| ErrorKind::Internal("offsets behind the bytes".into()))?;
+        let elements = elements.ok_or_else(|| ErrorKind::Internal("offsets exceed the bytes".into()))?;
         Ok(Decoded::Variable(Arc::new(VariableChunk::parse(encode_variable(&elements)?, count)?)))
     }
 }

@@ -136,7 +136,7 @@ impl PackBits {
             Padding::LastByte => (&packed[..actual - 1], packed.last()),
         };
         if let Some(padding) = padding.filter(|padding| **padding != unused) {
-            let text = format!("its padding byte says {padding} unused bits, expected {unused}");
+            let text = format!("its padding byte gives {padding} unused bits, expected {unused}");
             return Err(Error::from(ErrorKind::Corrupt(text)).in_codec("packbits"));
         }
         if self.is_bool {

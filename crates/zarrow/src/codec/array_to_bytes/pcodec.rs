@@ -120,7 +120,7 @@ impl Pcodec {
             (Some("none"), None) => DeltaSpec::NoOp,
             (Some("try_lookback"), None) => DeltaSpec::TryLookback,
             (Some("none" | "try_lookback"), Some(_)) => {
-                return Err(wrong("delta_encoding_order", "none beside this delta_spec"));
+                return Err(wrong("delta_encoding_order", "no value with this delta_spec"));
             }
             (Some(_), _) => {
                 let known = "\"auto\", \"no_op\", \"none\", \"try_consecutive\" or \"try_lookback\"";
@@ -215,7 +215,7 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         let kind = ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 };
         Error::from(kind).in_codec(NAME)
     };
-    let rest = behind_head(file).ok_or_else(|| corrupt("not a pco file: its first bytes are others"))?;
+    let rest = behind_head(file).ok_or_else(|| corrupt("not a pco file: wrong magic bytes"))?;
     let (format, mut rest) = FileDecompressor::new(rest).map_err(failed)?;
     let (nbytes, mut places) = (memory.len(), memory.as_chunks_mut::<SIZE>().0);
     let mut batch = [T::default(); FULL_BATCH_N];
@@ -229,7 +229,7 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
             };
         }
         if *type_byte != T::NUMBER_TYPE_BYTE {
-            return Err(corrupt("its numbers have another type than the array"));
+            return Err(corrupt("its numbers are not of the array's type"));
         }
         let (count, chunk) = behind.split_first_chunk::<3>().ok_or_else(|| corrupt("ends inside a chunk"))?;
         let count = u32::from_le_bytes([count[0], count[1], count[2], 0]) as usize + 1;
@@ -240,7 +240,7 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         let mode = chunk.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         let words = if mode & 15 == DICTIONARY { (mode >> 4 & ((1 << 25) - 1)) as usize } else { 0 };
         if words > count {
-            return Err(corrupt("a dictionary of more words than there are numbers"));
+            return Err(corrupt("its dictionary has more words than the chunk has numbers"));
         }
         // In stored form, and in decoded form.
         ask(words * 2 * size_of::<u64>())?;
@@ -248,7 +248,7 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding {
             let window = 1usize << config.window_n_log;
             if window > 2 * count.next_power_of_two().max(FULL_BATCH_N) {
-                return Err(corrupt("a window of more numbers than there are"));
+                return Err(corrupt("its window is larger than the chunk"));
             }
             ask(window * 2 * size_of::<u64>())?;
         }

@@ -126,7 +126,7 @@ impl IndexCodecs {
         }
         let words = bytes.as_chunks::<8>().0;
         if words.len() as u64 != shape::nbytes(grid, ENTRY_NBYTES)? as u64 / 8 {
-            return Err(ErrorKind::Corrupt("the index has another size".into()).into());
+            return Err(ErrorKind::Corrupt("the index has the wrong size".into()).into());
         }
         let word = |at: usize| {
             let word = words.get(at).copied().unwrap_or([u8::MAX; 8]);

@@ -61,7 +61,7 @@ impl Sharding {
         if chunk_shape.len() != shard_shape.len() || !shard_shape.iter().zip(&chunk_shape).all(divides) {
             return Err(wrong(
                 "chunk_shape",
-                &format!("extents that divide those of the shard, {shard_shape:?}"),
+                &format!("extents that divide the shard's shape {shard_shape:?}"),
             ));
         }
         let at_end = match get("index_location").map(serde_json::Value::as_str) {
@@ -89,7 +89,7 @@ impl Sharding {
             axes.map(|(shard, chunk)| shard.is_multiple_of(*chunk).then(|| shard / chunk)).collect();
         grid.ok_or_else(|| {
             let text = format!(
-                "chunk_shape is {:?}, expected extents that divide those of the shard, {shard_shape:?}",
+                "chunk_shape is {:?}, expected extents that divide the shard's shape {shard_shape:?}",
                 self.chunk_shape
             );
             Error::from(ErrorKind::BadCodec(text)).in_codec("sharding_indexed")
@@ -156,7 +156,8 @@ impl ArrayToBytes for Sharding {
     }
 
     fn decode(&self, _: &EncodedChunk<'_>, _: Range<usize>, _: &mut Worker) -> Result<Decoded> {
-        Err(Error::from(ErrorKind::BadCodec("shards inside a mask".into())).in_codec("sharding_indexed"))
+        Err(Error::from(ErrorKind::BadCodec("sharding_indexed inside the codec optional".into()))
+            .in_codec("sharding_indexed"))
     }
 
     fn encode(&self, _: &Chain, _: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {

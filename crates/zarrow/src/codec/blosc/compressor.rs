@@ -129,7 +129,7 @@ impl Compressor {
     ) -> std::result::Result<Option<usize>, Refusal> {
         let no_memory = || Refusal::OutOfMemory { nbytes: source.len() };
         let [Ok(length), Ok(room)] = [source.len(), destination.len()].map(c_int::try_from) else {
-            return Err("a block of Blosc is smaller than 2 GiB".into());
+            return Err("a Blosc block must be smaller than 2 GiB".into());
         };
         let level_number = c_int::from(level);
         let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
@@ -182,10 +182,10 @@ impl Format {
         match number {
             0 => Ok(Format::BloscLz),
             1 => Ok(Format::Lz4),
-            2 => Err(Failure::Unsupported("Blosc with snappy, which is not built in".into())),
+            2 => Err(Failure::Unsupported("Blosc with snappy".into())),
             3 => Ok(Format::Zlib),
             4 => Ok(Format::Zstd),
-            _ => Err(Failure::Corrupt(format!("Blosc with compressor {number}, of which there is none"))),
+            _ => Err(Failure::Corrupt(format!("unknown Blosc compressor {number}"))),
         }
     }
 
@@ -228,7 +228,7 @@ impl Format {
             }
             Format::BloscLz => {
                 let [Ok(length), Ok(room)] = [source.len(), destination.len()].map(c_int::try_from) else {
-                    return Err(Failure::Corrupt("a block of Blosc is smaller than 2 GiB".into()));
+                    return Err(Failure::Corrupt("a Blosc block must be smaller than 2 GiB".into()));
                 };
                 let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
                 // SAFETY: both ranges are from slices, the second exclusive, and the function stays inside both.

@@ -122,14 +122,14 @@ impl Frame<'_> {
         let corrupt = |text: &str| Failure::Corrupt(format!("block {number} of a Blosc frame {text}"));
         let pieces = self.pieces(planes.len());
         if !planes.len().is_multiple_of(pieces) {
-            return Err(corrupt("has no whole number of elements"));
+            return Err(corrupt("is not a whole number of elements"));
         }
         let length = planes.len() / pieces;
         let mut at = self.size(HEADER + 4 * number).ok_or_else(|| corrupt("has no start"))?;
         for piece in planes.chunks_exact_mut(length) {
             let size = self.size(at);
             let stored = size.and_then(|size| self.bytes.get(at + 4..)?.get(..size));
-            let stored = stored.ok_or_else(|| corrupt("ends behind the frame"))?;
+            let stored = stored.ok_or_else(|| corrupt("exceeds the frame"))?;
             at += 4 + stored.len();
             if stored.len() == length {
                 piece.write_copy_of_slice(stored);

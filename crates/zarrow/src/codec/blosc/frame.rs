@@ -55,7 +55,7 @@ impl<'a> Frame<'a> {
     /// [`Failure::Corrupt`]; [`Failure::Unsupported`] for snappy.
     pub fn new(source: &'a [u8]) -> Result<Frame<'a>, Failure> {
         let Some((header, _)) = source.split_first_chunk::<HEADER>() else {
-            return Err(corrupt(format!("{} bytes are fewer than a Blosc header has", source.len())));
+            return Err(corrupt(format!("{} bytes are shorter than a Blosc header", source.len())));
         };
         let [version, format_version, flags, item_size, sizes @ ..] = *header;
         let [nbytes, block_nbytes, length] = [0, 4, 8]
@@ -65,7 +65,7 @@ impl<'a> Frame<'a> {
         }
         let bytes = source.get(..length).filter(|bytes| bytes.len() >= HEADER).ok_or_else(|| {
             let stored = source.len();
-            corrupt(format!("not a valid Blosc header: it speaks of {length} bytes, and {stored} are stored"))
+            corrupt(format!("not a valid Blosc header: it declares {length} bytes, but {stored} are stored"))
         })?;
         let frame = Frame { bytes, nbytes, block_nbytes, item_size: item_size.into(), format: None, flags };
         if nbytes == 0 {
@@ -80,7 +80,9 @@ impl<'a> Frame<'a> {
         if flags & COPIED != 0 {
             return match length - HEADER {
                 stored if stored == nbytes => Ok(frame),
-                stored => Err(corrupt(format!("a copy of {nbytes} bytes in {stored} bytes"))),
+                stored => {
+                    Err(corrupt(format!("{nbytes} uncompressed bytes do not match {stored} stored bytes")))
+                }
             };
         }
         let format = Format::numbered(flags >> 5)?;
@@ -94,7 +96,7 @@ impl<'a> Frame<'a> {
             return Err(corrupt("a BloscLZ block of more than 8 MiB"));
         }
         if nbytes.div_ceil(block_nbytes) > (length - HEADER) / 4 {
-            return Err(corrupt("shorter than the starts of its blocks"));
+            return Err(corrupt("shorter than its table of block offsets"));
         }
         Ok(Frame { format: Some(format), ..frame })
     }

@@ -41,7 +41,7 @@ impl Decoder for Block {
         let destination = destination.get_mut(..size).ok_or(Failure::TooSmall)?;
         match decompress(block, destination)? {
             written if written == size => Ok(written),
-            _ => Err(Failure::corrupt("the block is smaller than its size says")),
+            _ => Err(Failure::corrupt("the block decodes to fewer bytes than its size field says")),
         }
     }
 
@@ -53,7 +53,7 @@ impl Decoder for Block {
     fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
         match parts(source)? {
             (size, block) if size <= block.len().saturating_mul(self.max_ratio()) => Ok(size),
-            _ => Err(Failure::corrupt("the block cannot be as large as its size says")),
+            _ => Err(Failure::corrupt("the block is too short for its size field")),
         }
     }
 }
@@ -77,7 +77,8 @@ impl Encoder for Acceleration {
 
 /// Returns the decompressed size and the block of numcodecs' LZ4 format.
 fn parts(source: &[u8]) -> Result<(usize, &[u8]), Failure> {
-    let (size, block) = source.split_first_chunk::<4>().ok_or(Failure::corrupt("shorter than its size"))?;
+    let (size, block) =
+        source.split_first_chunk::<4>().ok_or(Failure::corrupt("shorter than its size field"))?;
     let size = usize::try_from(i32::from_le_bytes(*size)).map_err(|_| Failure::corrupt("negative size"))?;
     Ok((size, block))
 }
@@ -85,7 +86,7 @@ fn parts(source: &[u8]) -> Result<(usize, &[u8]), Failure> {
 /// Decompresses one LZ4 block to the start of `destination`; returns the bytes written.
 pub fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let (Ok(read), Ok(space)) = (c_int::try_from(source.len()), c_int::try_from(destination.len())) else {
-        return Err(Failure::corrupt("an LZ4 block is smaller than 2 GiB"));
+        return Err(Failure::corrupt("an LZ4 block must be smaller than 2 GiB"));
     };
     // SAFETY: both ranges are from slices, the second exclusive; the function stays inside both.
     let written = unsafe {

@@ -216,9 +216,9 @@ impl LzmaEncoder {
             return Err(ErrorKind::BadCodec("format 0 (auto) is for reading only".into()).into());
         }
         let encoder = LzmaEncoder { codec, preset, check };
-        encoder.stream(0).map_err(|error| {
-            ErrorKind::BadCodec(format!("liblzma does not take these parameters: {error}"))
-        })?;
+        encoder
+            .stream(0)
+            .map_err(|error| ErrorKind::BadCodec(format!("liblzma rejects these parameters: {error}")))?;
         Ok(encoder)
     }
 

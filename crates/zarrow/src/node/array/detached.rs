@@ -102,7 +102,7 @@ impl Array {
             return Detached::spawn(work, done).map_err(|error| self.place(error));
         }
         let done = |decoded: Result<Option<DecodedArray>>| {
-            let none = || crate::ErrorKind::Internal("a read left no result".into()).into();
+            let none = || crate::ErrorKind::Internal("the read ended without a result".into()).into();
             done(decoded.and_then(|decoded| decoded.ok_or_else(none)));
         };
         // SAFETY: there is no memory of the caller's.

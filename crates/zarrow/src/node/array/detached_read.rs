@@ -109,7 +109,7 @@ pub unsafe fn read_detached(
     let item_size = lent.array.metadata().data_type.item_size();
     let (memory, sink) = match strided {
         Some(strided) => {
-            let no_tensor = || ErrorKind::Unsupported("out= for an array that is no tensor".into());
+            let no_tensor = || ErrorKind::Unsupported("out= needs an array that decodes to a tensor".into());
             // SAFETY: the caller's contract.
             let destination =
                 unsafe { strided.destination(&lent.selection, item_size.ok_or_else(no_tensor)?) };

@@ -98,7 +98,7 @@ impl ArrayField {
         if !field.shape.is_empty() {
             let (name, shape) = (&field.name, &field.shape);
             let text = format!(
-                "field {name:?} by itself, since it is an array of {shape:?}: give a list of fields, [{name:?}]"
+                "selecting the single field {name:?}, an array of shape {shape:?}: pass a list of fields, [{name:?}]"
             );
             return Err(ErrorKind::Unsupported(text).into());
         }
@@ -243,7 +243,7 @@ impl ArrayField {
         let write = |array: &Array, guard: Option<&dyn Guard>| {
             if self.has_others {
                 return Err(ErrorKind::Unsupported(
-                    "writing several fields at once: write each by itself".into(),
+                    "writing several fields at once: write one field at a time".into(),
                 )
                 .into());
             }

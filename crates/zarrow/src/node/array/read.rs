@@ -121,8 +121,11 @@ impl Array {
         let item_size = self.tensor_item_size()?;
         let is_own = |number| T::NUMBERS.contains(&number);
         if TypeId::of::<T>() != TypeId::of::<u8>() && !self.data_type().as_number().is_some_and(is_own) {
-            let text =
-                format!("elements of {} into memory of {}", self.data_type(), std::any::type_name::<T>());
+            let text = format!(
+                "cannot read elements of type {} into memory of type {}",
+                self.data_type(),
+                std::any::type_name::<T>()
+            );
             return Err(self.place(ArrayError::BadView(text).into()));
         }
         let shape = selection.shape();
@@ -180,7 +183,7 @@ impl Array {
         self.check(selection)?;
         let interrupted = options.strided().map_err(|error| self.place(error))?;
         if !self.hands_over(selection) {
-            let text = "chunks as they are stored, of this array or selection".to_owned();
+            let text = "reading stored chunks of this array or selection".to_owned();
             return Err(self.place(ErrorKind::Unsupported(text).into()));
         }
         let sink = Sink::Chunks(sink);

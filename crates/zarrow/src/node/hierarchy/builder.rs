@@ -454,6 +454,8 @@ fn reread(documents: &[Document], limits: &DecodeLimits) -> Result<ArrayMetadata
     }
     match parse_v3(named(crate::metadata::ZARR_JSON).unwrap_or_default(), &limits.metadata)? {
         NodeMetadata::Array(array) => Ok(array),
-        NodeMetadata::Group(_) => Err(ErrorKind::Internal("an array became a group".to_owned()).into()),
+        NodeMetadata::Group(_) => {
+            Err(ErrorKind::Internal("the new array's document describes a group".to_owned()).into())
+        }
     }
 }

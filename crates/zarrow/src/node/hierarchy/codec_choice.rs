@@ -23,7 +23,7 @@ impl CodecMetadata {
     /// assert_eq!(codec.configuration["level"], 3);
     /// assert_eq!(codec, CodecMetadata::from_choice(&json!({"id": "zstd", "level": 3}), &float32)?);
     /// let error = CodecMetadata::from_choice(&json!({"id": "zstd", "lvl": 3}), &float32).unwrap_err();
-    /// assert!(error.to_string().contains("no parameter \"lvl\": the codec has level, checksum"));
+    /// assert!(error.to_string().contains("unknown parameter \"lvl\": expected one of level, checksum"));
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     pub fn from_choice(choice: &Value, data_type: &DataType) -> Result<CodecMetadata> {

@@ -206,8 +206,8 @@ pub(super) fn renew<'p>(
 }
 
 fn warn_of_stale_copies(error: &Error) {
-    let text = "the change is stored, but consolidated metadata do not show it";
-    warn(format!("{text}: {error}; consolidate_metadata() renews them"));
+    let text = "the change is stored, but the consolidated metadata are out of date";
+    warn(format!("{text} ({error}): call consolidate_metadata()"));
 }
 
 /// Removes the copies of the node at `path` and of the nodes below it, and does `work`, which erases or replaces the
@@ -242,9 +242,8 @@ pub(super) fn without_copies<T>(
         };
         match restored {
             Ok(()) => error,
-            Err(_) => {
-                error.with_hint("consolidated metadata may lack it now: consolidate_metadata() renews them")
-            }
+            Err(_) => error
+                .with_hint("the consolidated metadata may lack this node now: call consolidate_metadata()"),
         }
     })
 }

@@ -431,7 +431,7 @@ impl<'a> New<'a> {
         let Ok(writer) = writer_of(self.store) else { return };
         if writer.is_optimistic() && !made.is_empty() {
             let groups: Vec<String> = made.iter().map(|group| format!("/{group}")).collect();
-            warn(format!("groups were created and stay, but not the node below them: {groups:?}"));
+            warn(format!("creating a node failed, but its parent groups {groups:?} were created and remain"));
         }
         if !writer.is_optimistic() {
             for key in made.iter().rev().flat_map(|group| [ZARR_JSON, ZGROUP].map(|name| join(group, name))) {
@@ -565,9 +565,10 @@ impl<'a> New<'a> {
         // Chunks left without an array would become chunks of the new one.
         let is_chunk = |name: &String| name == "c" || name.starts_with(|first: char| first.is_ascii_digit());
         if self.array.is_some() && names.iter().any(is_chunk) {
-            return Err(
-                ErrorKind::Exists("what looks like chunks of an array (\"c\", or names of numbers)").into()
-            );
+            return Err(ErrorKind::Exists(
+                "a file or folder with the name of a chunk (\"c\", or beginning with a digit)",
+            )
+            .into());
         }
         Ok(false)
     }
@@ -580,7 +581,7 @@ impl<'a> New<'a> {
                 Ok(NodeMetadata::Group(group)) if group.zarr_format == self.zarr_format => {}
                 Ok(NodeMetadata::Group(_)) => {
                     let text = format!(
-                        "another Zarr version than that of the group \"/{above}\" above: give zarr_format of the group"
+                        "a Zarr version other than that of the group \"/{above}\" above it: pass the group's zarr_format"
                     );
                     return Err(ErrorKind::Unsupported(text).into());
                 }

@@ -332,7 +332,7 @@ impl Array {
                     let error = before.reason(&place, Some(version), error);
                     return Ok(Err(if is_written {
                         error.with_hint(
-                            "the elements may be appended: compare the shape before you append again",
+                            "the elements may have been appended: check the shape before you append again",
                         )
                     } else {
                         error

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub(super) const ATTRIBUTE: &str = "zarrow.unfinished_array";
 
 /// Description of the obstacle to creating a node.
-pub(super) const WHAT: &str = "an array whose creation has not ended, or was interrupted,";
+pub(super) const WHAT: &str = "an unfinished array (being created, or interrupted)";
 
 /// Whether these are the metadata of an unfinished document: the marker is the only attribute. A group with an
 /// attribute of this name from a user is a group.
@@ -35,7 +35,7 @@ pub(super) fn documents(number: u64) -> Result<Box<[Document]>> {
 /// Returns the error for readers that find the unfinished document instead of a node.
 pub(crate) fn not_found() -> Error {
     Error::from(ErrorKind::NotFound).with_hint(
-        "an array is being created here, or its creation was interrupted: overwrite=True creates it anew",
+        "an array is being created here, or its creation was interrupted: pass overwrite=True to create it again",
     )
 }
 

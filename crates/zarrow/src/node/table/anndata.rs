@@ -84,10 +84,10 @@ impl EncodedArray {
                 let (values, missing) = (member("values")?, member("mask")?);
                 if *missing.data_type() != DataType::Number(Number::Bool) || missing.shape() != values.shape()
                 {
-                    return Err(refused("a mask of bools, of the shape of the values"));
+                    return Err(refused("a bool mask with the shape of its values"));
                 }
                 if matches!(values.data_type(), DataType::Optional(_)) {
-                    return Err(refused("values that are not optional themselves"));
+                    return Err(refused("values without missing elements of their own"));
                 }
                 Ok(Some(EncodedArray::Nullable { values, missing }))
             }
@@ -96,10 +96,10 @@ impl EncodedArray {
                 let is_integer =
                     codes.data_type().numpy_code().is_some_and(|code| code.starts_with(['i', 'u']));
                 if codes.shape().len() != 1 || categories.shape().len() != 1 || !is_integer {
-                    return Err(refused("codes that are integers, and categories, on one axis each"));
+                    return Err(refused("1-D integer codes and 1-D categories"));
                 }
                 if matches!(categories.data_type(), DataType::Optional(_)) {
-                    return Err(refused("categories that are not optional"));
+                    return Err(refused("categories without missing elements"));
                 }
                 let ordered = group.attributes().get("ordered").and_then(Value::as_bool).unwrap_or(false);
                 Ok(Some(EncodedArray::Categorical { codes, categories, ordered }))
@@ -170,19 +170,19 @@ pub(crate) fn masked(decoded: Vec<DecodedArray>) -> Result<DecodedArray> {
         DecodedArray::Variable(variable) => {
             MaskedVariable::new(variable, mask).map(DecodedArray::MaskedVariable)
         }
-        _ => return Err(ErrorKind::Internal("a mask of what has one".into()).into()),
+        _ => return Err(ErrorKind::Internal("the values are masked already".into()).into()),
     };
     Ok(masked.map_err(ErrorKind::Array)?)
 }
 
 fn pair(decoded: Vec<DecodedArray>) -> Result<[DecodedArray; 2]> {
-    decoded.try_into().map_err(|_| ErrorKind::Internal("arrays that were not read".into()).into())
+    decoded.try_into().map_err(|_| ErrorKind::Internal("expected values and a mask".into()).into())
 }
 
 fn tensor(decoded: DecodedArray) -> Result<Tensor> {
     match decoded {
         DecodedArray::Tensor(tensor) => Ok(tensor),
-        _ => Err(ErrorKind::Internal("a mask or codes that are no tensor".into()).into()),
+        _ => Err(ErrorKind::Internal("the mask or the codes are not a tensor".into()).into()),
     }
 }
 
@@ -202,7 +202,8 @@ pub fn table_columns(group: &Group) -> Result<Option<Vec<String>>> {
     }
     let index = attributes.get("_index").and_then(Value::as_str);
     let (Some(index), Some(columns)) = (index, columns) else {
-        let reason = "a group of type dataframe has the attributes _index and column-order, which are names";
+        let reason =
+            "a group of type dataframe needs the attributes _index and column-order, which hold names";
         return Err(Error::from(MetadataError::invalid(ENCODING, reason))
             .in_array(group.store().name(), group.path()));
     };

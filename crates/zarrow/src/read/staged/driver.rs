@@ -259,7 +259,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let plan = Arc::clone(&open.plan);
         let answer = arrival
             .answer
-            .unwrap_or_else(|| Err(ErrorKind::Internal("the store lost a request".into()).into()));
+            .unwrap_or_else(|| Err(ErrorKind::Internal("the store did not answer a request".into()).into()));
         let fetched = match answer {
             Ok(fetched) => fetched,
             Err(error) => {
@@ -285,7 +285,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                     Span::Whole => {
                         ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit: fetch.limit }
                     }
-                    _ => ErrorKind::Internal("a store sent more bytes than it was asked for".into()),
+                    _ => ErrorKind::Internal("the store sent more bytes than requested".into()),
                 };
                 return Err(Self::place(&plan, error.into()));
             }

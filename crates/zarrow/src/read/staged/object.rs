@@ -446,7 +446,9 @@ impl<'p> Object<'p> {
         }
         places.sort_unstable_by_key(|place: &Place| place.range.start);
         if placed < fetch.leaves.len() || !are_apart(&places) {
-            return Err(ErrorKind::Internal("a part of a request has no place of its own".into()).into());
+            return Err(
+                ErrorKind::Internal("parts of a request overlap or have no destination".into()).into()
+            );
         }
         Ok(Some(places))
     }

@@ -169,7 +169,7 @@ impl<'p> Staged<'p, '_> {
         };
         open.index_requests += 1;
         if open.index_requests > MOST_REQUESTS {
-            let text = "the store does not tell the size of a shard that it sends in parts";
+            let text = "the store sends a shard in parts without its size";
             return Err(ErrorKind::Unsupported(text.into()).into());
         }
         let continues = start.is_some();

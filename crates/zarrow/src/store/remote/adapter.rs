@@ -64,7 +64,7 @@ fn body(fetched: Fetched) -> Result<Option<Body>> {
         Fetched::Missing => Ok(None),
         Fetched::Changed => Err(changed()),
         Fetched::TooLarge(_) => {
-            Err(ErrorKind::Internal("a store sent more bytes than it was asked for".into()).into())
+            Err(ErrorKind::Internal("the store sent more bytes than requested".into()).into())
         }
     }
 }
@@ -199,7 +199,7 @@ impl Value for RemoteValue<'_> {
             Some(nbytes) => Ok(nbytes),
             None if self.body.start == 0 => Ok(self.body.bytes.len() as u64),
             None => {
-                let text = "the store does not tell the size of a value that it sends in parts";
+                let text = "the store sends a value in parts without its size";
                 Err(ErrorKind::Unsupported(text.into()).into())
             }
         }

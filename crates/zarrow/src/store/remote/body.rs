@@ -162,8 +162,7 @@ impl<F: Frames> Receiver for Collector<F> {
                     Ok(Fetched::Body(Body { start, bytes: frames.into_bytes(), nbytes, version }))
                 }
                 None => {
-                    Err(ErrorKind::Internal("the store told the end of an answer without its head".into())
-                        .into())
+                    Err(ErrorKind::Internal("the store ended an answer that it had not begun".into()).into())
                 }
             },
         });

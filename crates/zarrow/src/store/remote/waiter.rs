@@ -50,7 +50,7 @@ impl<T: Send + 'static> Waiting<T> {
             match std::mem::replace(&mut *answer, Answer::None) {
                 Answer::Some(result) => return result,
                 Answer::Lost => {
-                    return Err(ErrorKind::Internal("the store lost a request".into()).into());
+                    return Err(ErrorKind::Internal("the store did not answer a request".into()).into());
                 }
                 Answer::None => {}
             }

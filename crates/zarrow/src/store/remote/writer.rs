@@ -91,11 +91,9 @@ fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 
 /// Returns the error for a store that cannot exclude a second writer of a value (step 3).
 fn no_conditions() -> Error {
-    let text = "this store has no conditional writes: a change of a part of a chunk, of attributes or of a shape could undo \
-                that of another writer";
+    let text = "this store has no conditional writes: changing part of a chunk, attributes or a shape could undo another writer's change";
     Error::from(ErrorKind::Unsupported(text.into())).with_hint(
-        "write whole chunks, in the units of write_unit; in Python zarrow.PythonStore(store, sole_writer=True) says that \
-         nobody else writes",
+        "write whole chunks (multiples of write_unit); if there is no other writer, pass zarrow.PythonStore(store, sole_writer=True) in Python",
     )
 }
 

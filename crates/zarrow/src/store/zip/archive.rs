@@ -60,7 +60,7 @@ impl Archive {
                 let mut bytes = memory(length as u64)?;
                 let bytes = file.read_at(range.start, &mut bytes)?;
                 if bytes.len() != length {
-                    return Err(corrupt("it became shorter while its directory was read"));
+                    return Err(corrupt("the file became shorter while its directory was read"));
                 }
                 Directory::parse(bytes, &end)?
             }

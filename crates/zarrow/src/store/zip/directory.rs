@@ -37,7 +37,7 @@ impl Directory {
         while !bytes.is_empty() {
             let (entry, nbytes) = Entry::parse(bytes, end.shift)?;
             let reach = entry.least_end().filter(|reach| *reach <= start);
-            let reach = reach.ok_or_else(|| corrupt("a member reaches into its directory"))?;
+            let reach = reach.ok_or_else(|| corrupt("an entry overlaps the directory"))?;
             places.try_push((entry.header, reach))?;
             if is_value(&entry.key)? {
                 entries.try_push(entry)?;
@@ -47,12 +47,12 @@ impl Directory {
         }
         // Step 1. With a 16-bit number, some programs wrap around after the largest one.
         if count != end.count && (end.count > 0xffff || count & 0xffff != end.count) {
-            return Err(corrupt("its directory has another number of members than its end record says"));
+            return Err(corrupt("the directory and the end record disagree on the number of entries"));
         }
         // Step 3.
         places.sort_unstable();
         if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-            return Err(corrupt("members of it overlap"));
+            return Err(corrupt("zip entries overlap"));
         }
         // Step 2: a stable sort keeps the order of entries with equal names.
         entries.sort_by(|one: &Entry, other: &Entry| one.key.cmp(&other.key));

@@ -54,7 +54,7 @@ impl EndRecord {
         let last = tail.len().checked_sub(END_NBYTES);
         let Some(at) = last.and_then(|last| (0..=last).rev().find(fits)) else {
             return Err(corrupt(
-                "it has no end of central directory, so it is cut short or is no zip archive",
+                "it has no end of central directory: the file is cut short, or not a zip archive",
             ));
         };
         let record = &tail[at..];
@@ -84,10 +84,10 @@ impl EndRecord {
             }
         };
         let Some(Numbers { disks, counts, nbytes, offset }) = numbers else {
-            return Err(corrupt("its end record is cut short"));
+            return Err(corrupt("the end record is cut short"));
         };
         if disks != [0, 0] || counts[0] != counts[1] {
-            return Err(ErrorKind::Unsupported("a zip archive in several files".into()).into());
+            return Err(ErrorKind::Unsupported("a zip archive split into several files".into()).into());
         }
         if nbytes > MOST_DIRECTORY_NBYTES {
             let what = "the size of a zip archive's directory";
@@ -98,7 +98,7 @@ impl EndRecord {
         let from = end.checked_sub(nbytes);
         match from.and_then(|from| Some((from, from.checked_sub(offset)?))) {
             Some((from, shift)) => Ok(EndRecord { directory: from..end, shift, count: counts[1] }),
-            None => Err(corrupt("its directory would begin before the file")),
+            None => Err(corrupt("the directory would begin before the file")),
         }
     }
 }
@@ -128,5 +128,5 @@ fn record64(tail: &[u8], start: u64, locator: usize) -> Result<(usize, &[u8])> {
             return Ok((at, record));
         }
     }
-    Err(corrupt("its ZIP64 record is not where it should be"))
+    Err(corrupt("the ZIP64 record is not at its offset"))
 }

@@ -66,12 +66,12 @@ impl Entry {
     /// # Errors
     /// [`ErrorKind::Corrupt`].
     pub fn parse(bytes: &[u8], shift: u64) -> Result<(Entry, usize)> {
-        Entry::parsed(bytes, shift)?.ok_or_else(|| corrupt("an entry of its directory is cut short"))
+        Entry::parsed(bytes, shift)?.ok_or_else(|| corrupt("a directory entry is cut short"))
     }
 
     fn parsed(bytes: &[u8], shift: u64) -> Result<Option<(Entry, usize)>> {
         if !bytes.starts_with(ENTRY) {
-            return Err(corrupt("an entry of its directory does not begin as one"));
+            return Err(corrupt("a directory entry has the wrong signature"));
         }
         let fields = || {
             let flags = bytes.number16(8)?;
@@ -102,10 +102,10 @@ impl Entry {
             return Ok(None);
         }
         if !matches!(disk, 0 | u16::MAX) {
-            return Err(ErrorKind::Unsupported("a zip archive in several files".into()).into());
+            return Err(ErrorKind::Unsupported("a zip archive split into several files".into()).into());
         }
         let [nbytes, stored_nbytes, header] = full_sizes(sizes, extra)?;
-        let header = header.checked_add(shift).ok_or_else(|| corrupt("a member begins behind its end"))?;
+        let header = header.checked_add(shift).ok_or_else(|| corrupt("an entry's offset is too large"))?;
         let entry = Entry {
             key: key_of(name, flags & UTF8 != 0)?,
             nbytes,
@@ -148,13 +148,13 @@ impl Entry {
         }
         match self.method {
             0 if self.nbytes == self.stored_nbytes => Ok(Method::Stored),
-            0 => Err(corrupt("a member that is stored as it is has two sizes")),
+            0 => Err(corrupt("an uncompressed entry has two different sizes")),
             8 => {
                 let limit = self.stored_nbytes.saturating_mul(MOST_RATIO).min(MOST_INFLATED_NBYTES);
                 match self.nbytes {
                     nbytes if nbytes <= limit => Ok(Method::Deflated),
                     actual => {
-                        Err(ErrorKind::Limit { what: "the size of a deflated member", actual, limit }.into())
+                        Err(ErrorKind::Limit { what: "the size of a deflated entry", actual, limit }.into())
                     }
                 }
             }
@@ -163,8 +163,10 @@ impl Entry {
     }
 
     fn unsupported(&self, what: &str) -> Error {
-        let text =
-            format!("the member {:?} of the zip archive {what}; stored and deflated ones are read", self.key);
+        let text = format!(
+            "the entry {:?} of the zip archive {what}: only uncompressed and deflated entries are supported",
+            self.key
+        );
         ErrorKind::Unsupported(text).into()
     }
 
@@ -195,14 +197,14 @@ impl Entry {
         let start = self.header.checked_add(self.header_nbytes() + u64::from(extra));
         let ends = |start: u64| start.checked_add(self.stored_nbytes).is_some_and(|end| end <= limit);
         let Some(start) = start.filter(|start| ends(*start)) else {
-            return Err(corrupt("a member reaches into what is behind it"));
+            return Err(corrupt("an entry overlaps the data after it"));
         };
         self.start.store(start, Ordering::Relaxed);
         Ok(Some(start))
     }
 
     fn misplaced(&self) -> Error {
-        corrupt(&format!("the member {:?} is not where its directory says", self.key))
+        corrupt(&format!("the entry {:?} is not at the offset in the directory", self.key))
     }
 }
 
@@ -236,7 +238,7 @@ fn key_of(name: &[u8], is_utf8: bool) -> Result<String> {
     let text = std::str::from_utf8(name).ok().filter(|_| is_utf8 || name.is_ascii());
     match text {
         Some(text) => Ok(allocation::text(text)?),
-        None if is_utf8 => Err(corrupt("a name is not UTF-8, as its flag says")),
+        None if is_utf8 => Err(corrupt("a name is flagged as UTF-8, but is not valid UTF-8")),
         None => Ok(name.iter().map(|byte| ibm_pc(*byte)).collect()),
     }
 }

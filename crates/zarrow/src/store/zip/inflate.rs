@@ -41,7 +41,7 @@ pub fn inflate<'d>(source: &[u8], destination: &'d mut [MaybeUninit<u8>], crc: u
     };
     let expected = destination.len();
     match result {
-        0 if read != source.len() => Err(corrupt("there are bytes behind the end of a deflated member")),
+        0 if read != source.len() => Err(corrupt("there are bytes after the end of a deflated entry")),
         0 if written == expected => {
             // SAFETY: the library has written as many bytes, without a gap.
             let filled = unsafe { destination.assume_init_mut() };
@@ -50,7 +50,7 @@ pub fn inflate<'d>(source: &[u8], destination: &'d mut [MaybeUninit<u8>], crc: u
         }
         0 => Err(ErrorKind::WrongSize { expected: expected as u64, actual: written as u64 }.into()),
         3 => Err(ErrorKind::TooLong { expected: expected as u64, least: expected as u64 }.into()),
-        _ => Err(corrupt("a member is not a valid deflate stream")),
+        _ => Err(corrupt("an entry is not a valid deflate stream")),
     }
 }
 

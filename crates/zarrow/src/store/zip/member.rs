@@ -42,7 +42,7 @@ impl<'a> Member<'a> {
                 let mut memory = memory(nbytes)?;
                 let header = archive.file.read_at(entry.header, &mut memory)?;
                 let start = entry.find_start(header, limit)?;
-                start.ok_or_else(|| super::corrupt("the header of a member is cut short"))?
+                start.ok_or_else(|| super::corrupt("the header of an entry is cut short"))?
             }
         };
         Ok(Member { archive, entry, method, start, inflated: ProcessMutex::new(None) })

@@ -42,13 +42,15 @@ impl RemoteArchive {
         } else {
             let told = get(Span::Range(0..0), None, 0)?;
             let nbytes = told.nbytes.ok_or_else(|| {
-                Error::from(ErrorKind::Unsupported("a zip archive whose size the store does not tell".into()))
+                Error::from(ErrorKind::Unsupported(
+                    "a zip archive of unknown size, because the store sent no size".into(),
+                ))
             })?;
             get(Span::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), told.version, TAIL_NBYTES)?
         };
         let tail_end = tail.start.saturating_add(tail.bytes.len() as u64);
         if tail.nbytes.is_some_and(|nbytes| nbytes != tail_end) {
-            return Err(corrupt("its end is missing in the store's answer"));
+            return Err(corrupt("the store's answer lacks the end of the file"));
         }
         let end = EndRecord::find(&tail.bytes, tail.start)?;
         let range = end.directory.clone();
@@ -78,5 +80,5 @@ impl RemoteArchive {
 }
 
 fn sent_too_much() -> Error {
-    ErrorKind::Internal("a store sent more bytes than it was asked for".into()).into()
+    ErrorKind::Internal("the store sent more bytes than requested".into()).into()
 }

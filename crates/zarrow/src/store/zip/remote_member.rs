@@ -220,7 +220,7 @@ impl Answer {
     fn check(&self) -> Result<()> {
         let end = self.start.and_then(|start| start.checked_add(self.fetch.range.end));
         if end.is_none_or(|end| self.at < end) {
-            return Err(corrupt("the store's answer ends within a member"));
+            return Err(corrupt("the store's answer ends within an entry"));
         }
         match self.crc {
             Some(crc) => compare(self.fetch.entry()?.crc, crc),

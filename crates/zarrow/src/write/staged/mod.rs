@@ -481,7 +481,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 Err(error) => Err(place(&attempt, error)),
             },
             (Purpose::Delete, Some(Answer::Deleted(deleted))) => deleted,
-            _ => Err(ErrorKind::Internal("the store lost a request".into()).into()),
+            _ => Err(ErrorKind::Internal("the store did not answer a request".into()).into()),
         }
     }
 
@@ -525,6 +525,5 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
 
 /// Error for a store that supports conditions but returned no version.
 fn no_version() -> Error {
-    ErrorKind::Unsupported("changing a part of a chunk, since the store did not tell its version".into())
-        .into()
+    ErrorKind::Unsupported("changing part of a chunk, because the store sent no version of it".into()).into()
 }

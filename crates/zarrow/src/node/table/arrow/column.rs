@@ -54,7 +54,7 @@ impl Column {
     }
 
     fn checked(self) -> Result<Column> {
-        let text = "a 0-d array has no rows, and is no column: choose arrays of one axis or more";
+        let text = "a 0-d array cannot be a column: choose arrays with at least one axis";
         let without_axes = self.arrays().find(|array| array.shape().is_empty());
         let refused = without_axes.map(|array| array.place(ErrorKind::Shape(text.into()).into()));
         refused.map_or(Ok(self), Err)
@@ -157,7 +157,7 @@ impl Column {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<ArrayNode> {
         let whole = |decoded: Vec<DecodedArray>| {
-            decoded.into_iter().next().ok_or_else(|| ErrorKind::Internal("a batch without its values".into()))
+            decoded.into_iter().next().ok_or_else(|| ErrorKind::Internal("a batch has no values".into()))
         };
         let place = |error: zarrow_array::Error| match self.arrays().next() {
             Some(array) => array.place(ErrorKind::Array(error).into()),
@@ -180,7 +180,7 @@ impl Column {
             }
         };
         let DecodedArray::Tensor(codes) = whole(decoded)? else {
-            return Err(ErrorKind::Internal("codes that are no tensor".into()).into());
+            return Err(ErrorKind::Internal("the codes are not a tensor".into()).into());
         };
         arrow::dictionary_memory(&codes.into_shared().map_err(place)?, values).map_err(place)
     }

@@ -94,7 +94,7 @@ impl Table {
     pub fn new(columns: Vec<Column>, options: TableOptions) -> Result<Table> {
         let Some(first) = columns.first() else {
             return Err(ErrorKind::Shape(
-                "there are no arrays of one or more axes to make a table of".into(),
+                "a table needs an array with at least one axis, but there is none".into(),
             )
             .into());
         };
@@ -102,7 +102,7 @@ impl Table {
         if let Some(other) = columns.iter().find(|column| column.length() != length) {
             let (name, other_name) = (first.name(), other.name());
             let text = format!(
-                "columns of a table need one length: {name:?} has {length} rows, {other_name:?} has {}; name those of one length",
+                "columns differ in length: {name:?} has {length} rows, {other_name:?} has {}; select columns of the same length",
                 other.length()
             );
             return Err(ErrorKind::Shape(text).into());
