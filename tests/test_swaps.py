@@ -117,7 +117,7 @@ def test_an_overlapping_part_that_was_overwritten_is_refused() -> None:
     tensor = zarrow.asarray(ROWS.copy())
     part = tensor[1:3]
     tensor[0:2] = part
-    with pytest.raises(ValueError, match="overwritten after it was taken"):
+    with pytest.raises(ValueError, match="overwritten before the assignment"):
         tensor[3:5] = part
 
 

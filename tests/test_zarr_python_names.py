@@ -179,7 +179,7 @@ def test_open_creates_arrays_too(tmp_path: Path) -> None:
     assert (array.shape, array.chunks, array.zarr_format) == ((4,), (2,), 2)
     array[:] = 5
     assert zarrow.open(tmp_path / "a.zarr", mode="a", shape=(9,), dtype="i4")[...].tolist() == [5] * 4
-    with pytest.raises(TypeError, match=r"leave out shape, or give mode=.a. or .w."):
+    with pytest.raises(TypeError, match=r"leave out shape, or pass mode=.a. or .w."):
         zarrow.open(tmp_path / "a.zarr", shape=(4,))
     with pytest.raises(TypeError, match=r"unknown option 'shapes' of open: did you mean shape"):
         zarrow.open(tmp_path / "b.zarr", mode="w", shapes=3)

@@ -94,12 +94,12 @@ def register(
     """
     if isinstance(codec, str):
         if decode is None:
-            raise TypeError(f"register({codec!r}, decode=..., encode=...) needs a function to decode with")
+            raise TypeError(f"register({codec!r}, decode=..., encode=...) needs decode")
         functions = _Functions(codec, decode, encode)
         _zarrow._register_codec(codec, kind, lambda config: _Codec(functions.configured(config)))
         return None
     if decode is not None or encode is not None:
-        raise TypeError("decode and encode go with a name; a class has its own")
+        raise TypeError("decode= and encode= need the name of a codec: a class has both as methods")
     protocol = ("codec_id", "from_config", "encode", "decode")
     missing = [name for name in protocol if getattr(codec, name, None) is None]
     if missing:
@@ -123,8 +123,8 @@ class _Functions:
     def configured(self, config: Mapping[str, Any]) -> _Functions:
         if config:
             raise TypeError(
-                f"the metadata configure the codec with {dict(config)}, and it was registered as functions: "
-                "register a class with from_config"
+                f"the metadata configure the codec with {dict(config)}, but its functions take no "
+                "configuration: register a class with from_config"
             )
         return self
 
@@ -155,7 +155,7 @@ def _bytes(given: Any) -> bytes:
     if isinstance(given, bytes):
         return given
     if getattr(getattr(given, "dtype", None), "hasobject", False):
-        raise TypeError("the codec gave an array of objects: only elements of a fixed size are taken")
+        raise TypeError("the codec returned an array of objects, expected elements of a fixed size")
     tobytes = getattr(given, "tobytes", None)
     return bytes(memoryview(given)) if tobytes is None else tobytes()
 
@@ -243,8 +243,8 @@ def _whereabouts(name: str) -> str:
     known = _OTHER_NAMES.get(codec_id.lower())
     close = f"did you mean {known}?" if known else close_name(codec_id.lower(), _NAMES)
     return (f"{close} If not, " if close else "") + (
-        "zarrow.codecs.register(CLASS) adds a codec that has numcodecs' protocol, "
-        f"zarrow.codecs.register({codec_id!r}, decode=..., encode=...) one of functions"
+        "zarrow.codecs.register(CLASS) adds a class with numcodecs' protocol, "
+        f"zarrow.codecs.register({codec_id!r}, decode=..., encode=...) adds a codec made of functions"
     )
 
 

@@ -227,7 +227,7 @@ def numpy_to_arrow_zero_copy(
     _needed("pyarrow", "pyarrow", "arrow")
     tensor = zarrow.asarray(array, copy=copy)
     if copy is False and (tensor.dtype.kind == "U" or (bools == "bits" and tensor.dtype.kind == "b")):
-        raise ExchangeError("text and packed bools of Arrow can only be copies", kind="needs_copy")
+        raise ExchangeError("Arrow's text and packed bools can only be copied", kind="needs_copy")
     return _shared(tensor, copy, lambda tensor: tensor.arrow(bools=bools))
 
 
@@ -406,7 +406,7 @@ class ZeroCopyArray(BufferProducer):
         """
         cupy = _needed("cupy", "CuPy", None)
         if copy is False:
-            raise ExchangeError("CuPy's memory is the GPU's: it can only be a copy", kind="needs_copy")
+            raise ExchangeError("CuPy's memory is on a GPU: the array can only be copied", kind="needs_copy")
         return cupy.asarray(self.to_numpy())
 
     def to_polars(self, *, copy: bool | None = None) -> polars.Series:
@@ -423,7 +423,7 @@ class ZeroCopyArray(BufferProducer):
         """
         _needed("polars", "polars", "polars")
         if copy is False and self.dtype.kind in "bU":
-            raise ExchangeError("text and bools of polars can only be copies", kind="needs_copy")
+            raise ExchangeError("text and bools can only be copied to polars", kind="needs_copy")
 
         def series(tensor: zarrow.Tensor) -> polars.Series:
             return tensor.polars(layout="nested", bools="bits")
@@ -497,7 +497,8 @@ def _without_mask(masked: zarrow.MaskedTensor) -> npt.NDArray[Any]:
     there = data[~missing]
     if kind in "iu" and not ((there >= -_EXACT) & (there <= _EXACT)).all():
         raise ExchangeError(
-            "float64 does not hold integers of more than 53 bits beside nulls: zarrow.from_arrow(x) does",
+            "integers with nulls become float64, which cannot represent more than 53 bits: type "
+            "zarrow.from_arrow(x)",
             kind="no_such_type",
         )
     if kind in "iu":

@@ -332,8 +332,9 @@ def _create(
     if data is None:
         if missing not in (None, "optional"):
             raise ValueError(
-                f"missing={missing!r} says how the missing elements of data are stored: give data, or a "
-                "dtype, fill_value and attributes _FillValue of your own"
+                f"missing={missing!r} stores the missing elements of data=: pass data=, or choose "
+                "dtype, fill_value "
+                "and the attribute _FillValue yourself"
             )
         return _create_described(target, path, durability, description, **options)
     data = lazy_arrays.opened(data)

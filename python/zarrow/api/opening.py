@@ -189,7 +189,7 @@ def _open_or_create_array(
     check_names(options, [*OPTIONS, *opening, "mode", "storage_options", "zarr_format"], "of open")
     if mode in ("r", "r+") and options:
         said = ", ".join(options)
-        raise TypeError(f'mode {mode!r} opens what is there: leave out {said}, or give mode="a" or "w"')
+        raise TypeError(f'mode {mode!r} opens an existing array: leave out {said}, or pass mode="a" or "w"')
     if mode in ("r", "r+", "a"):
         try:
             node = open(store, path, mode="r+" if mode == "a" else mode, zarr_format=zarr_format, **opening)

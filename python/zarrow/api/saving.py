@@ -245,7 +245,7 @@ def _check_each(named: dict[str, Any], missing: str | None) -> None:
 def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
     """Yield the names of arrays with missing elements; raise if one is not an array."""
     if depth > _MAX_DEPTH:
-        raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one is inside itself")
+        raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one contains itself")
     for name, given in named.items():
         with tables.naming(name):
             array = opened(given)
@@ -276,7 +276,7 @@ def _store_columns(
     if left:
         path = f", {group.path!r}" if group.path else ""
         warnings.warn(
-            f"the group at {group.name!r} keeps arrays of the table that was stored there before: "
+            f"the group at {group.name!r} still contains arrays of the table stored there before: "
             f"{', '.join(map(repr, left))}; to replace the whole group, erase it first: type "
             f"zarrow.create_group(store{path}, overwrite=True)",
             ZarrowWarning,

@@ -243,7 +243,7 @@ def _format(self: Any, specification: str, /) -> str:
 def _iterate(self: Any) -> Iterator[Any]:
     """Iterate over the items of the first axis, as indexing with an integer returns them."""
     if self.ndim == 0:
-        raise TypeError("a 0-d array has nothing to iterate over; .item() gives its element")
+        raise TypeError("cannot iterate over a 0-d array: .item() returns its element")
     return (self[position] for position in range(len(self)))
 
 
@@ -266,9 +266,7 @@ def _hash(self: Any) -> int:
         The array has axes: it is no value that could be looked up.
     """
     if self.ndim:
-        raise TypeError(
-            f"unhashable type: {type(self).__name__!r} with axes; .tobytes() or .tolist() can be looked up"
-        )
+        raise TypeError(f"unhashable type: {type(self).__name__!r} with axes; look up .tobytes() instead")
     return hash(self.item())
 
 
@@ -291,15 +289,18 @@ def _refuse_set_item(self: Any, index: Any, value: Any, /) -> None:
     """Refuse, with a TypeError that says what can be written to."""
     kind = type(self).__name__
     if kind == "MaskedTensor":
-        way = "its mask is shared and read-only; type .numpy().copy(), or .data[...] if none is missing"
+        way = (
+            "the mask is shared and read-only: type .numpy().copy(), or .data[...] = value "
+            "if no element is missing"
+        )
     else:
-        way = "text has no room to change; type .numpy(), which is a copy"
+        way = "text cannot change in place: type .numpy(), which is a copy"
     raise TypeError(f"{kind!r} object does not support item assignment: {way}")
 
 
 def _refuse_deletion(self: Any, index: Any, /) -> None:
     """Refuse, with a ValueError that says what to type."""
-    raise ValueError("elements of an array cannot be deleted: type array[index] for those that you keep")
+    raise ValueError("elements of an array cannot be deleted: type array[index] with the indices to keep")
 
 
 def _text(self: Any) -> str:
@@ -323,7 +324,8 @@ def _item(self: Any, *index: Any) -> Any:
         return found.item() if isinstance(found, _zarrow.DecodedArray) else found
     if self.size != 1:
         raise ValueError(
-            f"item() expects one element, and there are {self.size}: .item(0) gives one, .tolist() all"
+            f"item() needs an array of one element, but this one has {self.size}: type .item(0) for "
+            "one, or .tolist() for all"
         )
     elements = self.tolist()
     for _ in range(self.ndim):

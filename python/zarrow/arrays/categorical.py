@@ -74,7 +74,7 @@ def numpy(codes: Tensor, categories: Tensor | Variable) -> npt.NDArray[Any]:
 def _array(self: Categorical, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
     np = _zarrow._import("numpy")
     if copy is False:
-        raise ValueError("the values of a Categorical are looked up in its categories, which copies")
+        raise ValueError("converting a Categorical to its values needs a copy, which copy=False forbids")
     values = self.numpy()
     if isinstance(values, np.ma.MaskedArray):
         kind, missing = values.dtype.kind, values.mask
@@ -127,9 +127,7 @@ def _comparison(apply: Callable[[Any, Any], Any]) -> Callable[[Categorical, Any]
             codes_of_other = table[np.where(theirs < 0, len(their_categories), theirs)]
         elif np.ndim(other) > 0 or isinstance(other, _zarrow.DecodedArray):
             if by_order:
-                raise TypeError(
-                    "an order of categories is known to a Categorical only: compare .numpy() instead"
-                )
+                raise TypeError("only a Categorical orders its categories: compare .numpy() instead")
             return apply(np.asarray(self), np.asarray(other))
         elif other in categories:
             codes_of_other = np.int64(categories.index(other))
@@ -138,7 +136,9 @@ def _comparison(apply: Callable[[Any, Any], Any]) -> Callable[[Categorical, Any]
         else:
             return np.full(codes.shape, apply is operator.ne)
         if codes_of_other.ndim and codes_of_other.shape != codes.shape:
-            raise ValueError(f"{len(codes)} values compare with as many, got {len(codes_of_other)}")
+            raise ValueError(
+                f"cannot compare {len(codes)} values with {len(codes_of_other)} values: lengths differ"
+            )
         found = apply(codes, codes_of_other)
         found[(codes < 0) | (codes_of_other < 0)] = apply is operator.ne
         return found

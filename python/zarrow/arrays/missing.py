@@ -87,10 +87,10 @@ def form_of(form: str | None, name: str) -> str:
     if not _has_warned:
         _has_warned = True
         warnings.warn(
-            f"zarr-python cannot open {name or 'this array'}, since elements are missing and Zarr's optional "
-            "type is new: create_array(..., missing='fill') or missing='anndata' stores what others read, "
-            "zarrow.set_missing('fill') chooses it for all, and missing='optional' keeps this one "
-            "without a warning",
+            f"zarr-python cannot open {name or 'this array'}, because it lacks Zarr's optional type for "
+            "missing elements: pass missing='fill' or missing='anndata' to store a form that it reads, call "
+            "zarrow.set_missing('fill') to make that the default, or pass missing='optional' to silence this "
+            "warning",
             ZarrowWarning,
             stacklevel=frames_of_zarrow(),
         )
@@ -120,14 +120,14 @@ def fill_value_for(data: MaskedTensor | MaskedVariable, given: Any, dtype: Any =
         value = "" if kind == "T" else b""
     else:
         raise ValueError(
-            f"missing='fill' needs a value that no element has, and {data.dtype} has none to spare: give "
-            "fill_value=..., or type missing='anndata'"
+            f"missing='fill' needs a fill value that no element has, and {data.dtype} has no default: pass "
+            "fill_value=... or missing='anndata'"
         )
     there = data.data.numpy()[~data.mask.numpy()]
     if np.any(there == value):
         raise ValueError(
-            f"the fill value {value!r} is among the elements that are there, which would be missing then: "
-            "give another one, as fill_value=..., or type missing='anndata'"
+            f"the fill value {value!r} also occurs in the data and would read back as missing: pass another "
+            "fill_value=..., or missing='anndata'"
         )
     return value
 

@@ -68,7 +68,8 @@ def exchanged(target: Part, value: Part, taken: int, copy_target: Callable[[], A
         if taken < earlier.assignment and _overlaps(earlier.part, value):
             if earlier.part[:4] != value[:4]:
                 raise ValueError(
-                    "the assigned part was overwritten after it was taken: type .copy() behind each part, as "
+                    "the assigned part was overwritten before the assignment: type .copy() after "
+                    "each part, as "
                     "a, b = t[0:2].copy(), t[1:3].copy()"
                 )
             meant = earlier.elements

@@ -70,7 +70,7 @@ def asarray(
     made = on_device_of(like, a, dtype.newbyteorder("="))
     given = made.astype(made.dtype, order or "K", copy=bool(copy))
     if copy is False and (given is not made or not is_on_device(a) or np.dtype(a.dtype) != made.dtype):
-        raise ValueError("numpy would have to copy, and copy=False says not to")
+        raise ValueError("numpy needs a copy, which copy=False forbids")
     return given
 
 
@@ -123,7 +123,7 @@ def full_like(
     like = a if isinstance(a, DeviceTensor) else None
     if like is None:
         raise TypeError(
-            "numpy.full_like makes an array of the CPU, and its value is on a GPU: type .cpu() first"
+            "numpy.full_like makes an array on the CPU, but the value is on a GPU: type value.cpu()"
         )
     shape = a.shape if shape is None else shape
     return full(

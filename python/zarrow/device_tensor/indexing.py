@@ -182,7 +182,9 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
             array = array.astype(np.int64)
         if array.dtype.kind == "b":
             if array.ndim == 0:
-                raise IndexingError("a mask needs an axis: True and False are no indices", kind="index")
+                raise IndexingError(
+                    "True and False are not indices: a mask needs at least one axis", kind="index"
+                )
             masks.append((len(items), array.shape))
             items.extend(np.nonzero(array))
         elif array.dtype.kind in "iu":
@@ -217,7 +219,7 @@ def _refuse_fields(index: Any) -> None:
     name = next((item for item in names if isinstance(item, str)), None)
     if name is not None:
         raise IndexingError(
-            f"fields of structures are taken where they are stored: type array.read({name!r}, device=...), "
+            f"fields of structures are selected during the read: type array.read({name!r}, device=...), "
             f"or .cpu()[{name!r}] for a copy on the CPU",
             kind="index",
         )

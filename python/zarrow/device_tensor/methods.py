@@ -128,7 +128,8 @@ def cast(tensor: Any, dtype: Any) -> Any:
         or (any(kind in "mM" for kind in kinds) and not any(kind in "iu" for kind in kinds))
     ):
         raise UnsupportedError(
-            f"{tensor.dtype} to {dtype} is for the CPU: type .cpu() for a copy there", kind="unsupported"
+            f"casting {tensor.dtype} to {dtype} runs on the CPU only: type .cpu() for a copy there",
+            kind="unsupported",
         )
     if kinds[0] == "c" and (kinds[1] in "iuf" or str(dtype) == "bfloat16"):
         _warn_of_imaginary_parts(np)
@@ -264,7 +265,7 @@ def transpose(self: Any, *axes: Any) -> Any:
         return self._transpose(range(self.ndim)[::-1])
     order = [axis + self.ndim if axis < 0 else axis for axis in _integers(axes)]
     if sorted(order) != list(range(self.ndim)):
-        raise ShapeError(f"axes {axes} are no permutation of {self.ndim} axes", kind="shape")
+        raise ShapeError(f"axes {axes} are not a permutation of {self.ndim} axes", kind="shape")
     return self._transpose(order)
 
 
@@ -275,7 +276,7 @@ def squeeze(self: Any, axis: Any = None) -> Any:
     left_out = {item + self.ndim if item < 0 else item for item in _integers((axis,))}
     for item in left_out:
         if not 0 <= item < self.ndim or self.shape[item] != 1:
-            raise ShapeError(f"axis {item} of shape {self.shape} is none of one element", kind="shape")
+            raise ShapeError(f"axis {item} of shape {self.shape} does not have the extent 1", kind="shape")
     return self._reshape([extent for item, extent in enumerate(self.shape) if item not in left_out])
 
 
@@ -290,7 +291,7 @@ def _check_keeps_order(tensor: Any, order: str | None) -> None:
     """Refuse order "K" for elements in neither C nor Fortran order."""
     if order == "K" and tensor.ndim > 1 and not (is_c_contiguous(tensor) or is_f_contiguous(tensor)):
         raise UnsupportedError(
-            "order='K' of elements that lie in neither order is for the CPU: type .cpu(), or order='C'",
+            "order='K' of elements in neither C nor F order runs on the CPU only: type .cpu(), or order='C'",
             kind="unsupported",
         )
 
@@ -330,7 +331,7 @@ def byte_swapped(tensor: Any) -> Any:
     """Copy elements with swapped bytes; the parts of a complex number are swapped separately."""
     if tensor.dtype.kind not in "iufcmM":
         raise UnsupportedError(
-            f"elements of {tensor.dtype} in the other byte order are for the CPU: read them without "
+            f"non-native-endian elements of {tensor.dtype} are supported on the CPU only: read them without "
             "zarrow.gpu's buffers",
             kind="unsupported",
         )
@@ -478,7 +479,7 @@ def _setitem(self: Any, index: Any, value: Any) -> None:
 
 def _delitem(self: Any, index: Any, /) -> None:
     """Refuse, with an error that says what to type."""
-    raise ValueError("elements of a tensor cannot be deleted: type tensor[index] for those that you keep")
+    raise ValueError("elements of a tensor cannot be deleted: type tensor[index] with the indices to keep")
 
 
 def _eq(self: Any, other: Any) -> Any:

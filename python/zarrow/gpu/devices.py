@@ -119,7 +119,7 @@ def asarray(x: Any, device: Any = None) -> Tensor:
         read: Any = x.read(device="cuda" if device is None else device)
         return cast("Tensor", read)
     if x is None:
-        raise TypeError("None is no array: give zarrow.gpu.asarray an array, a number or a list of numbers")
+        raise TypeError("got None: pass zarrow.gpu.asarray an array, a number or a list of numbers")
     try:
         return Tensor._of(x, device)
     except UnsupportedError:
@@ -193,7 +193,7 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     parts = selection if isinstance(selection, tuple | list) else (selection,)
     if any(isinstance(part, str) for part in parts):
         raise IndexingError(
-            "a field of structures is not explained: leave its name out; array.read takes it", kind="index"
+            "explain() takes no field of structures: leave its name out (array.read takes it)", kind="index"
         )
     return _zarrow._explain(array, selection, device)
 

@@ -46,8 +46,8 @@ class Edits:
             self.is_unstored = False
             warnings.warn(
                 f"a change of attrs[{self.key!r}] is not stored, because the value is a copy: type value = "
-                f"attrs[{self.key!r}], change value, and then attrs[{self.key!r}] = value; attrs.asdict() "
-                "gives values to change for yourself",
+                f"attrs[{self.key!r}], change value, and then attrs[{self.key!r}] = value; "
+                "attrs.asdict() returns a copy to change",
                 ZarrowWarning,
                 stacklevel=frames_of_zarrow(),
             )

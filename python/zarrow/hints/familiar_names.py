@@ -12,7 +12,7 @@ from __future__ import annotations
 
 _XARRAY = "xarray.open_zarr(path), which reads by zarr-python"
 _DASK = "dask.array.from_zarr(path), which reads by zarr-python"
-_STORED = "nothing: what was written is stored when the call returns"
+_STORED = "nothing: a write is stored when its call returns"
 
 _TO_GPU = 'array.read(selection, device="cuda") to read to a GPU, zarrow.gpu.asarray({tensor}) to copy there'
 _READ_TO_GPU = '{array}.read(selection, device="cuda")'
@@ -136,7 +136,7 @@ ARRAY = {
     "read_direct": "{array}.read(selection, out=buffer)",
     "read_into": "{array}.read(selection, out=buffer)",
     "read_many": "zarrow.read_many([({array}, selection), ...])",
-    "rechunk": 'group.create_array("name", data={array}[...], chunks=...), which stores it anew',
+    "rechunk": 'group.create_array("name", data={array}[...], chunks=...), which stores a copy',
     "reindex": _XARRAY,
     "reload": "{array}.refresh()",
     "rename": 'group["new"] = group["old"], then del group["old"]',

@@ -63,7 +63,7 @@ def _special(place: Path) -> str:
 
 def _nothing(store: str, place: Path) -> str:
     if store.startswith("~"):
-        return f'"~" is taken as a name: give os.path.expanduser({store!r})'
+        return f'"~" is not expanded: pass os.path.expanduser({store!r})'
     above = place.absolute().parent
     for folder in (above, *above.parents):
         if folder.is_file():
@@ -118,7 +118,7 @@ def _nodes_in_archive(place: Path) -> str:
         key=lambda folder: (folder.count("/"), folder),
     )
     told = ", ".join(f"zarrow.open({str(place)!r}, {folder!r})" for folder in nodes[:3])
-    return f"{above}; a folder in it has: {told}" if nodes else above
+    return f"{above}, but a folder in it has: {told}" if nodes else above
 
 
 def _folder(place: Path) -> str:
@@ -129,11 +129,14 @@ def _folder(place: Path) -> str:
         if marks <= set(names):
             return f"this is {what}"
     if nodes := [name for name in names[:100] if _is_node(place / name)][:3]:
-        return f"the folder has no zarr.json, .zarray or .zgroup; one below it has: {_list(place, nodes)}"
+        return (
+            "the folder has no zarr.json, .zarray or .zgroup, but a folder below it "
+            f"has: {_list(place, nodes)}"
+        )
     for above in place.absolute().parents:
         if _is_node(above):
             return f"the folder belongs to the node at {str(above)!r}: open that"
-    return "the folder has no zarr.json, .zarray or .zgroup, which a Zarr array or group has"
+    return "the folder has no zarr.json, .zarray or .zgroup, so it is not a Zarr array or group"
 
 
 def _is_node(folder: Path) -> bool:

@@ -213,7 +213,7 @@ def _of_decoded(array: Any, name: str) -> str:
     from zarrow.hints.familiar_names import DECODED, TEXT
 
     if name in ("torch", "jax"):
-        return f"{name} has no arrays of text; .numpy() and .arrow() give theirs"
+        return f"{name} has no arrays of text: type .numpy() or .arrow()"
     if name in TEXT and array.dtype == _zarrow._import("numpy").dtypes.StringDType():
         return _to_type(TEXT[name])
     if name in DECODED:
@@ -298,7 +298,7 @@ def _of_group(group: Any, name: str) -> str:
         if name in group.attrs:
             return f'type group.attrs["{name}"]'
     if is_of_array:
-        return f'a group has none, its arrays have: type group["name"].{name}'
+        return f'arrays have it, and groups do not: type group["name"].{name}'
     if way := _way_to_a_table(name, "group.to_arrow()"):
         return f"type {way}"
     if name in XARRAY_ARRAY:

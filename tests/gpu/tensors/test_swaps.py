@@ -57,5 +57,5 @@ def test_an_overwritten_part_that_overlaps_is_refused_on_a_gpu() -> None:
     tensor = zarrow.gpu.asarray(ROWS.copy())
     part = tensor[1:3]
     tensor[0:2] = part
-    with pytest.raises(ValueError, match="overwritten after it was taken"):
+    with pytest.raises(ValueError, match="overwritten before the assignment"):
         tensor[3:5] = part

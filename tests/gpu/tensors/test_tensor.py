@@ -412,7 +412,7 @@ def test_flags_by_the_keys_of_numpy(values: Any) -> None:
     ("give", "error", "expected"),
     [
         (lambda: "abc", UnsupportedError, "text of any length .* type zarrow.asarray"),
-        (lambda: None, TypeError, "None is no array"),
+        (lambda: None, TypeError, "got None"),
         (lambda: np.array([object()]), TypeError, "convert the values to one NumPy dtype"),
         (lambda: zarrow.asarray(np.ma.array([1, 2], mask=[0, 1])), UnsupportedError, r"\.filled\(value\)"),
         (lambda: pytest.importorskip("pyarrow").array([1, None]), UnsupportedError, r"\.filled\(value\)"),

@@ -27,7 +27,7 @@ impl Chunk<'_> {
         let word_nbytes = match swap {
             Swap::None => 0,
             Swap::Words(nbytes) => *nbytes,
-            Swap::Fields(_) => return Err(internal("structures in the other byte order").into()),
+            Swap::Fields(_) => return Err(internal("non-native-endian structures").into()),
         };
         let decoded_nbytes = shape::nbytes(self.shape, self.chain.item_size().unwrap_or(0))?;
         let axes = axes_of(part)?;

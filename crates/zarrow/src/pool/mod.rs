@@ -219,7 +219,7 @@ pub fn spawn<T: Send + 'static>(
     });
     let on_end = move |ended: Result<()>| {
         let result = result.lock().take();
-        let lost = || ErrorKind::Internal("the work left no result".into()).into();
+        let lost = || ErrorKind::Internal("the work ended without a result".into()).into();
         done(ended.and_then(|()| result.ok_or_else(lost)));
     };
     open.spawn(task, Box::new(on_end))?;
