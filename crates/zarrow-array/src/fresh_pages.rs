@@ -1,27 +1,26 @@
-//! Page faults of fresh memory, before several threads write to it.
+//! Requests the pages of fresh memory before several threads write to it.
 //!
-//! Fresh memory gets its pages at the first touch. Threads that fill neighbouring places touch the same huge page.
-//! Then each of them zeroes a page; the kernel keeps the first and frees the others. Therefore:
+//! The kernel provides a page of fresh memory at the first access. If several threads access the same huge page at
+//! once, each of them zeroes one, and the kernel keeps the first and frees the others. To avoid that:
 //!
-//! 1. A thread that is about to write takes the next free pages, up to the place that it will write.
-//! 2. It asks the kernel to provide them, one huge page per call, while other threads do the same with other pages,
-//!    or write.
-//! 3. If the kernel refuses, the first touch provides the pages as usual.
+//! 1. Before a thread writes, it claims the next unclaimed pages, up to the address that it will write.
+//! 2. It asks the kernel to provide them, one huge page per call. Other threads write, or request other pages.
+//! 3. If the kernel refuses, the first access provides the pages as usual.
 
 use crate::alignment::HUGE_PAGE;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The pages of one fresh allocation, and which are taken by a thread.
+/// The pages of one fresh allocation, and how many of them threads have claimed.
 #[derive(Debug)]
 pub struct FreshPages {
     start: NonNull<u8>,
     nbytes: usize,
-    /// Bytes from the start whose pages are taken.
+    /// Claimed bytes, counted from the start.
     taken: AtomicUsize,
 }
 
-// SAFETY: the pointer is only passed to the kernel, and any thread may ask it to provide pages.
+// SAFETY: the pointer is never dereferenced. It is only passed to `madvise`, which any thread may call.
 unsafe impl Send for FreshPages {}
 // SAFETY: as above.
 unsafe impl Sync for FreshPages {}
@@ -32,13 +31,14 @@ impl FreshPages {
         FreshPages { start, nbytes, taken: AtomicUsize::new(0) }
     }
 
-    /// Returns whether all pages are taken.
+    /// Returns whether all pages are claimed.
     #[must_use]
     pub fn all_taken(&self) -> bool {
         self.taken.load(Ordering::Relaxed) >= self.nbytes
     }
 
-    /// Provides the next free huge page, if it begins before `end`; returns whether it did. Contents do not change.
+    /// Requests the next unclaimed huge page if it begins before `end`; returns whether the kernel provided it. The
+    /// memory's contents do not change.
     ///
     /// `end` is the address that the caller is about to write.
     pub fn provide_next(&self, end: *const u8) -> bool {
@@ -46,7 +46,7 @@ impl FreshPages {
         if self.taken.load(Ordering::Relaxed) >= end {
             return false;
         }
-        // There are few threads, so the number cannot wrap beyond the end.
+        // Each thread exceeds the end by one huge page at most, so the sum cannot overflow.
         let first = self.taken.fetch_add(HUGE_PAGE, Ordering::Relaxed);
         if first >= self.nbytes {
             return false;
@@ -63,7 +63,8 @@ impl FreshPages {
 #[cfg(all(target_os = "linux", not(miri)))]
 fn provide(start: NonNull<u8>, first: usize, nbytes: usize) -> bool {
     let address = start.as_ptr().wrapping_add(first).cast();
-    // SAFETY: providing pages does not change the contents of any memory, whoever owns it by now.
+    // SAFETY: `MADV_POPULATE_WRITE` changes no contents, so the call is sound even if the range has been freed, or
+    // belongs to another allocation by now.
     unsafe { libc::madvise(address, nbytes, libc::MADV_POPULATE_WRITE) == 0 }
 }
 

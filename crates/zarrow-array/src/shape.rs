@@ -1,4 +1,4 @@
-//! Checked arithmetic of shapes and strides. All products of extents are computed here.
+//! Checked arithmetic for shapes and strides. Every product of extents is computed here.
 
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
@@ -40,9 +40,7 @@ fn checked_product(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))
 }
 
-/// Returns the strides of a C-contiguous array, in elements; `None` on overflow.
-///
-/// Extents of 0 count as 1, so that the strides of an empty array equal those of a non-empty one.
+/// Returns the strides of a C-contiguous array, in elements; `None` on overflow. Extents of 0 count as 1.
 ///
 /// ```
 /// assert_eq!(zarrow_array::shape::c_strides(&[2, 3, 4]).as_deref(), Some(&[12, 4, 1][..]));
@@ -74,11 +72,11 @@ pub fn is_c_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     true
 }
 
-/// Returns strides that give the same memory the shape `new`; `None` if there are no such strides, or if the
-/// numbers of elements differ.
+/// Returns the strides for a view of the same memory with the shape `new`; `None` if the view would need a copy, or
+/// if the numbers of elements differ.
 ///
-/// The shapes are walked side by side, in runs of axes with equal numbers of elements. A run of the old shape must
-/// have one common stride, which the new axes then divide. Source: NumPy, `_attempt_nocopy_reshape`.
+/// The shapes are split into runs of axes with equal numbers of elements. In each run, the old axes must be contiguous
+/// with each other, so that the new axes can divide them. Source: NumPy, `_attempt_nocopy_reshape`.
 ///
 /// ```
 /// use zarrow_array::shape::reshaped_strides;
@@ -105,13 +103,13 @@ pub fn reshaped_strides(shape: &[i64], strides: &[i64], new: &[i64]) -> Option<V
             } else {
                 let (extent, stride) = old.next()?;
                 old_count = old_count.checked_mul(*extent)?;
-                // The run's slower axes must step over this one without a gap.
+                // The stride of the next slower axis must equal the size of this axis: there is no gap.
                 if step.is_some_and(|slower| Some(slower) != stride.checked_mul(*extent)) {
                     return None;
                 }
                 step = Some(*stride);
             }
-            // A run ends where the counts are equal, including subsequent axes of length 1.
+            // A run ends when both shapes have the same number of elements; following axes of length 1 belong to it.
             if new_count == old_count && run.peek() != Some(&1) {
                 break;
             }

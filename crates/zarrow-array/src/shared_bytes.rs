@@ -25,20 +25,20 @@ pub struct SharedBytes {
     owner: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the memory is only read, and any thread may hold and drop its owner.
+// SAFETY: the memory is only read, any thread may read it (`from_foreign`), and the owner is `Send` and `Sync`.
 unsafe impl Send for SharedBytes {}
 // SAFETY: as above.
 unsafe impl Sync for SharedBytes {}
 
 impl SharedBytes {
-    /// Wraps the `length` bytes at `pointer`, kept by `owner`. Nothing is copied.
+    /// Wraps the `length` bytes at `pointer` without a copy. `owner` keeps them alive.
     ///
     /// # Errors
     /// [`Error::BadView`] for bytes at NULL, or if the length exceeds the address space.
     ///
     /// # Safety
-    /// While `owner` lives, the bytes must be readable by any thread. They should not be written to: readers would
-    /// see the changes, but none of them relies on reading the same value twice.
+    /// While `owner` lives, the bytes must be readable by any thread. They should not change: readers would see the
+    /// changes, although none of them relies on reading the same value twice.
     pub unsafe fn from_foreign(
         owner: Arc<dyn Send + Sync>,
         pointer: *const u8,
@@ -86,8 +86,8 @@ impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the owner keeps `length` bytes at `pointer`, and they are not written to: they are those of a
-        // `Buffer` that was given away for good, or the caller of `from_foreign` promised it.
+        // SAFETY: the owner keeps `length` bytes at `pointer` that are not written to: either the owner holds a
+        // `Buffer` that was moved into it, or the caller of `from_foreign` promised it.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 }

@@ -1,4 +1,4 @@
-//! The lock of a cache. It has only `try_lock`: a thread that fails to lock works without the cache.
+//! A mutex for caches. It has only `try_lock`: a thread that fails to lock works without the cache.
 //!
 //! 1. The lock word identifies the process of its holder by [`generation`].
 //! 2. If a child finds the lock held by its parent, the holder does not exist in the child, and the value may be
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Lock word of an unlocked mutex; otherwise the holder's generation plus one.
 const FREE: u64 = 0;
 
-/// A cached value with a lock that is only ever tried: a thread that fails to lock does the work itself.
+/// A cached value with a lock that has only `try_lock`: a thread that fails to lock does the work itself.
 ///
 /// ```
 /// use zarrow_array::fork::CacheMutex;

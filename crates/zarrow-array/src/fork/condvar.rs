@@ -1,4 +1,4 @@
-//! Waiting for another thread, without a lock that a fork could find held.
+//! A condition variable: a thread that waits holds no lock during a fork.
 //!
 //! 1. A waiter adds itself to a list while it still holds the lock, then releases the lock and sleeps.
 //! 2. A waker takes a thread from the list and wakes it. In a child the list may contain threads that do not exist

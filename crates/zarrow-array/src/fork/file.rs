@@ -1,17 +1,17 @@
-//! Files with locks. A forked child closes them at once.
+//! Locked files, which a forked child closes at once.
 //!
-//! The kernel keeps a file lock until every process has closed the file. A child that outlives its killed parent
-//! would keep the parent's locks forever, so the fork handler closes these files in the child. It reads them from
-//! an array of atomics, which is safe at any point of a process's life.
+//! The kernel keeps a file lock until every process has closed the file. If the parent is killed, a surviving child
+//! would keep the parent's locks. So the fork handler closes these files in the child. It reads their numbers from an
+//! array of atomics, which is allowed in a fork handler.
 
 use super::generation;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Marks an empty place.
+/// Marks an unused entry.
 const NONE: RawFd = -1;
 
-/// Open files with locks. Further locks of the same process survive in its children, as the kernel does by default.
+/// Numbers of the open files with locks. Files beyond the array's length stay open in children, as by default.
 static FILES: [AtomicI32; 256] = [const { AtomicI32::new(NONE) }; 256];
 
 /// An open file that forked children close.

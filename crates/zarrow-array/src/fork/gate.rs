@@ -1,8 +1,8 @@
 //! The gate that every thread passes when it locks a [`Mutex`](super::Mutex).
 //!
-//! 1. A thread that takes its first lock increments one of a few counters, so that threads do not share one cache
-//!    line, and then checks whether the gate is closed. If so, it decrements the counter and waits until the gate
-//!    is open.
+//! 1. A thread that takes its first lock increments a counter and then checks whether the gate is closed. If so, it
+//!    decrements the counter and waits until the gate is open. There are a few counters, each on its own cache line,
+//!    so that threads do not slow each other down.
 //! 2. Before a fork the gate is closed, and the forking thread waits until all other counters are zero. A thread
 //!    that enters at that moment is either visible in its counter or sees the gate closed: both sides store before
 //!    they load, in one total order (`SeqCst`).

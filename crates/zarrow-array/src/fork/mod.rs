@@ -1,19 +1,18 @@
 //! Locks that a fork cannot leave held.
 //!
-//! `fork` copies all memory, but only the calling thread. A lock held by another thread would stay held in the
-//! child forever, with half-changed data behind it. So zarrow's crates use these locks instead of those of the
-//! standard library:
+//! `fork` copies all memory, but only the calling thread. If another thread holds a lock, the child's copy of that
+//! lock is never released, and the data it protects may be half changed. So zarrow's crates use these types instead
+//! of the standard library's locks:
 //!
-//! 1. [`Mutex`], for data that both processes keep using. A `gate` counts the threads that hold one. A handler
-//!    closes the gate before a fork and waits until no thread is inside: in the child the mutex is free and its
-//!    data are consistent. Code that holds it never waits: no store, no Python, no fork.
+//! 1. [`Mutex`], for data that parent and child both keep using. A `gate` counts the threads that hold a mutex. A
+//!    handler closes the gate before a fork and waits until no thread is inside. So in the child every mutex is free
+//!    and its data are consistent. Code that holds a mutex must not wait: it calls no store, no Python and no fork.
 //! 2. [`Condvar`]: its waiters hold no lock while they wait.
-//! 3. [`CacheMutex`], for data that can be lost. It is only ever tried. If a fork left it held, the generation of
-//!    its holder's process shows that, and its data are reset to empty. It is cheaper than a lock that threads wait
-//!    for.
-//! 4. [`ProcessMutex`], for data of a single process, such as a read shared by several threads. It may be held for
-//!    as long as a store request takes. In a child, which has none of these threads, locking it is an error.
-//! 5. [`OnceCell`], for values that are created once. Threads that race each create a value, and no thread waits.
+//! 3. [`CacheMutex`], for data that can be lost. It has only `try_lock`, which makes it cheaper than a mutex. It
+//!    stores the generation of its holder's process. If that process is a parent, the data are reset to empty.
+//! 4. [`ProcessMutex`], for data of a single process, such as a read shared by several threads. It may be held
+//!    during a store request. Locking it in a child is an error, because the child lacks the other threads.
+//! 5. [`OnceCell`], for values that are created once. Racing threads each create a value, and no thread waits.
 //! 6. [`File`], an open file with a kernel lock. The child closes it at once.
 //!
 //! The handlers are registered with `pthread_atfork`, so that a `fork` by any library runs them. `vfork` and
@@ -47,8 +46,8 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Runs when the program or the library is loaded, before any thread can use a lock while another forks: handlers
-/// registered during a fork are not run by it.
+/// Registers the handlers when the program or the library is loaded, before any thread can fork while another uses a
+/// lock: a fork does not run handlers that are registered during it.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the loader calls the functions in this section, with arguments that the function may ignore.

@@ -1,11 +1,10 @@
-//! A lock that is free in every forked child, with consistent data.
+//! A mutex that is free in every forked child, with consistent data.
 
 use super::gate::Inside;
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 
-/// A mutex for short critical sections: its holder calls nothing that may wait or fork, and runs no foreign
-/// destructors.
+/// A mutex for short critical sections: its holder must not wait, fork, or run another library's destructors.
 ///
 /// A panic in the holder unlocks it.
 ///

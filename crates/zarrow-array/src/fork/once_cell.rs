@@ -30,8 +30,8 @@ impl<T> OnceCell<T> {
 
     /// Returns the value; `None` if the cell is empty.
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: null, or a complete value that `set` stored before the pointer, and which lives as long as the
-        // cell.
+        // SAFETY: the pointer is null, or points to a value that `set` had completed before it stored the pointer. The
+        // value lives as long as the cell.
         unsafe { self.value.load(Ordering::Acquire).as_ref() }
     }
 
@@ -44,7 +44,7 @@ impl<T> OnceCell<T> {
             // SAFETY: the pointer is in the cell now, and the cell keeps it for its own lifetime.
             Ok(_) => unsafe { &*new },
             Err(first) => {
-                // SAFETY: it was made above, and is not shared.
+                // SAFETY: the box was created above, and no other thread has its pointer.
                 drop(unsafe { Box::from_raw(new) });
                 // SAFETY: a pointer that is not null, as in `get`.
                 unsafe { &*first }

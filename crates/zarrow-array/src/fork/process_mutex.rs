@@ -1,20 +1,19 @@
-//! The lock of data that belong to one process.
+//! A mutex for the threads of one process, unusable in its forked children.
 
 use super::generation;
 use std::fmt;
 use std::sync::{MutexGuard, PoisonError};
 
-/// A value shared by the threads of one process, with a lock that may be held for as long as a store takes to
-/// answer.
+/// A value shared by the threads of one process. Its lock may be held during a store request.
 ///
-/// In a forked child the lock may be held by a thread of the parent, so the child never waits for it.
+/// A forked child never waits for the lock: its holder may be a thread that only the parent has.
 #[derive(Debug)]
 pub struct ProcessMutex<T> {
     generation: u64,
     value: std::sync::Mutex<T>,
 }
 
-/// The lock belongs to a process from which this one was forked.
+/// Error for a lock that belongs to a parent of this forked process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forked;
 

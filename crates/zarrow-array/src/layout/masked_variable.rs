@@ -8,7 +8,7 @@ use crate::shape;
 
 /// A [`Variable`] and a [`Mask`] of the same length.
 ///
-/// Missing elements have no bytes in an optional type, otherwise the stored bytes.
+/// Missing elements of an optional type are empty. Elements that a fill value marks as missing keep their bytes.
 #[derive(Debug, Clone)]
 pub struct MaskedVariable {
     data: Variable,

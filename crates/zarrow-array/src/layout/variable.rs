@@ -8,9 +8,9 @@ use crate::shared_bytes::SharedBytes;
 
 /// An array of strings or byte strings.
 ///
-/// Element `i`, counted in C order, is `data[offsets[i]..offsets[i + 1]]`. The constructor checks that offsets
-/// start at 0, do not decrease and stay inside the data, and that strings are UTF-8. The memory is immutable
-/// afterwards, and clones share it.
+/// Element `i`, counted in C order, is `data[offsets[i]..offsets[i + 1]]`. The constructor checks that the offsets
+/// start at 0, do not decrease and stay inside the data, and that strings are UTF-8. The memory is immutable, and
+/// clones share it.
 ///
 /// ```
 /// use zarrow_array::{Buffer, DataType, Variable};
@@ -29,7 +29,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// Creates an array over `offsets` (`i64`, one more than elements) and `data`.
+    /// Creates an array over `data` and `offsets`, which has one `i64` more than there are elements.
     ///
     /// # Errors
     /// [`Error::NoSuchType`] if the type is neither string nor bytes; [`Error::LengthMismatch`],
@@ -63,8 +63,8 @@ impl Variable {
     /// Like [`new`](Variable::new), but does not check the buffers.
     ///
     /// # Safety
-    /// `offsets` must have one aligned `i64` more than `shape` has elements; they must start at 0, not decrease and
-    /// end within `data`; and if the type is string, each element must be UTF-8.
+    /// `offsets` must be aligned and have one `i64` more than `shape` has elements. They must start at 0, not decrease
+    /// and end within `data`. If the type is string, each element must be UTF-8.
     #[must_use]
     pub unsafe fn new_unchecked(
         offsets: impl Into<SharedBytes>,
@@ -106,8 +106,8 @@ impl Variable {
         self.offsets().len().saturating_sub(1)
     }
 
-    /// Returns element `index` in C order; `None` past the end, or if another library has corrupted the shared
-    /// offsets.
+    /// Returns element `index` in C order; `None` past the end, or if another library has changed the shared offsets
+    /// to invalid ones.
     #[must_use]
     pub fn element(&self, index: usize) -> Option<&[u8]> {
         let offsets = self.offsets();
@@ -139,7 +139,8 @@ impl Variable {
     }
 }
 
-/// Reads an offset once, so that the checked value is the used one even if another library changes shared offsets.
+/// Reads an offset exactly once. A second read could return another value than the checked one, if another library
+/// changes the shared offsets.
 fn read_once(offset: &i64) -> Option<usize> {
     // SAFETY: a reference is aligned and readable; a volatile read happens exactly once.
     usize::try_from(unsafe { std::ptr::read_volatile(offset) }).ok()
@@ -159,8 +160,8 @@ fn check_offsets(offsets: &[i64], nbytes: usize) -> Result<()> {
     }
 }
 
-/// Checks the whole text at once, then that no element starts inside a character: together this proves that each
-/// element is UTF-8. Only the text between the offsets is checked.
+/// Checks that each element is UTF-8: the whole text is UTF-8, and no element starts inside a character. Bytes after
+/// the last offset are not checked.
 fn check_utf8(offsets: &[i64], data: &[u8]) -> Result<()> {
     let end = offsets.last().copied().unwrap_or(0) as usize;
     let used = data.get(..end).unwrap_or(data);

@@ -1,6 +1,6 @@
-//! Location of the elements of an Arrow array in device memory, which is not read here.
+//! Locates the elements of an Arrow array in device memory, without reading them.
 //!
-//! The structs themselves are in host memory, and are checked like those of any array.
+//! Arrow's structs are in host memory, and are checked as for arrays in host memory.
 
 use super::foreign::{Lent, Part};
 use super::kind::{Element, Kind};

@@ -1,5 +1,5 @@
-//! The layout of an Arrow type: its element type, and the axes of a row, from nested fixed-size lists or
-//! `arrow.fixed_shape_tensor`.
+//! Converts an Arrow type to an element type and the axes of a row. Nested fixed-size lists and
+//! `arrow.fixed_shape_tensor` give a row its axes.
 //!
 //! Unknown extension types are read as their storage type, as Arrow specifies.
 
@@ -16,7 +16,7 @@ const MAX_LISTS: usize = 64;
 pub struct Kind {
     /// Lengths of the fixed-size lists, outermost first.
     pub lists: Vec<i64>,
-    /// Shape of a row in memory order; its product is that of the lists.
+    /// Shape of a row in memory order. It has as many elements as the nested lists.
     pub row: Vec<i64>,
     /// Permutation from memory order to the logical axes, including axis 0; `None` if they are the same.
     pub permutation: Option<Vec<usize>>,
@@ -50,7 +50,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Returns what an import must always copy, if anything.
+    /// Returns a description of the elements if every import copies them; `None` if they can be shared.
     pub fn copied(&self) -> Option<&'static str> {
         match self {
             Element::Bits => Some("packed bools"),
@@ -94,7 +94,7 @@ impl Kind {
             lists.push(length);
             at = child(at)?;
         }
-        // Axis 0 stays first, and trailing axes within an element stay last.
+        // The permutation covers only the axes of the tensor: axis 0 stays first, and the axes of its elements last.
         let permutation = permutation.map(|order| {
             let inner = order.len() + 1..row.len() + 1;
             std::iter::once(0).chain(order.into_iter().map(|axis| axis + 1)).chain(inner).collect()
@@ -159,8 +159,8 @@ impl TensorShape {
             if !sorted.into_iter().eq(0..shape.len()) {
                 return Err(wrong());
             }
-            // pyarrow writes the permutation the other way round than the specification, and reads both forms
-            // wrongly: only self-inverse permutations are unambiguous.
+            // pyarrow writes the inverse of the specified permutation, and reads both forms wrongly. Only self-inverse
+            // permutations are unambiguous.
             if order.iter().enumerate().any(|(at, axis)| order[*axis] != at) {
                 let name = "fixed_shape_tensor with rotated axes (ambiguous between writers)".into();
                 return Err(Error::UnknownType { protocol: "the Arrow", name });
@@ -177,7 +177,7 @@ fn element(schema: &ArrowSchema) -> Result<Element> {
         let index = primitive(format)
             .filter(|number| !matches!(number, Number::Float16 | Number::Float32 | Number::Float64));
         let index = index.ok_or_else(|| bad("dictionary indices must be integers"))?;
-        // Checked before descending: nesting is unbounded, but the stack is not.
+        // Checked before the recursion: a producer may nest types deeper than the stack allows.
         let nested = match super::foreign::dictionary_of(values) {
             Some(_) => Some("dictionaries"),
             None => list_length(values)?.map(|_| "lists"),
@@ -219,7 +219,7 @@ fn primitive(format: &[u8]) -> Option<Number> {
     Number::ALL.iter().find(is_it).copied()
 }
 
-/// Returns the number that an Arrow extension type stands for: 1-byte bool, and types named only by Zarr.
+/// Returns the number type of an Arrow extension type: 1-byte bool, or a type that only Zarr names.
 fn named(schema: &ArrowSchema) -> Option<Number> {
     match schema.metadata("ARROW:extension:name")? {
         b"arrow.bool8" if schema.format() == c"c" => Some(Number::Bool),
@@ -237,10 +237,10 @@ fn named(schema: &ArrowSchema) -> Option<Number> {
     }
 }
 
-/// Returns the element type of times: timestamps, days and durations.
+/// Returns the element type of a timestamp, date or duration.
 ///
-/// Refuses types that would lose their meaning: time zones, which Zarr cannot store; times of day, which would
-/// become durations; and 64-bit dates, which would come back as timestamps.
+/// Refuses types that would lose their meaning: Zarr cannot store time zones, times of day would become durations,
+/// and 64-bit dates would become timestamps.
 fn time(format: &[u8]) -> Result<Option<Element>> {
     let loses = |what: String, instead| Error::LosesMeaning { protocol: "an Arrow", what, instead };
     let unit = match format.get(2) {

@@ -1,15 +1,15 @@
-//! Import of Arrow arrays to the four layouts. Values, offsets and bytes are shared read-only, since Arrow's data
-//! are immutable to both sides.
+//! Imports Arrow arrays as one of the four layouts. Values, offsets and bytes are shared read-only, because Arrow's
+//! data are immutable.
 //!
-//! 1. The type decides the layout (see `kind.rs`): the axes of a row, and the element type.
-//! 2. From the outermost list to the elements, offsets and lengths are followed, and nulls are recorded, one byte
+//! 1. `kind.rs` converts the type to an element type and the axes of a row.
+//! 2. `foreign.rs` follows offsets and lengths from the outermost list to the elements, and records nulls, one byte
 //!    per element.
-//! 3. The elements become a layout over the producer's memory. Data in a form that Zarr lacks are copied: packed
-//!    bools, 32-bit offsets, views, 32-bit days, dictionaries.
+//! 3. The elements become a layout over the producer's memory. Forms that Zarr lacks are copied: packed bools, 32-bit
+//!    offsets, views, 32-bit days, dictionaries.
 //! 4. Several chunks are concatenated by one copy.
 //!
-//! Everything that can be checked is checked: lengths, increasing offsets, dictionary indices, UTF-8. The sizes of
-//! the buffers are the producer's promise, since Arrow has no field for them.
+//! Lengths, increasing offsets, dictionary indices and UTF-8 are checked. The sizes of buffers cannot be checked,
+//! because Arrow has no field for them: they are the producer's promise.
 //!
 //! Sources: Arrow C data interface; canonical extension types.
 
@@ -40,8 +40,8 @@ pub use device::{DeviceElements, device_elements};
 pub use foreign::{take_array, take_schema};
 pub use stream::{read_stream, take_stream};
 
-/// Imports one Arrow array, in the producer's memory if possible. Otherwise it is copied, or refused unless
-/// `may_copy`. Masks are always new memory, since Arrow stores them as bits.
+/// Imports one Arrow array without a copy if possible. Otherwise copies it, or refuses it without `may_copy`. Masks
+/// are always new memory, because Arrow stores them as bits.
 ///
 /// # Errors
 /// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type without a layout; [`Error::LosesMeaning`] for a type
@@ -63,7 +63,7 @@ pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<
     layout(&kind, &Part::of(&owner), may_copy)
 }
 
-/// Imports a chunked array: a single chunk directly, several concatenated by one copy.
+/// Imports a chunked array: a single chunk like [`array()`], several concatenated by one copy.
 ///
 /// # Errors
 /// See [`array()`].
@@ -135,7 +135,8 @@ fn permuted(missing: Buffer, shape: &[i64], axes: &[usize]) -> Result<Buffer> {
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let tensor = SharedTensor::read_only(&missing.into(), &extents, Number::Bool.into())?.transpose(axes)?;
     let mut buffer = crate::UninitBuffer::new(tensor.nbytes())?;
-    // SAFETY: the mask is ours, and is not written to any more; every byte is filled.
+    // SAFETY: the tensor holds the mask, which was moved into it, so no other code writes to it. `copy_into` fills every
+    // byte of the buffer, which has the tensor's size.
     unsafe {
         tensor.copy_into(buffer.as_mut_slice())?;
         Ok(buffer.assume_init())

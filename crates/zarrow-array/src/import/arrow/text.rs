@@ -1,8 +1,8 @@
 //! Variable-length text and bytes.
 //!
-//! 1. 64-bit offsets that begin with 0 are shared; those of a slice, and 32-bit offsets, are rewritten.
+//! 1. 64-bit offsets that begin with 0 are shared. A slice's offsets and 32-bit offsets are rewritten.
 //! 2. The bytes between the first and the last offset are shared.
-//! 3. Views are gathered: their bytes are spread over several buffers and the views themselves.
+//! 3. The bytes of views are copied to one buffer, because they are spread over several buffers and the views.
 
 use super::foreign::Part;
 use super::kind::Offsets;
@@ -43,7 +43,8 @@ fn found<T: Copy + Into<i64>>(
 ) -> Result<Variable> {
     let start = elements.present(1)?.cast::<T>().wrapping_add(elements.start());
     let count = elements.length();
-    // SAFETY: the producer keeps one offset more than there are elements.
+    // SAFETY: `at` is at most `count`, and an Arrow producer provides `count + 1` offsets from `start` on (Arrow's
+    // contract; `elements` keeps them alive).
     let offset = |at: usize| -> i64 { unsafe { start.add(at).read_unaligned() }.into() };
     let (first, last) = (offset(0), offset(count));
     let nbytes =
@@ -51,20 +52,20 @@ fn found<T: Copy + Into<i64>>(
     let nbytes = nbytes.ok_or(Error::BadOffset { index: count, value: last, nbytes: 0 })?;
     let offsets_nbytes = shape::nbytes(&[count as u64 + 1], size_of::<i64>())?;
     let offsets = if size_of::<T>() == size_of::<i64>() && first == 0 && start.cast::<i64>().is_aligned() {
-        // SAFETY: as above; they are not written to.
+        // SAFETY: as above, and Arrow's data are immutable.
         unsafe { SharedBytes::from_foreign(elements.owner(), start.cast(), offsets_nbytes)? }
     } else if !may_copy {
         return Err(super::needs_copy("offsets that do not start at 0"));
     } else {
         let mut bytes = Buffer::zeroed(offsets_nbytes)?;
         for (at, place) in bytes.chunks_exact_mut(size_of::<i64>()).enumerate() {
-            // A wrapped offset decreases, and is rejected below with other decreasing offsets.
+            // If the subtraction wraps, the offsets decrease, which `Variable::new` refuses.
             place.copy_from_slice(&offset(at).wrapping_sub(first).to_ne_bytes());
         }
         bytes.into()
     };
     let data = if nbytes == 0 { std::ptr::null() } else { elements.present(2)?.cast::<u8>() };
-    // SAFETY: the producer keeps the bytes up to the last offset, and they are not written to.
+    // SAFETY: an Arrow producer provides the bytes up to the last offset, which do not change; the owner keeps them.
     let data =
         unsafe { SharedBytes::from_foreign(elements.owner(), data.wrapping_add(first as usize), nbytes)? };
     Variable::new(offsets, data, extents, dtype)
@@ -77,9 +78,9 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
     let views = elements.present(1)?.cast::<u8>().wrapping_add(start);
     // The last buffer holds the lengths of the data buffers.
     let buffers = elements.buffer_count().checked_sub(3).ok_or_else(bad)?;
-    // Each view is copied before it is checked, because the producer could change it in between.
+    // Copies each view before checking it: a producer could break its promise and change the view in between.
     let view = |at: usize| -> [u8; VIEW_NBYTES] {
-        // SAFETY: the producer keeps a view for each element.
+        // SAFETY: `at` is below `count`, and an Arrow producer provides a view for each element.
         unsafe { views.add(at * VIEW_NBYTES).cast::<[u8; VIEW_NBYTES]>().read_volatile() }
     };
     let text = |view: &[u8; VIEW_NBYTES]| -> Result<(*const u8, usize)> {
@@ -93,12 +94,13 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
         if buffer >= buffers {
             return Err(bad());
         }
-        // SAFETY: the last buffer has a length for each of the data buffers.
+        // SAFETY: `buffer` was checked above, and the last buffer of an Arrow view array has a length for each data
+        // buffer.
         let size = unsafe { elements.present(2 + buffers)?.cast::<i64>().add(buffer).read_unaligned() };
         if usize::try_from(size).ok().is_none_or(|size| offset + length > size) {
             return Err(bad());
         }
-        // SAFETY: the buffer has `size` bytes, and the element is inside them.
+        // SAFETY: an Arrow producer provides `size` bytes, and the check above keeps the element inside them.
         Ok((unsafe { elements.present(2 + buffer)?.cast::<u8>().add(offset) }, length))
     };
     let count = elements.length();
@@ -108,8 +110,8 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
         let view = view(at);
         let (start, length) = text(&view)?;
         data.try_reserve(length).map_err(|_| Error::OutOfMemory { nbytes: length })?;
-        // SAFETY: `length` bytes are readable at `start`, in the view's copy or in the producer's buffer, and the
-        // capacity was reserved.
+        // SAFETY: `text` returned `length` readable bytes at `start`, in the copy of the view or in the producer's
+        // buffer, and the capacity was reserved above.
         unsafe {
             start.copy_to_nonoverlapping(data.spare_capacity_mut().as_mut_ptr().cast(), length);
             data.set_len(data.len() + length);
