@@ -11,7 +11,7 @@ use crate::alignment::HUGE_PAGE;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The pages of one fresh allocation, and how many of them threads have claimed.
+/// The pages of one fresh allocation, with a count of the claimed ones.
 #[derive(Debug)]
 pub struct FreshPages {
     start: NonNull<u8>,

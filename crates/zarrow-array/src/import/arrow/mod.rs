@@ -135,8 +135,8 @@ fn permuted(missing: Buffer, shape: &[i64], axes: &[usize]) -> Result<Buffer> {
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let tensor = SharedTensor::read_only(&missing.into(), &extents, Number::Bool.into())?.transpose(axes)?;
     let mut buffer = crate::UninitBuffer::new(tensor.nbytes())?;
-    // SAFETY: the tensor holds the mask, which was moved into it, so no other code writes to it. `copy_into` fills every
-    // byte of the buffer, which has the tensor's size.
+    // SAFETY: the mask was moved into the tensor, so no other code writes to it. `copy_into` fills every byte of the
+    // buffer, which has the tensor's size.
     unsafe {
         tensor.copy_into(buffer.as_mut_slice())?;
         Ok(buffer.assume_init())

@@ -87,7 +87,7 @@ impl EncodedArray {
                     return Err(refused("a bool mask with the shape of its values"));
                 }
                 if matches!(values.data_type(), DataType::Optional(_)) {
-                    return Err(refused("values without missing elements of their own"));
+                    return Err(refused("values that are not masked themselves"));
                 }
                 Ok(Some(EncodedArray::Nullable { values, missing }))
             }

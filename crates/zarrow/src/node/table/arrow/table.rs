@@ -94,7 +94,7 @@ impl Table {
     pub fn new(columns: Vec<Column>, options: TableOptions) -> Result<Table> {
         let Some(first) = columns.first() else {
             return Err(ErrorKind::Shape(
-                "a table needs an array with at least one axis, but there is none".into(),
+                "a table needs at least one array with one or more axes".into(),
             )
             .into());
         };
