@@ -93,10 +93,9 @@ impl Table {
     /// [`ErrorKind::Shape`] if their lengths differ, or there are no columns.
     pub fn new(columns: Vec<Column>, options: TableOptions) -> Result<Table> {
         let Some(first) = columns.first() else {
-            return Err(ErrorKind::Shape(
-                "a table needs at least one array with one or more axes".into(),
-            )
-            .into());
+            return Err(
+                ErrorKind::Shape("a table needs at least one array with one or more axes".into()).into()
+            );
         };
         let length = first.length();
         if let Some(other) = columns.iter().find(|column| column.length() != length) {
