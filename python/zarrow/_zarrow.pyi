@@ -84,7 +84,7 @@ __version__: str
 
 @disjoint_base
 class BufferProducer:
-    """A base for classes that lend the buffer of a Tensor, which Python 3.11 cannot express."""
+    """Base for classes that expose the buffer of a Tensor, because Python 3.11 has no `__buffer__`."""
 
     def __new__(cls, tensor: Tensor) -> Self: ...
     @property
@@ -256,31 +256,31 @@ def open(
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL; a store in the cloud by its URL (`s3://`, `gs://`, `az://`,
+        A folder, as a path or a `file://` URL; the URL of a cloud store (`s3://`, `gs://`, `az://`,
         `abfs://`, `http://`, `https://`); a store object of zarrow, zarr-python, obstore, fsspec, icechunk or
-        VirtualiZarr; or a mapping of keys to bytes. It may be any node inside a larger hierarchy.
+        VirtualiZarr; or a mapping of keys to bytes. A folder or URL may also be any node inside a larger
+        hierarchy.
     path
         Path of the node in the store; `""` is the root.
     mode
         "r+", the default, opens an existing node for reading, and for writing if the store allows it. "r"
         opens it for reading: writing raises ReadOnlyError. "a" creates a group if none exists. "w-" (or "x")
-        creates a group, and raises if the path is taken. "w" erases the existing array or group with its
-        folder's whole content, and creates a group; it refuses to erase any other folder unless it is empty.
-        Missing parent groups are created; `create_group` and `create_array` have more options.
+        creates a group, and raises if a node exists at the path. "w" erases an existing array or group with
+        everything in its folder, and creates a group; it refuses to erase any other folder, unless the folder
+        is empty. Missing parent groups are created; `create_group` and `create_array` have more options.
     zarr_format
         Format version for new nodes (default 3). If given, an existing node must have it.
     storage_options
-        Credentials, endpoint, region and the like for a URL in the cloud, as in fsspec: see
-        `CloudStore`.
+        Credentials, endpoint, region and other options of a cloud URL, named as in fsspec: see `CloudStore`.
     cache_bytes
-        Bytes of decoded chunks that each array keeps for reads that overlap; the least recently used are
-        dropped first. A chunk that has changed is decoded again, and a file that was written in the last
-        milliseconds is not kept. 0 keeps none.
+        Size in bytes of each array's cache of decoded chunks, for overlapping reads. The least recently used
+        chunks are dropped first. A changed chunk is decoded again, and a file written in the last
+        milliseconds is not cached. 0 disables the cache.
     limits
         Decode limits against hostile stores, for every node opened from here.
     durability
-        How much has reached the disk when a write returns, for every node opened from here: "none" leaves it
-        to the operating system, "file" guarantees the bytes, "full" also the file name. In all three modes, a
+        What has reached the disk when a write returns, for every node opened from here: "none" leaves it to
+        the operating system, "file" guarantees the bytes, "full" also the file name. In all three modes, a
         killed process leaves each chunk and each metadata document old or new, never half-written.
     options
         Options of `create_array`, including `shape` and `dtype`: "a", "w" and "w-" then create an array, as
@@ -290,22 +290,22 @@ def open(
     -------
     Array or Group
         `open_array`, `open_group`, `Group.get_array` and `Group.get_group` have precise return types. Other
-        functions return a type with the names of both, so that `zarrow.open(...)["name"][0:10]` passes a type
-        checker.
+        functions return a type with the attributes of both classes, so that `zarrow.open(...)["name"][0:10]`
+        passes a type checker.
 
     Raises
     ------
     NotFoundError
-        There is neither an array nor a group (a `FileNotFoundError`).
+        No array or group exists at the path (a `FileNotFoundError`).
     NodeExistsError
-        There is one, and the mode is "w-" (a `FileExistsError`).
+        A node exists at the path, and the mode is "w-" (a `FileExistsError`).
     MetadataError
         The metadata is malformed, or beyond the limits (a `ValueError`).
     UnsupportedError
-        The URL is of another scheme, or an option is unknown (a `NotImplementedError`).
+        The URL has an unsupported scheme, or an option is unknown (a `NotImplementedError`).
     StorePermissionError, StoreError
-        A store in the cloud refuses, fails or cannot be reached (a `PermissionError`, an `OSError`). No text
-        of an error shows a secret.
+        A cloud store refuses, fails or cannot be reached (a `PermissionError`, an `OSError`). Messages never
+        show secrets.
 
     Examples
     --------
@@ -316,10 +316,10 @@ def open(
     """
 
 def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> AnyElements:
-    """Take any array as one of the four layouts, in its own memory if possible.
+    """Wrap any array as one of the four layouts, sharing its memory if possible.
 
-    A write through either side shows in the other, and the source stays alive as long as the result or any of
-    its faces. Memory that must not be written to stays so, and every face says it.
+    Writes are visible on both sides, and the source stays alive as long as the result or any view of it.
+    Read-only memory stays read-only, in every view.
 
     Parameters
     ----------
@@ -327,31 +327,30 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> AnyElements:
         An array of another library, by the first interface that it supports: the buffer protocol, DLPack's
         table of C functions (PyTorch), Arrow (see `from_arrow`), DLPack by capsule, `__array_interface__`,
         `__array__`. `numpy.ma` gives a MaskedTensor. Python numbers, text, bytes, None and sequences of these
-        are copied, and so are NumPy's objects and `StringDType`. An array of zarrow is returned unchanged.
+        are copied, as are NumPy arrays of objects or `StringDType`. An array of zarrow is returned unchanged.
     dtype
-        The type that the data must have: anything that NumPy makes a dtype of, the name of a Zarr type,
-        `"string"` or `"bytes"`. Nothing is cast; only Python numbers, which have no type yet, are
-        converted.
+        The type that the data must have: any argument of `numpy.dtype`, the name of a Zarr type, `"string"`
+        or `"bytes"`. Arrays are never cast; only Python numbers, which have no type yet, are converted.
     copy
-        None: copy only if sharing is impossible: non-native byte order, elements that are not a whole number
-        of elements apart (a field of packed records), and Python objects. False: refuse it. True: always
-        copy, to memory that is aligned to 64 bytes.
+        None: copy only if the memory cannot be shared (non-native byte order, strides that are not a multiple
+        of the element size, as of a field of packed records, and Python objects). False: raise an error
+        instead of copying. True: always copy, to memory aligned to 64 bytes.
 
     Returns
     -------
     Tensor, Variable, MaskedTensor or MaskedVariable
-        Of the same shape and, except for Python's objects, the same type.
+        An array of the same shape and, except for Python objects, of the same type.
 
     Raises
     ------
     DataTypeError
-        The data has another type than `dtype`; or the other byte order, with `copy=False` (a `TypeError` and
+        The data has another type than `dtype`, or non-native byte order with `copy=False` (a `TypeError` and
         a `ValueError`).
     ExchangeError
-        Memory that is not the CPU's, that breaks its protocol's rules, or that `copy=False` does not let be
-        copied (a `BufferError` and a `ValueError`).
+        The memory is not on the CPU, violates its protocol, or needs a copy although `copy=False` (a
+        `BufferError` and a `ValueError`).
     UnsupportedError
-        A dtype of NumPy's that has no counterpart (a `NotImplementedError`).
+        A NumPy dtype has no counterpart (a `NotImplementedError`).
     TypeError
         `x` is not an array, and cannot be made into one.
 
@@ -370,15 +369,15 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> AnyElements:
     """
 
 def from_arrow(x: Any) -> AnyElements:
-    """Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
+    """Wrap an Arrow array. Values, offsets and bytes of text are shared and read-only, as in Arrow.
 
-    Numbers, `arrow.bool8`, times of 64 bits, fixed-size binary, and nested fixed-size lists or
-    `arrow.fixed_shape_tensor` of these, become a Tensor at their address; large string and large binary a
-    Variable at theirs. Nulls give the masked layout, with a new mask of one byte per element.
+    Numbers, `arrow.bool8`, 64-bit times, fixed-size binary, and nested fixed-size lists or
+    `arrow.fixed_shape_tensor` of these become a Tensor at the same address. Large strings and large binary
+    become a Variable. Nulls give a masked layout, with a new mask of one byte per element.
 
-    Copied are the types that Arrow represents differently: packed bools, 32-bit offsets and the offsets of
-    slices, string views, 32-bit dates, dictionaries (decoded), and several chunks, which one copy joins.
-    Refused are variable-size lists, structs (of a table, take a column), unions, decimals and nulls.
+    Types that Arrow represents differently are copied: packed bools, 32-bit offsets and the offsets of
+    slices, string views, 32-bit dates, dictionaries (decoded), and arrays of several chunks (joined).
+    Variable-size lists, structs (take a column of a table), unions, decimals and null arrays are refused.
 
     Types that would lose their meaning are also refused: times with a time zone, times of day, dates in
     milliseconds, and fixed-size lists with null lists. The error's `kind` is `"loses_meaning"`, and its
@@ -388,7 +387,7 @@ def from_arrow(x: Any) -> AnyElements:
     ----------
     x
         An object with `__arrow_c_array__` or `__arrow_c_stream__` (pyarrow, polars, DuckDB, pandas), or their
-        capsules, which are used up.
+        capsules, which are consumed.
 
     Raises
     ------
@@ -396,7 +395,7 @@ def from_arrow(x: Any) -> AnyElements:
         The type has no counterpart here, or only a partial one; the array breaks Arrow's rules; the stream's
         producer failed (a `BufferError`).
     ShapeError
-        Offsets that decrease, text that is not UTF-8 (a `ValueError`).
+        Offsets decrease, or text is not UTF-8 (a `ValueError`).
     TypeError
         `x` is not an Arrow array.
 
@@ -413,14 +412,14 @@ def from_arrow(x: Any) -> AnyElements:
     """
 
 def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tensor:
-    """Take the tensor that an object lends by DLPack. The memory is shared, not copied.
+    """Wrap the tensor that an object exports by DLPack. The memory is shared, not copied.
 
     Parameters
     ----------
     x
-        An object with `__dlpack__`, which is asked for its newest version; or a capsule, which is consumed. A
-        capsule from before DLPack 1.0 does not say whether its memory is writable: it is read-only here as in
-        NumPy, except PyTorch's, which is always writable.
+        An object with `__dlpack__`, of which the newest version is requested; or a capsule, which is
+        consumed. Capsules from before DLPack 1.0 do not say whether their memory is writable: they are
+        read-only here, as in NumPy, except PyTorch's, which are always writable.
     dtype
         The type that the data must have, as in `asarray`.
     copy
@@ -431,8 +430,8 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     DataTypeError
         The data has another type than `dtype` (a `TypeError` and a `ValueError`).
     ExchangeError
-        The memory is not on the CPU; the type has no array here; the tensor breaks DLPack's rules; the
-        capsule was used before; the PyTorch tensor is a lazy negative or conjugate of its memory (a
+        The memory is not on the CPU; the type has no counterpart here; the tensor violates DLPack's rules;
+        the capsule was already consumed; the PyTorch tensor is a lazy negative or conjugate of its memory (a
         `BufferError`).
     TypeError
         `x` does not support DLPack.
@@ -447,10 +446,10 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     """
 
 def from_numpy(x: Any, dtype: Any = None) -> AnyElements:
-    """Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
+    """Wrap a NumPy array, or any object with `__array_interface__`, without a copy.
 
-    The array keeps its type, its strides (including negative ones), and whether it may be written to.
-    Dates, which DLPack cannot name, are taken as well, and a `numpy.ma.MaskedArray` gives a MaskedTensor.
+    The result has the same type and strides (including negative ones), and is writable if the array is. Dates
+    are supported, although DLPack has no type for them, and a `numpy.ma.MaskedArray` gives a MaskedTensor.
 
     Parameters
     ----------
@@ -464,8 +463,8 @@ def from_numpy(x: Any, dtype: Any = None) -> AnyElements:
     DataTypeError
         The data has another type than `dtype`, or is not native-endian (a `TypeError` and a `ValueError`).
     ExchangeError
-        The strides are not whole numbers of elements, as in a field of packed records; or NumPy cannot lend
-        the elements: text and objects (a `ValueError`).
+        The strides are not multiples of the element size, as in a field of packed records; or NumPy cannot
+        share the elements, as of text and objects (a `ValueError`).
     TypeError
         `x` does not describe its memory.
 
@@ -481,9 +480,9 @@ def from_numpy(x: Any, dtype: Any = None) -> AnyElements:
     """
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads a read may use, the calling one among them.
+    """Set how many threads a read may use, including the calling one.
 
-    The environment variable `ZARROW_NUM_THREADS` sets it from outside.
+    The environment variable `ZARROW_NUM_THREADS` sets the initial value.
 
     Raises
     ------
@@ -495,14 +494,14 @@ def num_threads() -> int:
     """Return how many threads a read may use, including the calling one."""
 
 def set_memory_cache(nbytes: int) -> None:
-    """Set how many bytes of dropped results are kept for the next ones; 0 keeps none.
+    """Set how many bytes of freed results are kept for the next results; 0 keeps none.
 
-    As many are kept for the work of threads.
+    The same limit applies to the buffers of threads.
 
-    The first touch of fresh memory costs as much as half of an uncompressed read. A loop that reads, uses
-    and drops results of about one size reuses the memory of the previous result. Results of 2 MiB and more
-    are kept, 512 MiB in total by default, and also the last eight smaller results, each of at most `nbytes`.
-    Kept memory beyond a new limit is freed. Old contents are never visible: a result is filled before it is
+    The first access to fresh memory takes half as long as an uncompressed read. A loop that reads, uses and
+    drops results of similar size reuses the memory of the previous result. Results of 2 MiB and more are
+    kept, 512 MiB in total by default, as are the last eight smaller results, each of at most `nbytes`. Kept
+    memory beyond a new limit is freed. Old contents are never visible: a result is filled before it is
     returned.
 
     Raises
@@ -518,11 +517,11 @@ def set_memory_cache(nbytes: int) -> None:
     """
 
 def release_memory() -> int:
-    """Free the memory kept for the next reads and writes, and return how many bytes it was.
+    """Free the memory kept for later reads and writes, and return its size in bytes.
 
-    This covers the memory of dropped results and the buffers in which threads decode and encode chunks. It
-    also covers kept GPU memory, and pinned memory for GPUs, which are not counted. Results still in use, and
-    the memory of reads and writes under way, are not touched.
+    This includes the memory of dropped results and the threads' buffers for decoding and encoding. GPU memory
+    and pinned memory that are kept are also freed, but not counted. Results in use and running reads and
+    writes are not affected.
 
     Examples
     --------

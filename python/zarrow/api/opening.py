@@ -53,7 +53,7 @@ def open_group(
     Raises
     ------
     NodeTypeError
-        There is an array (a `TypeError`).
+        The node is an array (a `TypeError`).
     NotFoundError, NodeExistsError, MetadataError, UnsupportedError, ReadOnlyError, StoreError
         As `open`.
 
@@ -113,7 +113,7 @@ def open_array(
     NotFoundError
         There is nothing, and no shape was given (a `FileNotFoundError`).
     NodeTypeError
-        There is a group (a `TypeError`).
+        The node is a group (a `TypeError`).
     NodeExistsError, MetadataError, CodecError, UnsupportedError, ReadOnlyError, StoreError
         As `open` and `create_array`.
 

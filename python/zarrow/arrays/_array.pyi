@@ -23,7 +23,7 @@ _Index: TypeAlias = _Part | tuple[_Part, ...]
 
 @final
 class Array(_Node):
-    """An array in a store: its metadata is read, its chunks are read when they are asked for.
+    """An array in a store: opening reads the metadata, and indexing reads chunks.
 
     Examples
     --------
@@ -40,8 +40,8 @@ class Array(_Node):
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements.
 
-        It is the dtype of a read's result (see `DecodedArray.dtype`): native-endian, and without the optional
-        part of a type, which `data_type` has.
+        It is the dtype of a read's result (see `DecodedArray.dtype`): native-endian. For an optional type, it
+        is the type of the values; `data_type` includes the option.
 
         Raises
         ------
@@ -53,8 +53,8 @@ class Array(_Node):
         """The data type as Zarr version 3 names it, whichever version is stored.
 
         A name, or a dict of name and configuration, such as
-        `{"name": "zarrs.optional", "configuration": {"name": "int16", "configuration": {}}}`. Padding and
-        subarrays in a structure, which Zarr cannot name, are the `offset` and `shape` of a field.
+        `{"name": "zarrs.optional", "configuration": {"name": "int16", "configuration": {}}}`. Zarr has no
+        names for padding and subarrays in a structure: they are the `offset` and `shape` of a field.
         """
     @property
     def ndim(self) -> int:
@@ -66,22 +66,22 @@ class Array(_Node):
     def nbytes(self) -> int | None:
         """The bytes of all elements when decoded; None if they have no fixed size."""
     def nbytes_stored(self) -> int:
-        """Count the bytes that the store holds for the array, including metadata; looks at every chunk."""
+        """Return the array's size in the store in bytes, including metadata. This visits every chunk."""
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of a chunk, the unit of decoding; inside of shards, the shape of an inner chunk.
+        """The shape of a chunk, the unit of decoding; for a sharded array, of an inner chunk.
 
         None for a rectilinear grid.
         """
     @property
     def cdata_shape(self) -> tuple[int, ...] | None:
-        """The number of chunks along each axis, those inside of shards; None for a rectilinear grid."""
+        """The number of (inner) chunks along each axis; None for a rectilinear grid."""
     @property
     def nchunks(self) -> int | None:
-        """The number of chunks, those inside of shards; None for a rectilinear grid."""
+        """The number of (inner) chunks; None for a rectilinear grid."""
     @property
     def nchunks_initialized(self) -> int:
-        """The number of chunks that are stored: lists them all. A shard counts as all chunks that fit it.
+        """The number of stored chunks, found by listing them. A shard counts as all its chunks.
 
         Raises
         ------
@@ -93,16 +93,16 @@ class Array(_Node):
         """The shape of a shard; None for an array without shards."""
     @property
     def filters(self) -> tuple[dict[str, Any], ...]:
-        """The codecs from arrays to arrays, those inside of shards, as metadata of version 3 name them.
+        """The array-to-array codecs (of inner chunks, if sharded) in the metadata form of version 3.
 
         `create_array(filters=...)` takes them.
         """
     @property
     def serializer(self) -> dict[str, Any]:
-        """The codec that makes bytes of elements, also inside of shards, as version 3 names it."""
+        """The array-to-bytes codec (of inner chunks, if sharded) in the metadata form of version 3."""
     @property
     def compressors(self) -> tuple[dict[str, Any], ...]:
-        """The codecs from bytes to bytes, those inside of shards, as metadata of version 3 name them.
+        """The bytes-to-bytes codecs (of inner chunks, if sharded) in the metadata form of version 3.
 
         `create_array(compressors=...)` takes them.
 
@@ -114,9 +114,9 @@ class Array(_Node):
         """
     @property
     def order(self) -> Literal["C", "F"]:
-        """Memory order within a stored chunk: "C", or "F" if neighbours on the first axis are contiguous.
+        """Memory order of stored chunks: "C", or "F" if the first axis is contiguous.
 
-        Reading gives "C" in both cases.
+        Reads return "C" in both cases.
         """
     @property
     def attrs(self) -> Attributes:
@@ -125,13 +125,13 @@ class Array(_Node):
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """Name of each axis, None for an unnamed one, or None; in version 2 `attrs["_ARRAY_DIMENSIONS"]`."""
+        """Name of each axis (None if unnamed), or None; in version 2 from `attrs["_ARRAY_DIMENSIONS"]`."""
     @property
     def fill_value(self) -> Any:
         """Value of elements without a stored chunk: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata as a `zarr.json` has them, in a new dict; `"zarr_format"` is the stored version."""
+        """The metadata in the form of `zarr.json`, in a new dict; `"zarr_format"` is the stored version."""
     info_complete = node_info.info_of_array
     update_attributes = node_info.update_attributes_of_array
     def _attributes(self) -> dict[str, Any]: ...
@@ -143,19 +143,19 @@ class Array(_Node):
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[AnyElements]:
-        """Read the rows one by one, each when it is asked for: for many, read more of them at once."""
+        """Read the rows one by one, each when it is needed. For many rows, read several at once."""
     def __eq__(self, other: object, /) -> bool:
-        """Whether both are the array at one path of one store; the elements are not looked at.
+        """Whether both have the same path in the same store. Elements are not compared.
 
         A NumPy array on the other side reads the array, and compares element by element.
         """
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle: by its store, path and options; loading opens it anew.
+        """Pickle the store, the path and the options; loading opens the node again.
 
-        A folder goes by its absolute path. A `MemoryStore` goes with all of its values, so that the loaded
-        array has a separate store.
+        A folder is pickled as its absolute path. A `MemoryStore` is pickled with all its values, so that the
+        loaded array has a separate store.
         """
     def __copy__(self) -> Array:
         """Return another handle of the same array."""
@@ -163,11 +163,10 @@ class Array(_Node):
         """Read a selection into new memory: `read(index)`, which explains selections."""
     @property
     def oindex(self) -> Indexer:
-        """The array by lists, masks and slices of single axes, in all combinations (orthogonal indexing).
+        """Orthogonal indexing: an index for each axis, in all combinations.
 
-        An index has for each axis an integer, which drops it, a slice, a list of positions in any order and
-        repeated, or a mask of the axis's length, as `numpy.ix_` combines them: the result has an axis for
-        each that is not dropped.
+        Each axis has an integer, which drops the axis, a slice, a list of positions (in any order, possibly
+        repeated), or a mask of the axis's length. They are combined as by `numpy.ix_`.
 
         Examples
         --------
@@ -181,12 +180,12 @@ class Array(_Node):
         """
     @property
     def vindex(self) -> Indexer:
-        """The array by lists and masks that are taken together, position by position.
+        """Indexing by points: lists and masks are combined position by position.
 
-        Lists are broadcast to one shape by NumPy's rules, and the result has its axes. A mask stands for the
-        lists of its true positions, so that a mask of the array's shape gives one axis. Other axes may have
-        slices, which each point takes whole. The points' axes go where NumPy puts them: in the place of the
-        lists if these are neighbours, else first.
+        Lists are broadcast to one shape by NumPy's rules, which gives the points' axes. A mask is the same as
+        lists of its true positions, so a mask of the array's shape gives one axis. Other axes may have
+        slices, which apply to every point. As in NumPy, the points' axes replace the lists if these are
+        adjacent, and otherwise come first.
 
         Examples
         --------
@@ -201,11 +200,11 @@ class Array(_Node):
         """
     @property
     def blocks(self) -> Indexer:
-        """The array by chunks: integers and slices (of step 1) count chunks of the grid.
+        """Indexing by chunks: integers and slices (of step 1) count chunks of the grid.
 
-        The grid is that of the shards, if the array is sharded. An integer is one chunk and drops no axis.
-        `for part in array.blocks` goes along the first axis of the grid, so that a part has all chunks of the
-        other axes. `array.blocks[i, j]` is one chunk; `iter_chunks_async` goes through all.
+        For a sharded array, they count shards. An integer selects one chunk and drops no axis.
+        `for part in array.blocks` iterates over the first axis of the grid, so that a part has all chunks of
+        the other axes. `array.blocks[i, j]` is one chunk; `iter_chunks_async` iterates over all chunks.
 
         Examples
         --------
@@ -239,8 +238,8 @@ class Array(_Node):
         """Read a selection; all of the array if none is given.
 
         Without `out` and `mmap` the result is the same as `array[selection]`: new memory, aligned to 64
-        bytes. Elements of one chunk, or of one shard, are of one version, even if another writer replaces it
-        during the read; different chunks may be of different times.
+        bytes. All elements of a chunk or shard come from the same version, even if another writer replaces it
+        during the read. Different chunks may be from different times.
 
         Parameters
         ----------
@@ -248,32 +247,32 @@ class Array(_Node):
             An item for each axis: an integer, which drops the axis, a slice of any step, a list of positions
             in any order, a mask, or `...`. Lists and masks are accepted if unambiguous: a single one beside
             integers and slices, as in `oindex`; a list for each axis, which are points, as in `vindex`; a
-            mask of the array's own shape. Everything else goes by `oindex` and `vindex`.
+            mask of the array's own shape. For anything else use `oindex` and `vindex`.
 
             Strings, anywhere among the items, name fields of structures. One gives the field as an array of
             its own type; `"inner.x"` is field x of the structure in field inner. Several strings, or a list
-            of them, give structures of these fields alone, each at its place, with padding between them, as
-            in NumPy. `write`, `oindex`, `vindex` and `blocks` also take fields.
+            of them, give structures with only these fields, at their original offsets, with padding between
+            them, as in NumPy. `write`, `oindex`, `vindex` and `blocks` also take fields.
         out
-            Memory to read into instead: a writable array of the selection's shape and of the array's type, or
-            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor (also a pinned one) or a
-            Tensor. Any strides will do, including negative ones, as long as no two elements overlap. Only its
-            elements are written, and no copy of the result is made. No other thread may read or write it
-            during the call, which does not hold the GIL.
+            Existing memory to read into: a writable array with the selection's shape and the type of the
+            array or field (nothing is cast), such as a numpy.ndarray, a torch.Tensor (also pinned) or a
+            Tensor. Any strides are allowed, including negative ones, if no elements overlap. Nothing but the
+            elements is written, and the result is not copied. No other thread may access the memory during
+            the call, which releases the GIL.
         mmap
             Map the store's files instead of reading them, if they hold uncompressed native-endian elements in
             the layout of the result: within one chunk, or in chunks that are whole rows. Nothing is copied,
-            and a page is loaded on first access. If that is not possible, if the kernel has no maps left, or
-            if a field is asked for, the elements are read: `Tensor.is_mapped` tells. It cannot be given
+            and each page is loaded at the first access. If mapping is impossible, if the kernel has no maps
+            left, or if a field is selected, the elements are read instead: see `Tensor.is_mapped`. Not
             together with `out`.
 
             The map is private and copied on write: writes to the tensor stay in this process, and no file
-            changes. In-place writes of another process to a file show through, until the page is written to
-            here. If another process truncates a file, access beyond its end terminates this process by
+            changes. In-place writes of another process to a file are visible, until this process writes to
+            the page. If another process truncates a file, access beyond its end terminates this process by
             SIGBUS.
         mask
             Which values mean that an element is missing; the result has a masked layout, and its data keep
-            these values. The mask is made while a chunk is decoded, and so is the bitmap for Arrow.
+            these values. The mask and Arrow's bitmap are computed while each chunk is decoded.
 
             - `"cf"`: the values of the attributes `_FillValue` and `missing_value` (CF conventions), as
               numbers or lists, or as xarray writes them in version 3. In version 2 xarray takes the fill
@@ -284,7 +283,8 @@ class Array(_Node):
             - a value, or a list or NumPy array of values: of the array's or the field's type, exactly,
               except that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
-            Elements that are missing by their type stay so. Not together with `out`; `mmap` has no effect.
+            Elements that are missing in an optional type stay missing. Not together with `out`; `mmap` has no
+            effect.
         order
             Memory layout of a Tensor: `"C"`, the last axis is contiguous; `"F"`, the first axis is; `"A"`, as
             the chunks are stored, which needs no transposition. Not together with `out`, `mmap` and `mask`.
@@ -306,8 +306,8 @@ class Array(_Node):
         CodecError
             A chunk does not decode (a `ValueError`).
         OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
-            Memory ran out, the store or the GPU could not be used, or Ctrl-C stopped the read. Some elements
-            of `out` may have been written by then, and nothing else.
+            Memory ran out, the store or the GPU failed, or Ctrl-C stopped the read. Some elements of `out`
+            may have been written by then.
         ValueError
             `out` has another shape or overlapping elements, or was given with `mmap` or `mask`; `order` is
             not "C", "F" or "A", or was given with `out`, `mmap` or `mask`; `mask` is not a value of the type
@@ -315,10 +315,10 @@ class Array(_Node):
         TypeError
             `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.
         ExchangeError
-            `out` is read-only, or does not say that it is writable, as JAX's arrays are (a `BufferError`).
+            `out` is read-only, or does not declare itself writable, such as a JAX array (a `BufferError`).
         UnsupportedError
-            `out`, `order="F"` or a GPU was given, and the elements are strings, or may be missing; or a field
-            that is an array in each element was named by itself and not in a list (a `NotImplementedError`).
+            `out`, `order="F"` or a GPU was given, and the elements are strings or may be missing; or a single
+            field of shape other than () was selected outside a list (a `NotImplementedError`).
 
         Examples
         --------
@@ -363,42 +363,42 @@ class Array(_Node):
     ) -> None:
         """Write values to a selection.
 
-        Chunks are encoded on all cores, straight from the values' memory: the values are never copied, beyond
-        one chunk a thread; integers and floats of another type are cast on the way into the chunk. Each chunk
-        is old or new, whole, for every reader, even if this process is killed. If the selection covers a part
-        of a chunk (or of a shard, if there are shards), the rest is read and kept: writers of parts of one
-        chunk wait for each other by a lock, across all threads and processes that use zarrow. A lock ends
-        with the process that holds it. The same holds for a chunk that extends past the edge of the array as
-        this Array knows it: elements appended there by others stay. If such a chunk does not decode, a write
-        of its whole part inside the array replaces it.
+        Chunks are encoded on all cores, straight from the values' memory. At most one chunk per thread is
+        copied at a time; integers and floats of another type are cast in that copy. Every reader sees each
+        chunk entirely old or entirely new, even if this process is killed. If the selection covers part of a
+        chunk (or of a shard), the rest is read and kept. A lock serializes writers of parts of one chunk,
+        across all threads and processes that use zarrow; it ends with its process. A chunk that extends past
+        the array's edge, as this Array knows it, is also read and locked, so that elements which others have
+        appended stay. If such a chunk does not decode, a write of its whole part inside the array replaces
+        it.
 
         Parameters
         ----------
         selection
             Integers, slices, `...`, lists, masks and a field, as for `__getitem__`. If a position is
-            repeated, the last of its values stays, as in NumPy. If a field is written, the others of each
-            element stay, so that its chunks count as covered in part.
+            repeated, its last value stays, as in NumPy. If a field is written, the other fields stay, so that
+            its chunks count as partly covered.
         value
-            Anything that `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences,
-            text; broadcast to the shape of the selection by NumPy's rules. Other types are cast as `casting`
-            says; a Python number or a NumPy scalar is accepted if the stored type can represent it (floats
-            are rounded). Text too long for the type is refused. Missing elements (masked, None) need an
-            optional type, or an attribute `_FillValue`, which is stored in their place. Do not write to the
-            memory during the call.
+            Anything that `zarrow.asarray` takes: arrays of any library, also on a GPU, scalars, sequences,
+            text. Values are broadcast to the shape of the selection by NumPy's rules. Other types are cast as
+            `casting` says; a Python number or a NumPy scalar is accepted if the stored type can represent it
+            (floats are rounded). Text too long for the type is refused. Missing elements (masked, None) need
+            an optional type, or an attribute `_FillValue`, which is stored instead. Do not write to the
+            values' memory during the call.
         casting
-            Which casts are allowed, in NumPy's words. "same_kind", the default, casts floats to floats of any
-            size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
-            is reported as `numpy.errstate(over=...)` says, by default as a RuntimeWarning. "unsafe" also
+            Which casts are allowed, as in NumPy. "same_kind", the default, casts floats to floats of any
+            size, and integers to floats and integers. Integers must fit; a float that becomes infinite is
+            reported according to `numpy.errstate(over=...)`, by default as a RuntimeWarning. "unsafe" also
             casts floats to integers, and keeps the low bits of values that do not fit.
         durability
-            How much has reached the disk when the call returns. "none", the default unless the array was
-            opened with another: no guarantee, as in other Zarr libraries. A kill loses nothing, and a power
-            failure may lose the last writes. "file": the bytes of each chunk, so that it is old or new,
-            whole, after a power failure. "full": also the file names, so that it is new.
+            What has reached the disk when the call returns. "none": no guarantee, as in other Zarr libraries.
+            A killed process loses nothing, but a power failure may lose the last writes. "file": the bytes of
+            each chunk, so that it is entirely old or new after a power failure. "full": also the file names,
+            so that it is new. The default is that of `open`.
         write_empty_chunks
-            Store chunks whose elements are all the fill value, bit by bit. By default they are not stored,
-            and erased if they exist; in arrays of version 2 with a null fill value they are always stored,
-            since readers disagree about missing chunks there.
+            Store chunks that contain only the fill value, compared bit by bit. By default they are not
+            stored, and erased if they exist. In arrays of version 2 with a null fill value they are always
+            stored, because readers disagree about missing chunks.
 
         Raises
         ------
@@ -414,13 +414,13 @@ class Array(_Node):
             A float would become infinite, and `numpy.errstate(over="raise")` is set. Nothing is written.
         CodecError, UnsupportedError
             A codec cannot encode with its configuration, or a partly covered chunk does not decode; several
-            fields were named (write them one by one), or a field of elements that may be missing.
+            fields were selected (write them one by one), or a field of elements that may be missing.
         NotFoundError, StaleHandleError
-            Since it was opened here, the array was erased, replaced by one of other chunks, or made smaller
-            than the selection: nothing is written then. During the call, it is raised at the end.
+            The array was erased, replaced by one with other chunks, or made smaller than the selection since
+            it was opened. If that happened before the call, nothing is written.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
-            "write". Some chunks may be new then, and the others are old.
+            "write". Some chunks may already be new; the others are old.
         KeyboardInterrupt
             Ctrl-C stops a long write between chunks.
 
@@ -450,34 +450,34 @@ class Array(_Node):
     iter_chunks_async = asynchronous.iter_chunks_async
     @property
     def write_unit(self) -> tuple[int, ...] | None:
-        """The shape of the smallest region to write independently of other writers: a shard, or a chunk.
+        """The shape of the smallest region that writers can write independently: a shard, or a chunk.
 
-        Writers of different such regions never wait for each other; writers of parts of one region do. None
+        Writers of different regions never wait for each other; writers of parts of the same region do. None
         for a rectilinear grid.
         """
     def resize(self, shape: SupportsIndex | Sequence[SupportsIndex]) -> None:
-        """Make the array of another shape, of as many axes.
+        """Change the shape; the number of axes stays.
 
-        New elements have the fill value, also where the array had others before it was made smaller: chunks
-        outside of the new shape are erased, and chunks at its edge are filled beyond it. Making an array
-        larger lists its chunks and reads the chunks at a moving edge; `append` does neither.
+        New elements have the fill value, also where a larger array had elements before: making an array
+        smaller erases the chunks outside the new shape, and fills the chunks at its edge. Making an array
+        larger lists its chunks and reads those at the old edge; `append` does neither.
 
-        This Array then has the new shape. Other handles of the same array get it when they are reopened or
-        `refresh` is called; until then they read the outside as fill values. Writers that resize or append at
-        the same time take turns.
+        This Array then has the new shape. Other handles of the array keep the old shape until they are
+        reopened or `refresh` is called; until then they read erased elements as fill values. Concurrent calls
+        of `resize` and `append` take turns.
 
-        An edge chunk that does not decode stays unchanged. If making the array smaller fails otherwise, this
-        Array takes the shape found in the store.
+        A chunk at the edge that does not decode stays unchanged. If making the array smaller fails for
+        another reason, this Array takes the shape found in the store.
 
         Raises
         ------
         ShapeError, MetadataError
-            The shape has another number of axes, or is too large (a `ValueError`).
+            The shape has a different number of axes, or is too large (a `ValueError`).
         NotFoundError, StaleHandleError
             As `write`.
         ReadOnlyError, StoreError
-            The store cannot be written (an `OSError`). If making the array smaller fails, it may have the
-            new shape already, here as in the store.
+            The store cannot be written (an `OSError`). If making the array smaller fails, it may already have
+            the new shape, here and in the store.
 
         Examples
         --------
@@ -488,31 +488,31 @@ class Array(_Node):
         (50, 6, 8)
         """
     def append(self, value: Any, axis: int = 0) -> tuple[int, ...]:
-        """Make the array longer along an axis, by elements that are written there.
+        """Append elements along an axis.
 
-        A reader that opens the array afterwards sees all new elements or none, even if this process is
-        killed. Writers that resize or append at the same time take turns, so that nothing is lost. If the
-        array ends within a chunk, that chunk is written again.
+        A reader that opens the array later sees all new elements or none, even if this process is killed.
+        Concurrent calls of `resize` and `append` take turns, so that nothing is lost. If the array ends
+        within a chunk, that chunk is rewritten.
 
         Parameters
         ----------
         value
-            Anything that `write` takes, with the array's number of axes and its shape except along `axis`.
+            Anything that `write` takes, with the array's shape except along `axis`.
         axis
-            The axis along which to go on; negative ones count from the last.
+            The axis to append along; negative numbers count from the last axis.
 
         Returns
         -------
         tuple of int
-            The new shape, which this Array has then; for others see `resize`.
+            The new shape of this Array; for other handles see `resize`.
 
         Raises
         ------
         IndexingError
-            The value is of another shape, or the array has no such axis (an `IndexError`).
+            The value has a different shape, or the array has no such axis (an `IndexError`).
         DataTypeError, CodecError, NotFoundError, StaleHandleError, ReadOnlyError, StoreError,
         KeyboardInterrupt
-            As `write`. The array is as it was then; in an object store it may be longer, as the error says.
+            As `write`. The array is then unchanged; in an object store it may be longer, as the error says.
 
         Examples
         --------
@@ -525,11 +525,11 @@ class Array(_Node):
         (3, 2)
         """
     def refresh(self) -> None:
-        """Read the metadata again, so that the array is as the store has it now."""
+        """Read the metadata again, so that this Array matches the store."""
     def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> AnyElements:
-        """Read one chunk by its place in the grid, cut to the array at its end.
+        """Read one chunk by its indices in the grid; a chunk at the edge is cut to the array.
 
-        The result is as that of `__getitem__`; if the array is sharded, the chunk is a shard.
+        The result is like that of `__getitem__`. For a sharded array, the chunk is a shard.
 
         Raises
         ------
@@ -546,20 +546,20 @@ class Array(_Node):
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
     ) -> ArrowStream:
-        """Return the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
+        """Return the rows along the first axis as a stream for Arrow libraries, in bounded memory.
 
-        Nothing is read before a library asks for it, and then a batch of whole chunks at a time. The array
-        itself is such a stream, with the choices that are the defaults here.
+        Reading starts when a library requests rows, a batch of whole chunks at a time. The array itself is
+        also such a stream, with the defaults of these options.
 
         Parameters
         ----------
         rows
             A slice without a step; by default all rows.
         layout, bools, strings
-            The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are
-            Arrow's own, of one bit, which every library filters by; `bools="bytes"` saves packing them.
+            The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are Arrow's
+            packed bools, which every library can filter by; `bools="bytes"` avoids packing them.
         mask
-            Which elements are null besides those already missing: "cf" or "fill", as for `read`.
+            Which additional elements are null: "cf" or "fill", as for `read`.
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 
@@ -568,7 +568,7 @@ class Array(_Node):
         ShapeError
             The array has no axis (a `ValueError`).
         ExchangeError
-            Arrow has no such type; raised when a library asks for the stream (a `BufferError`).
+            Arrow has no such type. Raised when a library requests the stream (a `BufferError`).
 
         Examples
         --------
@@ -583,9 +583,9 @@ class Array(_Node):
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type of the rows along the first axis in a capsule."""
     def __arrow_array__(self, type: Any = None) -> Any:
-        """Read the array, and give a pyarrow.Array of it."""
+        """Read the array as a pyarrow.Array."""
     def __dlpack__(self, **options: Any) -> CapsuleType:
-        """Read the array, and hand it over by DLPack."""
+        """Read the array, and export it by DLPack."""
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:

@@ -14,11 +14,11 @@ from zarrow.arrays._variable import Variable
 
 @final
 class Categorical:
-    """Values drawn from a small set of categories: the number of each value's category, and the categories.
+    """Values from a small set of categories: an index into the categories for each value, and the categories.
 
-    `Group.read` gives it for a group that AnnData wrote as `categorical`, and `group[name] = categorical`
-    stores such a group. It compares, indexes and iterates as the Categorical of pandas does, which
-    `.arrow().to_pandas()` gives.
+    `Group.read` returns it for a group that AnnData wrote as `categorical`, and `group[name] = categorical`
+    stores such a group. It compares, indexes and iterates like pandas' Categorical, which
+    `.arrow().to_pandas()` returns.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Categorical:
 
     @property
     def codes(self) -> Tensor:
-        """Each element's index into the categories, negative for no category: a Tensor of integers."""
+        """Each element's index into the categories, negative if it is missing: a Tensor of integers."""
     @property
     def categories(self) -> Tensor | Variable:
         """The categories: a Variable of strings, or a Tensor."""
@@ -57,9 +57,9 @@ class Categorical:
     @overload
     def __getitem__(self, index: slice | npt.ArrayLike) -> Categorical: ...
     def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
-        """Compare with a value, or one by one with as many; missing values are equal to nothing."""
+        """Compare with a value, or element by element; missing values equal nothing."""
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
-        """Compare with a value, or one by one with as many; missing values differ from everything."""
+        """Compare with a value, or element by element; missing values differ from everything."""
     def __lt__(self, other: Any) -> npt.NDArray[np.bool_]:
         """Compare by the order of the categories."""
     def __le__(self, other: Any) -> npt.NDArray[np.bool_]:
@@ -76,7 +76,8 @@ class Categorical:
     def numpy(self) -> npt.NDArray[Any]:
         """Make an array of the values.
 
-        If one is missing it is an array of objects with None for strings, else a numpy.ma.MaskedArray.
+        With missing values, strings give an array of objects with None, and other types a
+        numpy.ma.MaskedArray.
 
         Raises
         ------
@@ -99,4 +100,4 @@ class Categorical:
     def __arrow_c_array__(
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each; the requested type is not looked at."""
+        """Arrow: a capsule of the type and one of the memory; the requested type is ignored."""

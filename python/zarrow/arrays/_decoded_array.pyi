@@ -12,9 +12,8 @@ from typing_extensions import CapsuleType, disjoint_base
 class DecodedArray:
     """A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
 
-    Every array in Zarr decodes to one of these four classes; `isinstance` tells which. They compute with
-    NumPy: operators, comparisons and methods such as `sum` and `astype` give arrays of NumPy. `str` gives
-    the values as NumPy writes them.
+    Every array in Zarr decodes to one of these four classes. They compute with NumPy: operators, comparisons
+    and methods such as `sum` and `astype` return NumPy arrays. `str` prints the values like NumPy.
 
     Examples
     --------
@@ -56,10 +55,9 @@ class DecodedArray:
     def __eq__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does.
 
-        The result is a NumPy array of bools, or a `numpy.ma` array if a mask says that elements are missing.
-        NumPy's arrays and PyTorch's tensors compare in the same way, on either side of the operator. As in
-        NumPy, an array with axes therefore has no hash;
-        `equals` tells whether two arrays are the same.
+        The result is a NumPy array of bools, or a `numpy.ma` array if elements are missing. Arrays of NumPy
+        and PyTorch compare in the same way, on either side of the operator. As in NumPy, an array with axes
+        therefore has no hash; `equals` compares whole arrays.
         """
     def __ne__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does."""
@@ -72,75 +70,75 @@ class DecodedArray:
     def __ge__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does."""
     def __add__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __radd__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __sub__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rsub__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __mul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rmul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __matmul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rmatmul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __truediv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rtruediv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __floordiv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rfloordiv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __mod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rmod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __pow__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rpow__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __lshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rlshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rrshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __and__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rand__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __or__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __ror__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __xor__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rxor__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __divmod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __rdivmod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
+        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
     def __neg__(self) -> Any:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __pos__(self) -> Any:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __abs__(self) -> Any:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __invert__(self) -> Any:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __setitem__(self, index: Any, value: Any, /) -> None:
         """Refuse, with a TypeError that says what can be written to."""
     def __delitem__(self, index: Any, /) -> NoReturn:
         """Refuse, with a ValueError that says what to type."""
     def cpu(self) -> Self:
-        """Return the array itself: its memory is the CPU's. For a tensor on a GPU, `cpu` is a copy.
+        """Return the array itself, which is on the CPU. For a tensor on a GPU, `cpu` returns a copy.
 
         Returns
         -------
@@ -155,39 +153,39 @@ class DecodedArray:
         True
         """
     def copy(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.copy`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.copy`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def reshape(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.reshape`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.reshape`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def transpose(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.transpose`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.transpose`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     @property
     def T(self) -> Any:  # noqa: N802
-        """As `numpy.ndarray.T`; NumPy's, and a view if NumPy's is one."""
+        """Same as `numpy.ndarray.T`: a NumPy object, and a view if NumPy's is one."""
     def __bool__(self) -> bool:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the items of the first axis, as indexing with an integer returns them."""
     def __reversed__(self) -> Iterator[Any]:
         """Iterate over the items of the first axis, from last to first."""
     def __hash__(self) -> int:
-        """Return the hash of the one element of an array without axes, as a scalar of NumPy has it.
+        """Return the hash of a 0-d array's element, like that of a NumPy scalar.
 
         Raises
         ------
         TypeError
-            The array has axes: it is no value that could be looked up.
+            The array has axes, and so no hash.
         """
     def __round__(self, digits: int | None = None, /) -> Any:
-        """Round as `round` does: one element without axes to a Python number, others by NumPy."""
+        """Round a 0-d array to a Python number, and any other array by NumPy."""
     def __trunc__(self) -> int:
         """As `math.trunc` of the one element."""
     def __floor__(self) -> int:
@@ -197,196 +195,196 @@ class DecodedArray:
     def __jax_array__(self) -> Any:
         """Return a jax.Array, which shares the memory if JAX can."""
     def item(self, *index: Any) -> Any:
-        """Return an element as a Python object, None if it is missing: the only one, or that at a position.
+        """Return the only element, or the one at a position, as a Python object; None if it is missing.
 
         Raises
         ------
         ValueError
-            There is not exactly one element, and no position was given.
+            No position was given, and the array does not have exactly one element.
         """
     @property
     def flat(self) -> Any:
-        """As `numpy.ndarray.flat`; NumPy's, and a view if NumPy's is one."""
+        """Same as `numpy.ndarray.flat`: a NumPy object, and a view if NumPy's is one."""
     @property
     def imag(self) -> Any:
-        """As `numpy.ndarray.imag`; NumPy's, and a view if NumPy's is one."""
+        """Same as `numpy.ndarray.imag`: a NumPy object, and a view if NumPy's is one."""
     @property
     def real(self) -> Any:
-        """As `numpy.ndarray.real`; NumPy's, and a view if NumPy's is one."""
+        """Same as `numpy.ndarray.real`: a NumPy object, and a view if NumPy's is one."""
     def all(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.all`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.all`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def any(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.any`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.any`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def argmax(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.argmax`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.argmax`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def argmin(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.argmin`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.argmin`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def argsort(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.argsort`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.argsort`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def astype(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.astype`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.astype`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def choose(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.choose`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.choose`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def clip(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.clip`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.clip`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def compress(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.compress`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.compress`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def conj(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.conj`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.conj`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def conjugate(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.conjugate`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.conjugate`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def cumprod(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.cumprod`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.cumprod`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def cumsum(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.cumsum`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.cumsum`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def diagonal(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.diagonal`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.diagonal`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def dot(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.dot`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.dot`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def flatten(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.flatten`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.flatten`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def max(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.max`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.max`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def mean(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.mean`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.mean`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def min(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.min`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.min`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def nonzero(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.nonzero`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.nonzero`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def prod(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.prod`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.prod`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def ravel(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.ravel`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.ravel`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def repeat(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.repeat`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.repeat`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def round(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.round`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.round`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def searchsorted(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.searchsorted`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.searchsorted`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def squeeze(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.squeeze`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.squeeze`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def std(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.std`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.std`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def sum(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.sum`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.sum`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def swapaxes(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.swapaxes`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.swapaxes`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def take(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.take`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.take`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def tobytes(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.tobytes`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.tobytes`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def tofile(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.tofile`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.tofile`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def trace(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.trace`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.trace`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def var(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.var`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.var`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def equals(self, other: object) -> bool:
-        """Return whether both have one layout, type and shape, and the same elements; NaN is like NaN.
+        """Return whether both have the same layout, type, shape and elements; NaN equals NaN.
 
-        Values in memory under missing elements do not count.
+        Values of missing elements are ignored.
 
         Examples
         --------
@@ -396,9 +394,9 @@ class DecodedArray:
         (True, False)
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
-        """Pickle: protocol 5 carries the buffers out of band, without a copy; older ones in the stream.
+        """Pickle the array: protocol 5 passes the buffers out of band, without a copy.
 
-        Loading shares the buffers that it is given, and is read-only if they are.
+        Loading shares the given buffers, and is read-only if they are.
         """
     def __copy__(self) -> Self:
         """Copy writable memory; strings and masks are read-only, and are shared."""
@@ -416,35 +414,36 @@ class DecodedArray:
     ) -> _pyarrow.Array:
         """Return a pyarrow.Array of the same memory.
 
-        One axis gives an array of elements; of more axes, axis 0 is the array, and a row is one of its
-        elements. bool is `arrow.bool8`, complex a list of two floats, times are timestamps and durations
+        A 1-D array gives an array of elements. With more axes, the elements of the Arrow array are the rows
+        along axis 0. bool is `arrow.bool8`, complex a list of two floats, times are timestamps and durations
         (NaT is null), raw bytes and `S` are fixed-size binary. bfloat16 and the 8-bit floats, which Arrow
-        does not have, are `arrow.opaque` under their names, so that they are not taken for integers. A mask
-        becomes a bitmap of the elements, which is new memory, as is `U` text, which Arrow holds as UTF-8.
+        lacks, are `arrow.opaque` under their names, so that no one reads them as integers. A mask becomes a
+        bitmap, in new memory. `U` text is converted to UTF-8, in new memory.
 
         Parameters
         ----------
         layout
-            Form of rows with several axes: `arrow.fixed_shape_tensor` (strings have no such type: nested),
-            nested fixed-size lists (DuckDB then knows their shape), or no rows but all elements in C order.
+            Form of rows with several axes: `"tensor"`, `arrow.fixed_shape_tensor` (nested lists for strings);
+            `"nested"`, nested fixed-size lists (DuckDB then knows their shape); `"flat"`, all elements in C
+            order instead of rows.
         bools
-            One byte an element, shared; or eight elements a byte, as Arrow's own bool has them, copied.
+            `"bytes"`: one byte per element, shared. `"bits"`: Arrow's packed bools, copied.
         strings
-            With 64-bit offsets, shared; with 32-bit offsets, which are new (but large ones where the text has
-            2 GiB); or as views of 16 bytes, which are new, over the shared text.
+            `"large"`: 64-bit offsets, shared. `"small"`: new 32-bit offsets (64-bit ones for 2 GiB of text or
+            more). `"views"`: new views of 16 bytes over the shared text.
         dimension_names
             A name for each axis. If all axes have one, `fixed_shape_tensor` keeps all but the first.
 
         Raises
         ------
         ExchangeError
-            Arrow has no such type (times in units that it does not have), the array has no axis, or rows
-            with gaps (a `BufferError`).
+            Arrow has no such type (times in units that it lacks), the array has no axis, or its rows have
+            gaps (a `BufferError`).
 
         Notes
         -----
-        The object also has `__arrow_c_array__`, which returns the form that a consumer's schema asks for, if
-        it is one of these: `pyarrow.array(tensor, type=pyarrow.bool_())` gives packed bools.
+        `__arrow_c_array__` returns the form that a consumer's schema requests, if it is one of these:
+        `pyarrow.array(tensor, type=pyarrow.bool_())` gives packed bools.
 
         Examples
         --------
@@ -468,9 +467,9 @@ class DecodedArray:
     ) -> _polars.Series:
         """Return a polars.Series of the same memory.
 
-        It goes by way of Arrow: what `arrow` says holds here, including errors. With `layout="nested"` rows
-        are of polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
-        `bools="bytes"` they are not copied.
+        The conversion goes through Arrow, with the rules and errors of `arrow`. With `layout="nested"` rows
+        have polars' type `Array`. Bools are packed to polars' type `Boolean`, which it can filter by;
+        `bools="bytes"` avoids the copy.
         """
     to_polars = polars
     def __arrow_c_schema__(self) -> CapsuleType:
@@ -478,4 +477,4 @@ class DecodedArray:
     def __arrow_c_array__(
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each, in the requested form if that is possible."""
+        """Arrow: a capsule of the type and one of the memory, in the requested form if possible."""

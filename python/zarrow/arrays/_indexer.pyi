@@ -8,7 +8,7 @@ from zarrow.device_tensor._device_tensor import DeviceTensor
 
 @final
 class Indexer:
-    """An array, read and written by one kind of index: the type of `Array.oindex`, `vindex` and `blocks`.
+    """An array with one kind of indexing: the type of `Array.oindex`, `vindex` and `blocks`.
 
     In an item of `zarrow.read_many`, an indexer in place of the array chooses how to interpret the index.
 
@@ -53,8 +53,8 @@ class Indexer:
     ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
-        Every chunk is read and decoded once, however many positions need it, and of an uncompressed one only
-        the bytes around the positions are read if it is large.
+        Every chunk is read and decoded once, even if several positions need it. Of a large uncompressed
+        chunk, only the bytes around the positions are read.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Indexer:
             Memory to read into instead, with the same rules as `out` of `Array.read`.
         device, stream, decompress
             A GPU to read to, the stream that uses the result, and where chunks are decompressed: as in
-            `Array.read`. The `"device"` takes slices and integers, but no lists of positions.
+            `Array.read`. `"device"` supports slices and integers, but no lists of positions.
 
         Returns
         -------
@@ -110,8 +110,7 @@ class Indexer:
     ) -> None:
         """Write values to a selection.
 
-        If a position is repeated, the last of its values stays, as in NumPy. All else is as `Array.write`
-        says.
+        If a position is repeated, its last value stays, as in NumPy. Everything else is as in `Array.write`.
 
         Raises
         ------

@@ -24,45 +24,45 @@ class MaskedTensor(DecodedArray):
     def data(self) -> Tensor:
         """The elements: a Tensor of the same memory.
 
-        Missing elements are zero if decoded from an optional type, else the source's values: with
-        `Array.read(mask=...)` the value that marks them as missing.
+        Missing elements of an optional type are zero. Others keep the source's values: with
+        `Array.read(mask=...)`, the value that marks them as missing.
         """
     @property
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
     def __getitem__(self, index: Any, /) -> MaskedTensor:
-        """Return the part that any index of NumPy takes. A basic index shares the values.
+        """Return a part, by any NumPy index. A basic index shares the values.
 
         Raises
         ------
         IndexingError
-            The index lies outside (an `IndexError`).
+            The index is out of bounds (an `IndexError`).
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
         """Return the result of a NumPy function for `numpy.ma`."""
     def compressed(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.compressed`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.compressed`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def count(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.count`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.count`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def __float__(self) -> float:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __int__(self) -> int:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __format__(self, specification: str, /) -> str:
-        """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
+        """Format the only element, as in `f"{masked:.2f}"`; without a specification, same as `str`."""
     def filled(self, value: Any) -> Tensor:
-        """Make a Tensor with a value for missing elements.
+        """Return a Tensor with `value` in place of missing elements.
 
         Raises
         ------
         TypeError
-            The value does not cast to the type without loss of its kind, such as 1.5 to an integer.
+            The value cannot be cast to the type by NumPy's rule "same_kind", such as 1.5 to an integer.
         """
     def numpy(self) -> np.ma.MaskedArray[Any, Any]:
         """Return a numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only."""

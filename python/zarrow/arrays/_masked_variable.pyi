@@ -28,33 +28,33 @@ class MaskedVariable(DecodedArray):
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
     def filled(self, value: str | bytes) -> Variable:
-        """Make a Variable with a value for missing elements.
+        """Return a Variable with `value` in place of missing elements.
 
         Raises
         ------
         TypeError
-            The value is not a str for elements that are strings, or not bytes for bytes.
+            The value is not a str (for strings) or not bytes (for bytes).
         """
     def __getitem__(self, index: Any, /) -> Any:
-        """One element by an integer for each axis, None if it is missing; or a part by any index of NumPy.
+        """Return one element (None if missing) by an integer for each axis, or a part by any NumPy index.
 
-        A run of elements shares their bytes; others are copied.
+        A contiguous part shares the memory; others are copied.
 
         Raises
         ------
         IndexingError
-            The index lies outside (an `IndexError`).
+            The index is out of bounds (an `IndexError`).
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
         """Return the result of a NumPy function for `numpy.ma`."""
     def __float__(self) -> float:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __int__(self) -> int:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __format__(self, specification: str, /) -> str:
-        """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
+        """Format the only element, as in `f"{masked:.2f}"`; without a specification, same as `str`."""
     def numpy(self) -> npt.NDArray[np.object_]:
-        """Make a numpy.ndarray of objects, None for missing ones."""
+        """Return a new numpy.ndarray of objects, with None for missing elements."""
     to_numpy = numpy
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """NumPy's protocol: always a copy, of objects, None for missing ones."""

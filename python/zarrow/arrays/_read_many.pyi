@@ -43,21 +43,22 @@ def read_many(
     items
         An array and a selection for each item, of one or several arrays; an array alone is read whole.
         Selections are as in `Array.__getitem__` except fields, or as in `oindex`, `vindex` or `blocks` if the
-        item has one of these in place of the array. Items of one array share its chunks, and see one version
-        of each, if they use the same Array object, or two Arrays opened from one group.
+        item has one of these in place of the array. Items of one array share its decoded chunks, and see the
+        same version of each, if they use the same Array object, or Arrays opened from the same group.
     out
-        Memory to read into instead, of shape `(len(items), ...)`, with the same rules as `out` of
+        Existing memory to read into, of shape `(len(items), ...)`, with the same rules as `out` of
         `Array.read`. Ignored if `items` is empty.
     device, stream, decompress
-        A GPU to read to, as in `Array.read`. Items that it decompresses, or that differ, are read in turn.
+        A GPU to read to, as in `Array.read`. Items are read one after the other if the GPU decompresses them,
+        or if they differ in shape or type.
 
     Returns
     -------
     Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
-        In new memory: item `i` is at position `i` of a new first axis, if all items have one shape and one
-        data type, and strings one fill value.
+        In new memory, with item `i` at position `i` of a new first axis, if all items have the same shape and
+        data type, and strings the same fill value.
     list
-        An array for each item if they differ, empty if there are no items.
+        An array for each item if the items differ; empty if there are no items.
     object
         `out` itself, if it was given.
 
@@ -66,7 +67,7 @@ def read_many(
     IndexingError
         A selection lies outside its array; the items differ in shape and `out` was given (an `IndexError`).
     CodecError, OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
-        As `Array.read`. The first error stops all; some of the elements of `out` may have been written then.
+        As `Array.read`. The first error stops the whole batch; part of `out` may have been written by then.
     ValueError, TypeError, ExchangeError
         `out` is not memory for the batch, as `Array.read` says.
     UnsupportedError

@@ -17,11 +17,11 @@ _Index: TypeAlias = _Part | tuple[_Part, ...]
 
 @final
 class Tensor(DecodedArray):
-    """A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
+    """A strided array of fixed-size elements in one buffer, which all libraries share.
 
-    All views have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one view
-    shows in the others, including JAX and Arrow. The memory is aligned to 64 bytes and writable, unless
-    `readonly` says otherwise; it lives as long as any of its views.
+    All views have the same address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one view
+    is visible in the others, including JAX and Arrow. The memory of a read is aligned to 64 bytes and
+    writable; it lives as long as any of its views.
 
     Examples
     --------
@@ -35,18 +35,18 @@ class Tensor(DecodedArray):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes from one element to the next, along each axis."""
+        """The distance in bytes from one element to the next, along each axis."""
     @property
     def readonly(self) -> bool:
-        """Whether no face of the memory may write to it."""
+        """Whether the memory is read-only, in every view."""
     @property
     def _assignments(self) -> int: ...
     @property
     def is_mapped(self) -> bool:
-        """Whether the memory is a map of the store's files, and was not read from them.
+        """Whether the memory is a map of the store's files instead of a copy.
 
-        It is if `Array.read` was given `mmap=True` and could map it. Views of such a tensor are also mapped,
-        copies are not.
+        It is True if `Array.read` got `mmap=True` and could map the files. Views of such a tensor are also
+        mapped, copies are not.
         """
     @property
     def itemsize(self) -> int:
@@ -55,51 +55,51 @@ class Tensor(DecodedArray):
     def T(self) -> Tensor:  # noqa: N802
         """The same memory with its axes reversed."""
     def item(self, *index: Any) -> Any:
-        """Return an element as a Python object: the only one, or the one at these positions.
+        """Return the only element, or the one at these positions, as a Python object.
 
         Raises
         ------
         ValueError
-            There is not exactly one element, and no position was given.
+            No position was given, and the array does not have exactly one element.
         """
     def fill(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.fill`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.fill`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def partition(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.partition`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.partition`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def put(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.put`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.put`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def sort(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.sort`, or as that of `numpy.ma` if elements may be missing.
+        """Work like `numpy.ndarray.sort`, or like the `numpy.ma` method if elements may be missing.
 
-        The result is NumPy's. It shares memory if NumPy's would.
+        The result is a NumPy object, which shares memory if NumPy's method does.
         """
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def __format__(self, specification: str, /) -> str:
-        """Format the one element, as in `f"{tensor:.2f}"`; without a specification, all as `str` does."""
+        """Format the only element, as in `f"{tensor:.2f}"`; without a specification, same as `str`."""
     def __contains__(self, value: Any, /) -> bool: ...
     def __getitem__(self, index: _Index, /) -> Tensor:
         """Return a view of the same memory, by integers, slices with any step, `...` and `None`.
 
-        Lists, masks and arrays of integers are taken as NumPy takes them, and copy.
+        Lists, masks and arrays of integers also work as in NumPy, and copy.
 
         Raises
         ------
         IndexingError
-            The index lies outside (an `IndexError`).
+            The index is out of bounds (an `IndexError`).
         """
     def __setitem__(self, index: _Index, value: Any, /) -> None:
-        """Write values to part of the memory, by any index of NumPy and with its casts.
+        """Write values to part of the memory, with any NumPy index and NumPy's casts.
 
         Raises
         ------
@@ -107,47 +107,47 @@ class Tensor(DecodedArray):
             The memory is read-only, or the values do not fit.
         """
     def __iadd__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __isub__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __imul__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __imatmul__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __itruediv__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __ifloordiv__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __imod__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __ipow__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __ilshift__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __irshift__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __iand__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __ior__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __ixor__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
+        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
     def __index__(self) -> int:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def __complex__(self) -> complex:
-        """As NumPy does it."""
+        """Compute like NumPy."""
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """Give the same memory another shape; one extent may be -1.
+        """Return the same memory with another shape; one extent may be -1.
 
         Raises
         ------
         ShapeError
             The number of elements differs (a `ValueError`).
         ExchangeError
-            No strides over this memory have that shape: `.copy()` first (a `BufferError`).
+            The shape needs a copy: call `.copy()` first (a `BufferError`).
         """
     def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """Return the same memory with its axes in another order: reversed, if none is given.
+        """Return the same memory with permuted axes, by default reversed.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Tensor(DecodedArray):
             The axes are not a permutation of the tensor's (a `ValueError`).
         """
     def copy(self) -> Tensor:
-        """Make a contiguous, writable copy in new memory."""
+        """Return a contiguous, writable copy in new memory."""
     def numpy(self) -> npt.NDArray[Any]:
         """Return a numpy.ndarray of the same memory."""
     to_numpy = numpy
@@ -169,17 +169,17 @@ class Tensor(DecodedArray):
         """
     to_torch = torch
     def jax(self) -> _jax.Array:
-        """Return a jax.Array of the same memory, which JAX takes to be immutable.
+        """Return a jax.Array of the same memory, which JAX assumes to be immutable.
 
         Raises
         ------
         ExchangeError
-            JAX would copy or narrow: memory with gaps or not aligned to 64 bytes, 64-bit numbers while
-            `jax_enable_x64` is off (a `BufferError`).
+            JAX would copy or narrow: the memory has gaps or is not aligned to 64 bytes, or the numbers have
+            64 bits and `jax_enable_x64` is off (a `BufferError`).
         """
     to_jax = jax
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """NumPy's protocol: a view, or a copy if dtype or copy ask for one.
+        """NumPy's protocol: a view, or a copy if `dtype` or `copy` requires one.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Tensor(DecodedArray):
         Raises
         ------
         AttributeError
-            NumPy has no code for the type: it then asks `__array__`.
+            NumPy has no code for the type; it then calls `__array__`.
         """
     def __dlpack__(
         self,
@@ -203,14 +203,15 @@ class Tensor(DecodedArray):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """DLPack: a capsule of the same memory, versioned if the consumer takes that.
+        """DLPack: a capsule of the same memory, versioned if the consumer supports that.
 
         Parameters
         ----------
         stream
             None: memory of the CPU has no streams.
         max_version
-            The newest version that the consumer takes: from (1, 0) on a versioned capsule, else a legacy one.
+            The newest version that the consumer supports: a versioned capsule from (1, 0) on, else a legacy
+            one.
         dl_device
             None or (1, 0), the CPU.
         copy
@@ -219,8 +220,8 @@ class Tensor(DecodedArray):
         Raises
         ------
         ExchangeError
-            Another device, a stream, a type that DLPack lacks, or read-only memory in a legacy capsule,
-            which cannot say so (a `BufferError`).
+            Another device, a stream, a type that DLPack lacks, or read-only memory in a legacy capsule, which
+            cannot mark it (a `BufferError`).
         """
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     """DLPack: the C functions of this class (`DLPackExchangeAPI` 1.3), in a capsule.

@@ -9,7 +9,7 @@ from zarrow.arrays._tensor import Tensor
 
 @final
 class Variable(DecodedArray):
-    """An array of strings or bytes, as Arrow has them: offsets and the bytes of all elements.
+    """An array of strings or bytes, stored like Arrow's: offsets and the bytes of all elements.
 
     Element `i` in C order is `data[offsets[i]:offsets[i + 1]]`. The memory is immutable; Arrow and polars
     share it.
@@ -24,22 +24,22 @@ class Variable(DecodedArray):
 
     @property
     def offsets(self) -> Tensor:
-        """Where each element starts in the data, and where the last one ends: a read-only Tensor of int64."""
+        """The start of each element in the data, and the end of the last one: a read-only Tensor of int64."""
     @property
     def data(self) -> Tensor:
         """The bytes of all elements: a read-only Tensor of uint8."""
     def __getitem__(self, index: Any, /) -> Any:
-        """One element by an integer for each axis, or a Variable by any other index of NumPy.
+        """Return one element by an integer for each axis, or a Variable by any other NumPy index.
 
-        A run of elements shares their bytes; others are copied.
+        A contiguous part shares the memory; others are copied.
 
         Raises
         ------
         IndexingError
-            The index lies outside (an `IndexError`).
+            The index is out of bounds (an `IndexError`).
         """
     def numpy(self) -> npt.NDArray[Any]:
-        """Make a numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them."""
+        """Return a new numpy.ndarray: of StringDType for strings, of objects for bytes."""
     to_numpy = numpy
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """NumPy's protocol: always a copy.

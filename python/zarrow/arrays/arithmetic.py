@@ -148,7 +148,7 @@ def _binary(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return apply(self.numpy(), numpy_form(other))
 
     method.__doc__ = (
-        "As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."
+        "Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."
     )
     return method
 
@@ -169,7 +169,7 @@ def _in_place(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         apply(self.numpy(), numpy_form(other))
         return self
 
-    method.__doc__ = "As NumPy does it, in the memory of this tensor; without axes it gives a new value."
+    method.__doc__ = "Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."
     return method
 
 
@@ -177,7 +177,7 @@ def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def method(self: Any, /) -> Any:
         return apply(self.numpy())
 
-    method.__doc__ = "As NumPy does it."
+    method.__doc__ = "Compute like NumPy."
     return method
 
 
@@ -192,8 +192,8 @@ def _method(name: str) -> Callable[..., Any]:
         return values(*map(numpy_form, arguments), **options)
 
     method.__doc__ = (
-        f"As `numpy.ndarray.{name}`, or as that of `numpy.ma` if elements may be missing.\n\n"
-        "The result is NumPy's. It shares memory if NumPy's would."
+        f"Work like `numpy.ndarray.{name}`, or like the `numpy.ma` method if elements may be missing.\n\n"
+        "The result is a NumPy object, which shares memory if NumPy's method does."
     )
     return method
 
@@ -236,7 +236,7 @@ def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: An
 
 
 def _format(self: Any, specification: str, /) -> str:
-    """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
+    """Format the only element, as in `f"{masked:.2f}"`; without a specification, same as `str`."""
     return format(self.item(), specification) if specification else str(self)
 
 
@@ -258,12 +258,12 @@ def _cpu(self: Any) -> Any:
 
 
 def _hash(self: Any) -> int:
-    """Return the hash of the one element of an array without axes, as a scalar of NumPy has it.
+    """Return the hash of a 0-d array's element, like that of a NumPy scalar.
 
     Raises
     ------
     TypeError
-        The array has axes: it is no value that could be looked up.
+        The array has axes, and so no hash.
     """
     if self.ndim:
         raise TypeError(f"unhashable type: {type(self).__name__!r} with axes; look up .tobytes() instead")
@@ -271,7 +271,7 @@ def _hash(self: Any) -> int:
 
 
 def _round(self: Any, digits: int | None = None, /) -> Any:
-    """Round as `round` does: one element without axes to a Python number, others by NumPy."""
+    """Round a 0-d array to a Python number, and any other array by NumPy."""
     return round(self.item(), digits) if self.ndim == 0 else self.numpy().round(digits or 0)
 
 
@@ -309,12 +309,12 @@ def _text(self: Any) -> str:
 
 
 def _item(self: Any, *index: Any) -> Any:
-    """Return an element as a Python object, None if it is missing: the only one, or that at a position.
+    """Return the only element, or the one at a position, as a Python object; None if it is missing.
 
     Raises
     ------
     ValueError
-        There is not exactly one element.
+        The tensor does not have exactly one element.
     """
     if index:
         position = index[0] if len(index) == 1 else index
@@ -334,7 +334,7 @@ def _item(self: Any, *index: Any) -> Any:
 
 
 def _set_item(self: Any, index: Any, value: Any, /) -> None:
-    """Write values to part of the memory, by any index of NumPy and with its casts."""
+    """Write values to part of the memory, with any NumPy index and NumPy's casts."""
     from zarrow.arrays.indexing import numpy_index
 
     memory, index, values = self.numpy(), numpy_index(index), numpy_form(value)

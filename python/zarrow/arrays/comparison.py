@@ -18,7 +18,7 @@ def elementwise(array: Any, other: Any, name: str) -> Any:
 
 
 def equals(array: Any, other: Any) -> bool:
-    """Return whether both have one layout, type and shape, and the same elements; NaN is like NaN."""
+    """Return whether both have the same layout, type, shape and elements; NaN equals NaN."""
     np = _zarrow._import("numpy")
 
     if type(array) is not type(other) or array.dtype != other.dtype or array.shape != other.shape:

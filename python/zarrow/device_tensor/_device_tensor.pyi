@@ -24,12 +24,11 @@ class DeviceTensor:
 
     `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` return it. PyTorch, CuPy, JAX and any
     other library with DLPack or `__cuda_array_interface__` take it without a copy. Its operations (copies,
-    casts, fills, `==` and `!=`, indexing by lists and masks) run on the GPU, in one stream of the device and
-    in order; only operations that return a value to the CPU wait. Arithmetic, `<` and reductions are left to
-    those libraries: here they raise a TypeError that says so.
+    casts, fills, `==` and `!=`, indexing by lists and masks) run on the GPU, in order, in one stream of the
+    device. Only operations that return a value to the CPU wait. Arithmetic, `<` and reductions raise a
+    TypeError: use those libraries.
 
-    The elements go to the CPU when you say so, by `.cpu()`: NumPy, `memoryview` and pickle are refused, with
-    an error that says so.
+    Elements are copied to the CPU only by `.cpu()`. NumPy, `memoryview` and pickle are refused.
 
     Examples
     --------
@@ -60,18 +59,18 @@ class DeviceTensor:
         """The bytes of all elements without gaps."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes from one element to the next, along each axis."""
+        """The distance in bytes from one element to the next, along each axis."""
     @property
     def device(self) -> str:
         """The device, such as `"cuda:0"`."""
     @property
     def readonly(self) -> bool:
-        """Whether the memory may not be written to."""
+        """Whether the memory is read-only."""
     @property
     def flags(self) -> Flags:
-        """How the elements lie: `c_contiguous`, `f_contiguous`, `writeable` and `owndata`, as in NumPy.
+        """The memory layout: `c_contiguous`, `f_contiguous`, `writeable` and `owndata`, as in NumPy.
 
-        NumPy's keys give the same: `flags["C_CONTIGUOUS"]`.
+        NumPy's keys work as well: `flags["C_CONTIGUOUS"]`.
         """
     @property
     def T(self) -> DeviceTensor:  # noqa: N802
@@ -80,15 +79,15 @@ class DeviceTensor:
     def __getitem__(self, index: _Index, /) -> DeviceTensor:
         """Return a part: a view for integers, slices, `...` and `None`.
 
-        Lists, masks and arrays of integers are taken as NumPy takes them, and copy, on the device.
+        Lists, masks and arrays of integers also work as in NumPy, and copy on the device.
 
         Raises
         ------
         IndexingError
-            The index lies outside (an `IndexError`).
+            The index is out of bounds (an `IndexError`).
         """
     def __setitem__(self, index: _Index, value: Any, /) -> None:
-        """Write values to a part, by any index of NumPy: arrays of any device, NumPy arrays and scalars.
+        """Write values to a part, by any NumPy index: arrays on any device, NumPy arrays and scalars.
 
         Raises
         ------
@@ -107,7 +106,7 @@ class DeviceTensor:
         TypeError
             The other operand is None: type `tensor is None`.
         UnsupportedError
-            An operand is text or made of Python objects: compare on the CPU, with `.cpu()`.
+            An operand is text or Python objects: compare on the CPU, with `.cpu()`.
         """
     def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
         """Compare element by element, to a tensor of bool on the device."""
@@ -118,27 +117,27 @@ class DeviceTensor:
     def __copy__(self) -> DeviceTensor: ...
     def __deepcopy__(self, memo: Any) -> DeviceTensor: ...
     def reshape(self, *shape: Any, order: _Order | None = "C", copy: bool | None = None) -> DeviceTensor:
-        """Return another shape of as many elements: the same memory where strides can have it, else a copy.
+        """Return the elements in another shape: a view of the memory if possible, else a copy.
 
         Parameters
         ----------
         shape
             The extents; at most one may be -1.
         order
-            Order of counting the elements: `"C"`, the last axis fastest; `"F"`, the first axis; `"A"`, the
+            Order of the elements: `"C"`, the last axis varies fastest; `"F"`, the first axis does; `"A"`, the
             memory order.
         copy
-            True: always a copy. False: an error rather than a copy.
+            True: always copy. False: raise an error instead of copying.
 
         Raises
         ------
         ShapeError
             The number of elements differs (a `ValueError`).
         ExchangeError
-            Only a copy has that shape, and `copy=False` (a `ValueError`).
+            The shape needs a copy, and `copy=False` (a `ValueError`).
         """
     def transpose(self, *axes: Any) -> DeviceTensor:
-        """Return the same memory with its axes in another order: reversed, if none is given.
+        """Return the same memory with permuted axes, by default reversed.
 
         Raises
         ------
@@ -146,12 +145,12 @@ class DeviceTensor:
             The axes are not a permutation of the tensor's (a `ValueError`).
         """
     def squeeze(self, axis: Any = None) -> DeviceTensor:
-        """Return the same memory without the given axes of one element, or without all such axes.
+        """Return the same memory without the given axes of length 1, or without all such axes.
 
         Raises
         ------
         ShapeError
-            A given axis has another extent (a `ValueError`).
+            A given axis has a length other than 1 (a `ValueError`).
         """
     def ravel(self, order: _Order = "C") -> DeviceTensor:
         """Return all elements on one axis: the same memory if contiguous in that order, else a copy."""
@@ -161,22 +160,22 @@ class DeviceTensor:
         Raises
         ------
         TypeError
-            A shape was given, as to PyTorch's `view`: that is `reshape` here.
+            A shape was given, as for PyTorch's `view`: use `reshape`.
         ShapeError
-            The last axis has no whole number of such elements, or they are not contiguous (a
+            The last axis does not hold a whole number of such elements, or is not contiguous (a
             `ValueError`).
         """
     def astype(self, dtype: Any, order: _Order = "K", *, copy: bool = True) -> DeviceTensor:
         """Convert the elements, as NumPy's `astype` does.
 
-        Complex numbers become real ones with NumPy's ComplexWarning. NaN, and floats that an integer type
-        cannot hold, give the same integers on every GPU as in NumPy on x86-64 for one such number. There is
-        no warning, which would have to wait for the GPU.
+        Complex numbers become real with NumPy's ComplexWarning. NaN, and floats beyond an integer type's
+        range, give the integers that NumPy on x86-64 gives for a single number, on every GPU. There is no
+        warning, because it would have to wait for the GPU.
 
         Parameters
         ----------
         dtype
-            The type: of NumPy, of ml_dtypes, or a name of Zarr's, such as `"bfloat16"`.
+            A type of NumPy or ml_dtypes, or the name of a Zarr type, such as `"bfloat16"`.
         order
             `"C"` or `"F"`, the memory order of the result; `"A"` and `"K"`: `"F"` for a tensor in Fortran
             order, else `"C"`.
@@ -186,7 +185,7 @@ class DeviceTensor:
         Raises
         ------
         UnsupportedError
-            The GPU does not compute with one of the types: convert on the CPU, with `.cpu()`.
+            The GPU does not support one of the types: convert on the CPU, with `.cpu()`.
         """
     def copy(self, order: _Order = "C") -> DeviceTensor:
         """Copy the elements to new memory of the device."""
@@ -201,12 +200,12 @@ class DeviceTensor:
     def all(self) -> bool:
         """Return whether no element is zero. Waits for the device."""
     def item(self) -> Any:
-        """Return the one element as a Python object. Waits for the device.
+        """Return the only element as a Python object. Waits for the device.
 
         Raises
         ------
         ValueError
-            There is not exactly one element.
+            The tensor does not have exactly one element.
         """
     def cpu(self) -> Tensor:
         """Copy the elements to the CPU. Waits for the device.
@@ -214,10 +213,10 @@ class DeviceTensor:
         Raises
         ------
         DeviceError
-            The copy failed, or work on the device that came before it.
+            The copy or earlier work on the device failed.
         """
     def numpy(self) -> NoReturn:
-        """Refuse, since it would be a copy: `.cpu().numpy()` is an array of NumPy's.
+        """Refuse, because it would be a copy: call `.cpu().numpy()`.
 
         Raises
         ------
@@ -243,42 +242,42 @@ class DeviceTensor:
             CuPy is not installed: `pip install cupy-cuda13x`, or `cupy-cuda12x`.
         """
     def jax(self) -> _jax.Array:
-        """Return a jax.Array of the same memory, which JAX takes to be immutable.
+        """Return a jax.Array of the same memory, which JAX assumes to be immutable.
 
         Raises
         ------
         ExchangeError
-            There are gaps between the elements, or JAX would narrow them to 32 bits (a `BufferError`).
+            The elements have gaps between them, or JAX would narrow them to 32 bits (a `BufferError`).
         DeviceError
             JAX has no GPU to use: `pip install 'jax[cuda13]'`, or `jax[cuda12]`.
         ImportError
             JAX is not installed.
         """
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
-        """Refuse, since it would be a copy.
+        """Refuse, because it would be a copy.
 
         Raises
         ------
         TypeError
-            Always: it names `.cpu()`.
+            Always; the message names `.cpu()`.
         """
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Compare for NumPy's arrays by `==` and `!=`, and refuse NumPy's other functions of elements.
+        """Compare NumPy arrays by `==` and `!=`, and refuse NumPy's other element-wise functions.
 
         Raises
         ------
         TypeError
-            It is another function: it names `.cpu()`.
+            Other functions; the message names `.cpu()`.
         """
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
-        """Answer those functions of NumPy that run on the device, such as `numpy.concatenate`.
+        """Run those NumPy functions that the device supports, such as `numpy.concatenate`.
 
         Raises
         ------
         TypeError
-            It is another function: it names `.cpu()`.
+            Other functions; the message names `.cpu()`.
         """
     def __dlpack__(
         self,
@@ -288,7 +287,7 @@ class DeviceTensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """DLPack: a capsule of the same memory, versioned if the consumer takes that.
+        """DLPack: a capsule of the same memory, versioned if the consumer supports that.
 
         Parameters
         ----------
@@ -296,7 +295,8 @@ class DeviceTensor:
             The consumer's stream for this memory: None and 1, the legacy default stream; 2, the default
             stream of the thread; -1, no synchronization; another number, a stream handle.
         max_version
-            The newest version that the consumer takes: from (1, 0) on a versioned capsule, else a legacy one.
+            The newest version that the consumer supports: a versioned capsule from (1, 0) on, else a legacy
+            one.
         dl_device
             None or the tensor's own device; (1, 0), the CPU: a copy there.
         copy
@@ -308,7 +308,7 @@ class DeviceTensor:
             The stream is 0, which could mean either default stream.
         ExchangeError
             Another device, a type that DLPack lacks, the CPU with `copy=False`, or read-only memory in a
-            legacy capsule, which cannot say so (a `BufferError`).
+            legacy capsule, which cannot mark it (a `BufferError`).
         """
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (2, 0) is the first CUDA device."""
@@ -317,17 +317,17 @@ class DeviceTensor:
         """The CUDA array interface, version 3.
 
         The call waits for all of zarrow's work on the GPU, so `stream` is None: consumers need not wait. Keep
-        the tensor as long as the memory is used.
+        a reference to the tensor as long as the memory is used.
 
         Raises
         ------
         AttributeError
-            It has no code for the type, as for bfloat16: use DLPack.
+            The interface has no code for the type, such as bfloat16: use DLPack.
         """
     def __arrow_c_device_array__(
         self, requested_schema: Any = None, **options: Any
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory on the device, in a capsule each, with an event to wait for.
+        """Arrow: a capsule of the type and one of the device memory, with an event to wait for.
 
         Raises
         ------
@@ -336,12 +336,12 @@ class DeviceTensor:
             `BufferError`).
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
-        """Refuse: memory of a GPU is not pickled.
+        """Refuse: GPU memory cannot be pickled.
 
         Raises
         ------
         TypeError
-            Always: it names `.cpu()`.
+            Always; the message names `.cpu()`.
         """
     if sys.version_info >= (3, 12):
         # Memory on a device has no buffer: these raise errors that say what to type.

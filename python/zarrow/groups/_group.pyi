@@ -35,7 +35,7 @@ class Group(_Node):
     info_complete = node_info.info_of_group
     update_attributes = node_info.update_attributes_of_group
     def __getitem__(self, path: str, /) -> AnyNode:
-        """Return the Array or Group at a path below, such as "model/pressure".
+        """Return the Array or Group at a path below this group, such as "model/pressure".
 
         Raises
         ------
@@ -45,11 +45,11 @@ class Group(_Node):
             Its metadata is malformed (a `ValueError`).
         """
     def __setitem__(self, path: str, value: Any, /) -> None:
-        """Store an array, a table or a group at a path below.
+        """Store an array, a table or a group at a path below this group.
 
         An existing array is replaced in one step: if this raises, or the process is killed, it is unchanged.
-        The new array has the chunks and codecs that `create_array` chooses, and no attributes; to keep the
-        old ones, write to the array: `group["a"][...] = values`. Consolidated metadata follow in a second
+        The new array has the default chunks and codecs of `create_array`, and no attributes; to keep the old
+        ones, write to the array: `group["a"][...] = values`. Consolidated metadata are updated in a second
         step: if data type, chunks or codecs change, they lack the array until then.
 
         Parameters
@@ -59,14 +59,14 @@ class Group(_Node):
         value
             Anything that `asarray` takes. A table of pandas, polars or Arrow, or a dict of arrays, becomes a
             group with an array for each column. An `Array` of a store is copied completely: elements, chunks,
-            codecs, fill value, axis names, attributes; one of more than 256 MiB in parts, to an unused path.
-            A `Group` is copied with its attributes and everything below it. An existing group keeps its
-            other members.
+            codecs, fill value, axis names and attributes. More than 256 MiB are copied in parts, and only to
+            an unused path. A `Group` is copied with its attributes and everything below it. An existing group
+            keeps its other members.
 
         Raises
         ------
         NodeExistsError
-            A group is at the path, and an array does not replace it (a `FileExistsError`).
+            The path has a group, which an array never replaces (a `FileExistsError`).
 
         Examples
         --------
@@ -78,24 +78,24 @@ class Group(_Node):
         ['a', 'b']
         """
     def __delitem__(self, path: str, /) -> None:
-        """Erase the array or group at a path below, with everything below it, in one step.
+        """Erase the array or group at a path, with everything below it, in one step.
 
-        Nothing else is erased: a file, a folder or a chunk is neither an array nor a group.
+        Other files, folders and chunks cannot be erased this way.
 
         Raises
         ------
         NotFoundError
             Nothing exists at the path (a `KeyError`).
         ReadOnlyError, StoreError
-            The store cannot be written, or erased data cannot be removed: the message names the remains (an
-            `OSError`).
+            The store cannot be written, or erased data cannot be removed; the message then names their path
+            (an `OSError`).
         """
     def append(self, table: Any) -> int:
-        """Append the rows of a table: each column to the array of its name.
+        """Append the rows of a table: each column to the array of the same name.
 
-        One writer at a time may append to a table: two at once may write between each other's columns. If a
-        column cannot be appended, the columns before it are cut to their old length; a process killed during
-        the call leaves columns of different lengths, which `Array.resize` makes equal.
+        Only one writer at a time may append to a table, because columns are appended one by one. If a column
+        cannot be appended, the columns before it are cut to their old length. A process killed during the
+        call leaves columns of different lengths; make them equal by `Array.resize`.
 
         Parameters
         ----------
@@ -106,15 +106,15 @@ class Group(_Node):
         Returns
         -------
         int
-            How many rows the group has then.
+            The new number of rows.
 
         Raises
         ------
         TypeError
             It is not a table, or a column of the group is a group itself.
         ValueError
-            The table has other columns than the group, or columns have different lengths. If a column cannot
-            be appended, nothing is, and the message begins with its name.
+            The table and the group have different columns, or columns differ in length. If a column cannot be
+            appended, nothing is, and the message begins with the column's name.
         DataTypeError, CodecError, ReadOnlyError, StoreError
             As `Array.append`.
 
@@ -159,9 +159,9 @@ class Group(_Node):
         shape, dtype
             The extent of each axis, and the data type; both follow from `data` if it is given.
         data
-            Elements to begin with, anything that `zarrow.asarray` takes; written from its memory.
+            Initial elements: anything that `zarrow.asarray` takes, written straight from its memory.
         chunks, shards
-            The shape of a chunk, which is encoded as one unit, and of a shard, which is stored in one file.
+            The shape of a chunk, which is encoded as a unit, and of a shard, which is stored as one file.
         compressors, filters, serializer, codecs, compressor, fill_value, order, attributes,
         chunk_key_encoding, dimension_names, overwrite
             As for `zarrow.create_array`, which explains each. Version and durability are the group's.
@@ -169,7 +169,7 @@ class Group(_Node):
         Raises
         ------
         NodeExistsError
-            There is something at the path (a `FileExistsError`).
+            A node, file or folder exists at the path (a `FileExistsError`).
         MetadataError, CodecError, LimitError
             The options contradict each other (a `ValueError`).
         NodeTypeError, UnsupportedError, InvalidKeyError, ReadOnlyError, StoreError
@@ -201,7 +201,7 @@ class Group(_Node):
         shape
             The shape of the array; an existing array must have it.
         dtype
-            Data type of an element (default "f8"). The type of an existing array must be cast to it without
+            Data type of an element (default "f8"). An existing array's type must be castable to it without
             loss.
         exact
             Whether an existing array must have exactly this type.
@@ -211,7 +211,7 @@ class Group(_Node):
         Raises
         ------
         TypeError
-            There is an array of another shape or type, or a group (`NodeTypeError`).
+            The existing array has another shape or type, or the node is a group (`NodeTypeError`).
         MetadataError, CodecError, ReadOnlyError, StoreError
             As `create_array`.
 
@@ -229,7 +229,7 @@ class Group(_Node):
     ) -> Array:
         """Create an array: `create_array` by its name in h5py and zarr-python 2, of "f8" by default.
 
-        It also takes `dimension_separator`, which is `chunk_key_encoding` today.
+        It also takes `dimension_separator`, the old name of `chunk_key_encoding`.
         """
     def require_dataset(
         self,
@@ -284,7 +284,7 @@ class Group(_Node):
         dtype: Any = "f8",
         **options: Unpack[LayoutOptions],
     ) -> Array:
-        """Create an array of the usual fill value below the group, with the options of `create_array`."""
+        """Create an array of the default fill value below the group, with the options of `create_array`."""
     def create_group(
         self, name: str, *, attributes: Mapping[str, Any] | None = None, overwrite: bool = False
     ) -> Group:
@@ -305,54 +305,54 @@ class Group(_Node):
         Raises
         ------
         NodeTypeError
-            There is an array (a `TypeError`).
+            The node is an array (a `TypeError`).
         """
     def require_groups(self, *names: str) -> tuple[Group, ...]:
         """Return the groups of these names; create missing ones."""
     def consolidate_metadata(self) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
-        `zarrow.consolidate_metadata` explains the purpose, and how the copies stay up to date. If a change is
-        stored and the copies cannot be written (a full disk, a group of another owner), the change warns
-        (`ZarrowWarning`), and this renews them.
+        `zarrow.consolidate_metadata` explains the purpose, and how the copies stay up to date. If a later
+        change is stored but the copies cannot be updated (full disk, a group of another owner), a
+        `ZarrowWarning` is given; call this method again.
         """
     def refresh(self) -> None:
-        """Read the metadata again, so that the group is as the store has it now.
+        """Read the metadata again, so that this Group matches the store.
 
-        A Group sees at once which members other writers create and erase. If its metadata are consolidated,
-        it sees every change of this process, through any object, and changes of other processes up to its
-        opening or last refresh.
+        Without consolidated metadata, members that other writers create or erase are visible at once. With
+        them, changes of this process are visible at once, and changes of other processes after reopening or
+        `refresh`.
         """
     def __contains__(self, path: str, /) -> bool: ...
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse, with a TypeError that says how to read arrays of the group."""
     def __enter__(self) -> Group:
-        """Return the group itself: `with zarrow.open(path) as root` reads as with files of h5py."""
+        """Return the group itself, so that `with zarrow.open(path) as root` works as for h5py files."""
     def __exit__(self, *_: object) -> None:
         """Do nothing: writes are stored when their calls return."""
     def __eq__(self, other: object, /) -> bool:
-        """Whether both are the group at one path of one store."""
+        """Whether both have the same path in the same store."""
     def __ne__(self, other: object, /) -> bool:
         """Whether it is not equal."""
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle: by its store, path and options; loading opens it anew.
+        """Pickle the store, the path and the options; loading opens the node again.
 
         Stores are pickled as in `Array.__reduce__`.
         """
     def __copy__(self) -> Group:
         """Return another handle of the same group."""
     def get(self, path: str, default: Any = None) -> AnyNode:
-        """Return the Array or Group at a path below, or `default` if nothing exists there."""
+        """Return the Array or Group at a path below this group, or `default` if nothing exists there."""
     def get_array(self, path: str) -> Array:
         """Return the Array at a path below the group: `group[path]`, with a precise type.
 
         Raises
         ------
         NodeTypeError
-            There is a group (a `TypeError`).
+            The node is a group (a `TypeError`).
         NotFoundError
-            There is nothing (a `KeyError`).
+            Nothing exists at the path (a `KeyError`).
         """
     def get_group(self, path: str) -> Group:
         """Return the Group at a path below the group: as `get_array`."""
@@ -367,7 +367,7 @@ class Group(_Node):
     def keys(self) -> list[str]:
         """List the names of the members, sorted.
 
-        In the body of a loop over them, a member of a group in the cloud is read with those around it.
+        In a loop over them, the members of a group in the cloud are opened in batches.
         """
     def values(self) -> list[AnyNode]:
         """List the members, sorted by name."""
@@ -402,15 +402,15 @@ class Group(_Node):
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Count the results of `members`."""
     def read(self, selection: Any = None) -> Categorical | Any:
-        """Read the array that the group stands for, as AnnData writes nullable and categorical ones.
+        """Read a group in which AnnData stores a nullable or categorical array.
 
-        The attribute `encoding-type` says so: `nullable-integer`, `nullable-boolean` and
-        `nullable-string-array` are values and a mask, `categorical` is codes and categories.
+        The attribute `encoding-type` names the kind: `nullable-integer`, `nullable-boolean` and
+        `nullable-string-array` groups have values and a mask, `categorical` groups have codes and categories.
 
         Parameters
         ----------
         selection
-            As for `Array.__getitem__`; by default all. Of categories all are read.
+            As for `Array.__getitem__`; by default all elements. Categories are always read completely.
 
         Returns
         -------
@@ -433,7 +433,7 @@ class Group(_Node):
         ([3, None, 7, 0], [None, 'B'])
         """
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
-        """Arrow: the arrays of the group as a table, as `to_arrow` gives it, in a capsule."""
+        """Arrow: the table of `to_arrow()` as a stream in a capsule."""
     def to_arrow(
         self,
         columns: str | Sequence[str] | None = None,
@@ -445,28 +445,27 @@ class Group(_Node):
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
     ) -> ArrowStream:
-        """Return the arrays of the group as a table that Arrow libraries read, in bounded memory.
+        """Return the arrays of the group as a table for Arrow libraries, in bounded memory.
 
-        Nothing is read before a library asks for it, and then a batch of rows at a time, of all columns at
-        once. The attributes of the group are metadata of the schema, and the attributes of an array metadata
-        of its field: strings unchanged, all else as JSON.
+        Reading starts when a library requests rows, a batch of rows of all columns at a time. The group's
+        attributes become metadata of the schema, and an array's attributes metadata of its field: strings
+        unchanged, everything else as JSON.
 
         Parameters
         ----------
         columns
-            Names of arrays of one length along their first axis, or their paths ("model/pressure"), in the
-            order of the columns; a group that `read` takes can be a column. By default all arrays of the
-            group with an axis, or the columns of a table that AnnData wrote (`obs`, `var`), in its order with
-            the index first.
+            Names or paths ("model/pressure") of arrays of the same length, in the order of the columns. A
+            group that `read` supports can be a column. By default all arrays of the group with an axis, or
+            the columns of a table that AnnData wrote (`obs`, `var`), with the index first.
         rows
             A slice without a step; by default all rows.
         layout, bools, strings
-            The types of the columns: see `DecodedArray.arrow`. Bools are Arrow's own, of one bit, which every
-            library filters by; `bools="bytes"` saves packing them. For DuckDB, which takes a tensor's row for
-            a list of all its elements, `layout="nested"` keeps the shape.
+            The types of the columns: see `DecodedArray.arrow`. Bools are Arrow's packed bools, which every
+            library can filter by; `bools="bytes"` avoids packing them. DuckDB reads a row of a tensor as a
+            flat list; `layout="nested"` keeps the shape.
         mask
-            Which elements are null besides those already missing: "cf" or "fill", as for `Array.read`, by the
-            metadata of each array.
+            Which additional elements are null: "cf" or "fill", as for `Array.read`, by the metadata of each
+            array.
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 
@@ -478,7 +477,7 @@ class Group(_Node):
         NotFoundError, NodeTypeError
             One of `columns` does not exist (a `KeyError`), or is a group.
         ExchangeError
-            Arrow has no type for a column; raised when a library asks for the stream (a `BufferError`).
+            Arrow has no type for a column. Raised when a library requests the stream (a `BufferError`).
 
         Examples
         --------

@@ -14,7 +14,7 @@ class _Node:
         """The last part of the path; "" for the root."""
     @property
     def store(self) -> str:
-        """The store, as it calls itself."""
+        """The name of the store, such as its path or URL."""
     @property
     def read_only(self) -> bool:
         """Whether this object writes nothing: it was opened with mode "r", or the store is read-only."""

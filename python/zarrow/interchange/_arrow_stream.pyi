@@ -8,13 +8,13 @@ from typing_extensions import CapsuleType
 
 @final
 class ArrowStream:
-    """Rows that any library with Arrow's PyCapsule interface reads, a batch at a time.
+    """A stream of rows, in batches, for any library with Arrow's PyCapsule interface.
 
-    `Group.to_arrow` and `Array.to_arrow` make it. It holds no rows and reads nothing: each library that asks
-    (pyarrow.table, polars.DataFrame, a query of DuckDB) gets a separate stream, from the first row on. A
-    batch is read when the library wants it, on the library's thread and zarrow's threads, and is handed over
-    without a copy; so memory is bounded by what the library keeps and one batch more. A failed read ends the
-    stream with the library's own error, with store, array, chunk and codec in its text; so does Ctrl-C, and
+    `Group.to_arrow` and `Array.to_arrow` return it. The object itself holds no rows: each consumer
+    (pyarrow.table, polars.DataFrame, a DuckDB query) gets a separate stream from the first row on. A batch is
+    read when the consumer requests it, on the consumer's thread and zarrow's threads, and is passed on
+    without a copy. So memory use is bounded by what the consumer keeps, and one batch. A failed read ends the
+    stream with the consumer's own error, which names store, array, chunk and codec. So does Ctrl-C;
     KeyboardInterrupt follows (`arrow` and `polars` raise it at once).
 
     Examples
@@ -32,19 +32,19 @@ class ArrowStream:
         """How many rows there are."""
     @property
     def batch_rows(self) -> int:
-        """How many rows a batch has, except the first and the last: batches begin at multiples of it.
+        """The number of rows in a batch, except the first and the last: batches begin at multiples of it.
 
-        By default a multiple of all columns' chunk lengths, so that no chunk is decoded twice, of about 32
-        MiB in total; if that would be more than 256 MiB, of the longest chunk length.
+        By default about 32 MiB, in a multiple of all columns' chunk lengths, so that no chunk is decoded
+        twice. If that would be more than 256 MiB, a multiple of the longest chunk length.
         """
     @property
     def column_names(self) -> list[str] | None:
-        """The names of the columns; None if it is the rows of one array."""
+        """The names of the columns; None for the rows of a single array."""
     def arrow(self) -> _pyarrow.Table | _pyarrow.ChunkedArray:
-        """Read all rows into a pyarrow.Table; a pyarrow.ChunkedArray if it is the rows of one array."""
+        """Read all rows into a pyarrow.Table, or a pyarrow.ChunkedArray for the rows of a single array."""
     def polars(self) -> _polars.DataFrame | _polars.Series:
-        """Read all rows into a polars.DataFrame; a polars.Series if it is the rows of one array."""
+        """Read all rows into a polars.DataFrame, or a polars.Series for the rows of a single array."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type of the rows in a capsule."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
-        """Arrow: a stream of the rows in a capsule, in the requested form if that is possible."""
+        """Arrow: a stream of the rows in a capsule, in the requested form if possible."""

@@ -6,12 +6,12 @@ from typing import Any, Self, final
 class MemoryStore:
     """A store in memory, for tests and for small hierarchies that never touch a disk.
 
-    Arrays and groups that are opened in it keep it. It pickles with all of its values.
+    Arrays and groups opened in the store keep it alive. It pickles with all its values.
 
     Parameters
     ----------
     values
-        Its initial contents: bytes by their keys, such as `"model/zarr.json"`.
+        Initial values: bytes by key, such as `"model/zarr.json"`.
 
     Raises
     ------
