@@ -1,13 +1,13 @@
-"""Zarr in, tensors out, nothing copied on the way.
+"""Zarr in, tensors out, without a copy in between.
 
-NumPy, PyTorch, JAX and Arrow see one memory.
+NumPy, PyTorch, JAX and Arrow share the same memory.
 
 >>> import zarrow
 >>> root = zarrow.open("data.zarr")
 >>> tensor = root["temperature"][0:24, ::2, -1]  # in memory now
 >>> faces = tensor.numpy(), tensor.jax(), memoryview(tensor)  # one memory
 
-`help(zarrow.open)` and so on explain each name. A good one to begin with is
+`help(zarrow.open)` and so on explain each name. Start with
 `help(zarrow.Array.read)`.
 
 Open
@@ -238,7 +238,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
 
 
 def __dir__() -> list[str]:
-    """List the public names; for `help(zarrow)`, which would print each in full, only `__version__`."""
+    """List the public names; for `help(zarrow)`, which would print each in full, list only `__version__`."""
     frame = _sys._getframe(1)
     for _ in range(_HELP_DEPTH):
         if frame.f_globals.get("__name__") == "pydoc":

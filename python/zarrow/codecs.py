@@ -1,8 +1,8 @@
-"""Your own codecs, for stores with codecs that zarrow does not have.
+"""User-defined codecs, for stores with codecs that zarrow lacks.
 
-A codec has to be registered in every process, before an array that needs it is opened or created. It is
-called on several threads at once, with the GIL, so that Python code in it runs on one core. It may read and
-write other arrays with zarrow.
+Register a codec in every process, before you open or create an array that needs it. It is called on several
+threads at once, with the GIL, so that its Python code runs on one core. It may read and write other arrays
+with zarrow.
 
 >>> import zarrow
 >>> flip = bytes.maketrans(bytes(range(256)), bytes(range(255, -1, -1)))
@@ -37,34 +37,35 @@ def register(
 ) -> Any:
     """Register a codec: a name and functions, or a class with the protocol of `numcodecs.abc.Codec`.
 
-    Arrays that are opened or created from then on know it, in version 2 by its id, in version 3 by the same
-    name or with `numcodecs.` before it. A codec that was registered under the name before is replaced.
+    Arrays opened or created later can use it: in version 2 by its id, in version 3 by the same name, also
+    with the prefix `numcodecs.`. A codec registered earlier under the same name is replaced.
 
     Parameters
     ----------
     codec
-        A name, or a class with a `codec_id`, `from_config`, `encode` and `decode`: any codec of numcodecs
-        and imagecodecs. A codec with parameters needs a class; `from_config` gets them as a dict.
+        A name, or a class with `codec_id`, `from_config`, `encode` and `decode`, such as any codec of
+        numcodecs or imagecodecs. A codec with parameters needs a class; `from_config` gets them as a dict.
     decode
-        With a name: takes bytes, and gives bytes or any object with memory, such as a NumPy array.
+        With a name: a function that takes bytes, and returns bytes or any object with memory, such as a NumPy
+        array.
     encode
-        With a name: the other way round. Without it arrays can be read only.
+        With a name: the inverse function. Without it, arrays can only be read.
     kind
-        What the codec encodes. "bytes_to_bytes", as compressors do; "array_to_array", elements as elements
-        of the same type and number, as filters do; "array_to_bytes", elements as bytes. With the last two
-        `encode` gets a read-only NumPy array of a chunk's shape, and `decode` gets bytes; its result must
+        What the codec encodes: "bytes_to_bytes", like compressors; "array_to_array", elements to the same
+        number of elements of the same type, like filters; "array_to_bytes", elements to bytes. With the last
+        two `encode` gets a read-only NumPy array of a chunk's shape, and `decode` gets bytes; its result must
         have the chunk's elements, in C order and native byte order.
 
     Returns
     -------
-    The class, so that it can be registered by decorating it; None for a name.
+    The class, so that `register` works as a decorator; None for a name.
 
     Raises
     ------
     CodecError
-        zarrow has a codec of that name itself (a `ValueError`).
+        zarrow has a built-in codec of that name (a `ValueError`).
     TypeError
-        There is neither a name with `decode` nor a class with the protocol.
+        The arguments are neither a name with `decode` nor a class with the protocol.
 
     Exceptions of a codec become the cause of a `CodecError`. The decoded size must be the one in the
     metadata; any other is also an error.
@@ -111,7 +112,7 @@ def register(
 
 
 class _Functions:
-    """A codec of functions, which has no parameters."""
+    """A codec made of functions, without parameters."""
 
     def __init__(
         self, name: str, decode: Callable[[bytes], Any], encode: Callable[[Any], Any] | None
@@ -228,7 +229,7 @@ _OTHER_NAMES = {"zstandard": "zstd", "gz": "gzip", "deflate": "zlib", "bzip2": "
 
 
 def _whereabouts(name: str) -> str:
-    """Say which package has a codec that zarrow does not have, and how to register it."""
+    """Say which package has a codec that zarrow lacks, and how to register it."""
     codec_id = name.removeprefix("numcodecs.")
     if codec_id in _REFUSED:
         return _REFUSED[codec_id]

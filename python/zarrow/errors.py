@@ -1,4 +1,4 @@
-"""The exceptions of zarrow: one base, and classes that derive also from the builtin that people catch.
+"""The exceptions of zarrow: one base class, and subclasses that also derive from builtin exceptions.
 
 >>> import zarrow
 >>> try:
@@ -38,14 +38,14 @@ __all__ = [
 
 
 class ZarrowError(Exception):
-    """Something that went wrong in zarrow; the base of all its exceptions.
+    """Base class of zarrow's exceptions.
 
     Attributes
     ----------
     kind : str
-        A short name of what went wrong, which stays the same between versions: `"checksum"`, ...
+        A short name of the error, stable between versions: `"checksum"`, ...
     store : str or None
-        The store's name, if a store is concerned.
+        The store's name, if a store is involved.
     path : str or None
         The path of the array or group in the store.
     chunk : tuple of int or None
@@ -77,11 +77,11 @@ class ZarrowError(Exception):
 
 
 class NotFoundError(ZarrowError, FileNotFoundError, KeyError):
-    """There is neither an array nor a group at the path."""
+    """No array or group exists at the path."""
 
 
 class NodeExistsError(ZarrowError, FileExistsError, ValueError):
-    """The path of a new array or group is already taken, by a node or by something else."""
+    """A node or another file already exists at the path of a new array or group."""
 
 
 class StaleHandleError(ZarrowError, OSError):
@@ -100,7 +100,7 @@ class StoreError(ZarrowError, OSError):
 
 
 class StorePermissionError(StoreError, PermissionError):
-    """The store may not be read or written by this user; `kind` is "permission"."""
+    """The user has no permission to read or write the store; `kind` is "permission"."""
 
 
 class ReadOnlyError(StoreError, PermissionError):
@@ -128,19 +128,19 @@ class IndexingError(ZarrowError, IndexError):
 
 
 class ShapeError(ZarrowError, ValueError):
-    """A shape or an order of axes that does not fit."""
+    """A shape or an order of axes does not fit."""
 
 
 class OutOfMemoryError(ZarrowError, MemoryError):
-    """Memory for the result could not be had."""
+    """Memory for the result could not be allocated."""
 
 
 class ExchangeError(ZarrowError, BufferError, ValueError):
-    """An array cannot be handed over as asked without a copy, or without losing its meaning."""
+    """An array cannot be shared as requested without a copy, or without losing its meaning."""
 
 
 class DataTypeError(ExchangeError, TypeError):
-    """An array has another data type than was asked for, and is not cast; when writing, not safely."""
+    """An array does not have the requested data type, or cannot be cast safely when writing."""
 
 
 class DeviceError(ZarrowError, RuntimeError):
@@ -159,10 +159,10 @@ class InternalError(ZarrowError, RuntimeError):
 
 
 class ZarrowWarning(UserWarning):
-    """Something that works and may surprise.
+    """Something that works, but may be surprising.
 
-    A store that other libraries cannot open, a skipped member, a change that is stored while the consolidated
-    metadata above it cannot be written.
+    For example a store that other libraries cannot open, a skipped member, or a stored change of which the
+    consolidated metadata could not be updated.
     """
 
 

@@ -1,9 +1,9 @@
-"""Arrays from one library to another by function, each saying when it copies.
+"""Functions that convert arrays of one library to another's, without a copy if possible.
 
-Data is shared where possible: the result has the source's memory, so that a write through one shows in the
-other, and the source stays alive as long as the result. Otherwise it is copied, in the cases that each
-function lists. `copy=False` refuses instead, with an `ExchangeError` (a `BufferError` and a `ValueError`);
-`copy=True` always copies.
+Data are shared if possible: the result uses the source's memory, so that a write through one is visible in
+the other, and the source stays alive as long as the result. Each function lists the cases in which it copies.
+With `copy=False` it raises an `ExchangeError` instead (a `BufferError` and a `ValueError`); `copy=True`
+always copies.
 
 The time of a call does not depend on the size of the shared data.
 
@@ -56,25 +56,25 @@ _EXACT = 2**53
 def to_dlpack(
     array: Any, *, copy: bool | None = None, max_version: tuple[int, int] | None = (1, 3)
 ) -> CapsuleType:
-    """Return the DLPack capsule of an array, for a consumer that takes capsules. It needs NumPy alone.
+    """Return a DLPack capsule of an array, for consumers that take capsules. Needs only NumPy.
 
-    Data that DLPack cannot describe is copied: non-native byte order, elements that are not a whole number of
-    elements apart or not aligned, and Python sequences. Any strides are exported unchanged.
+    Data that DLPack cannot describe are copied: non-native byte order, strides that are not multiples of the
+    element size, unaligned elements, and Python sequences. All other strides are exported unchanged.
 
     Parameters
     ----------
     array
-        Any array that `zarrow.asarray` takes; a tensor on another device gives its own capsule.
+        Any array that `zarrow.asarray` takes; a tensor on another device exports its own capsule.
     copy
-        None: copy if sharing is impossible. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: raise an error instead. True: always copy.
     max_version
-        The newest version of DLPack that the consumer takes; None for a capsule of before 1.0, which cannot
-        say that memory is read-only, so that such memory is refused.
+        The newest version of DLPack that the consumer supports. None gives a capsule from before 1.0, which
+        cannot mark memory as read-only, so read-only memory is refused.
 
     Raises
     ------
     ExchangeError
-        DLPack has no such type (times, text, masks), or what `copy=False` refuses (a `BufferError`).
+        DLPack has no such type (times, text, masks), or `copy=False` and a copy is needed (a `BufferError`).
 
     Examples
     --------
@@ -95,25 +95,25 @@ def to_dlpack(
 
 
 def from_dlpack(x: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Return a NumPy array of the memory that a capsule or a producer lends. It needs NumPy alone.
+    """Return a NumPy array of a DLPack capsule or producer. Needs only NumPy.
 
-    Nothing is copied. Memory that must not be written to gives an array that is not writable; a capsule of
-    before DLPack 1.0 cannot say so, and counts as such, as in NumPy.
+    Nothing is copied. Read-only memory gives a read-only array. Capsules from before DLPack 1.0 cannot mark
+    memory as writable, and count as read-only, as in NumPy.
 
     Parameters
     ----------
     x
-        A capsule, which is used up, or an object with `__dlpack__`.
+        A capsule, which is consumed, or an object with `__dlpack__`.
     copy
         True: copy. False: refuse data that the producer copied. None: accept both.
 
     Raises
     ------
     ExchangeError
-        The memory is not on the CPU, NumPy does not have the type, or the capsule was used before (a
+        The memory is not on the CPU, NumPy lacks the type, or the capsule was already consumed (a
         `BufferError`).
     TypeError
-        `x` is neither.
+        `x` is neither a capsule nor a producer.
 
     Examples
     --------
@@ -130,22 +130,22 @@ def from_dlpack(x: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
 def numpy_to_torch_zero_copy(array: Any, *, copy: bool | None = None) -> _torch.Tensor:
     """Return a torch.Tensor of an array's memory.
 
-    Data that PyTorch does not support is copied: negative strides, non-native byte order, elements that are
-    not a whole number of elements apart, and read-only memory, because PyTorch would write to it.
+    Data that PyTorch does not support are copied: negative strides, non-native byte order, strides that are
+    not multiples of the element size, and read-only memory, because PyTorch would write to it.
 
     Parameters
     ----------
     array
         A NumPy array, including `ml_dtypes` arrays, or any other that `zarrow.asarray` takes.
     copy
-        None: copy if sharing is impossible. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: raise an error instead. True: always copy.
 
     Raises
     ------
     ImportError
-        PyTorch is not there: the extra `torch` brings it.
+        PyTorch is not installed: install the extra `torch`.
     ExchangeError
-        PyTorch has no such type (times, text, masks), or what `copy=False` refuses (a `BufferError`).
+        PyTorch has no such type (times, text, masks), or `copy=False` and a copy is needed (a `BufferError`).
     """
     _needed("torch", "PyTorch", "torch")
     return _shared(zarrow.asarray(array, copy=copy), copy, lambda tensor: tensor.torch())
@@ -156,24 +156,24 @@ def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None)
 
     bfloat16 and float8 are types of `ml_dtypes`.
 
-    A tensor that tracks gradients is detached, as `tensor.detach().numpy()` is. Copied are tensors of a GPU,
-    sparse tensors, and lazy conjugates and negatives.
+    A tensor that tracks gradients is detached, as by `tensor.detach().numpy()`. Tensors on a GPU, sparse
+    tensors, and lazy conjugates and negatives are copied.
 
     Parameters
     ----------
     tensor
         The tensor.
     copy
-        None: copy if sharing is impossible. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: raise an error instead. True: always copy.
 
     Raises
     ------
     ImportError
-        PyTorch is not there: the extra `torch` brings it.
+        PyTorch is not installed: install the extra `torch`.
     TypeError
         `tensor` is not a tensor.
     ExchangeError
-        NumPy has no such type, or what `copy=False` refuses (a `BufferError`).
+        NumPy has no such type, or `copy=False` and a copy is needed (a `BufferError`).
     """
     torch = _needed("torch", "PyTorch", "torch")
     if not isinstance(tensor, torch.Tensor):
@@ -192,28 +192,28 @@ def numpy_to_arrow_zero_copy(
 ) -> _pyarrow.Array:
     """Return a pyarrow.Array of an array's memory.
 
-    One axis gives a primitive array; of more, axis 0 is the array, and its rows are elements of the type
-    `fixed_shape_tensor`: an array of 10000 x 256 has the length 10000, and goes into a table beside others.
+    A 1-D array gives a primitive array. With more axes, the elements are the rows along axis 0, of the type
+    `fixed_shape_tensor`: an array of shape (10000, 256) has the length 10000 and fits into a table.
 
-    Data that is not contiguous is copied (except rows with swapped axes), and so are non-native byte order
-    and text, which Arrow stores in UTF-8. NaT is null.
+    Non-contiguous data (except rows with swapped axes), non-native byte order, and text, which Arrow stores
+    in UTF-8, are copied. NaT becomes null.
 
     Parameters
     ----------
     array
         A NumPy array, or any other that `zarrow.asarray` takes; a `numpy.ma` array gives nulls.
     copy
-        None: copy if sharing is impossible. False: refuse it. True: always copy.
+        None: copy if sharing is impossible. False: raise an error instead. True: always copy.
     bools
-        `"bytes"`: bool is the type `arrow.bool8`, which shares its bytes. `"bits"`: it is Arrow's own bool,
-        with eight elements a byte, which is always a copy.
+        `"bytes"`: bools become `arrow.bool8`, which shares the bytes. `"bits"`: bools become Arrow's packed
+        bools, which are always a copy.
 
     Raises
     ------
     ImportError
-        pyarrow is not there: the extra `arrow` brings it.
+        pyarrow is not installed: install the extra `arrow`.
     ExchangeError
-        Arrow has no such type, the array has no axis, or what `copy=False` refuses (a `BufferError`).
+        Arrow has no such type, the array has no axis, or `copy=False` and a copy is needed (a `BufferError`).
 
     Examples
     --------
@@ -232,24 +232,25 @@ def numpy_to_arrow_zero_copy(
 
 
 def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Return a NumPy array of an Arrow array's memory, which is not writable: Arrow's data is immutable.
+    """Return a read-only NumPy array of an Arrow array's memory: Arrow's data are immutable.
 
-    A `fixed_shape_tensor`, and fixed-size lists, give an array of as many axes. Copied are several chunks,
-    bools of one bit, dates and times of 32 bits, dictionaries, text, and whatever has nulls: these become NaN
-    among floats and integers (which become float64, as in pyarrow), NaT among times, and None among objects.
+    `fixed_shape_tensor` and fixed-size lists give arrays with several axes. Arrays of several chunks, packed
+    bools, 32-bit dates and times, dictionaries, text and arrays with nulls are copied. Nulls become NaN in
+    floats and integers (which become float64, as in pyarrow), NaT in times, and None in objects.
 
     Parameters
     ----------
     arrow_array
         A pyarrow.Array or ChunkedArray, a polars.Series, or anything else that `zarrow.from_arrow` takes.
     copy
-        None: copy if sharing is impossible. False: refuse it. True: always copy, and be writable.
+        None: copy if sharing is impossible. False: raise an error instead. True: always copy, to writable
+        memory.
 
     Raises
     ------
     ExchangeError
-        NumPy has no such type (lists of any length, structs, decimals); integers with nulls that float64
-        cannot hold; or what `copy=False` refuses (a `BufferError`).
+        NumPy has no such type (lists of any length, structs, decimals); float64 cannot represent integers of
+        an array with nulls; or `copy=False` and a copy is needed (a `BufferError`).
     TypeError
         It is not an Arrow array.
 
@@ -270,7 +271,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
 
 
 def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = None) -> npt.NDArray[Any]:
-    """Return a NumPy array of a column of a table: one chunk is shared, several are joined by one copy.
+    """Return a NumPy array of a column of a table. A single chunk is shared, several are copied.
 
     Data that `arrow_to_numpy_zero_copy` copies is also copied here.
 
@@ -281,12 +282,13 @@ def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = Non
     column
         The name of the column.
     copy
-        None: copy if sharing is impossible. False: refuse it. True: always copy, and be writable.
+        None: copy if sharing is impossible. False: raise an error instead. True: always copy, to writable
+        memory.
 
     Raises
     ------
     KeyError
-        The table has no such column, or several.
+        The table has no such column, or several of the same name.
     ExchangeError
         As `arrow_to_numpy_zero_copy`.
     """
@@ -296,14 +298,14 @@ def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = Non
 
 
 class ZeroCopyArray(BufferProducer):
-    """An array that any library takes: a producer of DLPack, of the buffer protocol and of Arrow.
+    """An array for any library: it exports DLPack, the buffer protocol and Arrow.
 
-    Its memory is that of the array it is made of, shared as `zarrow.asarray` does.
+    It shares the memory of the given array, as `zarrow.asarray` does.
 
     Parameters
     ----------
     array
-        A NumPy array, or any other of elements of a fixed size that `zarrow.asarray` takes.
+        A NumPy array, or any array of fixed-size elements that `zarrow.asarray` takes.
 
     Attributes
     ----------
@@ -365,42 +367,42 @@ class ZeroCopyArray(BufferProducer):
         return self.tensor.numpy()
 
     def to_torch(self, *, copy: bool | None = None) -> _torch.Tensor:
-        """Return a torch.Tensor; `numpy_to_torch_zero_copy` says when it copies."""
+        """Return a torch.Tensor; `numpy_to_torch_zero_copy` lists when it copies."""
         return numpy_to_torch_zero_copy(self.tensor, copy=copy)
 
     def to_arrow(
         self, *, copy: bool | None = None, bools: Literal["bytes", "bits"] = "bytes"
     ) -> _pyarrow.Array:
-        """Return a pyarrow.Array; `numpy_to_arrow_zero_copy` says when it copies."""
+        """Return a pyarrow.Array; `numpy_to_arrow_zero_copy` lists when it copies."""
         return numpy_to_arrow_zero_copy(self.tensor, copy=copy, bools=bools)
 
     def to_dlpack(self, *, copy: bool | None = None) -> CapsuleType:
-        """Return a DLPack capsule; `to_dlpack` says when it copies."""
+        """Return a DLPack capsule; `to_dlpack` lists when it copies."""
         return to_dlpack(self.tensor, copy=copy)
 
     def to_jax(self, *, copy: bool | None = None) -> _jax.Array:
-        """Return a jax.Array, which JAX takes to be immutable.
+        """Return a jax.Array, which JAX assumes to be immutable.
 
         Data that is not aligned to 64 bytes, or has gaps, is copied.
 
         Raises
         ------
         ImportError
-            JAX is not there: the extra `jax` brings it.
+            JAX is not installed: install the extra `jax`.
         ExchangeError
-            JAX has no such type, or would narrow it: 64-bit numbers while `jax_enable_x64` is off (a
+            JAX has no such type, or would narrow 64-bit numbers because `jax_enable_x64` is off (a
             `BufferError`).
         """
         _needed("jax", "JAX", "jax")
         return _shared(_copied(self.tensor, copy), copy, lambda tensor: tensor.jax())
 
     def to_cupy(self, *, copy: bool | None = None) -> _cupy.ndarray:
-        """Return a cupy.ndarray, which is always a copy: its memory is the GPU's.
+        """Return a cupy.ndarray, which is always a copy on the GPU.
 
         Raises
         ------
         ImportError
-            CuPy is not there.
+            CuPy is not installed.
         ExchangeError
             `copy=False` (a `BufferError`).
         """
@@ -410,16 +412,17 @@ class ZeroCopyArray(BufferProducer):
         return cupy.asarray(self.to_numpy())
 
     def to_polars(self, *, copy: bool | None = None) -> polars.Series:
-        """Return a polars.Series, by way of Arrow; `numpy_to_arrow_zero_copy` says when it copies.
+        """Return a polars.Series, through Arrow; `numpy_to_arrow_zero_copy` lists when it copies.
 
-        Rows of several axes are of polars' type `Array`, and bools, which polars has as bits, are copied.
+        Rows with several axes have polars' type `Array`. Bools are copied, because polars packs them into
+        bits.
 
         Raises
         ------
         ImportError
-            polars is not there: the extra `polars` brings it.
+            polars is not installed: install the extra `polars`.
         ExchangeError
-            Arrow has no such type, or what `copy=False` refuses (a `BufferError`).
+            Arrow has no such type, or `copy=False` and a copy is needed (a `BufferError`).
         """
         _needed("polars", "polars", "polars")
         if copy is False and self.dtype.kind in "bU":
@@ -456,12 +459,12 @@ class ZeroCopyArray(BufferProducer):
 
 
 def wrap_for_zero_copy(array: Any) -> ZeroCopyArray:
-    """Return the `ZeroCopyArray` of an array; nothing is copied if `zarrow.asarray` does not."""
+    """Return the `ZeroCopyArray` of an array. It copies only if `zarrow.asarray` does."""
     return ZeroCopyArray(array)
 
 
 def _shared(tensor: Any, copy: bool | None, hand_over: Callable[[Any], _T]) -> _T:
-    """Hand a tensor over, copied if its memory does not suit and copying is allowed."""
+    """Export a tensor; copy it if its memory does not fit and copying is allowed."""
     try:
         return hand_over(tensor)
     except ExchangeError as error:
@@ -475,7 +478,7 @@ def _copied(tensor: zarrow.Tensor, copy: bool | None) -> zarrow.Tensor:
 
 
 def _is_elsewhere(array: Any) -> bool:
-    """Return whether the memory is of a device that is not the CPU, nor memory that is pinned for one."""
+    """Return whether the memory is on a device; pinned CPU memory is not."""
     tell = getattr(array, "__dlpack_device__", None)
     return tell is not None and tell()[0] not in (1, 3, 11)
 

@@ -1,12 +1,12 @@
-"""Opening, reading and writing that an event loop awaits.
+"""Opening, reading and writing in an event loop.
 
-Every function here runs on the loop that awaits it, of `asyncio` or of `uvloop`. A program may have several.
+Every function runs on the loop that awaits it, of `asyncio` or `uvloop`. A program may have several loops.
 
 - The engine's own threads read (as parallel as any other read), open nodes, and write to remote stores.
   No thread is blocked while a remote store answers.
 - Everything else runs in a thread of the loop's executor.
-- A cancelled task stops its work, and resumes when the work has ended: then nothing writes to `out` any
-  more, and none of its requests is in flight.
+- A cancelled task stops its work, and resumes when the work has ended. Then nothing writes to `out` any more,
+  and all its requests have ended.
 
 >>> import asyncio, numpy as np, zarrow
 >>> async def rows():
@@ -65,33 +65,33 @@ async def read_async(
 ) -> AnyElements:
     """Read a selection, as `read` does with the same arguments, and await it.
 
-    For `order` and `mmap` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
-    `array.oindex`, `array.vindex` and `array.blocks` in a thread too.
+    For `order` and `mmap` type `await asyncio.to_thread(array.read, selection, order="F")`. Also read
+    `array.oindex`, `array.vindex` and `array.blocks` in a thread.
 
     Parameters
     ----------
     selection
         As for `read`.
     out
-        Memory to fill, as for `read`. The engine writes to it until the `await` ends, even if the task is
-        cancelled.
+        Existing memory to read into, as for `read`. The engine writes to it until the `await` ends, even if
+        the task is cancelled.
     mask
         Which values mean that an element is missing, as for `read`.
     device, stream, decompress
-        Read to a GPU, as for `read`. As there, the result may be used in `stream` when the `await` ends.
-        Without `stream`, that is the current stream of the task's thread, for an `out` of PyTorch or CuPy.
+        Read to a GPU, as for `read`. After the `await`, work in `stream` sees the result. Without `stream`,
+        an `out` of PyTorch or CuPy uses the current stream of the task's thread.
 
     Returns
     -------
     Tensor, MaskedTensor, Variable, MaskedVariable or zarrow.gpu.Tensor
-        In new memory; or `out`, if it is given.
+        The elements in new memory, or `out` if it was given.
 
     Raises
     ------
     asyncio.CancelledError
-        The task was cancelled, and so were its requests.
+        The task was cancelled, with its requests.
     TypeError
-        There are other options.
+        An option is not supported here.
 
     And as `read`.
 
@@ -161,9 +161,9 @@ def _current_stream(out: Any) -> Any:
 
 
 async def write_async(self: Array, selection: _Index, value: Any, **options: Any) -> None:
-    """Write to a selection, as `write` does with the same arguments, and await it: from a GPU, too.
+    """Write to a selection, as `write` does with the same arguments, and await it; also from a GPU.
 
-    A cancelled task resumes when the write has ended: some chunks may be written then, each whole.
+    A cancelled task resumes when the write has ended. Some chunks may be written, each completely.
 
     Raises
     ------
@@ -192,13 +192,13 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
 async def iter_chunks_async(
     self: Array, *, prefetch: int = 4
 ) -> AsyncGenerator[tuple[tuple[slice, ...], AnyElements], None]:
-    """Iterate over the shards, or the chunks of an unsharded array: the slices of each, and its elements.
+    """Iterate over the shards, or the chunks of an unsharded array: yields slices and elements.
 
     Parameters
     ----------
     prefetch
-        How many are read ahead, at least 0. These reads are cancelled when the iteration ends; if it is left
-        early, `contextlib.aclosing` ends it at once.
+        Number of shards or chunks to read ahead. These reads are cancelled when the iteration ends. If you
+        leave the loop early, `contextlib.aclosing` ends the iteration at once.
 
     Raises
     ------
@@ -251,9 +251,8 @@ def _places(array: Array) -> Iterator[tuple[slice, ...]]:
 async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     """Open an array or a group, as `open` does with the same arguments, and await it.
 
-    No thread waits while a remote store answers, so that hundreds of nodes can be opened at once. Creating
-    a node (`mode`, `shape`), and opening one in a folder or in an archive, runs in a thread of the loop's
-    executor.
+    Hundreds of nodes of a remote store can be opened at once, because no thread waits for answers. Creating a
+    node (`mode`, `shape`) and opening one in a folder or archive run in a thread of the loop's executor.
 
     Raises
     ------
@@ -283,7 +282,7 @@ async def read_many_async(
 ) -> AnyElements:
     """Read many selections as one batch, as `read_many` does with the same arguments, and await it.
 
-    Also to a GPU: by `device`, `stream` and `decompress`, or to an `out` there.
+    To read to a GPU, pass `device`, `stream` and `decompress`, or an `out` on the GPU.
 
     Raises
     ------

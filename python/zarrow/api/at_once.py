@@ -1,4 +1,4 @@
-"""Several small arrays of a remote store written at once: each takes a few round trips, whatever its size."""
+"""Writing several small arrays to a remote store at once, because each takes several round trips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codecs as users choose them: names, dicts as in metadata, objects of zarr-python and numcodecs."""
+"""Codecs given by users: names, dicts in metadata form, objects of zarr-python and numcodecs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
 
 
 def _of_zarr_python(codec: Any) -> dict[str, Any]:
-    """Return a codec without the parameters that zarr-python leaves to be found from the data type."""
+    """Return a codec without the parameters that zarr-python derives from the data type."""
     given: dict[str, Any] = dict(codec.to_dict())
     configuration = dict(given.get("configuration", {}))
     for name in getattr(codec, "_tunable_attrs", ()):

@@ -1,10 +1,10 @@
-"""Copies of arrays and groups, within a store and from one to another.
+"""Copies arrays and groups, within a store or between stores.
 
-1. An array keeps its elements, data type, chunks, shards, codecs, fill value, axis names and attributes. Its
-   version of the format becomes that of the group it is copied to; `labels` says what moves then.
+1. An array keeps its elements, data type, chunks, shards, codecs, fill value, axis names and attributes, but
+   gets the format version of the target group; `labels` converts its names and attributes.
 2. It is read part by part, and replaces an existing array in one step.
-3. A group keeps its attributes and members. All are listed before the first is written, so that a group can
-   be copied to a place in itself.
+3. A group keeps its attributes and members. All members are listed before the first is written, so that a
+   group can be copied into itself.
 """
 
 from __future__ import annotations

@@ -65,53 +65,53 @@ def create_array(
 ) -> Array:
     """Create an array in a store, and any missing groups above it.
 
-    All is checked before anything is written, and `data` are written to a hidden place before the array takes
-    its own: if this raises, or the process is killed, the store is as it was.
+    Everything is checked before the first write, and `data` are written to a hidden place before the array
+    becomes visible. If this raises, or the process is killed, the store is unchanged.
 
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, which is created if missing; a URL in the cloud (see
+        A folder, as a path or a `file://` URL, which is created if missing; the URL of a cloud store (see
         `open`), a `CloudStore` or a `MemoryStore`; or a store object of another library.
     path, name
         Path in the store, such as `"model/rain"`; by default its root. `name` is an alias of `path`.
     shape
-        The extent of each axis. An axis that will grow can be 0.
+        The extent of each axis. It can be 0 for an axis that will grow.
     dtype
-        Data type of an element: anything that NumPy makes a dtype of, of either byte order; a name of Zarr's
+        Data type of an element: any argument of `numpy.dtype`, of either byte order; the name of a Zarr type
         (`"bfloat16"`); `str` or `"string"`, `bytes` or `"bytes"` for elements of any length;
-        `"optional[int32]"` for elements that may be missing; or what `Array.data_type` gives. By default
-        that of `data`.
+        `"optional[int32]"` for elements that may be missing; or a value of `Array.data_type`. By default that
+        of `data`.
     data
-        Elements to begin with, anything that `asarray` takes. Shape and type follow from them. An array of a
-        store, also one of zarr-python or h5py, is read part by part, and its attributes, dimension names and
-        fill value are kept unless you give others.
+        Initial elements: anything that `asarray` takes. They determine shape and type. An array of a store,
+        also of zarr-python or h5py, is read part by part, and keeps its attributes, dimension names and fill
+        value unless you pass others.
     chunks
-        The shape of a chunk, which is encoded as one unit; one int for all axes; -1 or None for a whole axis.
-        By default the longest axis is halved until a chunk has no more than 1 MiB; without compressors, a
-        chunk has as many whole rows as fit in 4 MiB, which can be mapped (`Array.read(mmap=True)`), and any
-        part can be read separately. Inside of shards the chunks divide the shard. True is "auto"; False is
-        one chunk for all.
+        The shape of a chunk, which is encoded as a unit; one int for all axes; -1 or None for a whole axis.
+        By default the longest axis is halved until a chunk has at most 1 MiB. Without compressors, a chunk
+        has as many whole rows as fit in 4 MiB: such chunks can be mapped (`Array.read(mmap=True)`), and any
+        part can be read separately. The chunks of a shard divide it evenly. True is "auto"; False is a single
+        chunk.
     shards
-        The shape of a shard, which is stored in one file; a multiple of the chunks on each axis, to keep many
-        small chunks in few files. "auto" takes as many chunks as have 64 MiB of elements. Only in version 3.
+        The shape of a shard, which stores many small chunks in one file; a multiple of the chunks along each
+        axis. "auto" takes as many chunks as have 64 MiB of elements. Only in version 3.
     filters
-        Codecs from arrays to arrays, which come first. None by default.
+        Array-to-array codecs, which are applied first. None by default.
     compressors
-        Codecs from bytes to bytes. By default zstd of level 3 with the checksum of its frames, so that
-        corrupt chunks are seen. None or `()` stores raw elements, without a checksum, since only plain
-        elements can be mapped. A codec is a name (`"blosc"`), what metadata of version 3 (`{"name": "zstd",
-        "configuration": {"level": 9}}`) or of numcodecs (`{"id": "zstd", "level": 9}`) have, or an object of
-        either library. Omitted parameters take their defaults; Blosc's element size and shuffle follow from
-        the data type, as in zarr-python.
+        Bytes-to-bytes codecs. By default zstd of level 3 with checksums, which detect corrupt chunks. None or
+        `()` stores raw elements without a checksum, because only plain elements can be mapped. A codec is a
+        name (`"blosc"`), a dict in the form of version 3 (`{"name": "zstd", "configuration": {"level": 9}}`)
+        or of numcodecs (`{"id": "zstd", "level": 9}`), or a codec object of zarr-python or numcodecs. Omitted
+        parameters have default values; Blosc's element size and shuffle depend on the data type, as in
+        zarr-python.
     compressor
         Alias of `compressors` for a single codec.
     serializer
-        The codec that makes bytes of an array; it follows from the data type.
+        The array-to-bytes codec; the default depends on the data type.
     codecs
-        All codecs as version 3 lists them, instead of filters, serializer, compressors, shards and order.
+        All codecs, as listed in version 3, instead of filters, serializer, compressors, shards and order.
     fill_value
-        Value of elements that were never written. By default zero, NaT of dates and durations, the empty
+        Value of elements that were never written. By default zero, NaT for dates and durations, the empty
         string, or missing.
     order
         Memory order within a stored chunk: "C", the default, the last axis is contiguous, or "F", the
@@ -124,23 +124,23 @@ def create_array(
         How chunks are named: "default" (`c/0/1`), "v2" (`0.1`), or a dict of `"name"` and `"separator"`,
         which is "." or "/".
     dimension_names
-        A name for each axis, or None for it. In version 2 the names are the attribute `_ARRAY_DIMENSIONS`, as
-        xarray stores them: each axis needs one, and the fill value is undefined unless you give one, because
-        xarray would mask it.
+        A name or None for each axis. In version 2 the names are the attribute `_ARRAY_DIMENSIONS`, as in
+        xarray: each axis needs a name, and the fill value is undefined unless you pass one, because xarray
+        would mask it.
     missing
-        How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
-        type, which zarr-python cannot open: it is the default, with a warning. "fill"
-        stores a value in their place, `fill_value` or one that does not occur, and names it in the attribute
-        `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
-        `set_missing` chooses for all.
+        How missing elements of `data` (None, masked, null) are stored. "optional", the default, is Zarr's
+        optional type, with a warning, because zarr-python cannot open it. "fill" stores a value instead,
+        `fill_value` or one that does not occur, and names it in the attribute `_FillValue`, which xarray
+        reads. "anndata" creates a group of `values` and `mask`, and returns the Group. `set_missing` sets the
+        default.
     overwrite
-        Whether to erase an existing array or group, with everything below it, including other files. The new
-        one takes its place in one step; at the root of the store in a few steps, with no node in between. A
-        folder that is neither an array nor a group is never erased, unless it is empty.
+        Whether to erase an existing array or group, with everything below it, including other files. It is
+        replaced in one step; at the root of the store in a few steps, with no node in between. A folder that
+        is neither an array nor a group is never erased, unless it is empty.
     storage_options
-        Credentials and the like for a URL in the cloud: see `CloudStore`.
+        Credentials and other options of a cloud URL: see `CloudStore`.
     durability
-        How much has reached the disk when a write returns, for the metadata now and all later writes of the
+        What has reached the disk when a write returns, for the metadata now and all later writes of the
         Array: "none" leaves it to the operating system, "file" guarantees the bytes, "full" also the file
         name. In all three modes, a killed process leaves each chunk and each metadata document old or new,
         never half-written.
@@ -152,14 +152,15 @@ def create_array(
     Raises
     ------
     NodeExistsError
-        There is an array or group, or something that looks like chunks; or, with `overwrite`, a folder that
-        is neither and holds something (a `FileExistsError`).
+        The path has an array or group, or files that look like chunks; or, with `overwrite`, a non-empty
+        folder that is neither (a `FileExistsError`).
     NodeTypeError
         A parent on the path is an array, not a group (a `TypeError`).
     MetadataError, CodecError, LimitError
-        Shape, chunks, names, fill value or codecs do not hold together (a `ValueError`).
+        Shape, chunks, names, fill value or codecs contradict each other (a `ValueError`).
     UnsupportedError
-        Valid, but not here: such as a group above of another version (a `NotImplementedError`).
+        The options are valid but unsupported, such as a version other than that of the parent group (a
+        `NotImplementedError`).
     InvalidKeyError
         The path is malformed, would leave the store, or is reserved (a `ValueError`).
     ReadOnlyError, StoreError
@@ -203,8 +204,8 @@ def create_group(
 ) -> Group:
     """Create a group in a store, and any missing groups above it.
 
-    Parameters are as in `create_array`. Existing arrays and groups below a path that is not yet a group stay,
-    and become its members.
+    Parameters are as in `create_array`. Existing arrays and groups below the path stay, and become members of
+    the new group.
 
     Raises
     ------
@@ -234,10 +235,10 @@ def consolidate_metadata(
 ) -> Group:
     """Copy the metadata of everything below a group into the group's own, and open the group.
 
-    Opening the group then takes one request for everything below it. zarrow keeps the copies up to date when
-    it creates, changes or erases a node below the group, as long as the store is opened at the group or above
-    it. Other programs may leave them stale; consolidate again to update them. In version 3 the copies are in
-    the group's `zarr.json`, as in zarr-python, in version 2 in `.zmetadata`.
+    Opening the group then takes one request for everything below it. zarrow updates the copies when it
+    creates, changes or erases a node below the group, if the store was opened at the group or above it. Other
+    programs may leave them stale; consolidate again to update them. In version 3 the copies are in the
+    group's `zarr.json`, as in zarr-python, in version 2 in `.zmetadata`.
 
     Parameters
     ----------
@@ -516,7 +517,7 @@ def extents(shape: Any) -> list[int]:
 
 
 def _integers(extents: Any) -> list[int]:
-    """List the integers of one or of several; text is neither."""
+    """List one or several integers; text is refused."""
     if isinstance(extents, str | bytes | Mapping):
         raise TypeError
     try:
@@ -557,7 +558,7 @@ def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | 
 
 
 def _chunk_key_encoding(encoding: Any) -> Any:
-    """Return the encoding as metadata of version 3 have it, from that or the shorter form of zarr-python."""
+    """Return the encoding in the form of version 3, from that or from zarr-python's shorter form."""
     if not isinstance(encoding, Mapping) or "configuration" in encoding:
         return encoding
     rest = dict(encoding)

@@ -1,4 +1,4 @@
-"""New arrays with one value in all elements, as NumPy and zarr-python make them.
+"""Creates arrays of a single value, like NumPy and zarr-python.
 
 >>> import zarrow
 >>> counts = zarrow.zeros((2, 3), dtype="i4")
@@ -38,18 +38,18 @@ def full(
     fill_value
         Value of each element.
     dtype
-        What an element is, as for `create_array`: `"f8"` unless this says otherwise.
+        Data type, as for `create_array`; `"f8"` by default.
     options
-        `store`, anything that `open` takes, by default a new store in memory, which ends with the array;
-        `path`, its path in the store; `zarr_format`, the version of the format; and the other options of
-        `create_array`: `chunks`, `compressors`, `overwrite` and so on.
+        `store`, anything that `open` takes, by default a new store in memory, which lives as long as the
+        array; `path`, the path in the store; `zarr_format`, the version of the format; and the other options
+        of `create_array`: `chunks`, `compressors`, `overwrite` and so on.
 
     Raises
     ------
     NodeExistsError, MetadataError, CodecError, StoreError
         As `create_array`.
     ValueError
-        The type has no such value.
+        The type cannot represent the value.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def full(
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
-    """Create an array of zeros: `full` with 0, which explains parameters and errors.
+    """Create an array of zeros: `full` with 0. See there for parameters and errors.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def zeros(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Fille
 
 
 def ones(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
-    """Create an array of ones: `full` with 1, which explains parameters and errors.
+    """Create an array of ones: `full` with 1. See there for parameters and errors.
 
     Examples
     --------
@@ -91,9 +91,9 @@ def ones(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Filled
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
-    """Create an array to be written later, filled with the default fill value of `create_array`.
+    """Create an array with the default fill value of `create_array`, to be written later.
 
-    That is zero, NaT of times, the empty string, or missing; `full` explains the parameters.
+    That is zero, NaT for times, the empty string, or missing. See `full` for the parameters.
 
     Examples
     --------
@@ -105,13 +105,13 @@ def empty(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Fille
 
 
 def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array of the shape and type of another one, filled with the fill value.
+    """Create an array with the shape and type of another one, filled with a value.
 
     Parameters
     ----------
     array
-        An Array, to take its chunks, shards, codecs, axis names and version of the format as well; or
-        anything with a shape and a dtype. Attributes and elements are not taken.
+        An Array, of which the chunks, shards, codecs, axis names and format version are used as well; or any
+        object with a shape and a dtype. Attributes and elements are not copied.
     fill_value
         Value of each element.
     options
@@ -138,7 +138,7 @@ def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Ar
 
 
 def zeros_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array of zeros of the shape and type of another: `full_like` with 0, which explains all.
+    """Create an array of zeros with the shape and type of another: see `full_like`.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def zeros_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
 
 
 def ones_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array of ones of the shape and type of another: `full_like` with 1, which explains all.
+    """Create an array of ones with the shape and type of another: see `full_like`.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def ones_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
 
 
 def empty_like(array: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array to be written later, of the shape and type of another: see `full_like`, and `empty`.
+    """Create an array to be written later, with the shape and type of another: see `full_like` and `empty`.
 
     Examples
     --------
@@ -212,13 +212,13 @@ def _like(array: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _created(options: dict[str, Any]) -> Array:
-    """Create an array in the store that is among the options, or in a new one in memory."""
+    """Create an array in the store given by the options, or in a new one in memory."""
     store = options.pop("store", None)
     return create_array(MemoryStore() if store is None else store, options.pop("path", ""), **options)
 
 
 def zero_of(dtype: Any) -> Any:
-    """Return the zero of a type: 0, or of text and bytes the usual fill value, which is empty."""
+    """Return the zero of a type: 0, or an empty value for text and bytes."""
     np = _import("numpy")
     try:
         kind = np.dtype(dtype).kind

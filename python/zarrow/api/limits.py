@@ -1,4 +1,4 @@
-"""Limits beyond which a store is refused as hostile."""
+"""Limits that protect against hostile stores."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import operator
 
 
 class DecodeLimits:
-    """Limits beyond any honest store; None stands for the default.
+    """Limits that protect against hostile stores; None is the default.
 
-    A store that goes beyond one is refused with a `LimitError` or a `MetadataError`, before memory is taken.
+    A store that exceeds a limit is refused with a `LimitError` or a `MetadataError`, before memory is
+    allocated.
 
     Parameters
     ----------
     max_chunk_nbytes
-        The most bytes that one chunk (or shard) may decode to. Default: 1 TiB.
+        Maximum decoded size of a chunk or shard, in bytes. Default: 1 TiB.
     max_variable_nbytes
-        The most bytes that one chunk of strings or bytes may decode to. Default: 4 GiB.
+        Maximum decoded size of a chunk of strings or bytes, in bytes. Default: 4 GiB.
     max_ratio
-        The most bytes that one stored byte of a chunk may decode to. Default: 4,194,304.
+        Maximum ratio of a chunk's decoded size to its stored size. Default: 4,194,304.
     max_ndim
-        The most axes. Default: 32.
+        Maximum number of axes. Default: 32.
     max_metadata_nbytes
-        The most bytes of one metadata document that is not consolidated. Default: 16 MiB.
+        Maximum size in bytes of a metadata document that is not consolidated. Default: 16 MiB.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class DecodeLimits:
 
 
 def _limit(name: str, limit: int | None) -> int | None:
-    """Return the limit, an integer that the engine can hold."""
+    """Return the limit as an integer in the engine's range."""
     if limit is None:
         return None
     if not 0 <= operator.index(limit) < 1 << 64:

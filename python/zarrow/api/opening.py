@@ -102,8 +102,7 @@ def open_array(
         As for `open`.
     mode
         "a", the default, opens an existing array, or creates it. "r" and "r+" open an existing array. "w"
-        erases an existing node and creates the array. "w-" (or "x") creates it, and raises if the path is
-        taken.
+        erases an existing node and creates the array. "w-" (or "x") creates it, and raises if a node exists.
     options
         Options of `create_array`, such as `shape` and `dtype` ("f8" by default), for a new array. An existing
         array keeps its own.
@@ -111,7 +110,7 @@ def open_array(
     Raises
     ------
     NotFoundError
-        There is nothing, and no shape was given (a `FileNotFoundError`).
+        Nothing exists at the path, and no shape was given (a `FileNotFoundError`).
     NodeTypeError
         The node is a group (a `TypeError`).
     NodeExistsError, MetadataError, CodecError, UnsupportedError, ReadOnlyError, StoreError
@@ -137,8 +136,7 @@ def load(
 ) -> DecodedArray | dict[str, Any]:
     """Read an array, or all arrays of a group, into memory.
 
-    The arrays of a group are read at once: from a store in the cloud in as many round trips as one array and
-    two more.
+    The arrays of a group are read at once: a cloud store needs only two round trips more than for one array.
 
     Parameters are as in `open`.
 
@@ -147,7 +145,7 @@ def load(
     Tensor, Variable, MaskedTensor or MaskedVariable
         The elements of the array, in new memory.
     dict
-        If it is a group: the elements of each array in it, by name, and such a dict for each group.
+        For a group: the elements of each array by name, and such a dict for each member group.
 
     Raises
     ------

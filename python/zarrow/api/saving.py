@@ -67,10 +67,10 @@ def save(
     storage_options: Mapping[str, Any] | None = None,
     **arrays: Any,
 ) -> None:
-    """Store an array, a table, or arrays by their names in a group, compressed as `create_array` does it.
+    """Store an array, a table, or a group of named arrays, with the default codecs of `create_array`.
 
-    An array of the same name is replaced completely. Groups, and everything else in the store, stay. If any
-    value is not an array, nothing is written.
+    Existing arrays of the same names are replaced completely. Groups and everything else in the store stay.
+    If any value is not an array, nothing is written.
 
     Parameters
     ----------
@@ -79,22 +79,22 @@ def save(
         `gs://`, `az://`, `abfs://`), a `CloudStore` or a `MemoryStore`; a dict or another mapping of keys to
         bytes; or a store of zarr-python, obstore, fsspec or icechunk.
     array
-        An array to be the whole store: anything that `asarray` takes. A table of pandas, polars or pyarrow,
-        an Arrow stream, or a dict of arrays, is stored as a group with an array for each column, which
-        `Group.to_arrow` reads back. An `Array` or `Group` of a store is copied completely.
+        A single array to store at the path: anything that `asarray` takes. A table of pandas, polars or
+        pyarrow, an Arrow stream, or a dict of arrays is stored as a group with an array for each column,
+        which `Group.to_arrow` reads back. An `Array` or `Group` of a store is copied completely.
     path
         Path in the store; by default its root.
     missing
         How missing elements are stored, as in `create_array`.
     storage_options
-        Credentials and the like for a URL in the cloud: see `CloudStore`.
+        Credentials and other options of a cloud URL: see `CloudStore`.
     arrays
-        Arrays, or tables, to be in the group that is the store.
+        Arrays or tables to store in a group, by name.
 
     Raises
     ------
     TypeError
-        No array was given, or both one array and named ones; the array is a text, such as the path of a
+        No array was given, or both a single array and named ones; the array is text, such as the path of a
         file; a column's name is not a str.
     NodeExistsError
         A group exists at the path of an array (a `FileExistsError`).
@@ -108,7 +108,7 @@ def save(
     Warns
     -----
     ZarrowWarning
-        A table takes the place of one that had other columns: their arrays stay in the group.
+        A table replaces one with other columns; the arrays of these columns stay in the group.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def _store_each(group: Group, named: dict[str, Any], missing: str | None) -> Non
 
 
 def _refuse_text(value: Any) -> None:
-    """Refuse a text or a path as the whole store: the caller means the array that it names."""
+    """Refuse text or a path as the only array: the caller means the array at that path."""
     if isinstance(value, str | bytes) or hasattr(value, "__fspath__"):
         name = str(os.fsdecode(value))
         raise TypeError(
@@ -233,7 +233,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
 
 def _check_each(named: dict[str, Any], missing: str | None) -> None:
-    """Refuse anything but arrays before storing the first, so that no half of a table replaces another.
+    """Refuse values that are not arrays before storing the first, so that no table is half replaced.
 
     If the caller did not say how to store missing elements, one warning names all arrays that have some.
     """

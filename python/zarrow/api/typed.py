@@ -1,4 +1,4 @@
-"""Types that only the store determines: array or group for a node, and the layout for elements.
+"""Types of values that depend on the store: array or group for a node, and the layout for elements.
 
 1. `Node` has the names of both classes, and `Elements` the names of all layouts, so that
    `root["x"][0].numpy()`

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, else the process's arguments, and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
-        prog="zarrow", description="Zarr in, tensors out, nothing copied on the way."
+        prog="zarrow", description="Zarr in, tensors out, without a copy in between."
     )
     parser.add_argument("--version", action="version", version=f"zarrow {__version__}")
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
