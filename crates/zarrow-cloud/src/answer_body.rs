@@ -36,8 +36,8 @@ pub struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// Wraps `inner`, and ends it with an error if it falls silent or slow, or, unless it `is_streamed`, grows too
-    /// long.
+    /// Wraps `inner`. Ends it with an error if it is silent or slow for too long or, unless it `is_streamed`, too
+    /// large.
     pub fn new(
         inner: HttpResponseBody,
         policy: TransportPolicy,
@@ -120,13 +120,13 @@ impl Body for AnswerBody {
     }
 }
 
-/// Error of a server that was silent for this time.
+/// Returns the error for a server that was silent for `time`.
 pub fn silent(time: Duration) -> HttpError {
     let error = io::Error::new(io::ErrorKind::TimedOut, format!("the server was silent for {time:?}"));
     HttpError::new(HttpErrorKind::Timeout, error)
 }
 
-/// Error of a body that brought too few bytes for a while.
+/// Error for a body that was slower than `low_speed` for too long.
 #[derive(Debug)]
 struct TooSlow {
     nbytes: u64,

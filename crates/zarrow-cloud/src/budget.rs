@@ -1,7 +1,7 @@
-//! How many requests a host gets at once, from all stores of a process.
+//! Limits the concurrent requests to a host, from all stores of a process.
 //!
-//! 1. The limit starts at 64. While all permits are in use, each answer adds one, so that the limit doubles in each round
-//!    trip, up to 256. An answer that came soon adds none: further connections to a near host cost time and save none.
+//! 1. The limit starts at 64. While all permits are in use, each answer adds one, so that the limit doubles in each
+//!    round trip, up to 256. A fast answer adds none: more connections to a near host cost time and save none.
 //! 2. A request for a pause halves the limit, at most once a second: a burst of such answers counts once. A connection
 //!    that fails leaves the limit unchanged. After either, the limit grows by one in each round trip.
 //! 3. Requests that are in flight when the limit falls continue: their permits are discarded when they end.
@@ -15,10 +15,10 @@ const START: usize = 64;
 const LEAST: usize = 2;
 const MOST: usize = 256;
 
-/// An answer that comes within this time adds no permit.
+/// An answer within this time adds no permit.
 const SOON: Duration = Duration::from_millis(8);
 
-/// The least time between two cuts of the limit.
+/// Minimum time between two reductions of the limit.
 const CUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Permits for requests to one host.
@@ -58,7 +58,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Waits for a permit; callers get permits in their order.
+    /// Waits for a permit. Callers get permits in the order of their calls.
     pub async fn acquire(&self) -> Permit {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.ok();
@@ -71,12 +71,12 @@ impl Budget {
         Some(Permit { shared: Arc::clone(&self.0), permit: Some(permit) })
     }
 
-    /// Notes a failed connection to the host (step 2).
+    /// Records a failed connection to the host (step 2).
     pub fn failed(&self) {
         self.0.state.lock().doubles = false;
     }
 
-    /// Notes the host's request for a pause (step 2).
+    /// Records the host's request for a pause (step 2).
     pub fn throttled(&self, now: Instant) {
         let mut state = self.0.state.lock();
         state.doubles = false;
@@ -90,7 +90,7 @@ impl Budget {
         (state.limit, state.answered, state.last_cut) = (limit, 0, Some(now));
     }
 
-    /// Notes an answer of the host after this time (steps 1 and 2).
+    /// Records an answer of the host that took `time` (steps 1 and 2).
     pub fn answered(&self, after: Duration) {
         if after < SOON || self.0.permits.available_permits() > 0 {
             return;

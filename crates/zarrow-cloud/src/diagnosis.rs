@@ -68,7 +68,7 @@ fn is_without_tls(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn is_unknown_host(error: &(dyn std::error::Error + 'static)) -> bool {
-    // The error of the resolver is private.
+    // The resolver's error type is private, so its text is compared.
     error.to_string().starts_with("failed to lookup address")
 }
 

@@ -1,10 +1,10 @@
-//! The bytes of one request, from as many answers as it takes.
+//! Fetches the bytes of one request, if necessary with several answers.
 //!
 //! 1. An answer is requested: for the whole span, or for the rest after an interrupted body, if the value still has the
 //!    same version.
 //! 2. Its frames go to the receiver. All frames since the last head have one version: if the value has changed, or if
-//!    this is unknown, the request begins anew, with another head.
-//! 3. It is complete when all bytes promised by the answer's head have arrived; one more or less is a fault.
+//!    this is unknown, the request is restarted with another head.
+//! 3. It is complete when all bytes announced by the answer's head have arrived; any other number is a fault.
 
 use crate::answer_body::broken;
 use crate::connection::Connection;
@@ -35,7 +35,7 @@ enum Came {
     Anew,
 }
 
-/// Hands the bytes that `request` asks for to `receiver`.
+/// Passes the bytes of `request` to `receiver`.
 ///
 /// # Errors
 /// The last failure, when `attempts` gives up.
@@ -47,7 +47,7 @@ pub async fn fetch(
 ) -> Result<Outcome> {
     let path = connection.path(&request.key)?;
     let mut rest = None;
-    // An empty range asks for the head alone; some servers answer only requests for bytes.
+    // An empty range requests only the head, but some servers answer only requests for bytes.
     let mut head_only = matches!(&request.span, Span::Range(range) if range.start >= range.end);
     loop {
         // An earlier failure has been recovered from, or reported.
@@ -78,12 +78,12 @@ pub async fn fetch(
                         head_only = false;
                         continue;
                     }
-                    // The value ends before its promised size.
+                    // The value ends before its announced size.
                     Some(416) if rest.take().is_some() => (Fault::Server, changed()),
                     Some(416) if request.span != Span::Whole => {
                         return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
                     }
-                    // The answer makes no sense: it has a length or a range that was not requested.
+                    // The answer is invalid: it has a length or a range that was not requested.
                     None if is_answer
                         && failure.is_none()
                         && matches!(error, ClientError::Generic { .. }) =>
@@ -193,7 +193,7 @@ async fn take(
     Came::End(Outcome::Complete)
 }
 
-/// A span that begins behind the end of the value, and is empty.
+/// A span that begins after the end of the value, and is empty.
 fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -> Outcome {
     let nbytes = nbytes.or(match request.span {
         Span::Range(ref range) if range.start > 0 => None,

@@ -1,10 +1,11 @@
 //! Detects servers that ignore conditional headers.
 //!
-//! 1. Services themselves heed conditions. Other servers may heed none, or `If-Match` alone: then one of two concurrent
-//!    writes is lost.
+//! 1. The services themselves honour conditions. Other servers may ignore them, or honour only `If-Match`: then one of
+//!    two concurrent writes is lost.
 //! 2. Before the first conditional put there, three puts are sent to unused keys: one on the condition of an impossible
-//!    version, and two at once on the condition that the key is absent. The first and one of the others must be refused.
-//!    One writer does this, and the others wait for its result. Stored probes are deleted beside the put that follows.
+//!    version, and two at once on the condition that the key is absent. The first and one of the others must be
+//!    refused. One writer does this, and the others wait for its result. Stored probes are deleted during the put that
+//!    follows.
 //! 3. The answer is remembered for each server and bucket, as long as the process lives. Listings leave these keys out.
 
 use crate::connection::Connection;
@@ -23,7 +24,7 @@ use zarrow_array::fork::Mutex;
 /// Prefix of the probes' keys.
 const PROBE: &str = ".zarrow-probe-";
 
-/// Servers that are not the service's own, with the bucket, and whether they heed conditions.
+/// Servers other than the service's own, with the bucket, and whether they honour conditions.
 static HEEDED: Mutex<Vec<(String, bool)>> = Mutex::new(Vec::new());
 
 /// Returns whether a key is a probe of step 2.
@@ -44,7 +45,7 @@ pub fn has_conditions(settings: &Settings, location: &Location) -> bool {
 pub struct Probes(Vec<Path>);
 
 impl Probes {
-    /// Deletes them. A probe that stays does no harm.
+    /// Deletes the probes. A remaining probe does no harm.
     pub async fn delete(self, connection: &Connection) {
         let paths = stream::iter(self.0.into_iter().map(Ok)).boxed();
         let mut deleted = connection.client.store.delete_stream(paths);
@@ -52,7 +53,7 @@ impl Probes {
     }
 }
 
-/// Checks that the server heeds conditions (step 2).
+/// Checks that the server honours conditions (step 2).
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] if it does not, and errors of the puts.

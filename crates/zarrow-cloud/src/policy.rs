@@ -1,16 +1,16 @@
-//! How long to wait, and how often to try again.
+//! Time-outs, and numbers of retries.
 
 use std::time::Duration;
 
 /// Time-outs and retries of a store's requests.
 ///
-/// No request has a total time-out: only silence counts, and fewer bytes than `low_speed`.
+/// A request has no total time-out: it fails only if the server is silent, or slower than `low_speed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TransportPolicy {
     /// Time limit for making a connection, including its TLS handshake.
     pub connect: Duration,
-    /// Longest silence of a server: before the head of an answer to a read, and between two frames of a body.
+    /// Maximum silence of a server: before the head of an answer to a read, and between two frames of a body.
     pub silence: Duration,
     /// Maximum number of retries of a request after faults, over all of its parts.
     pub retries: u32,
@@ -18,23 +18,22 @@ pub struct TransportPolicy {
     pub throttled_retries: u32,
     /// The pause before a retry; each further one is twice as long, and up to half of each is random.
     pub first_pause: Duration,
-    /// The longest pause before a retry. Pauses that a server asks for are limited by `longest_asked` instead.
+    /// Maximum pause before a retry. Pauses requested by a server are limited by `longest_asked` instead.
     pub longest_pause: Duration,
-    /// Limit for the sum of the pauses that a server asks for in one request (`Retry-After`); beyond it is an error at
-    /// once.
+    /// Maximum sum of the pauses that a server may request for one request (`Retry-After`); more is an error at once.
     pub longest_asked: Duration,
-    /// The fewest bytes per second of a body, over `low_speed_time`; 0 for no limit.
+    /// Minimum bytes per second of a body, over `low_speed_time`; 0 for no limit.
     pub low_speed: u64,
-    /// How long a body may stay below `low_speed`.
+    /// Maximum time for which a body may be slower than `low_speed`.
     pub low_speed_time: Duration,
-    /// The most names in one list.
+    /// Maximum number of names in one list.
     pub listed_names: u64,
     /// Whether a late read is sent again, at most twice.
     pub hedging: bool,
 }
 
 impl Default for TransportPolicy {
-    /// Suits an object store anywhere in the world.
+    /// Suitable for an object store anywhere in the world.
     fn default() -> TransportPolicy {
         TransportPolicy {
             connect: Duration::from_secs(5),

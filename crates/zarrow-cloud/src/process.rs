@@ -2,8 +2,8 @@
 //!
 //! 1. It is created by the first request, and lives as long as the process.
 //! 2. A forked child has none of the threads, and their locks stay locked: it detects the fork by the process id,
-//!    forgets its parent's state, and creates its own. It drops nothing of its parent, since a TLS connection would say
-//!    goodbye on its parent's socket.
+//!    forgets its parent's state, and creates its own. It drops nothing of its parent, because dropping a TLS
+//!    connection would send a close message on the parent's socket.
 //! 3. If the system refuses the threads, the request fails, and the next one tries again.
 
 use crate::abandoned::Abandoned;
@@ -22,16 +22,17 @@ use tokio::sync::Semaphore;
 use zarrow_array::fork::{Mutex, generation};
 use zarrow_array::thread;
 
-/// Threads that move bytes between sockets and receivers; decoding has its own.
+/// Threads that move bytes between sockets and receivers; decoding has separate threads.
 const THREADS: usize = 2;
 
-/// Idle connections per host that are kept for later requests: as many as may be in flight.
+/// Maximum number of idle connections kept per host: as many as may be in flight.
 const IDLE_CONNECTIONS: usize = 256;
 
-/// How long they are kept. Object stores close them after some twenty seconds.
+/// Time for which idle connections are kept. Object stores close them after about twenty seconds.
 const IDLE_TIME: Duration = Duration::from_secs(15);
 
-/// How long an unreachable service is not asked again: opening asks for many documents, one after the other.
+/// Time for which an unreachable service is not contacted again, because opening requests many documents one after the
+/// other.
 const ABSENCE: Duration = Duration::from_secs(5);
 
 static PROCESS: Mutex<Option<(u64, &'static Process)>> = Mutex::new(None);
@@ -59,12 +60,12 @@ pub struct Host {
     pub budget: Budget,
     /// The times of its answers.
     pub first_bytes: FirstBytes,
-    /// When a machine's own service was found unreachable.
+    /// Time at which a machine's metadata service was unreachable.
     absent: Mutex<Option<Instant>>,
 }
 
 impl Host {
-    /// Notes that the service is unreachable.
+    /// Records that the service is unreachable.
     pub fn is_gone(&self) {
         *self.absent.lock() = Some(Instant::now());
     }

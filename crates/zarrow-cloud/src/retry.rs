@@ -27,11 +27,11 @@ struct State {
     faults: u32,
     throttles: u32,
     slow: u32,
-    /// The sum of the pauses that the server asked for.
+    /// Sum of the pauses requested by the server.
     asked: Duration,
     /// Whether a request was sent and its outcome is unknown.
     uncertain: bool,
-    /// Whether the client got as far as sending a request.
+    /// Whether the client has sent a request.
     sent: bool,
     /// Sent changes that the server may have received, without an answer so far.
     unanswered: usize,
@@ -40,16 +40,16 @@ struct State {
     failure: Option<Failure>,
 }
 
-/// Why a request may be tried again.
+/// A fault after which a request may be retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The connection failed, or was silent.
     Connection,
-    /// The body of an answer came too slowly.
+    /// The body of an answer was too slow.
     Slow,
-    /// The server failed, or its answer makes no sense.
+    /// The server failed, or its answer is invalid.
     Server,
-    /// The server asks for a pause, of this length if given.
+    /// The server requests a pause, of this length if given.
     Throttled(Option<Duration>),
 }
 
@@ -58,7 +58,7 @@ impl Attempts {
         Attempts { policy, state: Mutex::new(State::default()) }
     }
 
-    /// Notes a fault; returns the pause before the next try, `None` after the last one.
+    /// Records a fault; returns the pause before the next try, `None` after the last one.
     pub fn again(&self, fault: Fault, failure: Failure) -> Option<Duration> {
         let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, longest_asked, .. } =
             self.policy;
@@ -96,7 +96,7 @@ impl Attempts {
         }
     }
 
-    /// Notes a failure that is not tried again.
+    /// Records a failure that is not retried.
     pub fn fail(&self, failure: Failure) {
         self.state.lock().failure = Some(failure);
     }
@@ -106,7 +106,7 @@ impl Attempts {
         self.state.lock().failure.take()
     }
 
-    /// Notes that a request was sent.
+    /// Records that a request was sent.
     pub fn send(&self) {
         self.state.lock().sent = true;
     }
@@ -116,7 +116,8 @@ impl Attempts {
         std::mem::take(&mut self.state.lock().sent)
     }
 
-    /// Notes that a change goes to the server. Returns whether it may: not if the caller has stopped waiting.
+    /// Records that a change is about to be sent. Returns whether it may be sent: not if the caller has stopped
+    /// waiting.
     pub fn begin_change(&self) -> bool {
         let mut state = self.state.lock();
         if state.abandoned {
@@ -126,25 +127,25 @@ impl Attempts {
         true
     }
 
-    /// Notes that a change was answered, or can no longer be.
+    /// Records that a change was answered, or can no longer be answered.
     pub fn end_change(&self) {
         self.state.lock().unanswered -= 1;
     }
 
-    /// Notes that the caller stopped waiting. Returns whether a change is unanswered.
+    /// Records that the caller stopped waiting. Returns whether a change is unanswered.
     pub fn abandon(&self) -> bool {
         let mut state = self.state.lock();
         state.abandoned = true;
         state.unanswered > 0
     }
 
-    /// Factor by which the next try waits longer than usual for the first byte: a slow server, unlike a dead one,
-    /// answers one of the tries.
+    /// Returns the factor for the next try's time limit. The limit grows with each try, so that a slow server answers
+    /// one of them.
     pub fn patience(&self) -> u32 {
         1 << self.state.lock().faults.min(2)
     }
 
-    /// Whether an earlier try may have made the change that a later try ascribes to another writer.
+    /// Returns whether an earlier try may have made the change that a later try attributes to another writer.
     pub fn is_uncertain(&self) -> bool {
         self.state.lock().uncertain
     }
@@ -192,10 +193,10 @@ mod tests {
         let busy = || Failure::of_status(429, "");
         assert_eq!(attempts.again(Fault::Throttled(Some(asked)), busy()), Some(asked));
         assert!(!attempts.is_uncertain());
-        // A proxy also answers so, although its server may have applied the request.
+        // A proxy may also answer this, although its server may have applied the request.
         attempts.again(Fault::Throttled(None), Failure::of_status(503, ""));
         assert!(attempts.is_uncertain());
-        // Pauses beyond the sum's bound end the request, with an error that says so.
+        // If the pauses exceed their limit, the request fails, and the error says so.
         let rest = TransportPolicy::default().longest_asked - asked;
         assert_eq!(attempts.again(Fault::Throttled(Some(rest)), failure()), Some(rest));
         assert_eq!(attempts.again(Fault::Throttled(Some(Duration::from_secs(1))), failure()), None);

@@ -35,7 +35,7 @@ pub fn run(path: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     };
     let means = days.axis_iter(Axis(0)).map(mean).collect();
 
-    // Into one's own memory, repeatedly.
+    // Reads into the caller's memory, repeatedly.
     let mut column = vec![0f32; temperature.shape()[1] as usize];
     for day in 0..temperature.shape()[0] {
         temperature.read_into((day, .., 5), &mut column)?;

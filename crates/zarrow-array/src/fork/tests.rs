@@ -1,4 +1,4 @@
-//! Tests every lock while threads use it and the process forks. A child that hangs is killed by its pid, and
+//! Tests every lock while threads use it and the process forks. A hanging child is killed by its pid, and
 //! counted.
 
 use super::*;

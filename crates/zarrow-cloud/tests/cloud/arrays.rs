@@ -47,7 +47,7 @@ pub fn patient() -> TransportPolicy {
     policy
 }
 
-/// As [`store`] by S3, for a test that counts requests.
+/// Opens the store like [`store`], without hedged requests, for tests that count requests.
 pub fn patient_store(server: &Server, path: &str) -> CloudStore {
     store(server, path, true).with_policy(patient())
 }

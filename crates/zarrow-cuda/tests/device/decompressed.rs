@@ -45,7 +45,8 @@ fn compressors() -> Vec<Vec<CodecMetadata>> {
     ]
 }
 
-/// Reads by the device, and compares with the host; `None` if the device refuses the array.
+/// Reads with decompression on the device, and compares with a read on the host; `None` if the device refuses
+/// the array.
 fn check(array: &Array, selection: &Selection) -> Option<Done> {
     install();
     let options = ReadOptions::default();

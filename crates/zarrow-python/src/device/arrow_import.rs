@@ -1,6 +1,6 @@
 //! Import of Arrow arrays on a device, from objects with `__arrow_c_device_array__`, without a copy.
 //!
-//! 1. The object is asked for its array. An array with host buffers is left to the host import.
+//! 1. The object exports its array. An array with host buffers is imported by the host import.
 //! 2. Type and array are moved out of their capsules; from then on we must release the array.
 //! 3. Our stream waits for the event of the struct, if there is one.
 //! 4. The elements become a tensor, read-only like all Arrow data. It releases the array when dropped.

@@ -102,7 +102,7 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<zarrow_cuda::DeviceT
 fn dlpack_device(object: &Bound<'_, PyAny>) -> PyResult<Option<(i32, i32)>> {
     let py = object.py();
     let Some(method) = object.getattr_opt(name!(py, "__dlpack_device__"))? else { return Ok(None) };
-    // Objects without a DLPack device, such as PyTorch tensors without storage, are left to other protocols.
+    // For objects without a DLPack device, such as PyTorch tensors without storage, other protocols are tried.
     method.call0().and_then(|pair| pair.extract()).attempt(object.py())
 }
 

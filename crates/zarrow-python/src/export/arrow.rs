@@ -176,7 +176,7 @@ pub struct ArrowChoice {
 }
 
 impl ArrowChoice {
-    /// Creates the export of `array` in the form of `wish`.
+    /// Creates the export of `array` in the form `wish`.
     pub fn new(array: &Bound<'_, DecodedArray>, wish: Wish) -> PyResult<ArrowChoice> {
         let ndim = array.get().extents().len();
         if wish.names().is_some_and(|names| names.len() != ndim) {

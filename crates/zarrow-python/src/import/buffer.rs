@@ -1,7 +1,7 @@
 //! Consumer side of the buffer protocol.
 //!
 //! 1. A strided view with its format is requested; the object may refuse, as NumPy does for dates.
-//! 2. The format decides the element type; unknown formats are left to other protocols.
+//! 2. The format decides the element type; for unknown formats, other protocols are tried.
 //! 3. The view's description is checked.
 //!
 //! Source: PEP 3118 and "Buffer Protocol" of the C API.
@@ -41,7 +41,7 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     of_view(object.py(), view)
 }
 
-/// Returns whether an object refused to export such a buffer.
+/// Returns whether the object refused to export a buffer of the requested kind.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyBufferError>(py)
         || error.is_instance_of::<PyValueError>(py)

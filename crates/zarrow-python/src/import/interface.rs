@@ -90,7 +90,7 @@ fn describe(
             "importing this __array_interface__ would drop its mask: pass the data and the mask separately",
         ));
     }
-    // A buffer instead of an address is left to NumPy.
+    // NumPy handles a buffer in place of an address.
     let data = require(interface, "data")?;
     let Ok(data) = data.cast::<PyTuple>() else { return Ok(None) };
     let (address, read_only): (usize, bool) = data.extract()?;

@@ -25,7 +25,7 @@ pub struct DetachedRead(pub Detached);
 
 #[pymethods]
 impl DetachedRead {
-    /// Request cancellation; unless it is done already, it soon ends as interrupted.
+    /// Request cancellation: the operation soon ends as interrupted, unless it has already ended.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.0.cancel());
     }

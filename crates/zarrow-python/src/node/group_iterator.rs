@@ -96,7 +96,8 @@ impl GroupLoops {
 
 #[pymethods]
 impl GroupLoops {
-    /// Begins a loop over these names. The first one uses the documents in the list, a later one asks for them anew.
+    /// Begins a loop over these names. The first loop uses the documents in the list, a later one requests them
+    /// again.
     fn __call__(&self, names: Py<PyIterator>) -> GroupIterator {
         let listed = self.listed.lock().take();
         let listed = listed.unwrap_or_else(|| self.later.without_documents());

@@ -99,7 +99,7 @@ impl Chain {
         self.data_type.item_size().is_some() && !matches!(self.data_type, DataType::Optional(_))
     }
 
-    /// Returns the most bytes that `encoded` bytes may decode to, by the ratio limit.
+    /// Returns the maximum decoded size of `encoded` bytes, by the ratio limit.
     pub fn ratio_limit(&self, encoded: usize) -> usize {
         usize::try_from(self.limits.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
     }
@@ -117,7 +117,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Returns the most bytes that a chunk of `shape` can honestly be encoded to.
+    /// Returns the maximum encoded size of a valid chunk of `shape`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
@@ -130,7 +130,7 @@ impl Chain {
         Ok(between_limit(&self.bytes_to_bytes, nbytes).saturating_mul(2).saturating_add(1 << 20))
     }
 
-    /// Returns the fewest bytes that `count` elements are encoded to, for elements of no fixed size.
+    /// Returns the minimum encoded size of `count` elements of variable length.
     pub fn least_encoded(&self, count: usize) -> usize {
         self.array_to_bytes.least_encoded(count)
     }

@@ -2,7 +2,7 @@
 
 use crate::metadata::MetadataLimits;
 
-/// Limits above anything in an honest store, so that a hostile one cannot exhaust memory or time.
+/// Limits above those of any regular store, so that a hostile store cannot exhaust memory or time.
 ///
 /// ```
 /// let limits = zarrow::DecodeLimits::default().max_ratio(1000);

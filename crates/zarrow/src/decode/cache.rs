@@ -80,8 +80,8 @@ impl<V> Cache<V> {
         Some(Arc::clone(&entry.value))
     }
 
-    /// Stores `value`, which holds `nbytes` bytes besides itself, under `key`, if the limit admits it and there is
-    /// memory for the entry.
+    /// Stores `value` under `key`, if it fits the limit and there is memory for the entry. `nbytes` is the size of
+    /// the memory that `value` owns.
     pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
         if nbytes > self.limit {

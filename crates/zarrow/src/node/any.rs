@@ -68,7 +68,7 @@ impl Node {
     }
 }
 
-/// Nodes directly below a group, by name. A node that cannot be opened is an error in its place.
+/// Nodes directly below a group, by name. A node that cannot be opened is replaced by its error.
 pub type Members = Vec<(String, Result<Node>)>;
 
 /// Returns the node of metadata that were read from its own documents.

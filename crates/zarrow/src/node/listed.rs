@@ -90,7 +90,7 @@ impl ListedMembers {
         })
     }
 
-    /// Returns all nodes. A node that cannot be opened is an error in its place.
+    /// Returns all nodes. A node that cannot be opened is replaced by its error.
     pub(crate) fn into_members(self) -> Result<Members> {
         let nodes = match self.members {
             Known::Nodes(nodes) => nodes,

@@ -3,7 +3,7 @@
 //! 1. When the mask of a part has been written, each run of its bytes in the result that begins at a multiple of 8
 //!    elements, and has a multiple of 8 or ends the result, owns whole bytes of the bitmap. They are packed, and the
 //!    missing elements counted.
-//! 2. Otherwise two parts would share a byte. Then the bitmap is given up, and made when somebody asks for it.
+//! 2. Otherwise two parts would share a byte. Then the bitmap is abandoned, and computed at the first request.
 
 use crate::place::destination::{Destination, Disjoint};
 use crate::plan::part::AxisPart;

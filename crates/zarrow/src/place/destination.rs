@@ -214,7 +214,8 @@ impl<'a> Destination<'a> {
         let axes = from.axes_to(&mut to)?;
         // SAFETY: every element's range was checked on both sides (point 1), and no other part has these elements
         // (point 2). Source and destination are different memory: the source is a chunk or a scratch, which no read
-        // fills. Where an axis begins may lie outside where its elements do not, so that both are computed as numbers.
+        // fills. Position 0 of an axis may be outside the memory although the elements are inside, so both addresses
+        // are computed as numbers.
         unsafe {
             copy(
                 self.item_size,
@@ -247,8 +248,8 @@ impl<'a> Destination<'a> {
         })
     }
 
-    /// Calls `each` with every run of bytes filled by the elements of `part`, and the run's offset in the memory, until
-    /// `each` returns false; returns whether it never did.
+    /// Calls `each` with every contiguous run of the bytes of `part`, and the run's offset in the memory, until `each`
+    /// returns false. Returns whether all calls returned true.
     ///
     /// # Safety
     /// The elements of the part have been written, and during the call no code writes to them.

@@ -86,7 +86,7 @@ impl StridedLayout {
                     let step = to_isize(axis.step).and_then(|step| stride.checked_mul(step));
                     step.and_then(|step| layout.even(axis.start, axis.count, *stride, step))
                 }
-                // It is counted on the points' output axis.
+                // Its positions are counted on the output axis of the points.
                 Some(IndexList { vectorized: true, .. }) if axis.output.is_none() => Some(()),
                 Some(_) => offsets(part, number, strides)?.and_then(|offsets| layout.each(offsets)),
             };
@@ -116,7 +116,7 @@ impl StridedLayout {
                     let step = if axis.reversed { stride.checked_neg() } else { Some(stride) };
                     step.and_then(|step| layout.even(axis.place, axis.count, stride, step))
                 }
-                // It is counted on the points' output axis.
+                // Its positions are counted on the output axis of the points.
                 Some(IndexList { vectorized: true, .. }) if axis.output.is_none() => Some(()),
                 Some(IndexList { places: Some(places), .. }) => {
                     all(places.iter().map(|place| offset(*place)))?.and_then(|offsets| layout.each(offsets))

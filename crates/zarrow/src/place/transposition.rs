@@ -6,7 +6,7 @@
 //!    that lines a power of two apart do not evict each other.
 //! 3. Tiles go along the axis that is contiguous in the larger memory.
 //! 4. Columns that begin at a line are written past the caches, if the result is too large for them.
-//! 5. Elements outside full tiles are left to the caller.
+//! 5. The caller moves the elements outside full tiles.
 
 use crate::place::axis::Axis;
 use crate::place::nontemporal_copy;

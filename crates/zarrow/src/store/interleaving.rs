@@ -4,12 +4,12 @@
 //!    schedule chooses the next writer, and every choice is tried: the first run takes the first choice everywhere, and
 //!    each later run repeats an earlier one up to its last choice with an untried alternative, and takes that.
 //! 2. A writer that waits for a lock is resumed when a lock was released, or when no other writer can run.
-//! 3. Switching to another writer while the current one could continue is a preemption. Faults show with few of them:
-//!    two are tried, and one with three writers.
-//! 4. Whenever an operation returns, the test reads the value. It must be the result of some order of operations: all
-//!    returned operations, each after those that had returned before it began, and some of the operations in progress.
-//!    An operation that returned an error may have happened or not; but if it was a write through a store pinned to the
-//!    node, the error means that the node was removed, and its effect is never visible.
+//! 3. Switching to another writer while the current one could continue is a preemption. Faults usually appear with few
+//!    preemptions: two are tried, and one with three writers.
+//! 4. Whenever an operation returns, the test reads the value. It must be the result of some order of all returned
+//!    operations and some of those in progress, in which each operation follows those that had returned before it
+//!    began. An operation that returned an error may have happened or not; but if it was a write through a store pinned
+//!    to the node, the error means that the node was removed, and its effect is never visible.
 
 use super::key::split;
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store, Version, join};
@@ -19,7 +19,7 @@ use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex};
 
 thread_local! {
-    /// The run that this thread is a writer of, and its number in the run.
+    /// This thread's run, and its number among the run's writers.
     static WRITER: RefCell<Option<(Arc<Run>, usize)>> = const { RefCell::new(None) };
 }
 
@@ -317,7 +317,7 @@ fn is_explained(spans: &[Span], must: &[bool], done: u32, value: Value, wanted: 
         return true;
     }
     (0..spans.len()).filter(left).any(|number| {
-        // Operations that must have happened and had returned before this one began come first.
+        // An operation that has surely happened, and had returned before this one began, precedes it.
         let is_next = !(0..spans.len())
             .any(|other| left(&other) && must[other] && spans[other].end < spans[number].begin);
         let after = spans[number].operation.apply(value);

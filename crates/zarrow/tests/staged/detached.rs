@@ -54,7 +54,7 @@ fn many_detached_reads_hold_no_threads() {
     assert!(store.seen().1 >= 600);
 }
 
-/// A detached read that is cancelled at any event ends with its requests; its memory is free then.
+/// A detached read that is cancelled at any event ends when its requests end, and frees its memory.
 #[test]
 fn a_detached_read_is_cancelled_at_any_event() {
     for kind in kinds() {

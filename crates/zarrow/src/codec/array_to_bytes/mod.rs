@@ -54,17 +54,17 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         Layout::Whole
     }
 
-    /// Returns the most bytes that the codec adds for each element, such as a mask, an index entry or headers.
+    /// Returns the maximum bytes that the codec adds for each element, such as a mask, an index entry or headers.
     fn added_nbytes(&self) -> usize {
         32
     }
 
-    /// Returns the fewest bytes that `count` elements are encoded to, for elements of no fixed size.
+    /// Returns the minimum encoded size of `count` elements of variable length.
     fn least_encoded(&self, _count: usize) -> usize {
         0
     }
 
-    /// Returns the most bytes that the codecs after this one may decode to.
+    /// Returns the maximum size that the codecs after this one may decode to.
     fn most_encoded(&self, _chunk: &EncodedChunk<'_>) -> usize {
         usize::MAX
     }

@@ -89,7 +89,7 @@ impl ArrayToBytes for Vlen {
     }
 }
 
-/// Returns the fewest bytes of a chunk of `count` elements: the count, and a length of four bytes per element.
+/// Returns the minimum size of a chunk of `count` elements: the count, and a length of four bytes per element.
 pub fn least_encoded(count: usize) -> usize {
     count.saturating_mul(4).saturating_add(4)
 }

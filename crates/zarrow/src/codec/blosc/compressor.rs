@@ -105,7 +105,7 @@ impl Compressor {
         matches!(self, Compressor::Lz4Hc | Compressor::Zlib | Compressor::Zstd)
     }
 
-    /// Returns the bytes of its tables if the caller provides their memory.
+    /// Returns the size of its tables in bytes, if the caller provides their memory.
     pub fn tables_nbytes(self) -> usize {
         match self {
             // SAFETY: the function returns a number.

@@ -94,8 +94,8 @@ fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usiz
     Ok(written)
 }
 
-/// Returns the most bytes that `nbytes` can become: one percent more plus some hundred, according to the library's
-/// manual.
+/// Returns the maximum compressed size of `nbytes`: one percent more plus some hundred bytes, according to the
+/// library's manual.
 fn bound(nbytes: usize) -> usize {
     nbytes.saturating_add(nbytes / 50).saturating_add(1024)
 }

@@ -183,7 +183,7 @@ impl DeflateCompressor {
         self.level
     }
 
-    /// Returns the most bytes that `nbytes` can become in either container.
+    /// Returns the maximum compressed size of `nbytes` in either container.
     pub fn bound(&mut self, nbytes: usize) -> usize {
         // SAFETY: the pointer is from `new`.
         unsafe { libdeflate_sys::libdeflate_gzip_compress_bound(self.pointer.as_ptr(), nbytes) }

@@ -95,7 +95,7 @@ pub fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<
     usize::try_from(written).map_err(|_| Failure::corrupt("not a valid LZ4 block of this size"))
 }
 
-/// Returns the most bytes that `nbytes` can become, including the size before the block.
+/// Returns the maximum compressed size of `nbytes`, including the size before the block.
 fn bound(nbytes: usize) -> Result<usize> {
     let nbytes = c_int::try_from(nbytes).map_err(|_| {
         ErrorKind::Unsupported(format!("LZ4 takes less than 2 GiB at once, not {nbytes} bytes"))

@@ -222,7 +222,7 @@ impl LzmaEncoder {
         Ok(encoder)
     }
 
-    /// Returns the most bytes that `nbytes` can become: incompressible blocks are stored, but not in the older formats.
+    /// Returns the maximum compressed size of `nbytes`: incompressible blocks are stored, but not in the older formats.
     fn bound(nbytes: usize) -> usize {
         nbytes.saturating_add(nbytes / 16).saturating_add(4096)
     }

@@ -46,8 +46,8 @@ pub trait Decoder: Debug + Send + Sync {
         codecs: &mut Codecs,
     ) -> Result<usize, Failure>;
 
-    /// Returns the most bytes that a byte can decompress to in the codec's format: larger claims of a corrupt stream
-    /// are not tried.
+    /// Returns the maximum decompressed size of one byte in the codec's format: larger claims of a corrupt stream are
+    /// not tried.
     fn max_ratio(&self) -> usize;
 
     /// Returns a first guess of the decompressed size, never more than the compressed bytes can justify.
@@ -235,7 +235,7 @@ pub fn decode_range(
     Some(range.map_err(|error| error.in_codec(name)))
 }
 
-/// Returns the most bytes that `chain` may encode `nbytes` to. A codec lengthens its input by at most an eighth and
+/// Returns the maximum size to which `chain` may encode `nbytes`. A codec lengthens its input by at most an eighth and
 /// some headers unless it states its own bound, and no chain does so at every codec.
 pub fn between_limit(chain: &[BytesToBytes], nbytes: usize) -> usize {
     let usual = nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10);
@@ -336,7 +336,7 @@ pub fn wrong_size(expected: usize, actual: usize) -> Error {
 }
 
 /// Creates the error for a chunk longer than `expected`, with its actual size: the chunk is decompressed again to fresh
-/// memory, up to the most bytes that an honest chunk of this size could be encoded to.
+/// memory, up to the maximum encoded size of a valid chunk of this size.
 fn counted(decoder: &dyn Decoder, source: &[u8], expected: usize, codecs: &mut Codecs) -> Error {
     let (mut whole, most) =
         (Vec::new(), between_limit(&[], expected).saturating_mul(2).saturating_add(1 << 20));

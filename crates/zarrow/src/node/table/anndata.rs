@@ -1,4 +1,4 @@
-//! Groups that stand for one array or for one table, as AnnData writes them.
+//! Groups that represent one array or one table, as written by AnnData.
 //!
 //! The attribute `encoding-type` says what a group is:
 //! - `nullable-integer`, `nullable-boolean`, `nullable-string-array`: arrays `values` and `mask`, True for missing
@@ -63,7 +63,7 @@ pub enum EncodedValues {
 }
 
 impl EncodedArray {
-    /// Returns the array that `group` stands for; `None` for any other group.
+    /// Returns the array that `group` represents; `None` for any other group.
     ///
     /// # Errors
     /// [`ErrorKind::Metadata`] if its members do not fit together, and errors of opening them.

@@ -38,7 +38,7 @@ const INDEXES_AHEAD: usize = 64;
 /// Maximum number of attempts per object, if its value keeps being replaced.
 const ATTEMPTS: u32 = 8;
 
-/// Reads each item into its sink; notes in `missed` that a chunk was missing.
+/// Reads each item into its sink; sets `missed` if a chunk was missing.
 ///
 /// # Errors
 /// Any [`ErrorKind`], with array, chunk and codec; some elements may have been written then.
@@ -267,7 +267,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 return Err(Self::place(&plan, error));
             }
         };
-        // If a value has no version, earlier landed bytes prove that it existed.
+        // If a value has no version, bytes received earlier prove that it existed.
         let is_first = open.version.is_none() && open.nbytes.is_none() && !open.has_landed;
         match fetched {
             Fetched::Missing if is_first => {

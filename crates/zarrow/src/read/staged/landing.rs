@@ -81,7 +81,7 @@ impl Landing {
         LandingFrames(Arc::clone(&self.0))
     }
 
-    /// Takes the places back. Returns how many bytes landed, and whether they are complete.
+    /// Takes the destinations back. Returns the number of received bytes, and whether they are complete.
     pub fn close(&self) -> (u64, bool) {
         let Some(open) = self.0.lock().take() else { return (0, false) };
         let expected = open.places.iter().map(|place| place.range.end - place.range.start).sum::<u64>();
@@ -150,7 +150,7 @@ mod tests {
         let mut receiver = landing.frames();
         receiver.begin(11, 8).unwrap();
         receiver.add(b"xxxxx").unwrap();
-        // The answer begins anew.
+        // The answer is restarted.
         receiver.begin(11, 8).unwrap();
         for frame in [&b"bc"[..], b"--e", b"fg-"] {
             receiver.add(frame).unwrap();

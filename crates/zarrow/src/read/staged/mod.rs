@@ -16,8 +16,8 @@
 //! 4. A thread that takes a task handles an arrived answer, or decodes a leaf with complete bytes by the same
 //!    [`Chunk::read`](crate::decode::chunk) as any other read. Each leaf is decoded once, and its claims are made there.
 //! 5. All bytes of an object are of one version, if the store distinguishes versions. If a request finds another
-//!    version, the object's earlier bytes are void, and the object begins anew, index included, once no work on it is
-//!    left.
+//!    version, the object's earlier bytes are discarded, and the object restarts, including its index, once no work on
+//!    it is left.
 //! 6. An index is cached for later reads together with its version. Requests that depend on it ask for that version
 //!    only.
 //! 7. The first error, or the caller, stops the job; then all requests are cancelled.

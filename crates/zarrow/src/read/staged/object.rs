@@ -39,7 +39,7 @@ pub struct ObjectPlan<'p> {
     pub is_handed_over: bool,
 }
 
-/// A unit of decoding: a chunk, or an inner chunk of a shard. It is decoded when all its requests have landed.
+/// A unit of decoding: a chunk, or an inner chunk of a shard. It is decoded when all its requests are complete.
 #[derive(Debug, Default)]
 pub struct Leaf {
     /// The inner chunk; `None` for all of the object.
@@ -398,16 +398,16 @@ pub struct Object<'p> {
     pub left: usize,
     /// The number of unfinished work items on it.
     pub at_work: usize,
-    /// Whether to begin anew once no work on it is left.
+    /// Whether to restart once no work on it is left.
     pub restarts: bool,
-    /// Whether some of its bytes have landed.
+    /// Whether some of its bytes were received.
     pub has_landed: bool,
     /// Whether some of its data may already be in the result.
     pub has_placed: bool,
 }
 
 impl<'p> Object<'p> {
-    /// An object without landed bytes.
+    /// An object without received bytes.
     pub fn new(plan: Arc<ObjectPlan<'p>>) -> Object<'p> {
         Object {
             plan,

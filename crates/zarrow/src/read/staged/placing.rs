@@ -5,7 +5,7 @@
 //!    body to decode.
 //! 2. No byte of the value has two places: a shard's index may give one range to several inner chunks.
 //! 3. An inner chunk of unexpected size is fetched whole, so that decoding reports the error.
-//! 4. Bytes that have landed already are decoded from there.
+//! 4. Bytes that were already received are decoded from there.
 
 use crate::codec::{Chain, Layout, Swap};
 use crate::decode::chunk::Chunk;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 /// The next work of a thread.
 pub enum Work {
-    /// Begins an object, at first or anew.
+    /// Starts or restarts an object.
     Begin,
-    /// Splits a shard by the landed index; the fetch brought it.
+    /// Splits a shard by its index, which the fetch received.
     Split(Arc<Landed>, Box<Fetch>),
     /// Sets the selected parts of a missing object to the fill value.
     Fill,
@@ -166,7 +166,8 @@ impl<'p> State<'p> {
         open.attempt == attempt
     }
 
-    /// Closes a finished object, or begins it anew if that waited for work to end. Returns the number of new tasks.
+    /// Closes a finished object, or restarts it if a restart waited for its work to end. Returns the number of new
+    /// tasks.
     pub fn settle(&mut self, object: u64) -> u64 {
         let Some(open) = self.open.get_mut(&object) else { return 0 };
         if open.at_work > 0 {
@@ -182,7 +183,7 @@ impl<'p> State<'p> {
         0
     }
 
-    /// Voids everything received for an object, which begins anew once no work on it is left (step 5). Returns the
+    /// Discards everything received for an object, which restarts once no work on it is left (step 5). Returns the
     /// requests to cancel.
     pub fn restart(&mut self, object: u64) -> Vec<RequestHandle> {
         let Some(open) = self.open.get_mut(&object) else { return Vec::new() };

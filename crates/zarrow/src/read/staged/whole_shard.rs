@@ -5,7 +5,7 @@
 //! 2. The answer reports the actual size. If every byte has arrived, the index is included, and no other request
 //!    follows.
 //! 3. If the shard is larger, its index is fetched, unless it is at the start, and then the rest of the inner chunks.
-//!    The landed bytes take memory until then: so these requests are sent regardless of the memory in flight.
+//!    The received bytes take memory until then, so these requests are sent regardless of the memory in flight.
 //! 4. The read begins with the index if the shard may be larger than a merged request, or if the store does not accept
 //!    a range that extends past the end of a value.
 

@@ -1,4 +1,4 @@
-//! The bytes of a value that have landed, in one piece or several.
+//! The received bytes of a value, in one or several pieces.
 
 use crate::store::remote::Body;
 use crate::store::remote::body_memory::{BodyBytes, BodyMemory};
@@ -29,7 +29,7 @@ impl Drop for InFlight {
     }
 }
 
-/// A body, which counts as in flight until nobody has it any more.
+/// A body that counts as in flight until it is dropped.
 #[derive(Debug)]
 pub struct Landed {
     body: Body<BodyBytes>,
@@ -37,22 +37,22 @@ pub struct Landed {
 }
 
 impl Landed {
-    /// A body whose bytes are counted in `sum`.
+    /// Wraps a body, and counts its bytes in `sum`.
     pub fn new(body: Body<BodyBytes>, sum: &Arc<AtomicU64>) -> Landed {
         let _in_flight = InFlight::new(body.bytes.len() as u64, sum);
         Landed { body, _in_flight }
     }
 
-    /// The bytes, and where they lie.
+    /// The bytes, and their offset in the value.
     pub fn body(&self) -> &Body<BodyBytes> {
         &self.body
     }
 
-    /// Those of its bytes that lie in `range` of the value, if it has all of them.
+    /// Returns the bytes in `range` of the value; `None` unless it has all of them.
     pub fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
         let own = self.range();
         let is_inside = own.start <= range.start && range.start <= range.end && range.end <= own.end;
-        // Both differences fit, since the bytes are in memory.
+        // Both differences fit, because the bytes are in memory.
         let at = |offset: u64| (offset - own.start) as usize;
         is_inside.then(|| &self.body.bytes[at(range.start)..at(range.end)])
     }
@@ -62,19 +62,19 @@ impl Landed {
     }
 }
 
-/// What of a value one leaf was given, and how long the value is.
+/// The received bytes of a value for one leaf, and the value's size.
 #[derive(Debug, Default)]
 pub struct Bodies {
     pieces: SmallVec<[Arc<Landed>; 1]>,
 }
 
 impl Bodies {
-    /// Whether nothing has landed.
+    /// Whether nothing was received.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Where the last of the bytes ends.
+    /// Returns the end of the last received byte.
     pub fn end(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.range().end).max().unwrap_or(0)
     }
@@ -85,12 +85,13 @@ impl Bodies {
         self.pieces.insert(at, landed);
     }
 
-    /// The bytes in `range`, where they lie in one piece, and the memory of an allocator's that they lie in, if they do.
+    /// Returns the bytes in `range` if they are in one piece, and the allocator's memory that holds
+    /// them, if any.
     pub fn run(&self, range: Range<u64>) -> Option<(&[u8], Option<&BodyMemory>)> {
         self.pieces.iter().find_map(|piece| Some((piece.get(&range)?, piece.body.bytes.lent())))
     }
 
-    /// Copies the bytes from `offset` on to `memory`, as far as they are there without a gap.
+    /// Copies the bytes from `offset` on to `memory`, up to the first gap.
     pub fn copy<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> &'m mut [u8] {
         let mut filled = 0usize;
         for piece in &self.pieces {
@@ -104,7 +105,7 @@ impl Bodies {
             memory[filled..filled + length].write_copy_of_slice(&rest[..length]);
             filled += length;
         }
-        // SAFETY: so many bytes from the start were written above.
+        // SAFETY: this number of bytes, from the start, was written above.
         unsafe { memory[..filled].assume_init_mut() }
     }
 }

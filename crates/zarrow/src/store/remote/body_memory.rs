@@ -1,10 +1,10 @@
-//! The memory that bodies land in: ours, or that of a sink which takes them from there, such as memory that a device copies
-//! from by itself.
+//! The memory of received bodies: our own, or that of an allocator, such as pinned memory for a device.
 //!
-//! 1. An allocator is asked when the head of an answer tells how many bytes are to come. It does not wait.
-//! 2. Frames are copied there, each byte once. Where the allocator has no memory, or more comes than was told, the body is in ours.
-//! 3. The memory belongs to the body, and goes back when nobody has that any more: after the read too, where a request was
-//!    given up and the store has not dropped it yet.
+//! 1. When the head of an answer gives the number of bytes, the allocator is asked for memory. It never waits.
+//! 2. Frames are copied there, each byte once. If the allocator has no memory, or if more bytes arrive than announced,
+//!    the body is in our own memory.
+//! 3. The memory belongs to the body, and is returned when the last reference to the body is dropped. That may be after
+//!    the read, if the store has not yet dropped an abandoned request.
 
 use crate::error::Result;
 use crate::store::remote::Frames;
@@ -15,41 +15,42 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use zarrow_array::allocation::Grow;
 
-/// Who has memory for bodies. It is asked on threads of a store, which do not wait.
+/// An allocator of memory for bodies. It is called on a store's threads, and must not wait.
 pub trait BodyAlloc: Send + Sync {
-    /// Memory for `nbytes` bytes; `None` where there is none.
+    /// Returns memory for `nbytes` bytes; `None` if it has none.
     fn body(&self, nbytes: usize) -> Option<BodyMemory>;
 }
 
-/// Memory for a body, and who it goes back to.
+/// Memory for a body, and its owner.
 pub struct BodyMemory {
     pointer: NonNull<u8>,
     nbytes: usize,
     owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: nobody else writes to the memory as long as this is there, as `new` demands, and what it gives is read alone.
+// SAFETY: `new` requires that no other code writes to the memory while this lives, and shared references only read it.
 unsafe impl Send for BodyMemory {}
 // SAFETY: as above.
 unsafe impl Sync for BodyMemory {}
 
 impl BodyMemory {
-    /// So many bytes at `pointer`, which `owner` keeps. Whoever takes the body finds the owner there.
+    /// Wraps the `nbytes` bytes at `pointer`, which `owner` keeps alive. [`owner`](Self::owner) returns it.
     ///
     /// # Safety
-    /// As long as this is there, the memory is there, and nobody else writes to it. Once the body has landed, it may be read.
+    /// While this lives, the memory must be valid, and no other code may write to it. Other code may read it once the
+    /// body is complete.
     #[must_use]
     pub unsafe fn new(pointer: NonNull<u8>, nbytes: usize, owner: Arc<dyn Any + Send + Sync>) -> BodyMemory {
         BodyMemory { pointer, nbytes, owner }
     }
 
-    /// What it was made with.
+    /// Returns the owner given to [`new`](Self::new).
     #[must_use]
     pub fn owner(&self) -> &Arc<dyn Any + Send + Sync> {
         &self.owner
     }
 
-    /// Where in it `bytes` begin, if they lie in it.
+    /// Returns the offset of `bytes` in this memory; `None` if they are elsewhere.
     pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
         let offset = bytes.as_ptr().addr().checked_sub(self.pointer.addr().get())?;
         (offset.checked_add(bytes.len())? <= self.nbytes).then_some(offset)
@@ -67,12 +68,12 @@ impl fmt::Debug for BodyMemory {
 pub enum BodyBytes {
     /// In ordinary memory.
     Heap(Vec<u8>),
-    /// So many from the start of memory of an allocator's.
+    /// The first bytes, of this number, of an allocator's memory.
     Lent(BodyMemory, usize),
 }
 
 impl BodyBytes {
-    /// The memory of an allocator's, where they lie there.
+    /// Returns the allocator's memory, if the bytes are there.
     pub fn lent(&self) -> Option<&BodyMemory> {
         match self {
             BodyBytes::Heap(_) => None,
@@ -87,7 +88,7 @@ impl Deref for BodyBytes {
     fn deref(&self) -> &[u8] {
         match self {
             BodyBytes::Heap(bytes) => bytes,
-            // SAFETY: so many bytes were copied there, and nobody writes to the memory but this body.
+            // SAFETY: `filled` bytes have been copied there, and only this body writes to the memory.
             BodyBytes::Lent(memory, filled) => unsafe {
                 std::slice::from_raw_parts(memory.pointer.as_ptr().cast_const(), *filled)
             },
@@ -102,7 +103,7 @@ pub struct BodyFrames {
 }
 
 impl BodyFrames {
-    /// What gathers frames in memory of this allocator, if there is one.
+    /// Creates an empty body, in memory of the allocator if one is given.
     pub fn new(alloc: Option<Arc<dyn BodyAlloc>>) -> BodyFrames {
         BodyFrames { alloc, bytes: BodyBytes::Heap(Vec::new()) }
     }
@@ -114,7 +115,7 @@ impl Frames for BodyFrames {
     fn begin(&mut self, _start: u64, expected: u64) -> Result<()> {
         let expected = usize::try_from(expected).unwrap_or(usize::MAX);
         match &mut self.bytes {
-            // The answer begins anew, and fits.
+            // The answer is restarted, and fits.
             BodyBytes::Lent(memory, filled) if expected <= memory.nbytes => {
                 *filled = 0;
                 return Ok(());
@@ -129,7 +130,7 @@ impl Frames for BodyFrames {
             return Ok(());
         }
         match &mut self.bytes {
-            // At once, so that nothing is moved when more comes.
+            // Allocate all at once, so that later frames move nothing.
             BodyBytes::Heap(bytes) => Ok(bytes.make_room(expected)?),
             BodyBytes::Lent(..) => Ok(()),
         }

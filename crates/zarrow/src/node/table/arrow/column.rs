@@ -60,7 +60,7 @@ impl Column {
         refused.map_or(Ok(self), Err)
     }
 
-    /// Creates the column of a node: an array, or a group that stands for one.
+    /// Creates the column of a node: an array, or a group that represents one.
     ///
     /// # Errors
     /// [`ErrorKind::WrongNode`] for other groups; errors of [`EncodedArray::of_group`] and [`new`](Column::new).
@@ -82,7 +82,7 @@ impl Column {
         .checked()
     }
 
-    /// Returns the column with missing values chosen by `choice`. A group that stands for an array has a mask already.
+    /// Returns the column with missing values chosen by `choice`. A group that represents an array already has a mask.
     ///
     /// # Errors
     /// As [`MissingValues::cf`].
