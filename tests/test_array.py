@@ -105,7 +105,7 @@ def test_chunks_are_cut_to_the_array(array):
             array.retrieve_chunk(indices)
 
 
-def test_each_read_has_memory_of_its_own(array):
+def test_each_read_has_separate_memory(array):
     first, second = array[...], array[...]
     first.numpy()[:] = 0
     assert second.tolist() == VALUES.tolist() and not first.readonly

@@ -55,7 +55,7 @@ def test_pcodec_as_numcodecs_writes_it(data_type: str, tmp_path: Path) -> None:
     assert (folder / "c/0/0").read_bytes().hex() == PCODEC[data_type]
 
 
-def test_pcodec_in_version_2_and_files_that_lie(tmp_path: Path) -> None:
+def test_pcodec_in_version_2_and_files_with_false_claims(tmp_path: Path) -> None:
     folder = v2(
         tmp_path, "<i4", (300,), [], compressor={"id": "pcodec", "level": 8, "delta_spec": "try_lookback"}
     )

@@ -176,7 +176,7 @@ def test_batches_are_whole_chunks_of_all_columns(group):
     assert sizes == [50, 100, 100, 33], "batches begin at multiples, wherever the rows begin"
 
 
-def test_a_batch_is_read_when_it_is_asked_for(folder, tmp_path):
+def test_batches_are_read_on_request(folder, tmp_path):
     copied = shutil.copytree(folder, tmp_path / "copy")
     reader = batches(zarrow.open(copied).to_arrow(["number", "height"], batch_rows=100))
     assert reader.read_next_batch()["height"].to_pylist() == COLUMNS["height"][:100].tolist()

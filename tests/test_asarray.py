@@ -181,7 +181,7 @@ def test_jax_stays_read_only(dtype):
         assert tensor.tolist() == np.asarray(theirs).tolist()
 
 
-def test_ours_is_given_back(tmp_path):
+def test_arrays_of_zarrow_are_returned_unchanged(tmp_path):
     ours = [
         handwritten.tensor(tmp_path / "a", np.arange(3.0)),
         handwritten.variable(tmp_path / "b", ["x", "yz"]),
@@ -197,7 +197,7 @@ def test_ours_is_given_back(tmp_path):
     assert zarrow.asarray(ours[1], "string") is ours[1]
 
 
-def test_the_type_that_is_asked_for_or_none():
+def test_the_requested_type_or_an_error():
     array = np.arange(3, dtype="i4")
     for take in (zarrow.asarray, zarrow.from_numpy, zarrow.from_dlpack):
         for same in ("i4", "int32", np.int32, np.dtype("i4"), "<i4"):

@@ -38,7 +38,7 @@ def test_a_read_is_that_of_read(array: zarrow.Array, values: np.ndarray) -> None
 
 
 @pytest.mark.parametrize("options", [{"order": "F"}, {"mmap": True}])
-def test_options_of_read_alone_say_what_to_type(array: zarrow.Array, options: dict[str, Any]) -> None:
+def test_options_of_read_only_say_what_to_type(array: zarrow.Array, options: dict[str, Any]) -> None:
     [name] = options
     with pytest.raises(TypeError, match=rf"no {name}=: type await asyncio.to_thread\(array.read, "):
         asyncio.run(array.read_async(..., **options))
@@ -186,7 +186,7 @@ class SlowCodec:
         return cls()
 
 
-def test_a_cancelled_read_has_ended_when_its_task_goes_on() -> None:
+def test_a_cancelled_read_has_ended_before_its_task_resumes() -> None:
     zarrow.codecs.register(SlowCodec)
     values = np.arange(8, dtype="i8")
     array = zarrow.create_array(

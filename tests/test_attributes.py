@@ -260,7 +260,7 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.dictionaries(TEXT, JSON, max_size=4), st.data())
-def test_attributes_are_what_a_dict_is(attributes, data):
+def test_attributes_behave_like_a_dict(attributes, data):
     """Any JSON from Python, created, changed and read: the result equals the dict."""
     store = zarrow.MemoryStore()
     group = zarrow.create_group(store, attributes=attributes, zarr_format=data.draw(st.sampled_from([2, 3])))

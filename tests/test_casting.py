@@ -79,7 +79,7 @@ def test_nothing_is_copied_but_a_chunk_a_thread(tmp_path: Path) -> None:
         ("S3", "S2", False), ("S2", "S3", True), ("f8", "M8[s]", False), ("i8", "S9", False),
     ],
 )  # fmt: skip
-def test_what_same_kind_allows(found: str, wanted: str, allowed: bool) -> None:
+def test_casts_allowed_by_same_kind(found: str, wanted: str, allowed: bool) -> None:
     array, values = empty(wanted, (3,)), np.zeros(3, found)
     if allowed:
         array[...] = values
@@ -196,7 +196,7 @@ def test_times_are_cast_where_nothing_is_cut_off() -> None:
     assert array[0].item().second == 2
 
 
-def test_no_cast_takes_no_other_byte_order() -> None:
+def test_casting_no_refuses_other_byte_orders() -> None:
     array = zarrow.create_array(zarrow.MemoryStore(), shape=2, dtype="f4")
     other = np.array([1, 2], np.dtype("f4").newbyteorder())
     with pytest.raises(zarrow.DataTypeError, match="byte-swapped float32"):

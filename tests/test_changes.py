@@ -333,7 +333,7 @@ def test_consolidating_misses_nothing_that_processes_create(tmp_path: Path) -> N
     assert len(zarrow.open(tmp_path).keys()) == 60
 
 
-def test_a_node_that_consolidated_metadata_lack_is_found_where_it_is_required(tmp_path: Path) -> None:
+def test_require_finds_nodes_missing_from_consolidated_metadata(tmp_path: Path) -> None:
     root = zarrow.create_group(tmp_path)
     root.consolidate_metadata()
     zarr.create_group(tmp_path / "rain")

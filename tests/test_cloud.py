@@ -152,7 +152,7 @@ def test_a_tree_is_written_changed_and_erased(client: Any, bucket: str, options:
     assert zarrow.load(url, "saved", storage_options=options).tolist() == [1, 2]
 
 
-def test_environment_profiles_and_words_of_others(
+def test_environment_profiles_and_option_names_of_other_libraries(
     client: Any, bucket: str, endpoint: str, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upload(client, bucket, "t", tree)
@@ -326,7 +326,7 @@ def test_ranges_may_come_in_pieces(serve: Any, tree: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-def test_no_retries_are_none(serve: Any, tree: Path, status: int) -> None:
+def test_zero_retries_means_one_attempt(serve: Any, tree: Path, status: int) -> None:
     asked = []
 
     class Refusing(Quiet):
@@ -346,7 +346,7 @@ def test_no_retries_are_none(serve: Any, tree: Path, status: int) -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_an_archive_is_read_where_it_lies(
+def test_archives_are_read_in_place(
     client: Any, bucket: str, options: dict[str, Any], tree: Path, serve: Any, method: int
 ) -> None:
     archive = tree.parent / "tree.zip"
@@ -467,7 +467,7 @@ def test_control_c_stops_a_request_that_hangs(serve: Any, tree: Path, when: str)
         released.set()
 
 
-def test_appends_of_processes_have_places_of_their_own(bucket: str, options: dict[str, Any]) -> None:
+def test_appends_of_processes_get_separate_ranges(bucket: str, options: dict[str, Any]) -> None:
     url = f"s3://{bucket}/log.zarr"
     zarrow.create_array(url, shape=(0,), dtype="i8", chunks=(4,), storage_options=options)
     with multiprocessing.get_context("spawn").Pool(3) as pool:

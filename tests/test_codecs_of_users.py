@@ -334,7 +334,7 @@ def test_ctrl_c_stops_a_read_with_a_slow_codec():
     assert (finished.returncode, finished.stdout) == (0, "interrupted (1000,)\n"), finished.stderr
 
 
-def test_interruptions_reach_the_main_thread_alone():
+def test_interruptions_reach_only_the_main_thread():
     assert threading.current_thread() is threading.main_thread()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

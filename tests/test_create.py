@@ -246,7 +246,7 @@ def test_names_of_chunks_and_axes(tmp_path: Path) -> None:
     assert (tmp_path / "v2" / "0/0").exists()
 
 
-def test_chunks_as_users_say_them() -> None:
+def test_chunks_accept_every_documented_form() -> None:
     def chunks(shape: Any, given: Any, **options: Any) -> Any:
         return zarrow.create_array(
             zarrow.MemoryStore(), shape=shape, dtype="f4", chunks=given, **options

@@ -92,7 +92,7 @@ def test_consumed_by_jax(tmp_path):
     assert len(watched.threads) == 1
 
 
-def test_dropped_unconsumed(watched):
+def test_capsules_dropped_unconsumed(watched):
     unused = capsule(watched)
     assert watched.threads == []
     del unused

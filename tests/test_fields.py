@@ -61,7 +61,7 @@ def at(values: Values, path: tuple[str, ...]) -> Values:
 
 @MANY
 @given(dtype=structures(), seed=st.integers(0, 2**32), compressed=st.booleans(), data=st.data())
-def test_any_field_is_what_numpy_says(
+def test_any_field_equals_numpys(
     dtype: np.dtype[Any], seed: int, compressed: bool, data: st.DataObject, tmp_path_factory: Any
 ) -> None:
     """Reading and writing one field keeps all other bits, in any byte order, also in missing chunks."""
@@ -89,7 +89,7 @@ def test_any_field_is_what_numpy_says(
 
 @MANY
 @given(dtype=structures(), seed=st.integers(0, 2**32), data=st.data())
-def test_several_fields_are_what_numpy_says(
+def test_several_fields_equal_numpys(
     dtype: np.dtype[Any], seed: int, data: st.DataObject, tmp_path_factory: Any
 ) -> None:
     values = random_values(np.random.default_rng(seed), dtype, (5, 4))

@@ -476,7 +476,7 @@ def test_pickles_are_refused_with_the_reason(tmp_path: Path) -> None:
         zarrow.open(tmp_path)
 
 
-def test_chunks_that_lie(tmp_path: Path) -> None:
+def test_chunks_with_false_claims(tmp_path: Path) -> None:
     """Wrong sizes and headers are errors of the codec, with every filter."""
     packed = v2(tmp_path / "bits", "|b1", (12,), [{"id": "packbits"}])
     for chunk in (b"", b"\x05\0\0", b"\x04\0", b"\x04\0\0\0"):

@@ -241,7 +241,7 @@ def test_dictionaries_are_decoded():
         zarrow.asarray(words.dictionary_encode(), copy=False)
 
 
-def test_ours_come_back(tmp_path):
+def test_our_arrays_round_trip(tmp_path):
     for name in handwritten.NUMBERS:
         if name.startswith("complex"):
             continue

@@ -112,7 +112,7 @@ def test_consolidated_metadata_are_those_of_zarr_python(tmp_path: Path, zarr_for
 
 
 @pytest.mark.parametrize("writer", ["zarrow", "zarr-python"])
-def test_consolidated_metadata_stay_true(tmp_path: Path, zarr_format: int, writer: str) -> None:
+def test_consolidated_metadata_stay_up_to_date(tmp_path: Path, zarr_format: int, writer: str) -> None:
     root = zarrow.create_group(tmp_path, zarr_format=zarr_format)
     root["a/b"] = np.arange(3)
     root.create_group("s")

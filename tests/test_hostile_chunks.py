@@ -57,7 +57,7 @@ def test_chunks_that_are_stored_in_far_more_bytes_than_they_can_need(name: str, 
     assert outcome.grown < GROWTH, outcome
 
 
-def test_a_checksum_that_is_wrong(tmp_path: Path) -> None:
+def test_wrong_checksums(tmp_path: Path) -> None:
     metadata = document((2, 4), (1, 4), codecs=[BYTES, CRC32C])
     store = write(tmp_path / "store", metadata, {"c/0/0": sealed(INTS), "c/1/0": INTS + b"abcd"})
     assert attempt(store, "a", index="0").value == ["1", "2", "3", "4"]

@@ -74,7 +74,7 @@ WRONG_METADATA: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", WRONG_METADATA)
-def test_metadata_that_are_wrong(name: str, tmp_path: Path) -> None:
+def test_invalid_metadata(name: str, tmp_path: Path) -> None:
     store = write(tmp_path / "store", WRONG_METADATA[name], {"c/0": INTS})
     check(attempt(store, "a"), store, "MetadataError", "metadata")
 
@@ -135,7 +135,7 @@ WRONG_CODECS: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_CODECS)
-def test_codecs_that_are_wrong(name: str, tmp_path: Path) -> None:
+def test_invalid_codecs(name: str, tmp_path: Path) -> None:
     metadata, kind, codec_name = WRONG_CODECS[name]
     store = write(tmp_path / "store", metadata, {"c/0": INTS})
     error = "UnsupportedError" if kind == "unsupported" else "CodecError"
@@ -214,14 +214,14 @@ WRONG_V2: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", WRONG_V2)
-def test_v2_metadata_that_are_wrong(name: str, tmp_path: Path) -> None:
+def test_invalid_v2_metadata(name: str, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / ".zgroup").write_text('{"zarr_format": 2}')
     (tmp_path / "a/.zarray").write_text(json.dumps(V2 | WRONG_V2[name]))
     check(attempt(tmp_path, "a"), tmp_path, "MetadataError", "metadata")
 
 
-def test_v2_codecs_that_are_unknown_or_lie(tmp_path: Path) -> None:
+def test_unknown_v2_codecs_and_false_claims(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / ".zgroup").write_text('{"zarr_format": 2}')
     for codec_id in ("pickle", "snappy", "zfpy"):

@@ -41,7 +41,7 @@ WRONG_OPTIONAL: dict[str, bytes] = {
 OPTIONAL = document((4,), (4,), codec("zarrs.optional", name="int32"), codecs=[optional([BYTES])])
 
 
-def test_masks_that_lie(tmp_path: Path) -> None:
+def test_masks_with_false_claims(tmp_path: Path) -> None:
     good = write(tmp_path / "good", OPTIONAL, {"c/0": optional_chunk(b"\1\0\1\0", INTS[:8])})
     assert attempt(good, "a").value == ["1", None, "2", None]
     stores = [write(tmp_path / name, OPTIONAL, {"c/0": chunk}) for name, chunk in WRONG_OPTIONAL.items()]

@@ -111,7 +111,7 @@ def test_no_file_where_metadata_should_be(put: Callable[[Path], None], tmp_path:
     check(attempt(store, "a"), store, "StoreError", "io")
 
 
-def test_a_link_in_a_circle(tmp_path: Path) -> None:
+def test_circular_links(tmp_path: Path) -> None:
     store = write(tmp_path / "store", document(), {"c/1": INTS})
     (store / "a/c/0").symlink_to(store / "a/c/0")
     check(attempt(store, "a"), store, "StoreError", "io", chunk=[0])

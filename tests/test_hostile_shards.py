@@ -45,7 +45,7 @@ def test_shards_that_are_wrong(index: str, tmp_path: Path) -> None:
         check(outcome, store, "CodecError", kind, codec=codec_name, chunk=[1])
 
 
-def test_shards_that_are_odd_and_right(tmp_path: Path) -> None:
+def test_unusual_but_valid_shards_decode(tmp_path: Path) -> None:
     """Overlapping chunks, and chunks inside the index, decode like any other bytes."""
     overlapping = write(tmp_path / "overlapping", SHARDED, {"c/0": shard((0, 16), (4, 16))})
     assert attempt(overlapping, "a", index="slice(0, 8)").value == [*"1234", *"2341"]

@@ -62,7 +62,7 @@ def test_stubs_match_the_module():
     assert seen > 90
 
 
-def test_io_is_imported_when_it_is_looked_at():
+def test_io_is_imported_on_first_access():
     program = (
         "import sys, zarrow; assert 'io' in dir(zarrow) and 'zarrow.io' not in sys.modules\n"
         "print(zarrow.io.to_dlpack.__module__, hasattr(zarrow, 'nothing'))"

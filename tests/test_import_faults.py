@@ -36,7 +36,7 @@ def test_1_the_capsule_is_renamed_and_its_deleter_kept(legacy):
     assert producer.deleted == 1
 
 
-def test_2_the_newest_version_is_asked_for_and_read_only_arrays_come_in():
+def test_2_the_newest_version_is_requested_and_read_only_arrays_are_imported():
     array = np.arange(3)
     array.flags.writeable = False
     tensor = zarrow.from_dlpack(array)
@@ -84,7 +84,7 @@ def test_4_a_byte_offset_is_taken_in_bytes():
         zarrow.from_dlpack(Producer(array, byte_offset=2, shape=[5]))
 
 
-def test_5_views_and_empty_tensors_and_those_without_axes_go_out_as_they_are():
+def test_5_views_empty_and_0d_tensors_are_exported_unchanged():
     array = np.arange(24, dtype="i4").reshape(4, 6)
     view = zarrow.from_numpy(array)[1:3, ::-2]
     np.testing.assert_array_equal(np.from_dlpack(view), array[1:3, ::-2])

@@ -160,7 +160,7 @@ def test_batches(arrays, number, data):
 
 @settings(MANY, max_examples=250)
 @given(st.integers(0, COUNT - 1), st.data())
-def test_what_is_written_is_what_numpy_writes(arrays, tmp_path_factory, number, data):
+def test_written_elements_equal_numpys(arrays, tmp_path_factory, number, data):
     folder = tmp_path_factory.mktemp("written")
     array, _, values = write(folder, random.Random(data.draw(st.integers(0, 99))), number)
     for _ in range(2):

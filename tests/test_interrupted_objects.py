@@ -104,7 +104,7 @@ CALLS: dict[str, tuple[type[Raising], Callable[[Any, Any], Any]]] = {
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Stop, MemoryError])
 @pytest.mark.parametrize("name", CALLS)
-def test_it_is_raised_as_it_is(array, name, error):
+def test_errors_are_raised_unchanged(array, name, error):
     kind, call = CALLS[name]
     with pytest.raises(error):
         call(array, kind(error))

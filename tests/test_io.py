@@ -460,7 +460,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch, module, call, named):
     assert raised.value.name == module
 
 
-def test_dlpack_needs_numpy_alone():
+def test_dlpack_needs_only_numpy():
     program = """
         import sys
         for name in ("torch", "pyarrow", "jax", "polars", "ml_dtypes", "cupy"):

@@ -38,7 +38,7 @@ def test_types_that_jax_lacks_stay_leaves_of_a_tree(values):
     np.testing.assert_array_equal(leaf, values)
 
 
-def test_layouts_without_an_array_stay_as_they_are():
+def test_layouts_without_an_array_are_unchanged():
     names = zarrow.asarray(np.array(["a", "b"], np.dtypes.StringDType()))
     masked = zarrow.asarray(np.ma.masked_array(VALUES, VALUES > 3))
     assert all(map(lambda one, other: one is other, jax.tree.leaves([names, masked]), [names, masked]))

@@ -102,7 +102,7 @@ def test_without_any_lock_nodes_are_created_and_changes_refused(tmp_path):
     run(program, tmp_path)
 
 
-def test_parts_of_one_chunk_are_kept_apart_without_locks(tmp_path):
+def test_writes_of_parts_of_one_chunk_are_serialized_without_flock(tmp_path):
     """Threads and processes of one machine lose nothing, as with locks."""
     program = """
         seccomp.refuse({"flock": errno.ENOLCK, "fstatfs": errno.ENOSYS})

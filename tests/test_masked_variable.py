@@ -43,7 +43,7 @@ def test_elements_and_parts(words, blobs):
             words[index]
 
 
-def test_numpy_has_none(words, blobs):
+def test_numpy_gets_objects_with_none(words, blobs):
     assert (
         words.numpy().dtype == object and words.numpy().tolist() == WORDS and blobs.numpy().tolist() == BLOBS
     )

@@ -100,7 +100,7 @@ def fill_the_cache(array):
     return view.ctypes.data
 
 
-def test_memory_from_the_cache_shows_nothing_of_before(array):
+def test_recycled_memory_shows_no_old_contents(array):
     array, values = array
     for selection in [np.s_[:16], np.s_[5:20], np.s_[16:32, ::-1], np.s_[::2], np.s_[:12, 3:]]:
         address = fill_the_cache(array)

@@ -262,7 +262,7 @@ def test_chunks_of_nested_shards_are_those_of_zarr_python(tmp_path: Path) -> Non
     assert (ours.chunks, ours.shards) == (theirs.chunks, theirs.shards) == ((16,), (32,))
 
 
-def test_text_objects_are_written_to_text_of_one_length(tmp_path: Path) -> None:
+def test_text_objects_are_written_to_fixed_length_text(tmp_path: Path) -> None:
     text = zarrow.create_array(tmp_path / "text", shape=3, dtype="U4")
     for values in (
         np.array(["a", "bb", "cccc"], object),

@@ -211,7 +211,7 @@ def test_empty_selections_and_errors(rows):
         rows.read(10_000, mmap=True)
 
 
-def test_memory_of_the_callers_cannot_be_a_map(rows):
+def test_the_callers_memory_cannot_be_a_map(rows):
     out = np.zeros(VALUES.shape, np.int32)
     with pytest.raises(ValueError, match="exclude each other"):
         rows.read(out=out, mmap=True)
@@ -303,7 +303,7 @@ def test_maps_live_as_long_as_a_face_of_them(tmp_path):
     assert not maps(tmp_path)
 
 
-def test_a_failed_map_leaves_none_behind(tmp_path):
+def test_a_failed_map_leaves_no_maps_behind(tmp_path):
     array = write(tmp_path)
     os.truncate(tmp_path / "c/6/0", 5)
     with pytest.raises(zarrow.CodecError):

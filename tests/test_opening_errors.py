@@ -84,7 +84,7 @@ def test_paths_without_a_node_name_their_contents(folder, name, make, told):
     ],
 )
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_names_that_come_close(folder, path, told, consolidated):
+def test_close_names_are_suggested(folder, path, told, consolidated):
     if consolidated:
         zarrow.consolidate_metadata("data.zarr")
     for opened in (lambda: zarrow.open("data.zarr")[path], lambda: zarrow.open("data.zarr", path)):
@@ -116,7 +116,7 @@ OPENING = {
 @pytest.mark.parametrize("mode", ["r", "r+", "a", "w", "w-", "x"])
 @pytest.mark.parametrize("store", ["data.zarr", "new.zarr"])
 @pytest.mark.parametrize("opens", OPENING.values(), ids=list(OPENING))
-def test_a_mode_in_the_place_of_the_path(folder, store, mode, opens):
+def test_a_mode_passed_as_the_path(folder, store, mode, opens):
     def names():
         return sorted(path.relative_to(folder) for path in folder.rglob("*"))
 
@@ -228,7 +228,7 @@ def test_a_missing_library_says_how_to_install_it(folder):
     ]
 
 
-def test_a_number_of_threads_that_is_none_is_warned_of():
+def test_an_invalid_number_of_threads_warns():
     for value, warned in (("abc", True), ("0", True), ("-2", True), ("3", False), ("", False)):
         command = [sys.executable, "-W", "always", "-c", "import zarrow"]
         environment = {**os.environ, "ZARROW_NUM_THREADS": value}
@@ -256,7 +256,7 @@ def test_nested_groups_are_loaded(tmp_path):
     assert loaded["a"]["b"].tolist() == [1, 2] and loaded["c"].item() == 3.5
 
 
-def test_a_table_with_a_column_that_is_none_replaces_nothing(tmp_path):
+def test_a_table_with_an_invalid_column_replaces_nothing(tmp_path):
     zarrow.save(tmp_path, {"a": [1, 1, 1], "b": [2, 2, 2]})
     with pytest.raises(ValueError) as raised:
         zarrow.save(tmp_path, {"a": [9, 9], "b": [[1], [2, 3]]})

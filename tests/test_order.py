@@ -54,7 +54,7 @@ def test_the_values_do_not_depend_on_the_order(array: zarrow.Array, selection: A
             assert read.flags.f_contiguous
 
 
-def test_as_it_is_stored(tmp_path: Path) -> None:
+def test_order_a_keeps_the_stored_order(tmp_path: Path) -> None:
     for name, options in STORED.items():
         made = zarrow.create_array(
             tmp_path / name,

@@ -78,7 +78,7 @@ def test_every_type_pickles(name, protocol):
     assert not again.readonly and again.equals(zarrow.from_numpy(values))
 
 
-def test_views_pickle_as_they_lie(tensor):
+def test_views_pickle_with_their_layout(tensor):
     faces = [tensor, tensor.T, tensor.transpose(1, 2, 0), tensor[1], tensor[..., 0], tensor[::-1, :, ::2]]
     faces += [tensor[0, 0, 0], tensor[:0], tensor[:, :, None], tensor[:, 1:2].T]
     for face, protocol in itertools.product(faces, PROTOCOLS):
@@ -256,7 +256,7 @@ def hierarchy(request, tmp_path):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_nodes_are_opened_anew(hierarchy, protocol):
+def test_unpickled_nodes_are_opened_again(hierarchy, protocol):
     group, array = there_and_back((hierarchy, hierarchy["x"]), protocol)
     assert group.keys() == ["x", "y"] and array[:].tolist() == [1, 2, 3]
     assert there_and_back(hierarchy["x"].oindex, protocol)[[2, 0]].tolist() == [3, 1]

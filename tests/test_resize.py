@@ -39,7 +39,7 @@ def read(folder: Path) -> Any:
     return theirs[...]
 
 
-def test_elements_that_were_outside_are_gone(folder: Path) -> None:
+def test_growing_does_not_restore_erased_elements(folder: Path) -> None:
     array = zarrow.open(folder)
     expected = np.zeros((7, 5), "i4")
     for shape in ((4, 4), (7, 5), (2, 9), (8, 3), (0, 3), (5, 5), (5, 0), (6, 6), (1, 1), (9, 9)):

@@ -284,7 +284,7 @@ def test_objects_that_are_not_stores_are_refused() -> None:
     assert repr(zarrow.PythonStore({})) == "<zarrow.PythonStore of dict>"
 
 
-def test_one_thread_asks_and_signals_stay_as_they_are() -> None:
+def test_one_thread_calls_the_store_and_signal_handlers_are_unchanged() -> None:
     before = signal.getsignal(signal.SIGINT)
     check(fill({}))
     check(fill(MemoryStore()))

@@ -96,7 +96,7 @@ def test_a_shuffled_column_keeps_each_element() -> None:
     np.testing.assert_array_equal(tensor[:, 1], ROWS[:, 1])
 
 
-def test_a_view_taken_after_an_assignment_is_what_it_shows() -> None:
+def test_a_view_taken_after_an_assignment_shows_it() -> None:
     tensor = zarrow.asarray(ROWS.copy())
     tensor[1] = tensor[0]
     tensor[2] = tensor[1]

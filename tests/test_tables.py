@@ -28,7 +28,7 @@ COLUMNS: dict[str, Any] = {
 @pytest.mark.parametrize(
     "make", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=["pandas", "polars", "arrow", "dict"]
 )
-def test_tables_come_back_in_their_order(make: Any, tmp_path: Path) -> None:
+def test_tables_keep_their_column_order(make: Any, tmp_path: Path) -> None:
     zarrow.save(tmp_path, make(COLUMNS))
     stream = zarrow.open(tmp_path)
     assert pa.table(stream.to_arrow()).to_pydict() == COLUMNS

@@ -367,7 +367,7 @@ def readonly(tmp_path):
     return handwritten.variable(tmp_path / "words", ["a", "bc"]).offsets
 
 
-def test_read_only_memory_stays_so(readonly):
+def test_read_only_memory_stays_read_only(readonly):
     assert (
         readonly.readonly and readonly[1:].readonly and readonly.T.readonly and not readonly.copy().readonly
     )

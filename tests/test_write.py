@@ -188,7 +188,7 @@ def test_values_that_would_be_truncated_are_refused(tmp_path, dtype, value):
     ],
     ids=str,
 )
-def test_none_beside_any_type(tmp_path, dtype, value, expected):
+def test_none_is_written_beside_values_of_any_type(tmp_path, dtype, value, expected):
     """The other elements are the same as without None."""
     shape = (2, 2) if isinstance(value[0], list) else (len(value),)
     if isinstance(dtype, list):
@@ -214,7 +214,7 @@ def test_none_beside_any_type(tmp_path, dtype, value, expected):
         ("bool", [2, None], errors.DataTypeError),
     ],
 )
-def test_none_hides_nothing_that_is_refused(tmp_path, dtype, value, error):
+def test_none_hides_no_refused_value(tmp_path, dtype, value, error):
     array = zarrow.create_array(tmp_path, shape=2, dtype=f"optional[{dtype}]")
     for written in (value, value[:1]):
         with pytest.raises(error):

@@ -226,7 +226,7 @@ def zip64(*numbers):
     return struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers)
 
 
-def test_one_made_by_hand_is_read(tmp_path):
+def test_handmade_archives_are_read(tmp_path):
     (tmp_path / "a.zip").write_bytes(handmade())
     assert list(zarrow.open(tmp_path / "a.zip")) == []
 

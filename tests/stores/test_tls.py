@@ -103,7 +103,7 @@ def test_a_certificate_of_the_authorities_of_the_environment(
 
 
 @pytest.mark.parametrize("wrong", ["expired", "of another host"])
-def test_a_certificate_that_is_wrong(serve: Callable[..., Server], authority: Authority, wrong: str) -> None:
+def test_invalid_certificates(serve: Callable[..., Server], authority: Authority, wrong: str) -> None:
     pair = (
         authority.sign("127.0.0.1", days_ago=30) if wrong == "expired" else authority.sign("example.invalid")
     )

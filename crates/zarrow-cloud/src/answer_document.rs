@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_were_not_deleted_are_told() {
+    fn keys_that_were_not_deleted_are_reported() {
         let none = "<DeleteResult><Error><Key>a</Key><Code>NoSuchKey</Code></Error></DeleteResult>";
         assert!(deleted(none).is_ok() && deleted("<DeleteResult/>").is_ok());
         let (fault, failure) =

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_late_too_is_sent_a_third_time() {
+    fn a_late_copy_is_sent_a_third_time() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let known = FirstBytes::default();

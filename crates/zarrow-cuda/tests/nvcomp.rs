@@ -40,7 +40,7 @@ fn outcome(device: &'static Device, owner: &'static Device, frame: &[u8; 8]) -> 
 /// Each test breaks the context of its process, so each runs in a separate process.
 #[test]
 fn invalid_addresses_break_the_context() {
-    for name in ["lists_of_another_device", "a_frame_that_is_nowhere"] {
+    for name in ["lists_of_another_device", "frames_outside_the_memory"] {
         let alone = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--ignored", name])
             .output()
@@ -69,7 +69,7 @@ fn lists_of_another_device() {
 
 #[test]
 #[ignore = "runs in a separate process"]
-fn a_frame_that_is_nowhere() {
+fn frames_outside_the_memory() {
     decompressor::install();
     breaks(device(0), |_| [0; 8]);
 }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_comes_back_from_its_description() {
+    fn every_type_round_trips_through_its_description() {
         for &dtype in Dtype::ALL {
             let description = DLDataType::from_dtype(dtype);
             assert_eq!(description.to_dtype(), Ok(dtype));

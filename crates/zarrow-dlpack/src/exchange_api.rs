@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_without_an_end_is_left() {
+    fn endless_chains_are_abandoned() {
         let mut first = DLPackExchangeAPIHeader { version: DLPackVersion::new(2, 0), prev_api: null() };
         let pointer = &raw mut first;
         // SAFETY: the pointer is to a local variable without any other access.

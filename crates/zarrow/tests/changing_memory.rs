@@ -259,7 +259,7 @@ fn words_longer_than_measured() {
 /// A chunk is omitted as filled only if each element was the fill value at some moment: zeros are read only where the
 /// source held zeros.
 #[test]
-fn a_filled_chunk_was_filled() {
+fn chunks_skipped_as_fill_values_held_only_fill_values() {
     let mut patterns = [vec![0u8; NBYTES], vec![7u8; NBYTES]];
     // Never 0 after the first quarter.
     patterns[0][NBYTES / 4..].fill(5);

@@ -123,7 +123,7 @@ fn results_are_those_of_the_files() {
 
 /// As many requests are in flight as the store allows, and never more, although one thread decodes.
 #[test]
-fn as_many_requests_at_once_as_the_store_likes() {
+fn concurrent_requests_respect_the_stores_limit() {
     for (chunks, codecs) in
         [([8, 8], codecs(None, true)), ([8, 8], codecs(None, false)), ([16, 16], codecs(Some([4, 4]), true))]
     {

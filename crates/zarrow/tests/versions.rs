@@ -222,7 +222,7 @@ fn of_a_read() {
 }
 
 #[test]
-fn of_a_read_into_memory_of_the_caller() {
+fn reads_into_the_callers_memory() {
     everywhere(|chunk, case| {
         let mut out = vec![0; 4 << 20];
         for _ in 0..3 {
@@ -276,7 +276,7 @@ fn of_a_batch() {
 }
 
 #[test]
-fn of_a_read_with_caches() {
+fn reads_with_caches() {
     for (chunk, codecs) in layouts() {
         for memory in [false, true] {
             let case = int32(chunk, &codecs, memory, Change::Flips, 64 << 20);
@@ -311,7 +311,7 @@ fn of_a_map() {
 }
 
 #[test]
-fn of_elements_that_may_be_missing_and_of_those_that_stand_for_missing() {
+fn optional_elements_and_sentinel_values() {
     let case = int32([1024, 1024], &plain(), true, Change::Flips, 0);
     let missing = MissingValues::new(case.array.data_type(), vec![vec![1; 4]]).unwrap();
     for _ in 0..3 {
@@ -350,7 +350,7 @@ fn of_fields() {
 
 /// Mask and elements: all are missing in one version, and none in the other.
 #[test]
-fn of_elements_and_their_mask() {
+fn elements_and_their_mask() {
     let data_type =
         json!({"name": "zarrs.optional", "configuration": {"name": "int32", "configuration": {}}});
     for data in [plain(), zstd(1)] {

@@ -262,7 +262,7 @@ fn array(metadata: &Value) -> (Arc<MemoryStore>, Array) {
 
 /// Threads that each write a row of the same chunks and shards lose nothing.
 #[test]
-fn threads_that_share_chunks_lose_nothing() {
+fn threads_that_share_chunks_lose_no_writes() {
     for sharding in [0, 1] {
         let case = Case {
             axes: vec![(24, 24, 3), (64, 16, 4)],

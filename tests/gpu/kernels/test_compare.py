@@ -74,7 +74,7 @@ def bits(elements: Elements) -> npt.NDArray[np.uint8]:
 
 @PROPERTIES
 @given(pairs(), st.booleans(), st.data())
-def test_differences_of_bits_are_found(
+def test_bit_differences_are_found(
     shared: Driver,
     drawn: tuple[np.dtype[np.generic], View, View, int],
     equal_nan: bool,

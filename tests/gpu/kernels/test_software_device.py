@@ -188,7 +188,7 @@ def test_time_between_events_is_that_of_the_stream(driver: Driver) -> None:
     assert code_of(driver, *elapsed, start, untimed) == 400, "without its time"
 
 
-def test_pinned_memory_is_read_when_the_stream_comes_to_it(driver: Driver) -> None:
+def test_pinned_memory_is_read_when_the_stream_reaches_it(driver: Driver) -> None:
     """Reusing pinned memory too early is visible; pageable memory is copied at once."""
     on = stream(driver)
     address, other = driver.allocate(8), driver.allocate(8)
@@ -247,7 +247,7 @@ def test_a_kernel_that_reaches_beyond_its_memory_is_stopped(driver: Driver, beyo
     assert code_of(driver, "cuStreamSynchronize", driver.stream) == ILLEGAL_ADDRESS
 
 
-def test_memory_in_a_stream_is_there_between_its_operations_alone(driver: Driver) -> None:
+def test_stream_ordered_memory_exists_only_between_its_operations(driver: Driver) -> None:
     maker, user = stream(driver), stream(driver)
     address = ctypes.c_uint64()
     with held(driver, maker):
@@ -256,7 +256,7 @@ def test_memory_in_a_stream_is_there_between_its_operations_alone(driver: Driver
         assert code_of(driver, "cuStreamSynchronize", user) == ILLEGAL_ADDRESS
 
 
-def test_memory_cannot_go_before_it_has_come(driver: Driver) -> None:
+def test_memory_cannot_be_freed_before_its_allocation(driver: Driver) -> None:
     maker, other = stream(driver), stream(driver)
     address = ctypes.c_uint64()
     with held(driver, maker):
@@ -265,7 +265,7 @@ def test_memory_cannot_go_before_it_has_come(driver: Driver) -> None:
         assert code_of(driver, "cuStreamSynchronize", other) == ILLEGAL_ADDRESS
 
 
-def test_memory_that_a_stream_frees_is_gone_behind_it(driver: Driver) -> None:
+def test_memory_freed_in_a_stream_is_invalid_after_it(driver: Driver) -> None:
     address = ctypes.c_uint64()
     driver("cuMemAllocAsync", ctypes.byref(address), ctypes.c_size_t(16), driver.stream)
     driver("cuMemsetD8Async", address, ctypes.c_uint8(1), ctypes.c_size_t(16), driver.stream)
@@ -295,7 +295,7 @@ def test_the_legacy_stream_waits_for_blocking_streams_alone(driver: Driver) -> N
     assert set(driver.download(address, 4)) == {2}
 
 
-def test_a_blocking_stream_waits_for_the_legacy_one(driver: Driver) -> None:
+def test_a_blocking_stream_waits_for_the_legacy_stream(driver: Driver) -> None:
     blocking, legacy = driver.made("cuStreamCreate", ctypes.c_uint(0)), ctypes.c_void_p(1)
     address, seen = driver.allocate(4), pinned(driver, 4)
     with held(driver, legacy):
@@ -387,7 +387,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert run_python(program) == "33"
 
 
-def test_failures_come_when_they_were_asked_for(driver: Driver) -> None:
+def test_injected_failures_occur_as_configured(driver: Driver) -> None:
     program = """
 driver = Driver()
 address = driver.allocate(8)
@@ -403,7 +403,7 @@ print(driver.library.cuCtxSynchronize(), driver.library.cuCtxSynchronize())
     driver("zarrow_device_fail", None)
 
 
-def test_a_device_has_so_much_memory() -> None:
+def test_a_device_has_the_configured_memory() -> None:
     program = """
 driver = Driver()
 address = driver.allocate(1000)
@@ -462,7 +462,7 @@ def test_counters_count(driver: Driver) -> None:
     assert counters(driver)["nbytes"] == before["nbytes"]
 
 
-def test_everything_goes_with_the_context(driver: Driver) -> None:
+def test_everything_ends_with_the_context(driver: Driver) -> None:
     live = ("allocations", "nbytes", "streams", "events", "pinned_nbytes")
     before = counters(driver)
     on = stream(driver)

@@ -101,7 +101,7 @@ def test_tensors_without_an_arrow_form_are_refused(values: Any) -> None:
     ids=["integers", "rows", "bools", "halves", "nothing"],
 )
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
-def test_arrays_are_taken_where_they_are(array: Any, device: str, border: Border) -> None:
+def test_arrays_are_imported_without_a_copy(array: Any, device: str, border: Border) -> None:
     if int(device[-1]) >= zarrow.gpu.device_count():
         pytest.skip("this machine has one GPU")
     lent = zarrow.gpu.asarray(array, device)

@@ -186,7 +186,7 @@ def test_dlpack_to_the_cpu_copies(values: Any) -> None:
     assert tensor.__dlpack__(dl_device=(2, 0)) is not None
 
 
-def test_dlpack_copies_when_it_is_asked(values: Any) -> None:
+def test_dlpack_copies_on_request(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
 
     class Copied(Lender):
@@ -207,7 +207,7 @@ def test_arrays_of_jax_are_not_written(values: Any) -> None:
     assert tensor.readonly and np.array_equal(tensor.cpu().numpy(), values)
 
 
-def test_read_only_memory_stays_so(values: Any) -> None:
+def test_read_only_memory_stays_read_only(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     data = tensor.__cuda_array_interface__["data"][0]
     locked = zarrow.gpu.asarray(Described(tensor, data=(data, True)))
@@ -254,7 +254,7 @@ def test_interface_of_types_without_a_code(values: Any) -> None:
     assert np.array_equal(tensor.cpu().numpy(), values.astype(ml_dtypes.bfloat16))
 
 
-def test_nothing_goes_to_the_cpu_by_the_way(values: Any, border: Border) -> None:
+def test_nothing_is_copied_to_the_cpu_implicitly(values: Any, border: Border) -> None:
     tensor = zarrow.gpu.asarray(values)
     ways = (
         lambda: np.asarray(tensor),

@@ -164,7 +164,7 @@ def test_streams(tmp_path: Path, values: Any) -> None:
 
 
 @pytest.mark.parametrize("function", ["cuMemcpyHtoDAsync_v2", "cuEventCreate", "cuEventRecord"])
-def test_pinned_memory_comes_back_after_failures(
+def test_pinned_memory_is_returned_after_failures(
     tmp_path: Path, values: Any, border: Border, function: str
 ) -> None:
     array = stored(tmp_path, values)

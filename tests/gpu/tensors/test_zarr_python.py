@@ -69,9 +69,7 @@ def written(folder: Path, layout: str) -> zarr.Array[Any]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_each_element_crosses_once_and_nothing_comes_back(
-    tmp_path: Path, layout: str, border: Border
-) -> None:
+def test_each_element_is_transferred_once_and_none_back(tmp_path: Path, layout: str, border: Border) -> None:
     array = written(tmp_path / "a.zarr", layout)
     with zarrow.gpu.enable():
         tensor = array[...]

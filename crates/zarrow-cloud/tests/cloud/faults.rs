@@ -102,7 +102,7 @@ fn temporary_faults_are_overcome_and_permanent_ones_end() {
 }
 
 #[test]
-fn a_cut_body_is_gone_on_with_by_its_version_and_begun_anew_without() {
+fn interrupted_bodies_resume_with_a_version_and_restart_without() {
     for has_no_e_tags in [false, true] {
         let server = Server::start(once(Fault::Cut));
         server.objects(|objects| {

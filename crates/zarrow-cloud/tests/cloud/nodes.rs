@@ -276,7 +276,7 @@ fn refusing(with_deletes: bool) -> crate::server::Manner {
 }
 
 #[test]
-fn the_metadata_of_an_array_with_elements_come_last() {
+fn metadata_of_arrays_with_elements_are_written_last() {
     let server = Server::start(well());
     let store = s3(&server);
     create_root(&store);

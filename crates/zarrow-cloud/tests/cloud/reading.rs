@@ -84,7 +84,7 @@ fn arrays_of_every_layout_are_those_in_memory() {
 
 /// Names with characters that URLs escape, and roots with such names.
 #[test]
-fn keys_go_out_as_they_stand() {
+fn keys_are_sent_unchanged() {
     let server = Server::start(well());
     for name in ["a b", "a%20b", "ü", "a+b", "a=b&c", "#x", "a~b*c", "a:b@c", "[1]", "x?y"] {
         server.objects(|objects| objects.put(&format!("bucket/da ta/{name}"), name.as_bytes().to_vec()));

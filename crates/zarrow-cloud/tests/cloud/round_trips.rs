@@ -85,7 +85,7 @@ fn changes_of_a_node_send_few_requests() {
 
 /// A change of a document that this store object put last starts with a put. Changes by others in between must stay.
 #[test]
-fn a_recalled_document_hides_no_change_by_others() {
+fn cached_documents_hide_no_changes_by_other_writers() {
     let server = Server::start(well());
     let store = s3(&server);
     let mut own = array(&store, "", Existing::Refuse);

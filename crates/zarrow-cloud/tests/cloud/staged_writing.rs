@@ -100,7 +100,7 @@ fn parts_of_one_chunk_by_many_writers_are_all_kept() {
 }
 
 #[test]
-fn nothing_is_put_below_an_array_that_is_gone() {
+fn nothing_is_put_below_an_erased_array() {
     let server = Server::start(well());
     let array = numbers(&server, "bucket/array", [3, 4]);
     array.write(.., Values::scalar(&1_i32)).unwrap();

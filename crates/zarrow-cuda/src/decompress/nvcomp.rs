@@ -303,7 +303,7 @@ mod tests {
     /// These calls need no device.
     #[test]
     #[ignore = "needs the library at ZARROW_NVCOMP: make test-kernels installs it"]
-    fn the_library_tells_what_a_batch_needs() {
+    fn the_library_reports_the_memory_of_a_batch() {
         let name = std::env::var(LIBRARY_VARIABLE).unwrap();
         let nvcomp = Nvcomp::of(&Library::open(&name).unwrap()).unwrap();
         for format in Format::ALL {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn backwards_and_repeated_axes_are_merged_where_they_go_on() {
+    fn backwards_and_repeated_axes_are_merged_if_they_continue() {
         let walk = walks(&[2, 3], [&[-12, -4], &[12, 4]]);
         assert_eq!((walk[0].rank, walk[0].strides[0][0]), (1, -4));
         let walk = walks(&[2, 3], [&[0, 0], &[12, 4]]);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_must_be_said_where_there_is_one() {
+    fn multi_byte_types_need_a_byte_order() {
         for number in [Number::Int8, Number::Float8E5M2, Number::ComplexFloat8E5M2] {
             assert_eq!(swap(json!(null), &number.into()).unwrap(), Swap::None);
         }

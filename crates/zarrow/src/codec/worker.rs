@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_is_not_used_any_more_is_let_go() {
+    fn unused_memory_is_freed() {
         let mut worker = Worker::default();
         worker.encoded.take(8 << 20).unwrap();
         worker.trim();

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn the_least_recently_used_entry_is_dropped_first() {
         let each = Cache::<u64>::overhead(&[0]);
         let cache = Cache::new(3 * (each + 30) + 10);
         for key in 0..4u64 {

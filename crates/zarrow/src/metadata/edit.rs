@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_was_there_twice_is_there_once() {
+    fn duplicate_keys_are_merged() {
         let mut document = text("{\"x\": 1, \"a\": {\"x\": 0}, \"x\": 3}");
         document.set("x", &Value::from(4)).unwrap();
         assert_eq!(shown(document), "{\"a\": {\"x\": 0}, \"x\": 4}");

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_json_cannot_say_changes() {
+    fn only_values_outside_json_change() {
         let text = r#"{"a": NaN, "NaN": [-Infinity, 1e400, -1E+400, 1e308], "b\"": "\ud800 \ud83d\ude00 NaN \udc00"}"#;
         let json = r#"{"a": "NaN", "NaN": ["-Infinity", "Infinity", "-Infinity", 1e308], "b\"": "\ufffd \ud83d\ude00 NaN \ufffd"}"#;
         assert_eq!(shown(text).unwrap(), json);

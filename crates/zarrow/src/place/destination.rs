@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn of_stored_elements_a_field_is_taken() {
+    fn fields_of_stored_elements_are_selected() {
         let mut memory = [MaybeUninit::new(0u8); 6];
         let field = FieldPlace { data_type: Number::Int16.into(), offset: 3, element_size: 5 };
         let mut destination = Destination::new(&mut memory, &[3], 2);

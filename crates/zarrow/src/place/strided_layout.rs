@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_memory_has_is_none() {
+    fn layouts_beyond_the_address_space_are_none() {
         let part = AxisPart {
             start: 1 << 62,
             step: 1,

@@ -22,7 +22,7 @@ fn every_task_runs_once_and_may_borrow() {
 }
 
 #[test]
-fn errors_and_panics_come_back() {
+fn errors_and_panics_reach_the_caller() {
     let error = run(100, 3, &never, &|number, _, _| match number {
         7 => Err(ErrorKind::NotFound.into()),
         _ => Ok(()),

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_refused() {
+    fn positions_out_of_bounds_are_refused() {
         for index in [
             AxisIndex::List(&[0, 6]),
             AxisIndex::List(&[-7]),

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_axes_of_points_stand_where_numpy_puts_them() {
+    fn the_axes_of_points_are_placed_as_in_numpy() {
         let (two, at, all) = (AxisIndex::List(&[0, 1]), AxisIndex::Basic(Index::At(0)), AxisIndex::ALL);
         for (indices, shape) in [
             (&[two, two, all][..], &[1u64, 2, 5][..]),

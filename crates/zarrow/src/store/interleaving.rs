@@ -395,7 +395,7 @@ fn writers_of_several_values_lose_nothing() {
 
 /// A writer that has opened a node before its removal or replacement leaves nothing behind.
 #[test]
-fn nothing_lands_in_what_takes_a_nodes_place() {
+fn nothing_is_written_to_the_successor_of_a_node() {
     let mut runs = 0;
     for first in [DeleteNode, ReplaceNode(2)] {
         runs += explore(&[&[Pinned(1)], &[first]], 2)

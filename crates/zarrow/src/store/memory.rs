@@ -331,7 +331,7 @@ mod tests {
 
     /// A key is either a value or a folder, in memory as well as on disk.
     #[test]
-    fn a_key_with_a_value_has_none_below_it() {
+    fn a_key_with_a_value_has_no_keys_below_it() {
         let folder = tempfile::tempdir().unwrap();
         let stores: [Box<dyn Store>; 2] =
             [Box::new(MemoryStore::default()), Box::new(FilesystemStore::create(folder.path()).unwrap())];
@@ -361,7 +361,7 @@ mod tests {
 
     /// A store of a subtree does not show the values that replace its prefix.
     #[test]
-    fn what_was_erased_or_replaced_is_seen_by_nobody() {
+    fn erased_and_replaced_values_are_invisible() {
         let store = MemoryStore::new([("a/zarr.json", vec![1]), ("a/c/0", vec![2]), ("b", vec![3])]).unwrap();
         assert!(store.subtree("none").unwrap().is_none() && store.subtree("b").unwrap().is_none());
         for prefix in ["a", ""] {

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_ended_is_dead_and_nobody_else() {
+    fn only_ended_processes_are_dead() {
         let own = Owner::current();
         assert!(!own.is_dead() && own.start > 0);
         assert_eq!(Owner::of(&unique()), Some(own));

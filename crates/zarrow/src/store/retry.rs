@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_done_anew_until_it_meets_nobody_or_for_too_often() {
+    fn work_is_retried_until_it_succeeds_or_reaches_the_limit() {
         let mut tries = 0;
         let done = until_no_conflict(&|| Ok(()), || {
             tries += 1;

@@ -52,7 +52,7 @@ fn many_parts_and_versions() {
 }
 
 #[test]
-fn a_prefix_goes_at_once_and_links_are_not_followed() {
+fn a_prefix_is_erased_in_one_step_and_links_are_not_followed() {
     let (folder, store) = store();
     let outside = folder.path().join("outside");
     std::fs::write(&outside, b"kept").unwrap();
@@ -69,7 +69,7 @@ fn a_prefix_goes_at_once_and_links_are_not_followed() {
 }
 
 #[test]
-fn a_prefix_goes_while_others_write_below_it() {
+fn a_prefix_is_erased_during_writes_below_it() {
     let (_folder, store) = store();
     let going = std::sync::atomic::AtomicBool::new(true);
     std::thread::scope(|scope| {
@@ -160,7 +160,7 @@ fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
 }
 
 #[test]
-fn one_holds_a_lock_and_leaves_nothing() {
+fn one_process_holds_a_lock_and_leaves_no_file() {
     let (_folder, store) = store();
     let held = store.try_lock("a/b").unwrap();
     assert!(held.is_some() && store.try_lock("a/b").unwrap().is_none());

@@ -452,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_task_is_done_once_and_threads_lie_apart() {
+    fn each_task_is_done_once_and_threads_work_on_separate_runs() {
         for (tasks, threads) in [(0, 2), (1, 4), (7, 1), (7, 2), (64, 2), (65, 3), (3, 5)] {
             let mut order: Vec<u64> = (0..tasks).map(|turn| apart(turn, tasks, threads)).collect();
             let first: Vec<u64> = order.iter().step_by(threads as usize).copied().collect();

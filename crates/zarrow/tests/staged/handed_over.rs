@@ -193,7 +193,7 @@ fn passed_on_chunks_equal_a_read() {
 }
 
 #[test]
-fn bodies_land_where_the_sink_says() {
+fn bodies_are_written_where_the_sink_says() {
     for name in ["zstd", "raw", "rows", "sharded", "index first", "sharded raw"] {
         let kind = kinds().into_iter().find(|kind| kind.name == name).unwrap();
         let policy = FetchPolicy::default();

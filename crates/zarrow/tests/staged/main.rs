@@ -256,7 +256,7 @@ fn inner_chunks_that_share_their_bytes() {
 
 /// Values are replaced at any event: every chunk, and every shard, is old or new, and never a mixture.
 #[test]
-fn every_chunk_is_of_one_version() {
+fn every_chunk_is_read_from_one_version() {
     for kind in kinds().into_iter().filter(|kind| kind.data_type == "uint32") {
         let (old, new) = (written(&kind, 0), written(&kind, 1));
         assert_eq!(old.keys().collect::<Vec<_>>(), new.keys().collect::<Vec<_>>(), "{}", kind.name);
@@ -414,7 +414,7 @@ fn chunks_are_counted_by_a_listing() {
 
 /// Strings are replaced during reads: every read has old or new strings, or raises an error that says so.
 #[test]
-fn strings_of_one_version() {
+fn strings_are_read_from_one_version() {
     for kind in kinds().into_iter().filter(|kind| kind.data_type == "string") {
         let (old, new) = (written(&kind, 0), written(&kind, 1));
         let versions = |key: &String, value: &Vec<u8>| {

@@ -118,7 +118,7 @@ fn a_line_through_raw_inner_chunks_does_not_fetch_the_shard() {
 
 /// A shard larger than expected: only the missing bytes are fetched then, except for a truncated index.
 #[test]
-fn a_shard_that_is_larger_than_is_likely() {
+fn implausibly_large_shards() {
     for name in ["sharded raw", "sharded", "index first"] {
         let kind = kind(name);
         let expected = told(&local(&written(&kind, 0)).read(..).unwrap());
@@ -149,7 +149,7 @@ fn a_shard_that_is_larger_than_is_likely() {
 
 /// The same while shards are replaced at any event: each is old or new.
 #[test]
-fn a_larger_shard_is_of_one_version() {
+fn large_shards_are_read_from_one_version() {
     for name in ["sharded raw", "index first"] {
         let kind = kind(name);
         for nbytes in [0, 800, 1500, 20_000] {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_permuted_and_come_back() {
+    fn permuted_elements_round_trip() {
         let elements: Vec<u8> = (0..48).collect();
         let permuted_once = permuted(&elements, &[2, 3, 4], &[2, 0, 1], 2).unwrap();
         // The element at [1, 2, 3] is the last in both, and the one at [0, 0, 1] begins the second row.

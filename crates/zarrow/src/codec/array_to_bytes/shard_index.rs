@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transposed_index_lies_as_its_array_does() {
+    fn a_transposed_index_has_the_layout_of_its_array() {
         let value = json!([
             {"name": "transpose", "configuration": {"order": [1, 0]}},
             {"name": "bytes", "configuration": {"endian": "little"}},

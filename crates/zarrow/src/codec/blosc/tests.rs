@@ -247,7 +247,7 @@ fn broken_frames_are_errors() {
 
 /// A split block that is not a whole number of elements: c-blosc leaves the remainder unchanged.
 #[test]
-fn nothing_that_was_not_written_is_given() {
+fn only_written_bytes_are_returned() {
     let mut frame = vec![2, 1, 0x20, 3];
     for word in [400u32, 400, 16 + 4 + 3 * (4 + 133), 20] {
         frame.extend(word.to_le_bytes());

@@ -201,7 +201,7 @@ mod tests {
 
     /// Results of Python's `zlib`, `google_crc32c` and numcodecs 0.16.6 for these bytes.
     #[test]
-    fn they_are_those_of_numcodecs() {
+    fn checksums_equal_numcodecs() {
         for (name, configuration, expected) in [
             ("crc32c", json!({}), 0xe306_9283),
             ("numcodecs.crc32", json!({}), 0xcbf4_3926),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_come_in_two_parts_have_the_same_checksum() {
+    fn checksums_do_not_depend_on_the_split_of_the_bytes() {
         let bytes: Vec<u8> = (0..=255).cycle().take(3001).collect();
         for name in ["crc32", "adler32", "fletcher32", "crc32c", "jenkins_lookup3"] {
             let checksum = checksum(&format!("numcodecs.{name}"), json!({"prefix": [1, 2, 3]}));

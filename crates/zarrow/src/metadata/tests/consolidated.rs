@@ -78,7 +78,7 @@ fn a_bad_entry_does_not_spoil_its_neighbours() {
 }
 
 #[test]
-fn absent_or_foreign_metadata_is_none() {
+fn missing_or_foreign_metadata_is_none() {
     for value in [json!(null), json!({"kind": "elsewhere", "must_understand": false})] {
         let document = json!({"zarr_format": 3, "node_type": "group", "consolidated_metadata": value});
         let root = group(parse_v3(document.to_string().as_bytes(), &limits()).unwrap());

@@ -69,7 +69,7 @@ fn names_attributes_and_keys_stay_the_same() {
 }
 
 #[test]
-fn version_2_refuses_what_it_cannot_say() {
+fn version_2_refuses_metadata_that_it_cannot_express() {
     let refused = |changes: Value| {
         let mut array = v3_array(&v3_document(changes)).unwrap();
         array.zarr_format = ZarrFormat::V2;

@@ -64,7 +64,7 @@ fn an_entry_without_a_name_is_padding() {
 }
 
 #[test]
-fn documents_say_all_that_they_said() {
+fn documents_keep_all_their_content() {
     let dtype = json!([
         ["a", "|u1"],
         ["", "|V3"],

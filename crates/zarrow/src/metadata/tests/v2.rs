@@ -31,7 +31,7 @@ fn type_strings() {
 }
 
 #[test]
-fn a_zero_of_bytes_is_none_of_them() {
+fn fill_value_0_of_bytes_is_the_empty_value() {
     for (dtype, filters, expected) in [
         ("|S3", json!([]), FillValue::Fixed(vec![0; 3])),
         ("|V3", json!([]), FillValue::Fixed(vec![0; 3])),

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_to_their_places_until_it_is_closed() {
+    fn frames_are_placed_until_the_landing_is_closed() {
         let mut memory = [MaybeUninit::new(0u8); 7];
         let (first, second) = memory.split_at_mut(3);
         let places = [Place::new(10, first), Place::new(15, second)];

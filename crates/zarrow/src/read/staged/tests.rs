@@ -70,7 +70,7 @@ impl Staged<'_, '_> {
 
 /// One thread has requested the chunk and is stopped there; another gets the answer; then the first one continues.
 #[test]
-fn a_missing_chunk_is_set_though_its_answer_comes_before_the_work_that_asked_has_ended() {
+fn missing_chunks_are_set_even_if_the_answer_precedes_the_end_of_the_requesting_work() {
     let array = crate::open(Arc::new(RemoteAdapter::new(Arc::new(Missing))), "").unwrap();
     let array = array.into_array().unwrap();
     let (reader, selection) = (array.reader(), Selection::all(&[1]));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_land_in_lent_memory_as_long_as_they_fit() {
+    fn bodies_use_the_allocators_memory_if_they_fit() {
         let lender = Arc::new(Lender(8, AtomicUsize::new(0)));
         let gather = |expected: u64, frames: &[&[u8]]| {
             let mut body = BodyFrames::new(Some(Arc::clone(&lender) as _));

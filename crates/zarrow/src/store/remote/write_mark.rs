@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_put_is_recognised_by_its_mark_and_after_others_have_built_on_it() {
+    fn a_put_is_recognised_by_its_mark_even_after_later_puts() {
         let foreign = version("1", None);
         for base in [foreign, version("1", Some(&WriteMark::new(&Condition::IfAbsent)))] {
             let own = replacing(&base);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn without_marks_it_is_unknown() {
+    fn without_marks_the_outcome_is_unknown() {
         let own = replacing(&version("1", None));
         assert_eq!(own.is_applied(Some(&version("2", None))), Applied::Unknown);
         assert_eq!(

@@ -50,7 +50,7 @@ fn replace(store: &Arc<dyn Store>, path: &str, metadata: ArrayMetadata) -> crate
 }
 
 #[test]
-fn one_of_those_who_create_a_node_succeeds() {
+fn one_of_several_creators_of_a_node_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     for store in [memory(), on_disk(&folder)] {
         for round in 0..60 {
@@ -80,7 +80,7 @@ fn one_of_those_who_create_a_node_succeeds() {
 }
 
 #[test]
-fn consolidating_misses_nothing_that_is_created_meanwhile() {
+fn consolidating_includes_concurrently_created_nodes() {
     let folder = tempfile::tempdir().unwrap();
     for (number, store) in [memory(), on_disk(&folder)].into_iter().enumerate() {
         let mut root = group(&store, "", FORMATS[number % 2]);
@@ -117,7 +117,7 @@ fn consolidating_misses_nothing_that_is_created_meanwhile() {
 }
 
 #[test]
-fn a_handle_of_what_is_there_no_more_says_so() {
+fn handles_of_erased_nodes_raise_an_error() {
     let folder = tempfile::tempdir().unwrap();
     for (zarr_format, store) in [(FORMATS[0], memory()), (FORMATS[1], on_disk(&folder))] {
         let options = WriteOptions::default();
@@ -334,7 +334,7 @@ fn an_append_that_fails_leaves_nothing_to_be_seen() {
 
 /// Leftovers of a killed writer: chunks outside of the grid, and elements beyond the edge in the chunks inside.
 #[test]
-fn growing_shows_nothing_that_was_there_before() {
+fn growing_shows_no_old_elements() {
     let folder = tempfile::tempdir().unwrap();
     let sharded = |builder: ArrayBuilder| builder.shard_shape([4, 4]).chunk_shape([2, 2]);
     for (number, store) in [memory(), memory(), on_disk(&folder)].into_iter().enumerate() {
@@ -365,7 +365,7 @@ fn growing_shows_nothing_that_was_there_before() {
 }
 
 #[test]
-fn a_node_comes_with_its_elements_or_not_at_all() {
+fn a_node_appears_with_all_its_elements() {
     let folder = tempfile::tempdir().unwrap();
     for store in [memory(), on_disk(&folder)] {
         for path in ["", "a", "deep/er/a"] {
@@ -490,7 +490,7 @@ fn set_shape(store: &Arc<dyn Store>, shape: &[u64]) {
 }
 
 #[test]
-fn a_write_beside_one_who_shrinks_leaves_nothing_outside() {
+fn writes_during_shrinking_leave_nothing_outside_the_shape() {
     let folder = tempfile::tempdir().unwrap();
     for store in [memory(), on_disk(&folder)] {
         for chunk in 0..2 {
@@ -507,7 +507,7 @@ fn a_write_beside_one_who_shrinks_leaves_nothing_outside() {
 }
 
 #[test]
-fn a_read_of_what_is_there_no_more_says_so() {
+fn reads_of_erased_arrays_raise_an_error() {
     let folder = tempfile::tempdir().unwrap();
     for (zarr_format, store) in [(FORMATS[0], memory()), (FORMATS[1], on_disk(&folder))] {
         let mut root = group(&store, "", zarr_format);

@@ -375,7 +375,7 @@ fn walk(group: &Group) -> Vec<(String, String)> {
 }
 
 #[test]
-fn consolidated_metadata_stay_true() {
+fn consolidated_metadata_stay_up_to_date() {
     for zarr_format in FORMATS {
         let store = memory();
         let mut root = group(&store, "", zarr_format);
