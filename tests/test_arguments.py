@@ -57,7 +57,7 @@ RIGHT = {
 }
 # They wait for other programs, or act on the whole process.
 SKIPPED = ("open_async", "read_many_async", "release_memory", "set_missing", "set_num_threads")
-# NumPy's words of a value that does not fit.
+# Functions with NumPy's message for a value that does not fit.
 OF_NUMPY = ("masked.filled",)
 
 

@@ -196,7 +196,7 @@ sys.exit(status)
 
 
 def test_the_demo_generates_its_data(tmp_path):
-    """As from a wheel in an environment with only NumPy."""
+    """The demo runs as from a wheel in an environment with only NumPy."""
     command = [sys.executable, "-c", WITHOUT_OTHERS, tmp_path / "world"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (finished.returncode, finished.stderr) == (0, "")

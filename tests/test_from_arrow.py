@@ -49,7 +49,7 @@ def values(kind: pa.DataType) -> list:
 
 
 def made(kind: pa.DataType, items: list) -> pa.Array:
-    """Make an array of values; types of counts are made from integers."""
+    """Make an array of values; durations and times are made from integers."""
     if kind == pa.bool8():
         return pa.ExtensionArray.from_storage(
             kind, pa.array([None if x is None else int(x) for x in items], "i1")

@@ -1,6 +1,6 @@
 """`zarrow.io`: shared if documented, copied if necessary, refused on request.
 
-The nine faults are known in helpers of these names elsewhere.
+The nine faults occur in helpers of the same names in other libraries.
 """
 
 from __future__ import annotations

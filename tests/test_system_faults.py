@@ -1,4 +1,5 @@
-"""Changes of nodes under system errors: each one ends with a reason, and is made or not made.
+"""Changes of nodes under system errors: each raises an error with its reason, and is made completely or not
+at all.
 
 The faults: system calls that fail the same way each time, a store with a removed folder, and consolidated
 metadata that cannot be written: beyond the limit for files, or in another user's folder.

@@ -112,7 +112,7 @@ class InvalidKeyError(ZarrowError, ValueError, KeyError):
 
 
 class MetadataError(ZarrowError, ValueError):
-    """The metadata is malformed, or asks for something that does not exist."""
+    """The metadata is malformed, or requires something that does not exist."""
 
 
 class CodecError(ZarrowError, ValueError):
@@ -124,7 +124,7 @@ class LimitError(ZarrowError, ValueError):
 
 
 class IndexingError(ZarrowError, IndexError):
-    """An index lies outside the array or the chunk grid, or is of the wrong kind."""
+    """An index is outside the array or the chunk grid, or of the wrong kind."""
 
 
 class ShapeError(ZarrowError, ValueError):
@@ -151,7 +151,7 @@ class DeviceError(ZarrowError, RuntimeError):
 
 
 class UnsupportedError(ZarrowError, NotImplementedError):
-    """Something valid that zarrow does not read."""
+    """Valid input that zarrow does not support."""
 
 
 class InternalError(ZarrowError, RuntimeError):

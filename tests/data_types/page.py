@@ -1,4 +1,4 @@
-"""Writes and reads the page. Equal rows are merged, and each reason stands once.
+"""Writes and reads the page. Equal rows are merged, and each reason is listed once.
 
 1. `render` turns verdicts into a table, with reasons numbered in order of appearance.
 2. `load` reads the page back, to keep the column of PyTorch, which is installed separately.

@@ -493,7 +493,7 @@ def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...],
     if is_on_device(data):
         data = _zarrow.DeviceTensor._of(data).cpu()
     if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
-        # Only the type decides what counts as one element here, and as which number it is read.
+        # The dtype determines what counts as one element, and how it is parsed.
         return data, _same_shape(shape, _shape_as(data, dtype)), dtype
     if type(data) is not np.ndarray or data.dtype.kind in "OT":
         data = asarray(data)

@@ -1,4 +1,4 @@
-"""Operators, reductions and conversions of decoded arrays, all computed by NumPy.
+"""Operators, reductions and conversions of decoded arrays, computed by NumPy.
 
 1. Every layout has a form in NumPy, which its method `numpy` gives: a view of a Tensor, `numpy.ma` over the
    memory of a MaskedTensor, a new array of strings.

@@ -152,7 +152,7 @@ def _check_same(ours: list[Any], theirs: list[Any], ordered: bool) -> None:
 
 
 def parts(data: Any) -> tuple[Any, Any, bool] | None:
-    """Return codes, categories and order, of zarrow, pandas, polars or Arrow; None of others."""
+    """Return codes, categories and order of zarrow, pandas, polars or Arrow data; None for other data."""
     np = _zarrow._import("numpy")
     family = type(data).__module__.partition(".")[0]
     if isinstance(data, _zarrow.Categorical):

@@ -34,7 +34,7 @@ def equals(array: Any, other: Any) -> bool:
 
 
 def _are_same(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> bool:
-    """Return whether all elements are the same; each field of a structure counts for itself."""
+    """Return whether all elements are the same; the fields of a structure are compared one by one."""
     if ours.dtype.names is not None:
         return all(_are_same(ours[name], theirs[name]) for name in ours.dtype.names)
     same = ours == theirs

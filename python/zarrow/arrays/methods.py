@@ -12,7 +12,7 @@ from zarrow._zarrow import _help
 
 
 def add_method(owner: type, name: str, function: Callable[..., Any]) -> None:
-    """Give a class a method of this name."""
+    """Add a method of this name to a class."""
     function.__name__, function.__qualname__ = name, f"{owner.__name__}.{name}"
     function.__doc__ = _help(function.__qualname__) or function.__doc__
     setattr(owner, name, function)

@@ -78,7 +78,7 @@ def checked(form: str) -> str:
 
 
 def form_of(form: str | None, name: str) -> str:
-    """Return the form to store: the given one, the one set for all, or "optional" with a warning."""
+    """Return the form to store: the given one, the default set by the user, or "optional" with a warning."""
     global _has_warned
     if form is not None:
         return checked(form)

@@ -29,12 +29,12 @@ def create(
     dtype: Any,
     options: dict[str, Any],
 ) -> Group:
-    """Create the group, with `options` of `create_array` for both of its arrays.
+    """Create the group, with `options` of `create_array` for its two arrays.
 
     Raises
     ------
     ValueError
-        AnnData has no such nullable array.
+        AnnData has no nullable array of this type.
     """
     encoding = NULLABLE.get(data.dtype.kind)
     if encoding is None:

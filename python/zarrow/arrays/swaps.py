@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A part that was overwritten: number of the assignment, the part, and its elements before."""
+    """An overwritten part: the number of the assignment, the part, and its old elements."""
 
     assignment: int
     part: Part
@@ -51,7 +51,7 @@ def forget() -> None:
 
 
 def exchanged(target: Part, value: Part, taken: int, copy_target: Callable[[], Any]) -> Any:
-    """Return the elements of a value at the time of its view, and keep those of the target (step 2).
+    """Return the elements that a value had when it was viewed, and save the target's elements (step 2).
 
     `taken` is the number of such assignments before the value was taken.
 

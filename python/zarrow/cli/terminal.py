@@ -1,10 +1,8 @@
-"""Text for a terminal, whatever a store says and whatever the terminal can show.
+"""Converts text from a store to text that is safe for a terminal, and that the terminal can show.
 
-1. Characters that a terminal would obey rather than show, such as an escape, are written as Python escapes
-   them.
-2. Characters that the terminal's encoding does not have are escaped too. The lines of a tree are drawn with
-   others.
-3. The reader may close the output, as `head` does: then the command ends silently.
+1. Control characters, such as an escape, are written as Python escapes them.
+2. Characters outside the terminal's encoding are escaped too. The lines of a tree are then drawn in ASCII.
+3. If the reader closes the output, as `head` does, the command ends silently.
 """
 
 from __future__ import annotations

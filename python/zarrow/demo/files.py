@@ -53,7 +53,7 @@ def read_turbidity(folder: Path) -> NDArray[np.uint8]:
 
 
 def read_land(folder: Path) -> NDArray[np.bool_]:
-    """Read where there is land, (latitude from north to south, longitude from west to east)."""
+    """Read the land mask (latitude from north to south, longitude from west to east)."""
     with np.load(folder / _LAND) as file:
         sea: NDArray[np.bool_] = file["mask"]
     return np.logical_not(sea, out=sea)

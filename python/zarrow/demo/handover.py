@@ -47,7 +47,7 @@ Buffer = tuple[int, int]
 
 @dataclass(frozen=True)
 class Handover:
-    """One array in another library: how it came there, and what that cost."""
+    """One array in another library: how it was shared, and the cost."""
 
     expression: str
     before: int
@@ -66,9 +66,9 @@ def load(libraries: Sequence[str]) -> dict[str, Any]:
 
 
 def handovers(array: Any, libraries: Sequence[str], modules: dict[str, Any]) -> Iterator[Handover]:
-    """Hand the array to each library that takes its layout.
+    """Share the array with each library that supports its layout.
 
-    What a library allocates only once, when it is first used, is left out by handing over twice.
+    Each does so twice, so that its first-use allocations are not counted.
     """
     # What earlier reads left behind must not be freed while something is measured.
     gc.collect()

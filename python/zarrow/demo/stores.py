@@ -42,7 +42,7 @@ class Stores:
 
     @property
     def masked(self) -> Path:
-        """The arrays with missing values, that zarrs wrote."""
+        """The arrays with missing values, written by zarrs."""
         return self.folder / "masked.zarr"
 
     @property

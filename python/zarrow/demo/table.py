@@ -1,4 +1,4 @@
-"""The table: every layout and several codecs, read beside zarr-python and handed to each library."""
+"""The table: layouts and codecs, read by zarrow and zarr-python, and shared with each library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORLD = [
 ]
 _WORLD_V2 = [("turbidity_counts", "-1")]
 
-# Together what a terminal of 80 columns shows.
+# Widths of the columns; their sum is 80.
 _WIDTHS = (32, 15, 11, 11, 11)
 _HEADINGS = ("  handed over by", "at address", "copied", "heap", "memory")
 

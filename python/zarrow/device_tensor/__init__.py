@@ -1,1 +1,1 @@
-"""Methods of tensors on a GPU, as NumPy's arrays have them."""
+"""Methods of tensors on a GPU, like those of NumPy arrays."""

@@ -27,7 +27,7 @@ def answer(tensor: DeviceTensor, function: Any, args: Sequence[Any], kwargs: dic
 
 
 def answer_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Compare by `==` and `!=`, which an array of NumPy on the left leaves to it; refuse other functions."""
+    """Compare by `==` and `!=`, delegated by a NumPy array on the left; refuse other functions."""
     if method == "__call__" and not options and ufunc.__name__ in ("equal", "not_equal"):
         tensor, other = inputs if isinstance(inputs[0], DeviceTensor) else inputs[::-1]
         return tensor == other if ufunc.__name__ == "equal" else tensor != other

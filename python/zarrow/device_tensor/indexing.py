@@ -78,7 +78,7 @@ def _without_leading_ones(values: Any, count: int) -> Any:
 
 
 def _put_apart(apart: _Apart, values: Any) -> None:
-    """Write rows if the axes of the arrays do not merge: for each position on the first axes, along the last.
+    """Write rows if the axes of the arrays do not merge: for each position of the first axes, a row.
 
     Nothing else is written: other threads may write to the neighbouring elements.
     """
@@ -169,7 +169,7 @@ def _axes(items: list[Any], listed: list[int]) -> list[int]:
 
 
 def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
-    """Step 1. Also tells whether `...`, of no axis maybe, stands between arrays."""
+    """Step 1. Also returns whether `...`, possibly of no axis, is between arrays."""
     _refuse_fields(index)
     items: list[Any] = []
     masks: list[tuple[int, tuple[int, ...]]] = []

@@ -113,9 +113,9 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
 
 
 def cast(tensor: Any, dtype: Any) -> Any:
-    """Convert the elements; refuse times of another unit, and all but integers that times are made of.
+    """Convert the elements; refuse casts between units of time, and from other types than integers to times.
 
-    Complex numbers become real ones with the warning that NumPy has for it.
+    Complex numbers become real with NumPy's warning.
     """
     np = _zarrow._import("numpy")
     try:
@@ -137,7 +137,7 @@ def cast(tensor: Any, dtype: Any) -> Any:
 
 
 def element(value: Any, dtype: Any) -> Any:
-    """Return a value as an array of this type: one of Python that does not fit is an error, as in NumPy."""
+    """Return a value as an array of this type. A Python number that does not fit is an error, as in NumPy."""
     np = _zarrow._import("numpy")
     dtype = np.dtype(dtype)
     if isinstance(value, np.generic) or hasattr(value, "dtype"):
@@ -433,7 +433,7 @@ def jax(self: Any) -> Any:
 
 
 def _check_jax_has_gpus() -> None:
-    """Refuse a JAX that computes on the CPU alone."""
+    """Refuse a JAX that computes only on the CPU."""
     try:
         _zarrow._import("jax").devices("cuda")
     except RuntimeError as error:

@@ -42,7 +42,7 @@ ON_THE_CPU = (
 
 
 def _kept(array: Any) -> Any:
-    """Return the array that a buffer holds for one on a device (step 4)."""
+    """Return the array to put into a buffer for an array on a device (step 4)."""
     if isinstance(array, DeviceTensor) or type(array).__module__.partition(".")[0] == "cupy":
         return array
     return DeviceTensor._of(array)
@@ -81,7 +81,7 @@ def _uploaded(array: Any) -> Any:
 
 
 def _staged(array: Any) -> Any:
-    """Give bytes of the host to the device when they are needed there (step 1)."""
+    """Copy bytes from the host to the device when they are needed there (step 1)."""
     return DeviceTensor._staged(np.ascontiguousarray(array), current_device())
 
 
@@ -121,7 +121,7 @@ class Buffer(AbstractBuffer):
 
     @classmethod
     def from_array_like(cls, array_like: Any) -> Self:
-        """Make a buffer of an array. It is copied to the device when that needs it."""
+        """Make a buffer of an array. It is copied to the device when needed there."""
         if isinstance(array_like, np.ndarray) and array_like.ndim == 1 and array_like.dtype == np.uint8:
             return cls(_staged(_unchanging(array_like)))
         return cls(array_like)
@@ -139,7 +139,7 @@ class Buffer(AbstractBuffer):
         return cls(_uploaded(array) if array.flags.writeable else _staged(array))
 
     def as_array_like(self) -> Any:
-        """Return the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied."""
+        """Return the buffer's array without a copy: a Tensor, or the CuPy array."""
         return self._data
 
     def as_numpy_array(self) -> Any:
@@ -252,7 +252,7 @@ class NDBuffer(AbstractNDBuffer):
 
     @classmethod
     def from_ndarray_like(cls, ndarray_like: Any) -> Self:
-        """Make a buffer of an array. It is copied to the device when that needs it."""
+        """Make a buffer of an array. It is copied to the device when needed there."""
         if not isinstance(ndarray_like, np.ndarray):
             return cls(ndarray_like)
         if ndarray_like.dtype.kind in "OT" or not ndarray_like.dtype.isnative:
@@ -267,7 +267,7 @@ class NDBuffer(AbstractNDBuffer):
         return cls(_uploaded(array))
 
     def as_ndarray_like(self) -> Any:
-        """Return the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied.
+        """Return the buffer's array without a copy: a Tensor, or the CuPy array.
 
         Elements in the other byte order, which no tensor has, are shown as raw bytes, a `V` type of as many:
         codecs view them as bytes, and nothing takes them for numbers.

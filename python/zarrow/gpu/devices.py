@@ -31,12 +31,12 @@ def is_available() -> bool:
 
 
 def why_unavailable() -> str | None:
-    """Say why there is no GPU to read to.
+    """Return why no GPU can be used.
 
     Returns
     -------
     str or None
-        The missing part or the failure, in a sentence; None if there is a GPU.
+        The missing part or the failure, as a sentence; None if a GPU can be used.
     """
     try:
         return None if device_count() else "this machine has no CUDA device"
@@ -94,7 +94,7 @@ def asarray(x: Any, device: Any = None) -> Tensor:
     Parameters
     ----------
     x
-        The array; one in a store is read.
+        The array. A stored array is read.
     device
         Where to: `"cuda:0"`, a number or a `torch.device`. By default the device that has the array, and for
         one of the CPU the first device. A tensor on another GPU is copied there.

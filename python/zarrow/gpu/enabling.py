@@ -1,7 +1,7 @@
-"""Have zarr-python read to a GPU, and where its buffers are.
+"""Makes zarr-python read to a GPU, into zarrow's buffers.
 
-The settings, the device among them, go to `zarr.config`: they hold for the process, since zarr-python reads
-on its own threads, and end together.
+The settings, including the device, are in `zarr.config`. They apply to the whole process, because zarr-python
+reads on its own threads, and are reset together.
 """
 
 from __future__ import annotations

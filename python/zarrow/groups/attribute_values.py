@@ -133,7 +133,7 @@ def as_dict(attributes: Any) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        The attributes are no mapping.
+        The attributes are not a mapping.
     """
     if attributes is None:
         return {}

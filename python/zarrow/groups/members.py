@@ -175,7 +175,7 @@ def require_dataset(
 
 
 def _with_separator(group: Group, options: dict[str, Any]) -> dict[str, Any]:
-    """Give `dimension_separator`, of zarr-python 2, its name of today."""
+    """Rename the option `dimension_separator` of zarr-python 2 to its current name."""
     rest = dict(options)
     separator = rest.pop("dimension_separator", None)
     if separator is None:

@@ -24,7 +24,7 @@ class Info:
 
 
 def add_to_classes() -> None:
-    """Give the classes Array and Group these properties and methods."""
+    """Add these properties and methods to the classes Array and Group."""
     for get in (cdata_shape, compressors, filters, nchunks, nchunks_initialized, order, serializer):
         add_property(Array, get.__name__, get)
     for node in (Array, Group):

@@ -54,7 +54,7 @@ def columns(table: Any) -> dict[str, Any] | None:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Let the message of an error begin with the name of the column that causes it (step 5)."""
+    """Begin an error's message with the name of the column that caused it (step 5)."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Names that people know from other libraries and that are not here, each with what to type instead.
+"""Names of other libraries that zarrow lacks, each with what to type instead.
 
 1. `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU), `CATEGORICAL` and `STREAM` cover names of
    objects, `zarrow.hints.familiar_modules` names of the module and `zarrow.hints.familiar_options`

@@ -1,4 +1,4 @@
-"""What a path without an array or a group contains, and what to type: for the text of `NotFoundError`.
+"""Hints for `NotFoundError`: what a path without an array or a group contains, and what to type.
 
 The file system is examined only after nothing was found, and at most a thousand names of a folder are read.
 """
@@ -49,7 +49,7 @@ def explain(store: str) -> str | None:
             return _file(place)
         if os.path.lexists(place):
             return _special(place)
-        # The names that stores in memory and objects of Python have.
+        # Names of stores in memory and of Python store objects.
         return None if store == "memory" or store.startswith("<") else _nothing(store, place)
     except OSError:
         return None

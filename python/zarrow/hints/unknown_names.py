@@ -1,6 +1,6 @@
-"""What to type, for names and operators that objects of zarrow do not have.
+"""Hints for unknown names and operators of zarrow's objects: what to type instead.
 
-1. `zarrow.hints.familiar_names` says it for names of other libraries that have a counterpart here.
+1. `zarrow.hints.familiar_names` lists names of other libraries that have a counterpart here.
 2. Decoded arrays have the methods of NumPy that compute. Other names of NumPy's arrays are found by asking
    NumPy, and names of PyTorch, pandas, polars, pyarrow and xarray by `zarrow.hints.names_of_others`. The
    message says how to convert, if the layout and the number of axes permit it.
@@ -254,7 +254,7 @@ def of_device_tensor(name: str) -> str:
     return ".torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
 
 
-# Attributes of the CF conventions, which netCDF's variables have as their own.
+# Attributes of the CF conventions, which are attributes of netCDF variables in Python.
 _CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor", "add_offset"))
 
 
@@ -342,7 +342,7 @@ def _of_attributes(attributes: Any, name: str) -> str:
 
 
 def _way_through_others(array: Any, name: str) -> str:
-    """Say how to reach a name of NumPy, or of a library that is imported (step 2)."""
+    """Say how to reach a name of NumPy, or of an imported library (step 2)."""
     from zarrow.hints import names_of_others as others
 
     np = _zarrow._import("numpy")
@@ -387,7 +387,7 @@ def _first_way(name: str, ways: list[tuple[str, frozenset[str], str]]) -> str:
     return f"{min(found, key=operator.itemgetter(0))[1]}.{name}" if found else ""
 
 
-# First parameters of functions that make arrays of something else, or look at no array.
+# First parameters of functions that create arrays from other values, or take no array.
 _NO_ARRAY = {
     *("shape", "file", "fname", "filename", "object", "start", "N", "n", "dtype", "M", "buffer"),
     *("condition", "condlist"),

@@ -1,6 +1,6 @@
-"""Protocols by which other libraries accept arrays as their own, besides the memory protocols.
+"""Protocols of other libraries that accept zarrow's arrays as arguments, besides the memory protocols.
 
-1. PyTorch's functions ask an argument for `__torch_function__`: `torch.stack([tensor, tensor])` computes with
+1. PyTorch's functions call `__torch_function__` of an argument: `torch.stack([tensor, tensor])` computes with
    `.torch()` of each, which shares the memory.
 2. JAX's `asarray` and `stack` ask for `__jax_array__`: `.jax()` where memory can be shared, else what JAX
    makes of the NumPy form. Its other functions (`jnp.sin`, `jax.jit`, `device_put`, `grad`) take trees, and

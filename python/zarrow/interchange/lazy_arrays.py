@@ -78,7 +78,7 @@ def parts_of(source: Any) -> Callable[[list[int]], Iterator[tuple[tuple[slice, .
 def parts(
     shape: tuple[int, ...], unit: tuple[int, ...], other_unit: tuple[int, ...], item_nbytes: int
 ) -> Iterator[tuple[slice, ...]]:
-    """Divide an array into regions of whole units, and of whole other units if large enough."""
+    """Divide an array into regions of whole units, and also of whole other units if large enough."""
     if not shape:
         yield ()
         return

@@ -77,7 +77,7 @@ def _reduce_masked(array: MaskedTensor | MaskedVariable, protocol: int) -> Reduc
 
 
 def _buffer(elements: np.ndarray[Any, Any], protocol: int) -> PickleBuffer | bytes | bytearray:
-    """Return the memory of elements that are contiguous as the protocol carries it: step 1."""
+    """Return the memory of contiguous elements in the form of the pickle protocol (step 1)."""
     # As bytes: for some types there is no format.
     # For mypy: an array is a buffer, which its stub says from Python 3.12 on.
     flat: Any = elements.reshape(-1).view("u1")
@@ -90,7 +90,7 @@ def load_tensor(buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], order
     """Make a tensor over a buffer, with the axes in this memory order."""
     np = _zarrow._import("numpy")
 
-    # This way the buffer knows that it is in use: a bytearray cannot be resized then.
+    # The buffer then knows that it is in use: a bytearray cannot be resized.
     elements = _zarrow.from_numpy(np.frombuffer(buffer, np.uint8).view(dtype).reshape(shape))
     assert isinstance(elements, _zarrow.Tensor)
     return elements.transpose(*sorted(range(len(order)), key=order.__getitem__))

@@ -113,7 +113,7 @@ class AsyncAsker(Asker):
 
 
 class ThreadAsker(Asker):
-    """Asks in threads, which start on demand, and end after some idle time."""
+    """Calls the store in threads, which start on demand and end after some idle time."""
 
     requests = 16
     IDLE_SECONDS = 2.0
@@ -126,7 +126,7 @@ class ThreadAsker(Asker):
         import os
 
         self._process = os.getpid()
-        # None ends a thread: the threads do not keep the asker alive.
+        # None ends a thread, so that the threads do not keep the asker alive.
         self._waiting: queue.SimpleQueue[_StoreRequest | None] = queue.SimpleQueue()
         weakref.finalize(self, _end_threads, self._waiting, self.requests).atexit = False
         self._lock = threading.Lock()
@@ -144,13 +144,13 @@ class ThreadAsker(Asker):
                 self._busy += 1
                 starts = self._threads < min(self._busy, self.requests)
                 self._threads += starts
-                # Put under the lock: a thread that is about to end looks for it there.
+                # Put under the lock, because a thread that is about to end checks the queue under it.
                 self._waiting.put(request)
             if starts:
                 self._start_thread()
 
     def _start_thread(self) -> None:
-        """Start a thread that is counted; if it is refused and is the only one, fail what waits."""
+        """Start a counted thread. If the system refuses the only one, fail the waiting requests."""
         arguments = (weakref.ref(self), self._waiting, self.IDLE_SECONDS)
         try:
             threading.Thread(target=_serve, args=arguments, name="zarrow-store", daemon=True).start()
@@ -210,7 +210,7 @@ def _serve(
 def below(
     keys: Iterable[tuple[str, int]], prefix: str, recursive: bool
 ) -> tuple[list[tuple[str, int]], list[str]]:
-    """Return the keys below a prefix: values with their sizes, and prefixes."""
+    """Return the entries below a prefix: values with their sizes, and prefixes."""
     start = f"{prefix}/" if prefix else ""
     values, prefixes = [], set()
     for key, nbytes in keys:

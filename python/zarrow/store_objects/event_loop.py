@@ -1,10 +1,11 @@
-"""The thread that asks stores written in Python.
+"""The thread that calls stores written in Python.
 
-1. The queue of the engine wakes it when requests wait; it takes them all, and hands them to their askers.
-2. An asker answers at once, in coroutines on an event loop, or in its own threads. This thread never waits.
-3. Nothing that an asker raises ends the thread: it fails the requests that the asker was handed.
+1. The engine's queue wakes it when requests wait. It takes them all, and passes them to their askers.
+2. An asker answers immediately, in coroutines on an event loop, or in its own threads. This thread never
+   waits.
+3. An exception of an asker does not end the thread: it fails the asker's requests.
 
-A forked child begins anew, with a new queue and a new thread.
+A forked child starts again, with a new queue and a new thread.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _hand_over(queue: _StoreQueue) -> None:
-    """Take the waiting requests, and hand them to their askers (steps 1 and 3)."""
+    """Take the waiting requests, and pass them to their askers (steps 1 and 3)."""
     requests, cancelled = queue.take()
     askers: dict[int, tuple[Any, list[_StoreRequest]]] = {}
     for request in requests:

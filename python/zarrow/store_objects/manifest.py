@@ -179,7 +179,7 @@ def _place(url: str) -> tuple[str, str, tuple[str, ...]]:
     Raises
     ------
     ValueError
-        The text is not a URL, or could lead elsewhere than it appears to.
+        The text is not a URL, or could lead to another place than it appears to.
     """
     parts = urlsplit(url)
     segments = tuple(segment for segment in parts.path.split("/") if segment)

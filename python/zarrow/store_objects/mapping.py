@@ -52,14 +52,14 @@ def bytes_of(value: Any) -> bytes | memoryview:
 
 
 def version_of(value: bytes | memoryview) -> str:
-    """Tell a value from others that are put in its place."""
+    """Distinguish a value from its replacements."""
     return hashlib.blake2b(value, digest_size=32).hexdigest()
 
 
 class MappingAsker(ThreadAsker):
     """Asks a mapping in threads."""
 
-    # The index of a shard is cut out of the shard.
+    # A shard's index is cut out of the whole shard.
     has_suffix = True
 
     def __init__(self, store: Mapping[str, Any], source: Any, has_conditions: bool) -> None:
@@ -111,7 +111,7 @@ class MappingAsker(ThreadAsker):
         return request.recursive and (not request.key or key.startswith(f"{request.key}/"))
 
     def put(self, request: _StoreRequest) -> None:
-        """Set a value, if its condition holds."""
+        """Set a value, if its condition is met."""
         store: Any = self.store
         with self._changes:
             if request.if_absent or request.if_version is not None:
@@ -156,7 +156,7 @@ class FsspecAsker(MappingAsker):
         super().__init__(store, source, has_conditions)
         self.has_suffix = False
         self.fs: Any = store.fs
-        # A loop of fsspec's own is not there in a child.
+        # fsspec's own event loop does not exist in a forked child.
         self.forks = not getattr(store.fs, "async_impl", False)
         self.missing: tuple[type[Exception], ...] = store.missing_exceptions
 

@@ -1,7 +1,7 @@
 """Store objects that the engine reads itself, with the same configuration.
 
-1. Only classes of known behaviour are resolved: a subclass may behave differently, and is asked in Python.
-2. If one word of a configuration cannot be mapped, nothing is: the store is asked in Python.
+1. Only known classes are resolved: a subclass may behave differently, and is called in Python.
+2. If one option cannot be mapped, the store is called in Python.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _of_fsspec(fs: Any, path: str) -> Native | None:
-    # A file system that waits, as one that does not.
+    # A synchronous file system, wrapped as an asynchronous one.
     if type(fs).__module__ == "fsspec.implementations.asyn_wrapper":
         fs = fs.sync_fs
     kind = (type(fs).__module__, type(fs).__name__)

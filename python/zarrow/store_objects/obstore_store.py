@@ -1,8 +1,7 @@
-"""Stores of obstore with a configuration that the engine does not take over in full.
+"""Stores of obstore with options that the engine does not know.
 
-They are asked by obstore's own functions, tell the version of a value (its ETag), and put a value on the
-condition that a version is still there.
-Their threads are not there in a forked child.
+zarrow calls obstore's own functions, which return the version of a value (its ETag) and support puts on the
+condition of a version. Their threads do not exist in a forked child.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def _version(meta: Any) -> str | None:
 
 
 def kind_of(store: Any) -> str | None:
-    """Give the class of obstore that a store is of, or of a subclass; None for others."""
+    """Return the obstore class of a store, also for a subclass; None for other objects."""
     return next((kind.__name__ for kind in type(store).__mro__ if kind.__module__ == "obstore.store"), None)
 
 
@@ -92,7 +91,7 @@ class ObstoreAsker(AsyncAsker):
         request.listed(values, [])
 
     async def put(self, request: _StoreRequest) -> None:
-        """Set a value, if its condition holds."""
+        """Set a value, if its condition is met."""
         errors = self.obstore.exceptions
         mode: Any = "overwrite"
         if request.if_absent:

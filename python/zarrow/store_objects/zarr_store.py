@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LOCK_COUNT = 64
 _LOCKS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Lock]] = weakref.WeakKeyDictionary()
 
-# How many sizes are asked for at once.
+# Number of sizes requested at once.
 _SIZES_AT_ONCE = 64
 
 
@@ -89,7 +89,7 @@ class ZarrAsker(AsyncAsker):
         super().submit(others)
 
     async def _get_ranges(self, batch: list[_StoreRequest]) -> None:
-        """Answer with several ranges of one value, without merging any of them further."""
+        """Answer with several ranges of one value, without merging them further."""
         kind = self.abstract.RangeByteRequest
         try:
             asked = [kind(*request.range) for request in batch]  # type: ignore[misc]
