@@ -1,12 +1,12 @@
 //! Tells whether a missing chunk was never stored, or was erased with its array.
 //!
-//! 1. A read notes any missing chunk. A read without missing chunks sends no extra request.
+//! 1. A read records whether a chunk was missing. A read without missing chunks sends no extra request.
 //! 2. After its last chunk, the read checks once whether the array still exists, with the layout known to the handle.
 //!    If so, each missing chunk was never stored and has the fill value; otherwise the read is an error.
 //! 3. The read makes the same check if stored bytes cannot be decoded, since bytes of another array are not corrupt,
 //!    and if a folder is in the place of a chunk.
 //!
-//! A slow store is not asked: that would add a request to each read. See `Array::check_presence`.
+//! Slow stores are not checked: that would add a request to each read. See `Array::check_presence`.
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -1,4 +1,4 @@
-//! Trying again.
+//! Limits the retries of an attempt.
 //!
 //! Every loop that repeats an attempt, because of other writers or of the system, asks [`Retry`] before the next one.
 //! So each loop ends, reports a reason, and can be interrupted.

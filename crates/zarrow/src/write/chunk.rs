@@ -2,8 +2,8 @@
 //!
 //! 1. A transposed chunk is treated as the same chunk with permuted axes; parts and strides are permuted with it.
 //! 2. If the part is the whole chunk, and its elements are one run of bytes in the caller's memory, they are encoded
-//!    from there, provided that the codecs read each byte once, because other code may write to that memory meanwhile.
-//!    Otherwise they are gathered in memory that the thread keeps, and byte-swapped on the way.
+//!    from there, provided that the codecs read each byte once, because other code may write to that memory at the same
+//!    time. Otherwise they are gathered in memory that the thread keeps, and byte-swapped on the way.
 //! 3. Elements outside the part keep their old value, beyond the array's edge too: another writer may be appending
 //!    there, or have appended since the array was opened. Without an old chunk they are the fill value.
 //! 4. If the old chunk cannot be decoded, a part that covers the whole chunk inside the array replaces it. Any other

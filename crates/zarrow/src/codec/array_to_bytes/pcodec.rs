@@ -4,7 +4,7 @@
 //!    which is not trusted.
 //! 2. Chunks follow, each after a byte for its type and its count of numbers. A byte of 0 ends the file. Together they
 //!    must have as many numbers as the metadata require.
-//! 3. pco's allocations depend on a dictionary and a window of earlier numbers. In an honest file neither is larger
+//! 3. pco's allocations depend on a dictionary and a window of earlier numbers. In a regular file neither is larger
 //!    than the chunk; files with larger ones are refused.
 //! 4. pco aborts the process if it cannot allocate. Therefore as much memory as it may take is allocated and freed
 //!    first: a check without a guarantee.
