@@ -417,9 +417,9 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     Parameters
     ----------
     x
-        An object with `__dlpack__`, of which the newest version is requested; or a capsule, which is
-        consumed. Capsules from before DLPack 1.0 do not say whether their memory is writable: they are
-        read-only here, as in NumPy, except PyTorch's, which are always writable.
+        An object with `__dlpack__`, which is called for the newest version, or a capsule, which is consumed.
+        Capsules from before DLPack 1.0 do not say whether their memory is writable: they are read-only here,
+        as in NumPy, except PyTorch's, which are always writable.
     dtype
         The type that the data must have, as in `asarray`.
     copy

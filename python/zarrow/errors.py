@@ -161,8 +161,8 @@ class InternalError(ZarrowError, RuntimeError):
 class ZarrowWarning(UserWarning):
     """Something that works, but may be surprising.
 
-    For example a store that other libraries cannot open, a skipped member, or a stored change of which the
-    consolidated metadata could not be updated.
+    For example a store that other libraries cannot open, a skipped member, or a stored change that could not
+    be copied to the consolidated metadata.
     """
 
 

@@ -156,15 +156,5 @@ pub fn broken(error: &(dyn Error + 'static)) -> (Fault, Failure) {
     let fault = if is_too_slow { Fault::Slow } else { Fault::Connection };
     let own = causes(error).find_map(|error| error.downcast_ref::<io::Error>());
     let kind = own.map_or(io::ErrorKind::ConnectionReset, io::Error::kind);
-    (
-        fault,
-        Failure::new(
-            kind,
-            format!(
-                "the
-    server's answer was cut off: {}",
-                innermost(error)
-            ),
-        ),
-    )
+    (fault, Failure::new(kind, format!("the server's answer was cut off: {}", innermost(error))))
 }

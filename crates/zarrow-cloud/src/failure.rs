@@ -131,7 +131,8 @@ impl Failure {
         }
         if self.asked.is_some() {
             return Some(
-                "try again after that time, or let each request wait longer: storage_options={\"max_retry_after\": SECONDS}",
+                "try again after that time, or let each request wait longer: \
+                 storage_options={\"max_retry_after\": SECONDS}",
             );
         }
         match self.status {

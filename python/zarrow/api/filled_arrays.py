@@ -110,8 +110,8 @@ def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Ar
     Parameters
     ----------
     array
-        An Array, of which the chunks, shards, codecs, axis names and format version are used as well; or any
-        object with a shape and a dtype. Attributes and elements are not copied.
+        An Array, which also provides chunks, shards, codecs, axis names and the format version; or any object
+        with a shape and a dtype. Attributes and elements are not copied.
     fill_value
         Value of each element.
     options

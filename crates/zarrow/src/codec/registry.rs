@@ -299,8 +299,8 @@ impl Registered {
     }
 }
 
-/// Returns the maximum size to which a user-defined codec may encode `nbytes`. Its behaviour is unknown: numbers as
-/// text take several digits for each byte.
+/// Returns the maximum encoded size of `nbytes` with a user-defined codec. Its behaviour is unknown: numbers as text
+/// take several digits for each byte.
 pub fn most_encoded(nbytes: usize) -> usize {
     nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10).saturating_mul(4)
 }

@@ -24,7 +24,8 @@ pub enum ErrorKind {
     Exists(&'static str),
     /// A folder that is not a node was to be erased for a new one, but is not empty: the first names in it.
     #[error(
-        "this folder is not a Zarr array or group, and contains {0}: zarrow never erases such a folder, remove it yourself"
+        "this folder is not a Zarr array or group, and contains {0}: zarrow never erases such a \
+         folder, remove it yourself"
     )]
     Foreign(String),
     /// The array has been changed since this handle was opened, so that a write would go to the wrong place.

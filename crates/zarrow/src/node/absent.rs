@@ -26,7 +26,8 @@ pub fn explained(
         && read_metadata(store, path, limits).is_ok()
     {
         return error.with_hint(format!(
-            "it is in the store, but not in the consolidated metadata of {:?}, which are out of date: call consolidate_metadata()",
+            "it is in the store, but not in the consolidated metadata of {:?}, which are out of \
+             date: call consolidate_metadata()",
             format!("/{group}")
         ));
     }

@@ -175,7 +175,8 @@ fn is_old(folder: &OwnedFd, name: &str) -> bool {
 
 fn stuck(key: &str) -> Error {
     let text = format!(
-        "the lock {} is held by another machine, or was left there by a killed process: if no process writes, remove it",
+        "the lock {} is held by another machine, or was left there by a killed process: if no \
+         process writes, remove it",
         lock_path(key)
     );
     ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()

@@ -6,10 +6,10 @@
 //! 2. A writer that waits for a lock is resumed when a lock was released, or when no other writer can run.
 //! 3. Switching to another writer while the current one could continue is a preemption. Faults usually appear with few
 //!    preemptions: two are tried, and one with three writers.
-//! 4. Whenever an operation returns, the test reads the value. It must be the result of some order of all returned
-//!    operations and some of those in progress, in which each operation follows those that had returned before it
-//!    began. An operation that returned an error may have happened or not; but if it was a write through a store pinned
-//!    to the node, the error means that the node was removed, and its effect is never visible.
+//! 4. Whenever an operation returns, the test reads the value. It must be the result of all returned operations and
+//!    some of the operations in progress, in an order in which each operation follows the operations that had returned
+//!    before it began. An operation that returned an error may have happened or not; but if it was a write through a
+//!    store pinned to the node, the error means that the node was removed, and its effect is never visible.
 
 use super::key::split;
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store, Version, join};

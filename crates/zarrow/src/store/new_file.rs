@@ -15,7 +15,8 @@ pub fn write(error: Errno) -> ErrorKind {
 /// Returns the error for a folder where new files keep disappearing.
 pub fn disappears(folder: &str) -> Error {
     let text = format!(
-        "the folder {:?}, or a new file in it, was removed or locked in every attempt: if the store was removed, open it again",
+        "the folder {:?}, or a new file in it, was removed or locked in every attempt: if the store \
+         was removed, open it again",
         if folder.is_empty() { "." } else { folder }
     );
     ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text)).into()

@@ -235,8 +235,8 @@ pub fn decode_range(
     Some(range.map_err(|error| error.in_codec(name)))
 }
 
-/// Returns the maximum size to which `chain` may encode `nbytes`. A codec lengthens its input by at most an eighth and
-/// some headers unless it states its own bound, and no chain does so at every codec.
+/// Returns the maximum encoded size of `nbytes` with `chain`. A codec lengthens its input by at most an eighth and some
+/// headers unless it states its own bound, and no chain does so at every codec.
 pub fn between_limit(chain: &[BytesToBytes], nbytes: usize) -> usize {
     let usual = nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10);
     chain.iter().fold(usual, |nbytes, codec| match codec {

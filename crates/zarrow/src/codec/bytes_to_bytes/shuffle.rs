@@ -54,7 +54,8 @@ impl Shuffle {
     fn parse(metadata: &CodecMetadata) -> Result<Shuffle> {
         match setting::integer(metadata, "elementsize", 4, 0, i64::from(i32::MAX))? {
             0 => {
-                let text = "elementsize is 0, which netCDF-C writes for the size of the data type, but numcodecs for no shuffle: the chunks do not show which one applies";
+                let text = "elementsize is 0, which netCDF-C writes for the size of the data type, \
+                            but numcodecs for no shuffle: the chunks do not show which one applies";
                 Err(ErrorKind::Unsupported(text.into()).into())
             }
             size => Ok(Shuffle { element_size: size as usize }),

@@ -98,7 +98,8 @@ impl ArrayField {
         if !field.shape.is_empty() {
             let (name, shape) = (&field.name, &field.shape);
             let text = format!(
-                "selecting the single field {name:?}, an array of shape {shape:?}: pass a list of fields, [{name:?}]"
+                "selecting the single field {name:?}, an array of shape {shape:?}: pass a list of \
+                 fields, [{name:?}]"
             );
             return Err(ErrorKind::Unsupported(text).into());
         }

@@ -480,7 +480,8 @@ impl Array {
     /// Returns the size of an element in bytes if the array decodes to a tensor.
     pub(crate) fn tensor_item_size(&self) -> Result<usize> {
         let refused = || {
-            let text = "reading into given memory or in another order needs elements of a fixed size, none of them missing";
+            let text = "reading into given memory or in another order needs elements of a fixed \
+                        size, none of them missing";
             ErrorKind::Unsupported(format!("{text}; these are {}", self.data_type()))
         };
         match self.data_type() {

@@ -581,7 +581,8 @@ impl<'a> New<'a> {
                 Ok(NodeMetadata::Group(group)) if group.zarr_format == self.zarr_format => {}
                 Ok(NodeMetadata::Group(_)) => {
                     let text = format!(
-                        "a Zarr version other than that of the group \"/{above}\" above it: pass the group's zarr_format"
+                        "a Zarr version other than that of the group \"/{above}\" above it: pass the \
+                         group's zarr_format"
                     );
                     return Err(ErrorKind::Unsupported(text).into());
                 }

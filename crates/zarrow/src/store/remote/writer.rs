@@ -91,9 +91,11 @@ fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 
 /// Returns the error for a store that cannot exclude a second writer of a value (step 3).
 fn no_conditions() -> Error {
-    let text = "this store has no conditional writes: changing part of a chunk, attributes or a shape could undo another writer's change";
+    let text = "this store has no conditional writes: changing part of a chunk, attributes or a \
+                shape could undo another writer's change";
     Error::from(ErrorKind::Unsupported(text.into())).with_hint(
-        "write whole chunks (multiples of write_unit); if there is no other writer, pass zarrow.PythonStore(store, sole_writer=True) in Python",
+        "write whole chunks (multiples of write_unit); if there is no other writer, pass \
+         zarrow.PythonStore(store, sole_writer=True) in Python",
     )
 }
 

@@ -101,7 +101,8 @@ impl Table {
         if let Some(other) = columns.iter().find(|column| column.length() != length) {
             let (name, other_name) = (first.name(), other.name());
             let text = format!(
-                "columns differ in length: {name:?} has {length} rows, {other_name:?} has {}; select columns of the same length",
+                "columns differ in length: {name:?} has {length} rows, {other_name:?} has {}; select \
+                 columns of the same length",
                 other.length()
             );
             return Err(ErrorKind::Shape(text).into());
