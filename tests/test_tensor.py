@@ -454,3 +454,21 @@ def test_one_element_is_formatted_as_a_number():
     assert f"{tensor[0]:.1f}" == "1.2" and f"{tensor}" == str(tensor)
     with pytest.raises(ValueError, match=r"2 elements is not a single value.*\.tolist\(\)"):
         format(tensor, ".1f")
+
+
+def test_dlpack_reads_each_version_and_each_order_of_names() -> None:
+    """Tuples of names and versions are remembered by their identity."""
+    tensor = zarrow.asarray(np.arange(3.0))
+    for major in (1, 0, 1, 2, 0):
+        versioned = '"dltensor_versioned"' if major else '"dltensor"'
+        for options in (
+            {"max_version": (major, 0), "copy": True},
+            {"copy": True, "max_version": (major, 0)},
+            {"dl_device": (1, 0), "max_version": (major, 0)},
+        ):
+            assert versioned in repr(tensor.__dlpack__(**options))
+    for wrong in ({"version": (1, 0)}, {"copy": True, "max_versions": (1, 0)}):
+        with pytest.raises(TypeError, match=r"has no parameter (version|max_versions)"):
+            tensor.__dlpack__(**wrong)
+    with pytest.raises(ValueError, match="tuple of length 2"):
+        tensor.__dlpack__(max_version=(1, 0, 0))  # type: ignore[arg-type]

@@ -69,70 +69,38 @@ class DecodedArray:
         """Compare element by element, as NumPy does."""
     def __ge__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does."""
-    def __add__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __radd__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __sub__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rsub__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __mul__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rmul__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __matmul__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rmatmul__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __truediv__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rtruediv__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __floordiv__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rfloordiv__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __mod__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rmod__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __pow__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rpow__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __lshift__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rlshift__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rshift__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rrshift__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __and__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rand__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __or__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __ror__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __xor__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rxor__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __divmod__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __rdivmod__(self, other: Any, /) -> Any:
-        """Compute like NumPy, element by element. Returns a NumPy array, masked if elements are missing."""
-    def __neg__(self) -> Any:
-        """Compute like NumPy."""
-    def __pos__(self) -> Any:
-        """Compute like NumPy."""
-    def __abs__(self) -> Any:
-        """Compute like NumPy."""
-    def __invert__(self) -> Any:
-        """Compute like NumPy."""
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __rmatmul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __rtruediv__(self, other: Any, /) -> Any: ...
+    def __floordiv__(self, other: Any, /) -> Any: ...
+    def __rfloordiv__(self, other: Any, /) -> Any: ...
+    def __mod__(self, other: Any, /) -> Any: ...
+    def __rmod__(self, other: Any, /) -> Any: ...
+    def __pow__(self, other: Any, /) -> Any: ...
+    def __rpow__(self, other: Any, /) -> Any: ...
+    def __lshift__(self, other: Any, /) -> Any: ...
+    def __rlshift__(self, other: Any, /) -> Any: ...
+    def __rshift__(self, other: Any, /) -> Any: ...
+    def __rrshift__(self, other: Any, /) -> Any: ...
+    def __and__(self, other: Any, /) -> Any: ...
+    def __rand__(self, other: Any, /) -> Any: ...
+    def __or__(self, other: Any, /) -> Any: ...
+    def __ror__(self, other: Any, /) -> Any: ...
+    def __xor__(self, other: Any, /) -> Any: ...
+    def __rxor__(self, other: Any, /) -> Any: ...
+    def __divmod__(self, other: Any, /) -> Any: ...
+    def __rdivmod__(self, other: Any, /) -> Any: ...
+    def __neg__(self) -> Any: ...
+    def __pos__(self) -> Any: ...
+    def __abs__(self) -> Any: ...
+    def __invert__(self) -> Any: ...
     def __setitem__(self, index: Any, value: Any, /) -> None:
         """Refuse, with a TypeError that says what can be written to."""
     def __delitem__(self, index: Any, /) -> NoReturn:
@@ -170,8 +138,7 @@ class DecodedArray:
     @property
     def T(self) -> Any:  # noqa: N802
         """Same as `numpy.ndarray.T`: a NumPy object, and a view if NumPy's is one."""
-    def __bool__(self) -> bool:
-        """Compute like NumPy."""
+    def __bool__(self) -> bool: ...
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the items of the first axis, as indexing with an integer returns them."""
     def __reversed__(self) -> Iterator[Any]:

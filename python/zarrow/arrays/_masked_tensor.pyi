@@ -50,10 +50,8 @@ class MaskedTensor(DecodedArray):
 
         The result is a NumPy object, which shares memory if NumPy's method does.
         """
-    def __float__(self) -> float:
-        """Compute like NumPy."""
-    def __int__(self) -> int:
-        """Compute like NumPy."""
+    def __float__(self) -> float: ...
+    def __int__(self) -> int: ...
     def __format__(self, specification: str, /) -> str:
         """Format the only element, as in `f"{masked:.2f}"`; without a specification, same as `str`."""
     def filled(self, value: Any) -> Tensor:

@@ -47,10 +47,8 @@ class MaskedVariable(DecodedArray):
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
         """Return the result of a NumPy function for `numpy.ma`."""
-    def __float__(self) -> float:
-        """Compute like NumPy."""
-    def __int__(self) -> int:
-        """Compute like NumPy."""
+    def __float__(self) -> float: ...
+    def __int__(self) -> int: ...
     def __format__(self, specification: str, /) -> str:
         """Format the only element, as in `f"{masked:.2f}"`; without a specification, same as `str`."""
     def numpy(self) -> npt.NDArray[np.object_]:

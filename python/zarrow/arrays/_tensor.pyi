@@ -106,36 +106,21 @@ class Tensor(DecodedArray):
         ValueError
             The memory is read-only, or the values do not fit.
         """
-    def __iadd__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __isub__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __imul__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __imatmul__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __itruediv__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __ifloordiv__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __imod__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __ipow__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __ilshift__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __irshift__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __iand__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __ior__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __ixor__(self, other: Any, /) -> Self:
-        """Compute like NumPy, in the memory of this tensor. Without axes, returns a new value."""
-    def __index__(self) -> int:
-        """Compute like NumPy."""
-    def __complex__(self) -> complex:
-        """Compute like NumPy."""
+    def __iadd__(self, other: Any, /) -> Self: ...
+    def __isub__(self, other: Any, /) -> Self: ...
+    def __imul__(self, other: Any, /) -> Self: ...
+    def __imatmul__(self, other: Any, /) -> Self: ...
+    def __itruediv__(self, other: Any, /) -> Self: ...
+    def __ifloordiv__(self, other: Any, /) -> Self: ...
+    def __imod__(self, other: Any, /) -> Self: ...
+    def __ipow__(self, other: Any, /) -> Self: ...
+    def __ilshift__(self, other: Any, /) -> Self: ...
+    def __irshift__(self, other: Any, /) -> Self: ...
+    def __iand__(self, other: Any, /) -> Self: ...
+    def __ior__(self, other: Any, /) -> Self: ...
+    def __ixor__(self, other: Any, /) -> Self: ...
+    def __index__(self) -> int: ...
+    def __complex__(self) -> complex: ...
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
         """Return the same memory with another shape; one extent may be -1.
 

@@ -106,7 +106,7 @@ class DeviceTensor:
         TypeError
             The other operand is None: type `tensor is None`.
         UnsupportedError
-            An operand is text or Python objects: compare on the CPU, with `.cpu()`.
+            An operand is text, times or Python objects: compare on the CPU, with `.cpu()`.
         """
     def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
         """Compare element by element, to a tensor of bool on the device."""
@@ -272,12 +272,12 @@ class DeviceTensor:
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
-        """Run those NumPy functions that the device supports, such as `numpy.concatenate`.
+        """Run those NumPy functions that make tensors on the device, such as `numpy.zeros_like`.
 
         Raises
         ------
         TypeError
-            Other functions; the message names `.cpu()`.
+            Other functions; the message says what to type.
         """
     def __dlpack__(
         self,

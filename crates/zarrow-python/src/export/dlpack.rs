@@ -5,7 +5,7 @@
 use crate::export::capsule;
 use crate::layout::tensor::Tensor;
 use crate::python::error::{Raise, exchange};
-use crate::python::fast_method::{FastMethod, Names, Values};
+use crate::python::fast_method::{FastMethod, LastTuple, Names, Values};
 use crate::python::made_once::made_once;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
@@ -99,11 +99,9 @@ impl FastMethod<0> for DlpackDevice {
 }
 
 /// Returns the major version of a version tuple.
-fn major(version: Borrowed<'_, '_, PyAny>) -> PyResult<u32> {
+fn major(version: Borrowed<'_, '_, PyAny>) -> PyResult<u64> {
+    static LAST: LastTuple = LastTuple::new();
     let version = version.cast::<PyTuple>()?;
-    match version.len() {
-        2 => version.get_borrowed_item(0)?.extract(),
-        // This raises Python's own error for a malformed tuple.
-        _ => version.extract::<(u32, u32)>().map(|(major, _)| major),
-    }
+    // A malformed tuple raises Python's own error.
+    LAST.number(&version, || version.extract::<(u32, u32)>().map(|(major, _)| u64::from(major)))
 }

@@ -4,6 +4,7 @@
 //! 2. Names in a program are interned, and so are ours: comparing addresses finds the parameter. Only names without
 //!    a match are compared as text.
 //! 3. Every parameter is optional, and None means the same as omitting it.
+//! 4. A caller in C passes one tuple of names at every call, so the places of the last tuple's names are kept.
 //!
 //! PyO3 compares the text of each name, and collects the arguments before it converts them, which costs as much as
 //! all of `__dlpack__`.
@@ -19,13 +20,59 @@ use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use zarrow_array::fork::OnceCell;
 
 /// Values of a method's parameters, in order.
 pub type Values<'a, 'py, const N: usize> = [Option<Borrowed<'a, 'py, PyAny>>; N];
 
-/// Interned names of a method's parameters.
-pub type Names<const N: usize> = OnceCell<[Py<PyString>; N]>;
+/// Names of a method's parameters.
+#[derive(Default)]
+pub struct Names<const N: usize> {
+    interned: OnceCell<[Py<PyString>; N]>,
+    /// Places of the last call's names, a byte each (step 4).
+    last: LastTuple,
+}
+
+impl<const N: usize> Names<N> {
+    /// Creates names that are not interned yet.
+    pub const fn new() -> Names<N> {
+        Names { interned: OnceCell::new(), last: LastTuple::new() }
+    }
+}
+
+/// The last tuple that a function got, and the number computed from it. Only the GIL protects both from changes by
+/// other threads.
+#[derive(Default)]
+pub struct LastTuple {
+    tuple: AtomicPtr<ffi::PyObject>,
+    number: AtomicU64,
+}
+
+impl LastTuple {
+    /// Creates it without a tuple.
+    pub const fn new() -> LastTuple {
+        LastTuple { tuple: AtomicPtr::new(null_mut()), number: AtomicU64::new(0) }
+    }
+
+    /// Returns the number for `tuple`, by `compute` unless it is the last tuple.
+    pub fn number(
+        &self,
+        tuple: &Bound<'_, PyTuple>,
+        compute: impl FnOnce() -> PyResult<u64>,
+    ) -> PyResult<u64> {
+        if self.tuple.load(Ordering::Relaxed) == tuple.as_ptr() {
+            return Ok(self.number.load(Ordering::Relaxed));
+        }
+        let number = compute()?;
+        // The kept reference prevents another tuple from getting this address.
+        let before = self.tuple.swap(tuple.clone().into_ptr(), Ordering::Relaxed);
+        self.number.store(number, Ordering::Relaxed);
+        // SAFETY: attached; the pointer is null or the reference that was put here before.
+        drop(unsafe { Bound::from_owned_ptr_or_opt(tuple.py(), before) });
+        Ok(number)
+    }
+}
 
 /// A method with `N` optional parameters.
 pub trait FastMethod<const N: usize>: 'static {
@@ -50,9 +97,10 @@ pub trait FastMethod<const N: usize>: 'static {
     ) -> PyResult<Bound<'py, PyAny>>;
 }
 
-/// Adds the method to its class.
+/// Adds the method to its class. It has at most 7 parameters.
 pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
-    made_once(M::names(), || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
+    const { assert!(N < 8) };
+    made_once(&M::names().interned, || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
     let doc = CStr::from_bytes_with_nul(M::DOC.as_bytes())
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
@@ -115,8 +163,15 @@ fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
         *place = Some(*value);
     }
     if let Some(names) = names {
-        for (index, value) in named.iter().enumerate() {
-            let parameter = parameter::<M, N>(names.get_borrowed_item(index)?)?;
+        let places = M::names().last.number(names, || {
+            let mut places = [0; 8];
+            for (name, place) in names.iter_borrowed().zip(&mut places) {
+                *place = parameter::<M, N>(name)? as u8;
+            }
+            Ok(u64::from_le_bytes(places))
+        })?;
+        for (value, parameter) in named.iter().zip(places.to_le_bytes()) {
+            let parameter = usize::from(parameter);
             if placed[parameter].replace(*value).is_some() {
                 return Err(wrong::<M, N>(format!("got {} twice", M::PARAMETERS[parameter])));
             }
@@ -128,7 +183,7 @@ fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
 
 /// Step 2.
 fn parameter<M: FastMethod<N>, const N: usize>(name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
-    let interned = M::names().get();
+    let interned = M::names().interned.get();
     if let Some(found) = interned.and_then(|known| known.iter().position(|known| known.is(&*name))) {
         return Ok(found);
     }
