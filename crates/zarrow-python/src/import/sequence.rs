@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask};
 
-/// Refuses an object that contains elements of its own type at every depth, such as a table with row indexing:
+/// Refuses an object that nests its type at every depth, such as a table with row indexing:
 /// NumPy would recurse into it forever.
 fn refuse_endless(object: &Bound<'_, PyAny>) -> PyResult<()> {
     /// More than NumPy's maximum number of dimensions.
