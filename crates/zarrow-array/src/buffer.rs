@@ -39,8 +39,8 @@ unsafe impl Send for UninitBuffer {}
 unsafe impl Sync for UninitBuffer {}
 
 impl UninitBuffer {
-    /// Allocates `nbytes` bytes with the alignment of [`alignment_of`]. The memory is not zeroed: it may be fresh,
-    /// or recycled from a large buffer dropped earlier.
+    /// Allocates `nbytes` bytes with the alignment of [`alignment_of`](crate::alignment_of). The memory is not zeroed:
+    /// it may be fresh, or recycled from a large buffer dropped earlier.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the allocation fails.
@@ -140,7 +140,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Allocates `nbytes` zeroed bytes with the alignment of [`alignment_of`].
+    /// Allocates `nbytes` zeroed bytes with the alignment of [`alignment_of`](crate::alignment_of).
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the allocation fails.

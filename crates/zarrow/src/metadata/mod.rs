@@ -5,7 +5,7 @@
 //!    type a `bytes` codec, filters and compressor the rest of the chain.
 //! 3. All assumptions of shape arithmetic are checked here, so that the rest of the crate need not check them.
 //! 4. The names and parameters of codecs differ between the versions. The codecs are a later layer: it passes its table
-//!    as [`CodecNames`], and defines the functions that need one (`codec/documents.rs`).
+//!    as `CodecNames`, and defines the functions that need one (`codec/documents.rs`).
 //! 5. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that exist in a store
 //!    are never recreated from a description, but edited (`edit`), so that content from other programs is kept.
 

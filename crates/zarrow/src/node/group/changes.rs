@@ -19,7 +19,8 @@ impl Group {
     /// Changes the attributes. Afterwards this handle has the attributes as stored, including changes by others.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] if the group was erased in the meantime.
+    /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly), [`ErrorKind::Write`](crate::ErrorKind::Write),
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the group was erased in the meantime.
     pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
         let node = StoredNode {
             store: &*self.store,
@@ -104,8 +105,10 @@ impl Group {
     /// Zarr document are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a path without a node, [`ErrorKind::Foreign`] if another program made its document,
-    /// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) for a path without a node,
+    /// [`ErrorKind::Foreign`](crate::ErrorKind::Foreign) if another program made its document,
+    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey), [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly),
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write).
     pub fn erase(&mut self, path: &str) -> Result<()> {
         let path = self.below(path)?;
         let is_listed = match (&self.metadata.consolidated, path.strip_prefix(&self.path)) {
@@ -122,7 +125,8 @@ impl Group {
     /// them stale.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::Metadata`] if a document below is not JSON.
+    /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly), [`ErrorKind::Write`](crate::ErrorKind::Write),
+    /// [`ErrorKind::Metadata`](crate::ErrorKind::Metadata) if a document below is not JSON.
     pub fn consolidate_metadata(&mut self) -> Result<()> {
         consolidate(&*self.store, &self.path, self.zarr_format(), &self.options)
             .map_err(|error| self.place(error))?;

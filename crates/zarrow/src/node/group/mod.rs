@@ -66,7 +66,8 @@ impl Group {
         Group { store, path, metadata: Arc::new(metadata), options, revision, unchanged: Arc::default() }
     }
 
-    /// Returns the revision of this process's changes that this handle reflects, as [`Array::revision`].
+    /// Returns the revision of this process's changes that this handle reflects, as
+    /// [`Array::revision`](crate::Array::revision).
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision

@@ -13,8 +13,8 @@ impl Group {
     /// below that have an axis.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] if the lengths differ, or there are no columns; [`ErrorKind::WrongNode`] if a column is a
-    /// group; and as [`get`](Group::get).
+    /// [`ErrorKind::Shape`](crate::ErrorKind::Shape) if the lengths differ, or there are no columns;
+    /// [`ErrorKind::WrongNode`](crate::ErrorKind::WrongNode) if a column is a group; and as [`get`](Group::get).
     pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
         let of_table = if columns.is_none() { table_columns(self)? } else { None };
         let columns = match columns.or(of_table.as_deref()) {
