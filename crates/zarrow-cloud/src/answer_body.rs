@@ -2,11 +2,12 @@
 
 use crate::budget::Permit;
 use crate::failure::{Failure, causes, innermost};
+use crate::http_call::failed;
 use crate::policy::TransportPolicy;
 use crate::retry::Fault;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use object_store::client::{HttpError, HttpErrorKind, HttpResponseBody};
+use object_store::client::{HttpError, HttpErrorKind};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -23,7 +24,7 @@ const PARSED_NBYTES: u64 = 64 << 20;
 ///
 /// The time of a frame is noted without touching the timer, which is reset only after it ran out.
 pub struct AnswerBody {
-    inner: HttpResponseBody,
+    inner: reqwest::Body,
     policy: TransportPolicy,
     /// The time of the last frame.
     last: Instant,
@@ -39,7 +40,7 @@ impl AnswerBody {
     /// Wraps `inner`. Ends it with an error if it is silent or slow for too long or, unless it `is_streamed`, too
     /// large.
     pub fn new(
-        inner: HttpResponseBody,
+        inner: reqwest::Body,
         policy: TransportPolicy,
         is_streamed: bool,
         permit: Permit,
@@ -96,7 +97,8 @@ impl Body for AnswerBody {
             if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
                 let frame = match frame {
                     Some(Ok(frame)) => Some(self.came(&frame).map(|()| frame)),
-                    end => end,
+                    Some(Err(error)) => Some(Err(failed(error))),
+                    None => None,
                 };
                 if !matches!(frame, Some(Ok(_))) {
                     self.permit = None;

@@ -36,6 +36,17 @@ impl Settings {
         }
     }
 
+    /// Whether the client examines the body of a put, for a signature or a checksum.
+    pub fn examines_bodies(&self, location: &Location) -> bool {
+        let get = |names: [&str; 2]| names.iter().find_map(|name| self.config.get(*name));
+        let is_unsigned = || {
+            self.anonymous
+                || get(["aws_unsigned_payload", "unsigned_payload"]).is_some_and(|text| text == "true")
+        };
+        let has_checksum = get(["aws_checksum_algorithm", "checksum_algorithm"]).is_some();
+        matches!(location.service, Service::S3 { .. }) && (has_checksum || !is_unsigned())
+    }
+
     /// `object_store` panics at an endpoint that is not a URL.
     pub fn check_endpoints(&self) -> Result<()> {
         let endpoints = self.config.iter().filter(|(name, _)| {

@@ -14,7 +14,7 @@ use crate::location::{Location, Service};
 use crate::options::{Settings, StorageOptions};
 use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
-use crate::writer::{delete, put};
+use crate::writer::{Payload, delete, put};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use zarrow::store::Store;
 use zarrow::store::remote::{
-    Condition, FetchPolicy, Listing, OnDone, Outcome, Put, Receiver, RemoteAdapter, RemoteStore,
+    Condition, FetchPolicy, Listing, OnDone, Outcome, Put, PutBody, Receiver, RemoteAdapter, RemoteStore,
     RemoteWriter, Request, RequestHandle,
 };
 use zarrow::{ErrorKind, Result};
@@ -353,9 +353,8 @@ impl RemoteWriter for CloudStore {
         heeding::has_conditions(&self.shared.settings.lock(), &self.shared.location)
     }
 
-    fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle {
-        let key = key.to_owned();
-        let body: Vec<bytes::Bytes> = body.into_iter().map(bytes::Bytes::from).collect();
+    fn put(&self, key: &str, body: PutBody, condition: Condition, done: OnDone<Put>) -> RequestHandle {
+        let (key, body) = (key.to_owned(), Payload::new(body));
         self.run(Answer(Some(done)), move |connection, attempts| {
             let (key, body, condition) = (key.clone(), body.clone(), condition.clone());
             async move { put(&connection, &key, body, condition, &attempts).await }

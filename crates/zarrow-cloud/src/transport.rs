@@ -16,6 +16,7 @@ use crate::budget::Permit;
 use crate::diagnosis::{Proxy, of_answer, of_connection};
 use crate::failure::Failure;
 use crate::hedge::race;
+use crate::http_call::call;
 use crate::http_date::{seconds_of_date, seconds_of_now};
 use crate::list_body::{is_list, without_foreign_keys};
 use crate::policy::TransportPolicy;
@@ -293,7 +294,7 @@ impl Shared {
                 .patience(is_read(request), request.body().content_length() as u64)
                 .saturating_mul(if is_read(request) { times } else { 1 })
         };
-        let answer = match tokio::time::timeout(patience, self.client.call(request.clone())).await {
+        let answer = match tokio::time::timeout(patience, call(&self.client, request)).await {
             Ok(answer) => answer,
             Err(_) => Err(silent(patience)),
         };

@@ -11,6 +11,7 @@
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::heeding;
+use crate::lent_payload::LentPayload;
 use crate::retry::{Attempts, Fault};
 use crate::sent_change;
 use crate::version;
@@ -25,14 +26,46 @@ use object_store::{
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
+use zarrow::ErrorKind;
 use zarrow::Result;
-use zarrow::store::remote::{Applied, Condition, ObjectVersion, Put, WriteMark, uncertain};
+use zarrow::store::remote::{
+    Applied, Condition, LentBytes, ObjectVersion, Put, PutBody, WriteMark, uncertain,
+};
 
 /// Larger values are sent in parts of this size.
 const PART_NBYTES: usize = 16 << 20;
 
 /// Number of parts sent at once.
 const PARTS_AT_ONCE: usize = 8;
+
+/// The bytes of a put.
+#[derive(Clone)]
+pub enum Payload {
+    Owned(Vec<Bytes>),
+    /// Memory of the writer, for a put that may be sent from there.
+    Lent(Arc<dyn LentBytes>),
+}
+
+impl Payload {
+    pub fn new(body: PutBody) -> Payload {
+        match body {
+            PutBody::Owned(parts) => {
+                Payload::Owned(parts.into_iter().filter(|part| !part.is_empty()).map(Bytes::from).collect())
+            }
+            PutBody::Lent(lent) => Payload::Lent(lent),
+        }
+    }
+
+    fn into_owned(self) -> Result<Vec<Bytes>> {
+        match self {
+            Payload::Owned(parts) => Ok(parts),
+            Payload::Lent(lent) => {
+                let parts = PutBody::Lent(lent).into_parts()?;
+                Ok(parts.into_iter().map(Bytes::from).collect())
+            }
+        }
+    }
+}
 
 /// Puts a value.
 ///
@@ -42,13 +75,20 @@ const PARTS_AT_ONCE: usize = 8;
 pub async fn put(
     connection: &Connection,
     key: &str,
-    body: Vec<Bytes>,
+    body: Payload,
     condition: Condition,
     attempts: &Arc<Attempts>,
 ) -> Result<Put> {
     let path = connection.path(key)?;
     connection.process.abandoned.wait(|| connection.place(), |other| *other == path).await;
-    let body: Vec<Bytes> = body.into_iter().filter(|part| !part.is_empty()).collect();
+    if let Payload::Lent(lent) = &body
+        && condition == Condition::Always
+        && lent.nbytes() <= PART_NBYTES
+        && !connection.settings.examines_bodies(&connection.location)
+    {
+        return put_lent(connection, &path, Arc::clone(lent), attempts).await;
+    }
+    let body = body.into_owned()?;
     let nbytes: usize = body.iter().map(Bytes::len).sum();
     match condition {
         Condition::Always if nbytes > PART_NBYTES => put_parts(connection, &path, body).await,
@@ -64,6 +104,24 @@ pub async fn put(
     }
 }
 
+/// Puts a value that is copied from the writer's memory while it is sent.
+async fn put_lent(
+    connection: &Connection,
+    path: &Path,
+    lent: Arc<dyn LentBytes>,
+    attempts: &Arc<Attempts>,
+) -> Result<Put> {
+    let lent = LentPayload::new(lent);
+    let mut options = PutOptions { extensions: Connection::extensions(attempts), ..PutOptions::default() };
+    options.extensions.insert(lent.clone());
+    let put = send_payload(connection, path, lent.placeholder(), options, attempts).await;
+    let put = put.map_err(|error| connection.error(&error, attempts, true))?;
+    if !lent.is_sent() {
+        return Err(ErrorKind::Internal("a put was sent without its bytes".into()).into());
+    }
+    Ok(Put::Done(version_of(connection, &put, None)))
+}
+
 async fn send(
     connection: &Connection,
     path: &Path,
@@ -75,7 +133,16 @@ async fn send(
     let attributes = mark.map(version::attributes).unwrap_or_default();
     let extensions = Connection::extensions(attempts);
     let options = PutOptions { mode, attributes, extensions, ..PutOptions::default() };
-    let payload = PutPayload::from_iter(body.iter().cloned());
+    send_payload(connection, path, PutPayload::from_iter(body.iter().cloned()), options, attempts).await
+}
+
+async fn send_payload(
+    connection: &Connection,
+    path: &Path,
+    payload: PutPayload,
+    options: PutOptions,
+    attempts: &Arc<Attempts>,
+) -> object_store::Result<PutResult> {
     let (client, own) = (Arc::clone(&connection.client), path.clone());
     let put = async move { client.store.put_opts(&own, payload, options).await };
     sent_change::finish(connection, vec![path.clone()], attempts, put).await

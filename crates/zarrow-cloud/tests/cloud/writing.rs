@@ -10,7 +10,7 @@ use zarrow_cloud::CloudStore;
 fn put(store: &CloudStore, key: &str, body: &[&[u8]], condition: Condition) -> Result<Put> {
     let body: Vec<Vec<u8>> = body.iter().map(|part| part.to_vec()).collect();
     let writer = store.writer().unwrap();
-    wait(|done| writer.put(key, body, condition, done), &|| Ok(()))
+    wait(|done| writer.put(key, body.into(), condition, done), &|| Ok(()))
 }
 
 #[test]

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use zarrow::ErrorKind;
 use zarrow::store::Store;
 use zarrow::store::remote::{
-    Condition, FetchPolicy, Listing, OnDone, Put, Receiver, RemoteAdapter, RemoteStore, RemoteWriter,
-    Request, RequestHandle,
+    Condition, FetchPolicy, Listing, OnDone, Put, PutBody, Receiver, RemoteAdapter, RemoteStore,
+    RemoteWriter, Request, RequestHandle,
 };
 use zarrow_array::fork::generation;
 
@@ -160,7 +160,14 @@ impl RemoteWriter for PythonStore {
         self.has_conditions
     }
 
-    fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle {
+    fn put(&self, key: &str, body: PutBody, condition: Condition, done: OnDone<Put>) -> RequestHandle {
+        let body = match body.into_parts() {
+            Ok(body) => body,
+            Err(error) => {
+                done(Err(error));
+                return RequestHandle::ended();
+            }
+        };
         self.ask(Asked::Put { key: key.to_owned(), body, condition }, Teller::Put(done))
     }
 

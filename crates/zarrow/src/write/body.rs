@@ -4,16 +4,16 @@ use crate::codec::lent::Lent;
 use crate::error::Result;
 use std::borrow::Cow;
 
-/// The bytes of a chunk, without the trailing checksums.
+/// The bytes of a chunk, without the trailing checksums: those of a worker, or of the caller.
 #[derive(Debug)]
-pub enum Body<'a> {
+pub enum Body<'w, 'v> {
     /// Bytes that no other code writes to.
-    Own(Cow<'a, [u8]>),
+    Own(Cow<'w, [u8]>),
     /// The caller's memory, which other code may write to.
-    Lent(Lent<'a>),
+    Lent(Lent<'v>),
 }
 
-impl Body<'_> {
+impl Body<'_, '_> {
     /// Returns the bytes for a store, which reads each byte once and inspects none
     /// ([`StoreWriter::set`](crate::store::StoreWriter::set)).
     pub fn to_be_written(&self) -> &[u8] {

@@ -60,20 +60,20 @@ pub struct Target<'a> {
 
 /// An encoded chunk.
 #[derive(Debug)]
-pub struct Bytes<'a> {
+pub struct Bytes<'w, 'v> {
     /// The bytes without the trailing checksums.
-    pub body: Body<'a>,
+    pub body: Body<'w, 'v>,
     /// The checksums.
     pub tail: Vec<u8>,
 }
 
-impl<'a> From<Encoded<'a>> for Bytes<'a> {
-    fn from(encoded: Encoded<'a>) -> Bytes<'a> {
+impl<'w> From<Encoded<'w>> for Bytes<'w, '_> {
+    fn from(encoded: Encoded<'w>) -> Self {
         Bytes { body: Body::Own(Cow::Borrowed(encoded.body)), tail: encoded.tail }
     }
 }
 
-impl From<Vec<u8>> for Bytes<'_> {
+impl From<Vec<u8>> for Bytes<'_, '_> {
     fn from(bytes: Vec<u8>) -> Self {
         Bytes { body: Body::Own(Cow::Owned(bytes)), tail: Vec::new() }
     }
@@ -117,13 +117,13 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     /// Any [`ErrorKind`] that old bytes or codecs can give, with the codec.
-    pub fn encode<'w>(
+    pub fn encode<'w, 'v>(
         &self,
         part: &[AxisPart<'_>],
-        values: Level<'_, 'w>,
+        values: Level<'_, 'v>,
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
-    ) -> Result<Option<Bytes<'w>>> {
+    ) -> Result<Option<Bytes<'w, 'v>>> {
         if self.chain.order.is_none() {
             return self.encode_stored(part, values, old, worker);
         }
@@ -140,13 +140,13 @@ impl<'a> Target<'a> {
         }
     }
 
-    fn encode_stored<'w>(
+    fn encode_stored<'w, 'v>(
         &self,
         part: &[AxisPart<'_>],
-        values: Level<'_, 'w>,
+        values: Level<'_, 'v>,
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
-    ) -> Result<Option<Bytes<'w>>> {
+    ) -> Result<Option<Bytes<'w, 'v>>> {
         let old = old.filter(|_| !self.is_covered(part));
         match self.chain.layout() {
             Layout::Elements(swap) => self.encode_bytes(part, values, old, swap, worker),
@@ -202,14 +202,14 @@ impl<'a> Target<'a> {
     }
 
     /// Steps 2 to 5.
-    fn encode_bytes<'w>(
+    fn encode_bytes<'w, 'v>(
         &self,
         part: &[AxisPart<'_>],
-        values: Level<'_, 'w>,
+        values: Level<'_, 'v>,
         old: Option<&Input<'_>>,
         swap: &Swap,
         worker: &'w mut Worker,
-    ) -> Result<Option<Bytes<'w>>> {
+    ) -> Result<Option<Bytes<'w, 'v>>> {
         let FillValue::Fixed(item) = self.fill else { return Err(mismatch()) };
         let mut item = allocation::copied(item)?;
         let item_size = item.len();
@@ -248,13 +248,13 @@ impl<'a> Target<'a> {
     }
 
     /// Steps 2 and 5, from the caller's memory.
-    fn encode_lent<'w>(
+    fn encode_lent<'w, 'v>(
         &self,
-        lent: Lent<'w>,
+        lent: Lent<'v>,
         way: FromLent<'_>,
         item: &[u8],
         worker: &'w mut Worker,
-    ) -> Result<Option<Bytes<'w>>> {
+    ) -> Result<Option<Bytes<'w, 'v>>> {
         if !self.keep_filled && is_lent_filled(lent, item) {
             return Ok(None);
         }
@@ -323,13 +323,13 @@ impl<'a> Target<'a> {
     }
 
     /// Step 6.
-    fn encode_elements<'w>(
+    fn encode_elements<'w, 'v>(
         &self,
         part: &[AxisPart<'_>],
         values: Level<'_, '_>,
         old: Option<&Input<'_>>,
         worker: &mut Worker,
-    ) -> Result<Option<Bytes<'w>>> {
+    ) -> Result<Option<Bytes<'w, 'v>>> {
         let count = shape::nbytes(self.shape, 1)?;
         self.check_readable_count(count)?;
         let decoded = match old {

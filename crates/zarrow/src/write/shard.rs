@@ -28,7 +28,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, number: u64, bytes: &Bytes<'_>) -> Result<()> {
+    fn push(&mut self, number: u64, bytes: &Bytes<'_, '_>) -> Result<()> {
         let nbytes = bytes.body.nbytes() + bytes.tail.len();
         self.reserve(nbytes)?;
         bytes.body.append_to(&mut self.bytes)?;

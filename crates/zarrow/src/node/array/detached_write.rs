@@ -2,8 +2,8 @@
 //!
 //! 1. Each borrowed part (array, selection, values) is behind an [`Arc`] and outlives the write. The lifetimes of the
 //!    borrows are erased here; the order of the fields below is the order of their drops.
-//! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: bodies of puts are
-//!    copies.
+//! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: memory lent to puts
+//!    has been taken back.
 
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;

@@ -19,6 +19,7 @@ pub(crate) mod body_memory;
 mod documents;
 mod interrupt;
 mod listing;
+mod put_body;
 mod put_documents;
 mod receiver;
 mod waiter;
@@ -34,6 +35,7 @@ pub(crate) use documents::documents;
 pub use interrupt::interrupted_by;
 pub(crate) use interrupt::{pass_here, pass_now_and_then};
 pub use listing::{ListedValue, Listing};
+pub use put_body::{LentBytes, PutBody};
 pub use receiver::{Head, Outcome, Receiver};
 pub(crate) use waiter::Waiting;
 pub use waiter::wait;
@@ -295,13 +297,13 @@ pub trait RemoteWriter: Send + Sync {
         false
     }
 
-    /// Sets the value under `key` to the concatenated parts of `body`, in one step. A large value may be sent in
+    /// Sets the value under `key` to the bytes of `body`, in one step. A large value may be sent in
     /// several parts; no reader sees them before the last one.
     ///
     /// [`Put::Done`] and [`Put::Conflict`] are certain. A store that sends a put again after losing the answer checks
     /// with a [`WriteMark`] whether the first one was applied, or fails with
     /// [`ErrorKind::Uncertain`](crate::ErrorKind::Uncertain).
-    fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle;
+    fn put(&self, key: &str, body: PutBody, condition: Condition, done: OnDone<Put>) -> RequestHandle;
 
     /// Deletes the values under these keys; missing values are not an error.
     fn delete(&self, keys: Vec<String>, done: OnDone<()>) -> RequestHandle;

@@ -35,7 +35,7 @@ impl RemoteAdapter {
     ) -> Result<Option<ObjectVersion>> {
         check_key(key)?;
         let (writer, condition) = (self.remote_writer()?, condition.clone());
-        match wait(|done| writer.put(key, body, condition, done), &|| Ok(()))? {
+        match wait(|done| writer.put(key, body.into(), condition, done), &|| Ok(()))? {
             Put::Done(version) => Ok(version),
             Put::Conflict => Err(ErrorKind::Conflict.into()),
         }

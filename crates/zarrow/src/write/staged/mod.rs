@@ -10,7 +10,9 @@
 //! 5. Threads of the pool encode chunks and handle answers. Answers reach the write through its inbox alone.
 //! 6. The first error, or the caller, stops the job; then all requests are cancelled, and none is sent again.
 //! 7. A chunk with a very large old value is written by a thread that waits, range by range.
+//! 8. A chunk that is stored as it is in the caller's memory is lent to the store (`lease.rs`).
 
+mod lease;
 mod state;
 
 use crate::codec::{Input, Worker};
@@ -24,10 +26,13 @@ use crate::read::staged::inbox::{Arrival, Inbox, Told};
 use crate::selection::Selection;
 use crate::store::remote::bodies::InFlight;
 use crate::store::remote::{
-    Collector, Condition, Fetched, Put, RemoteStore, RemoteWriter, Request, RequestClass, RequestHandle, Span,
+    Collector, Condition, Fetched, Put, PutBody, RemoteStore, RemoteWriter, Request, RequestClass,
+    RequestHandle, Span,
 };
+use crate::write::body::Body;
 use crate::write::values::Values;
 use crate::write::{OpenShard, Writer};
+use lease::Lease;
 use state::{Answer, Attempt, Encoded, Gate, Next, Pending, Purpose, State};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -37,6 +42,9 @@ use zarrow_array::fork::Mutex;
 
 /// Maximum bytes of old and new values in flight for one write, unless a single chunk is larger.
 const IN_FLIGHT_NBYTES: u64 = 192 << 20;
+
+/// Smaller values are copied rather than lent to the store.
+const LENT_NBYTES: usize = 64 << 10;
 
 /// Old values with more bytes are read range by range (step 7).
 const LARGE_NBYTES: u64 = 64 << 20;
@@ -90,7 +98,7 @@ pub struct StagedWrite<'p, 'i> {
     values: &'p Values<'p>,
     guard: Option<&'p dyn Guard>,
     inbox: Arc<Inbox<Answer>>,
-    state: Mutex<State>,
+    state: Mutex<State<'p>>,
 }
 
 impl<'p, 'i> StagedWrite<'p, 'i> {
@@ -184,7 +192,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     }
 
     /// Steps 2 to 4.
-    fn next(&self) -> Next {
+    fn next(&self) -> Next<'p> {
         let mut state = self.state.lock();
         if state.gate == Gate::Unasked {
             state.gate = Gate::Closed;
@@ -252,13 +260,16 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         &self,
         purpose: Purpose,
         reserved: InFlight,
+        lease: Option<Lease<'p>>,
         submit: impl FnOnce(Told<Answer>) -> RequestHandle,
     ) {
         let number = {
             let mut state = self.state.lock();
             let number = state.next_request;
             state.next_request += 1;
-            state.requests.insert(number, Pending { purpose, handle: None, _reserved: reserved });
+            state
+                .requests
+                .insert(number, Pending { purpose, handle: None, _reserved: reserved, _lease: lease });
             number
         };
         let handle = submit(Told::new(&self.inbox, number));
@@ -270,7 +281,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
 
     fn fetch(&self, purpose: Purpose, request: Request, limit: u64, reserved: InFlight) -> Result<()> {
         let (remote, _) = self.remote()?;
-        self.begin(purpose, reserved, |told| {
+        self.begin(purpose, reserved, None, |told| {
             let done = Box::new(move |fetched| told.tell(Answer::Fetched(fetched)));
             remote.submit(request, Box::new(Collector::new(limit, done)))
         });
@@ -287,19 +298,19 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         self.fetch(Purpose::Guard(request.clone()), request, limit, self.occupy(0))
     }
 
-    fn submit_put(&self, encoded: Encoded) -> Result<()> {
+    fn submit_put(&self, encoded: Encoded<'p>) -> Result<()> {
         let (_, puts) = self.remote()?;
-        let Encoded { attempt, key, body, reserved } = encoded;
+        let Encoded { attempt, key, body, lease, reserved } = encoded;
         let condition = attempt.condition.clone();
-        self.begin(Purpose::Put(attempt), reserved, |told| {
-            puts.put(&key, vec![body], condition, Box::new(move |put| told.tell(Answer::Put(put))))
+        self.begin(Purpose::Put(attempt), reserved, lease, |told| {
+            puts.put(&key, body, condition, Box::new(move |put| told.tell(Answer::Put(put))))
         });
         Ok(())
     }
 
     fn submit_delete(&self, keys: Vec<String>) -> Result<()> {
         let (_, puts) = self.remote()?;
-        self.begin(Purpose::Delete, self.occupy(0), |told| {
+        self.begin(Purpose::Delete, self.occupy(0), None, |told| {
             puts.delete(keys, Box::new(move |deleted| told.tell(Answer::Deleted(deleted))))
         });
         Ok(())
@@ -372,12 +383,24 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 }
                 return Ok(());
             };
-            let mut body = Vec::new();
-            body.make_room(bytes.body.nbytes() + bytes.tail.len()).map_err(Error::from)?;
-            bytes.body.append_to(&mut body)?;
-            body.extend_from_slice(&bytes.tail);
-            let reserved = self.occupy(body.len() as u64);
-            let encoded = Encoded { attempt, key, body, reserved };
+            let nbytes = bytes.body.nbytes() + bytes.tail.len();
+            let (body, lease) = match bytes.body {
+                Body::Lent(lent) if nbytes >= LENT_NBYTES && bytes.tail.is_empty() => {
+                    // SAFETY: the state keeps the lease until the request is over, and is dropped with the write, within
+                    // the lifetime of the values.
+                    let lease = unsafe { Lease::new(lent) };
+                    (PutBody::Lent(lease.bytes()), Some(lease))
+                }
+                body => {
+                    let mut copy = Vec::new();
+                    copy.make_room(nbytes).map_err(Error::from)?;
+                    body.append_to(&mut copy)?;
+                    copy.extend_from_slice(&bytes.tail);
+                    (copy.into(), None)
+                }
+            };
+            let reserved = self.occupy(nbytes as u64);
+            let encoded = Encoded { attempt, key, body, lease, reserved };
             let mut state = self.state.lock();
             if state.gate != Gate::Open {
                 state.waiting.push_back(encoded);

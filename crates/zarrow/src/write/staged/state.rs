@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::store::remote::bodies::InFlight;
-use crate::store::remote::{Condition, Fetched, Put, Request, RequestHandle};
+use crate::store::remote::{Condition, Fetched, Put, PutBody, Request, RequestHandle};
+use crate::write::staged::lease::Lease;
 use std::collections::{HashMap, VecDeque};
 
 pub enum Answer {
@@ -35,18 +36,21 @@ pub enum Purpose {
     Delete,
 }
 
-pub struct Pending {
+pub struct Pending<'p> {
     pub purpose: Purpose,
     /// `None` until the request was submitted.
     pub handle: Option<RequestHandle>,
     pub _reserved: InFlight,
+    /// Of the memory that the request's body is copied from.
+    pub _lease: Option<Lease<'p>>,
 }
 
 /// An encoded chunk that waits for the guard.
-pub struct Encoded {
+pub struct Encoded<'p> {
     pub attempt: Attempt,
     pub key: String,
-    pub body: Vec<u8>,
+    pub body: PutBody,
+    pub lease: Option<Lease<'p>>,
     pub reserved: InFlight,
 }
 
@@ -60,16 +64,16 @@ pub enum Gate {
     Leaving,
 }
 
-pub struct State {
+pub struct State<'p> {
     pub gate: Gate,
     /// The next chunk, and the number of chunks.
     pub next: u64,
     pub count: u64,
     /// Chunks that a thread works on.
     pub working: usize,
-    pub requests: HashMap<u64, Pending>,
+    pub requests: HashMap<u64, Pending<'p>>,
     pub next_request: u64,
-    pub waiting: VecDeque<Encoded>,
+    pub waiting: VecDeque<Encoded<'p>>,
     /// Keys of chunks to be deleted.
     pub deleted: Vec<String>,
     /// Chunks to be written by a thread that waits.
@@ -77,10 +81,10 @@ pub struct State {
 }
 
 /// The next work of a thread.
-pub enum Next {
+pub enum Next<'p> {
     Guard,
     Open(u64, InFlight),
-    Put(Encoded),
+    Put(Encoded<'p>),
     Delete(Vec<String>),
     /// Write a chunk and wait for it.
     Wait(u64),

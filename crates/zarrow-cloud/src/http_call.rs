@@ -1,0 +1,40 @@
+//! Sends one request of `object_store` by `reqwest`.
+
+use crate::lent_payload::LentPayload;
+use object_store::client::{HttpError, HttpErrorKind, HttpRequest};
+use url::Url;
+
+/// Sends a request, with its lent body if it has one.
+///
+/// # Errors
+/// The URL is invalid, or the connection failed.
+pub async fn call(
+    client: &reqwest::Client,
+    request: &HttpRequest,
+) -> Result<http::Response<reqwest::Body>, HttpError> {
+    let url = Url::parse(&request.uri().to_string())
+        .map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
+    let mut own = reqwest::Request::new(request.method().clone(), url);
+    *own.headers_mut() = request.headers().clone();
+    *own.body_mut() = Some(match request.extensions().get::<LentPayload>() {
+        Some(lent) => reqwest::Body::wrap(lent.body()),
+        None => match request.body().as_bytes() {
+            Some(bytes) => bytes.clone().into(),
+            None => reqwest::Body::wrap(request.body().clone()),
+        },
+    });
+    client.execute(own).await.map(Into::into).map_err(failed)
+}
+
+/// Converts an error. The URL is left out, because it may contain secrets.
+pub fn failed(error: reqwest::Error) -> HttpError {
+    let kind = match () {
+        () if error.is_timeout() => HttpErrorKind::Timeout,
+        () if error.is_connect() => HttpErrorKind::Connect,
+        () if error.is_decode() => HttpErrorKind::Decode,
+        () if error.is_request() => HttpErrorKind::Request,
+        () if error.is_body() => HttpErrorKind::Interrupted,
+        () => HttpErrorKind::Unknown,
+    };
+    HttpError::new(kind, error.without_url())
+}
