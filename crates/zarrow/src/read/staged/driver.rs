@@ -225,7 +225,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     ) -> Result<()> {
         let plan = self.state.lock().open.get(&object).map(|open| Arc::clone(&open.plan));
         let Some(plan) = plan else { return Ok(()) };
-        let told = Told::new(&self.inbox, number);
+        let told = Told::new(&self.inbox, number, frames.is_none());
         let done = Box::new(move |answer| told.tell(answer));
         let receiver: Box<dyn Receiver> = match frames {
             Some(frames) => Box::new(Collector::to(frames, fetch.limit, done)),

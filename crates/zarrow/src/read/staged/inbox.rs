@@ -1,10 +1,21 @@
 //! The answers to requests, for the threads of a job.
+//!
+//! 1. An answer with work, such as a chunk to decode, wakes a thread at once.
+//! 2. If the bytes are in their places already, the answer only makes room for another request. While
+//!    [`MANY_OUTSTANDING`] answers are still to come, such answers wait for each other, and [`BATCH`] of them wake one
+//!    thread: to wake a thread costs as much as to handle several answers.
 
 use crate::pool::OpenJob;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::fork::Mutex;
+
+/// Answers without work that wake one thread.
+const BATCH: u64 = 8;
+
+/// With fewer outstanding answers, each wakes a thread.
+const MANY_OUTSTANDING: u64 = 64;
 
 /// The answer to one request, `None` if the store dropped the request without one.
 pub struct Arrival<A> {
@@ -20,16 +31,34 @@ pub struct Inbox<A> {
     pub job: OpenJob,
     /// Bytes that were reserved for requests and their answers.
     pub in_flight: Arc<AtomicU64>,
+    /// Answers that are still to come.
+    outstanding: AtomicU64,
+    /// Answers in the queue without a task of the job.
+    delayed: AtomicU64,
 }
 
 impl<A> Inbox<A> {
     pub fn new() -> Inbox<A> {
-        Inbox { arrivals: Mutex::default(), job: OpenJob::new(), in_flight: Arc::default() }
+        Inbox {
+            arrivals: Mutex::default(),
+            job: OpenJob::new(),
+            in_flight: Arc::default(),
+            outstanding: AtomicU64::new(0),
+            delayed: AtomicU64::new(0),
+        }
     }
 
-    fn add(&self, request: u64, answer: Option<A>) {
+    fn add(&self, request: u64, answer: Option<A>, has_work: bool) {
         self.arrivals.lock().push_back(Arrival { request, answer });
-        self.job.add(1);
+        // In this order: the last of several concurrent answers sees those of all others.
+        let delayed = self.delayed.fetch_add(1, Ordering::AcqRel) + 1;
+        let outstanding = self.outstanding.fetch_sub(1, Ordering::AcqRel) - 1;
+        if has_work || delayed >= BATCH || outstanding < MANY_OUTSTANDING {
+            let tasks = self.delayed.swap(0, Ordering::AcqRel);
+            if tasks > 0 {
+                self.job.add(tasks);
+            }
+        }
     }
 }
 
@@ -37,26 +66,63 @@ impl<A> Inbox<A> {
 pub struct Told<A> {
     inbox: Arc<Inbox<A>>,
     request: u64,
+    has_work: bool,
     is_told: bool,
 }
 
 impl<A> Told<A> {
-    /// Returns the sender of the answer to this request.
-    pub fn new(inbox: &Arc<Inbox<A>>, request: u64) -> Told<A> {
-        Told { inbox: Arc::clone(inbox), request, is_told: false }
+    /// Returns the sender of the answer to this request, and notes whether the answer brings work.
+    pub fn new(inbox: &Arc<Inbox<A>>, request: u64, has_work: bool) -> Told<A> {
+        inbox.outstanding.fetch_add(1, Ordering::AcqRel);
+        Told { inbox: Arc::clone(inbox), request, has_work, is_told: false }
     }
 
     /// Leaves the answer.
     pub fn tell(mut self, answer: A) {
         self.is_told = true;
-        self.inbox.add(self.request, Some(answer));
+        self.inbox.add(self.request, Some(answer), self.has_work);
     }
 }
 
 impl<A> Drop for Told<A> {
     fn drop(&mut self) {
         if !self.is_told {
-            self.inbox.add(self.request, None);
+            self.inbox.add(self.request, None, true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::job::Checkpoint;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn answers_without_work_wake_threads_in_batches_and_none_is_lost() {
+        const COUNT: u64 = 2000;
+        let inbox: Arc<Inbox<()>> = Arc::new(Inbox::new());
+        let told: Vec<Told<()>> = (0..COUNT).map(|request| Told::new(&inbox, request, false)).collect();
+        let mut told = told.into_iter();
+        (1..BATCH).for_each(|_| told.next().unwrap().tell(()));
+        assert_eq!(inbox.delayed.load(Ordering::Relaxed), BATCH - 1);
+        told.next().unwrap().tell(());
+        assert_eq!(inbox.delayed.load(Ordering::Relaxed), 0);
+        let mut shares: Vec<Vec<Told<()>>> = (0..4).map(|_| Vec::new()).collect();
+        told.enumerate().for_each(|(at, told)| shares[at % 4].push(told));
+        let tellers: Vec<_> = shares
+            .into_iter()
+            .map(|share| std::thread::spawn(move || share.into_iter().for_each(|told| told.tell(()))))
+            .collect();
+        let (handled, begun) = (AtomicU64::new(0), Instant::now());
+        let task = |_, _: &mut crate::codec::Worker, _: &Checkpoint<'_>| {
+            assert!(inbox.arrivals.lock().pop_front().is_some());
+            if handled.fetch_add(1, Ordering::Relaxed) + 1 == COUNT {
+                inbox.job.finish();
+            }
+            Ok(())
+        };
+        inbox.job.run(2, &|| begun.elapsed() > Duration::from_secs(60), &task).unwrap();
+        tellers.into_iter().for_each(|teller| teller.join().unwrap());
     }
 }

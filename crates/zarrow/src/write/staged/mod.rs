@@ -272,7 +272,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 .insert(number, Pending { purpose, handle: None, _reserved: reserved, _lease: lease });
             number
         };
-        let handle = submit(Told::new(&self.inbox, number));
+        let handle = submit(Told::new(&self.inbox, number, true));
         // A request that has ended already is not in the list.
         if let Some(pending) = self.state.lock().requests.get_mut(&number) {
             pending.handle = Some(handle);
