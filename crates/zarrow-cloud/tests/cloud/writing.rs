@@ -2,10 +2,12 @@
 
 use crate::arrays::{policy, s3_options, store};
 use crate::message::Message;
-use crate::server::{Fault, Server, well};
-use zarrow::store::remote::{Condition, Put, RemoteStore, wait};
-use zarrow::{Error, Result};
-use zarrow_cloud::CloudStore;
+use crate::server::{Fault, Server, once, well};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use zarrow::store::remote::{Condition, LentBytes, Put, PutBody, RemoteStore, wait};
+use zarrow::{Error, ErrorKind, Result};
+use zarrow_cloud::{CloudStore, StorageOptions};
 
 fn put(store: &CloudStore, key: &str, body: &[&[u8]], condition: Condition) -> Result<Put> {
     let body: Vec<Vec<u8>> = body.iter().map(|part| part.to_vec()).collect();
@@ -200,4 +202,85 @@ fn a_server_that_ignores_only_absence_is_detected() {
     assert_eq!(error.kind().code(), "unsupported");
     assert!(server.objects(|objects| objects.all.is_empty()), "nothing of the try is left");
     assert!(!store.writer().unwrap().has_conditions());
+}
+
+/// Memory that is lent until `left` bytes of it were copied.
+#[derive(Debug)]
+struct Lending {
+    bytes: Vec<u8>,
+    left: AtomicUsize,
+    copied: AtomicUsize,
+}
+
+impl LentBytes for Lending {
+    fn nbytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn append_to(&self, start: usize, nbytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
+        let take = |left: usize| left.checked_sub(nbytes);
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        self.copied.fetch_add(nbytes, Ordering::Relaxed);
+        bytes.extend_from_slice(&self.bytes[start..start + nbytes]);
+        Ok(())
+    }
+}
+
+fn lending(nbytes: usize, left: usize) -> Arc<Lending> {
+    let bytes = (0..nbytes).map(|at| (at % 251) as u8).collect();
+    Arc::new(Lending { bytes, left: AtomicUsize::new(left), copied: AtomicUsize::new(0) })
+}
+
+fn put_lent(store: &CloudStore, lent: &Arc<Lending>, condition: Condition) -> Result<Put> {
+    let (writer, body) = (store.writer().unwrap(), PutBody::Lent(Arc::clone(lent) as _));
+    wait(|done| writer.put("a", body, condition, done), &|| Ok(()))
+}
+
+fn anonymous(server: &Server) -> CloudStore {
+    let endpoint = format!("http://{}", server.address);
+    let options = serde_json::json!({ "anon": true, "endpoint_url": endpoint, "region": "us-east-1" });
+    let options = StorageOptions::from_json(&options.to_string()).unwrap();
+    CloudStore::new("s3://bucket/root", options).unwrap().with_policy(policy())
+}
+
+#[test]
+fn lent_bytes_are_stored_whole() {
+    const NBYTES: usize = (3 << 20) + 17;
+    let server = Server::start(well());
+    let stored =
+        || server.objects(|objects| objects.all.get("bucket/root/a").map(|object| object.bytes.to_vec()));
+    // A signed put needs a copy for its checksum; so does one with a condition, and one in parts.
+    let large = 17 << 20;
+    for (store, condition, nbytes) in [
+        (anonymous(&server), Condition::Always, NBYTES),
+        (anonymous(&server), Condition::Always, large),
+        (store(&server, "bucket/root", true), Condition::Always, NBYTES),
+        (anonymous(&server), Condition::IfAbsent, NBYTES),
+    ] {
+        server.objects(|objects| objects.all.clear());
+        let lent = lending(nbytes, usize::MAX);
+        assert!(matches!(put_lent(&store, &lent, condition).unwrap(), Put::Done(Some(_))));
+        assert!(stored().unwrap() == lent.bytes);
+        assert_eq!(lent.copied.load(Ordering::Relaxed), nbytes, "each byte is copied once");
+    }
+    // The second attempt sends all bytes again.
+    server.behave(once(Fault::Status(500)));
+    let lent = lending(NBYTES - 1, usize::MAX);
+    put_lent(&anonymous(&server), &lent, Condition::Always).unwrap();
+    assert!(stored().unwrap() == lent.bytes);
+    assert_eq!(lent.copied.load(Ordering::Relaxed), 2 * lent.bytes.len());
+}
+
+#[test]
+fn a_put_without_its_lent_bytes_stores_nothing() {
+    let server = Server::start(well());
+    // Taken back before the first piece, in between, and before the last one.
+    for left in [0, 1 << 20, (3 << 20) - 1] {
+        let lent = lending(3 << 20, left);
+        put_lent(&anonymous(&server), &lent, Condition::Always).unwrap_err();
+        assert!(server.objects(|objects| objects.all.is_empty()));
+        assert!(lent.copied.load(Ordering::Relaxed) <= left);
+    }
 }
