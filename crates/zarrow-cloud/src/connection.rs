@@ -82,7 +82,15 @@ impl Connection {
         };
         let headers = settings.headers.clone();
         let is_service = !matches!(location.service, Service::Http { .. });
-        let transport = Transport::new(process, client, settings.policy, headers, origin, is_service);
+        let transport = Transport::new(
+            process,
+            client,
+            settings.trust.clone(),
+            settings.policy,
+            headers,
+            origin,
+            is_service,
+        );
         settings.check_complete(location)?;
         let client = build(location, settings, transport)
             .map_err(|error| error.source().map_or_else(|| failed(&error), failed))?;

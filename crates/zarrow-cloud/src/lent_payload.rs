@@ -18,7 +18,7 @@ use zarrow::Result;
 use zarrow::store::remote::LentBytes;
 
 /// Bytes that are copied at once.
-const PIECE_NBYTES: usize = 128 << 10;
+const PIECE_NBYTES: usize = 64 << 10;
 
 /// The placeholder's bytes.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];

@@ -4,7 +4,10 @@
 //! 2. A forked child has none of the threads, and their locks stay locked: it detects the fork by the process id,
 //!    forgets its parent's state, and creates its own. It drops nothing of its parent, because dropping a TLS
 //!    connection would send a close message on the parent's socket.
-//! 3. If the system refuses the threads, the request fails, and the next one tries again.
+//! 3. If the system refuses the first thread, the request fails, and the next one tries again.
+//! 4. Each thread has a runtime and connections that no other thread uses. A request stays on one thread: it wakes no
+//!    other, and frees no memory of another. It goes to the thread with the fewest tasks, so that successive
+//!    requests use one connection.
 
 use crate::abandoned::Abandoned;
 use crate::budget::Budget;
@@ -12,18 +15,21 @@ use crate::hedge::FirstBytes;
 use crate::lookup::Lookup;
 use crate::policy::TransportPolicy;
 use crate::trust::Trust;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::AbortHandle;
 use zarrow_array::fork::{Mutex, generation};
 use zarrow_array::thread;
 
 /// Threads that move bytes between sockets and receivers; decoding has separate threads.
-const THREADS: usize = 2;
+pub const THREADS: usize = 2;
 
 /// Maximum number of idle connections kept per host: as many as may be in flight.
 const IDLE_CONNECTIONS: usize = 256;
@@ -37,10 +43,22 @@ const ABSENCE: Duration = Duration::from_secs(5);
 
 static PROCESS: Mutex<Option<(u64, &'static Process)>> = Mutex::new(None);
 
+thread_local! {
+    /// The number of this thread among the transport's; 0 on other threads.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Returns the number of this thread, below [`THREADS`].
+pub fn thread_number() -> usize {
+    NUMBER.get()
+}
+
 /// Shared by all stores of one process.
 #[derive(Debug)]
 pub struct Process {
-    pub runtime: Runtime,
+    /// The threads; the others are missing if the system refused them.
+    first: Worker,
+    others: Vec<Worker>,
     lookup: Arc<Lookup>,
     clients: Mutex<Vec<(ClientKey, reqwest::Client)>>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
@@ -50,8 +68,8 @@ pub struct Process {
     pub tested: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// The settings that need separate clients.
-type ClientKey = (Duration, Trust);
+/// The thread of a client, and the settings that need separate clients.
+type ClientKey = (usize, Duration, Trust);
 
 /// Statistics of a host.
 #[derive(Debug, Default)]
@@ -89,14 +107,15 @@ impl Process {
         if let Some(process) = known(&PROCESS.lock()) {
             return Ok(process);
         }
-        let runtime = start_runtime()?;
+        let first = Worker::start(0)?;
+        let others = (1..THREADS).map_while(|number| Worker::start(number).ok()).collect();
         let (lookup, clients, hosts) = (Arc::default(), Mutex::default(), Mutex::default());
         let (abandoned, tested) = (Abandoned::default(), Mutex::default());
-        let made = Process { runtime, lookup, clients, hosts, abandoned, tested };
+        let made = Process { first, others, lookup, clients, hosts, abandoned, tested };
         let mut process = PROCESS.lock();
         if let Some(first) = known(&process) {
             drop(process);
-            made.runtime.shutdown_background();
+            drop(made);
             return Ok(first);
         }
         // It lives as long as the process: it is never dropped, on purpose.
@@ -105,12 +124,27 @@ impl Process {
         Ok(made)
     }
 
-    /// Returns the client for a policy. All stores of the process share its connections.
+    /// Runs a task on the thread with the fewest tasks, the first of several (step 4).
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let load = |worker: &Worker| worker.tasks.load(Ordering::Relaxed);
+        let less = |idlest, other| if load(other) < load(idlest) { other } else { idlest };
+        let idlest = self.others.iter().fold(&self.first, less);
+        let counted = Counted::new(&idlest.tasks);
+        idlest
+            .runtime
+            .spawn(async move {
+                let _counted = counted;
+                task.await;
+            })
+            .abort_handle()
+    }
+
+    /// Returns this thread's client for a policy. All stores of the process share its connections.
     ///
     /// # Errors
     /// If TLS cannot be set up, for example because no root certificate can be read.
     pub fn client(&self, policy: &TransportPolicy, trust: &Trust) -> Result<reqwest::Client, reqwest::Error> {
-        let key = (policy.connect, trust.clone());
+        let key = (NUMBER.get(), policy.connect, trust.clone());
         let known = |clients: &[(ClientKey, reqwest::Client)]| {
             clients.iter().find(|(known, _)| *known == key).map(|(_, client)| client.clone())
         };
@@ -149,17 +183,41 @@ impl Process {
     }
 }
 
-/// The threads of the transport (step 3).
-fn start_runtime() -> io::Result<Runtime> {
-    // tokio panics if its first thread cannot start, and runs without further ones.
-    let attempt = thread::start("zarrow-cloud", || {})?;
-    // An empty closure does not panic, and counts as a thread until it has ended.
-    let _ = attempt.join();
-    let build = || {
-        Builder::new_multi_thread().worker_threads(THREADS).thread_name("zarrow-cloud").enable_all().build()
-    };
-    // Other threads may have started since.
-    catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
-        Err(io::Error::other("cannot start the threads that send requests: there are too many threads"))
-    })
+/// A thread of the transport.
+#[derive(Debug)]
+struct Worker {
+    runtime: Handle,
+    /// Number of its tasks.
+    tasks: Arc<AtomicUsize>,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+impl Worker {
+    fn start(number: usize) -> io::Result<Worker> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (handle, (stop, stopped)) = (runtime.handle().clone(), oneshot::channel());
+        thread::start("zarrow-cloud", move || {
+            NUMBER.set(number);
+            // The sender is dropped, never used.
+            let _ = runtime.block_on(stopped);
+        })?;
+        Ok(Worker { runtime: handle, tasks: Arc::default(), _stop: stop })
+    }
+}
+
+/// Counts a task of a thread until dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(tasks: &Arc<AtomicUsize>) -> Counted {
+        tasks.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(tasks))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }

@@ -48,7 +48,7 @@ impl<T: Send + 'static> Drop for Change<'_, T> {
         let process = self.connection.process;
         let going = process.abandoned.add(self.connection.place(), std::mem::take(&mut self.paths));
         let longest: Duration = self.connection.settings.policy.silence;
-        process.runtime.spawn(async move {
+        process.spawn(async move {
             drop(tokio::time::timeout(longest, change).await);
             drop(going);
         });

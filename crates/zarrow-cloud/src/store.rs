@@ -105,7 +105,7 @@ impl CloudStore {
 /// Runs `task` on the transport's threads. Only `task` owns the caller's notification, so dropping it notifies the
 /// caller.
 fn spawn(connection: &Connection, task: impl Future<Output = ()> + Send + 'static) -> RequestHandle {
-    let handle = connection.process.runtime.spawn(task).abort_handle();
+    let handle = connection.process.spawn(task);
     let abort = Abort { handle, generation: generation() };
     RequestHandle::new(move || abort.abort())
 }
@@ -184,7 +184,7 @@ impl Sender for Shared {
 
     fn later(&self, delay: Duration, work: Box<dyn FnOnce() + Send>) -> bool {
         let Ok(connection) = self.connection() else { return false };
-        connection.process.runtime.spawn(async move {
+        connection.process.spawn(async move {
             tokio::time::sleep(delay).await;
             work();
         });

@@ -20,10 +20,10 @@ use crate::http_call::call;
 use crate::http_date::{seconds_of_date, seconds_of_now};
 use crate::list_body::{is_list, without_foreign_keys};
 use crate::policy::TransportPolicy;
-use crate::process::{Host, Process};
+use crate::process::{Host, Process, THREADS, thread_number};
 use crate::range_header::{AskedRange, partial_nbytes, partial_range, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
-use crate::trust::is_certificate_refused;
+use crate::trust::{Trust, is_certificate_refused};
 use crate::window::Window;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -38,7 +38,7 @@ use object_store::client::{
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use url::Url;
 
@@ -76,7 +76,10 @@ pub struct Transport(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     process: &'static Process,
+    /// The client of the first thread, and those of the others, each made by the thread's first request.
     client: reqwest::Client,
+    other_clients: [OnceLock<reqwest::Client>; THREADS - 1],
+    trust: Trust,
     policy: TransportPolicy,
     /// Headers for this host alone.
     headers: HeaderMap,
@@ -89,12 +92,23 @@ impl Transport {
     pub fn new(
         process: &'static Process,
         client: reqwest::Client,
+        trust: Trust,
         policy: TransportPolicy,
         headers: HeaderMap,
         origin: Option<Url>,
         is_service: bool,
     ) -> Transport {
-        Transport(Arc::new(Shared { process, client, policy, headers, origin, is_service }))
+        let other_clients = Default::default();
+        Transport(Arc::new(Shared {
+            process,
+            client,
+            other_clients,
+            trust,
+            policy,
+            headers,
+            origin,
+            is_service,
+        }))
     }
 }
 
@@ -115,6 +129,16 @@ impl HttpService for Transport {
 }
 
 impl Shared {
+    /// Returns this thread's client.
+    fn client(&self) -> &reqwest::Client {
+        let Some(own) = thread_number().checked_sub(1).and_then(|other| self.other_clients.get(other)) else {
+            return &self.client;
+        };
+        own.get_or_init(|| {
+            self.process.client(&self.policy, &self.trust).unwrap_or_else(|_| self.client.clone())
+        })
+    }
+
     /// Step 4.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let attempts = match request.extensions().get::<Arc<Attempts>>() {
@@ -294,7 +318,7 @@ impl Shared {
                 .patience(is_read(request), request.body().content_length() as u64)
                 .saturating_mul(if is_read(request) { times } else { 1 })
         };
-        let answer = match tokio::time::timeout(patience, call(&self.client, request)).await {
+        let answer = match tokio::time::timeout(patience, call(self.client(), request)).await {
             Ok(answer) => answer,
             Err(_) => Err(silent(patience)),
         };
