@@ -5,8 +5,8 @@
 //!    forgets its parent's state, and creates its own. It drops nothing of its parent, because dropping a TLS
 //!    connection would send a close message on the parent's socket.
 //! 3. If the system refuses the first thread, the request fails, and the next one tries again.
-//! 4. Each thread has a runtime and connections that no other thread uses. A request stays on one thread: it wakes no
-//!    other, and frees no memory of another. It goes to the thread with the fewest tasks, so that successive
+//! 4. Each thread has its own runtime and connections, and a request stays on one thread. So a request wakes no other
+//!    thread, and its memory is freed without a contended lock of the allocator. It goes to the thread with the fewest tasks, so that successive
 //!    requests use one connection.
 
 use crate::abandoned::Abandoned;

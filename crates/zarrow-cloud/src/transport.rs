@@ -76,7 +76,7 @@ pub struct Transport(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     process: &'static Process,
-    /// The client of the first thread, and those of the others, each made by the thread's first request.
+    /// The client of the first thread, and of each later one, made by that thread's first request.
     client: reqwest::Client,
     other_clients: [OnceLock<reqwest::Client>; THREADS - 1],
     trust: Trust,

@@ -60,7 +60,7 @@ fn secrets_are_never_shown() {
             errors.extend(fetch(store, Request::new("k", Span::Range(0..5)), 5, &|| Ok(())).err());
             errors.extend(wait(|done| store.list("", true, done), &|| Ok(())).err());
             if let Some(writer) = store.writer() {
-                let put = |done| writer.put("k", vec![vec![1]], Condition::IfAbsent, done);
+                let put = |done| writer.put("k", vec![1].into(), Condition::IfAbsent, done);
                 errors.extend(wait(put, &|| Ok(())).err());
                 errors.extend(wait(|done| writer.delete(vec!["k".into()], done), &|| Ok(())).err());
             }

@@ -204,7 +204,7 @@ fn a_server_that_ignores_only_absence_is_detected() {
     assert!(!store.writer().unwrap().has_conditions());
 }
 
-/// Memory that is lent until `left` bytes of it were copied.
+/// Lent memory, taken back after `left` bytes were copied.
 #[derive(Debug)]
 struct Lending {
     bytes: Vec<u8>,

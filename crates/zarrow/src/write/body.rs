@@ -4,7 +4,7 @@ use crate::codec::lent::Lent;
 use crate::error::Result;
 use std::borrow::Cow;
 
-/// The bytes of a chunk, without the trailing checksums: those of a worker, or of the caller.
+/// The bytes of a chunk, without the trailing checksums, in a worker's or the caller's memory.
 #[derive(Debug)]
 pub enum Body<'w, 'v> {
     /// Bytes that no other code writes to.

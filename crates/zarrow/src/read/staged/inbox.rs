@@ -50,7 +50,7 @@ impl<A> Inbox<A> {
 
     fn add(&self, request: u64, answer: Option<A>, has_work: bool) {
         self.arrivals.lock().push_back(Arrival { request, answer });
-        // In this order: the last of several concurrent answers sees those of all others.
+        // In this order, so that the last of several concurrent answers counts every one.
         let delayed = self.delayed.fetch_add(1, Ordering::AcqRel) + 1;
         let outstanding = self.outstanding.fetch_sub(1, Ordering::AcqRel) - 1;
         if has_work || delayed >= BATCH || outstanding < MANY_OUTSTANDING {

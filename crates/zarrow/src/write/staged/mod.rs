@@ -10,7 +10,7 @@
 //! 5. Threads of the pool encode chunks and handle answers. Answers reach the write through its inbox alone.
 //! 6. The first error, or the caller, stops the job; then all requests are cancelled, and none is sent again.
 //! 7. A chunk with a very large old value is written by a thread that waits, range by range.
-//! 8. A chunk that is stored as it is in the caller's memory is lent to the store (`lease.rs`).
+//! 8. A chunk that needs no encoding is lent to the store from the caller's memory (`lease.rs`).
 
 mod lease;
 mod state;
