@@ -6,8 +6,8 @@
 //!    connection would send a close message on the parent's socket.
 //! 3. If the system refuses the first thread, the request fails, and the next one tries again.
 //! 4. Each thread has its own runtime and connections, and a request stays on one thread. So a request wakes no other
-//!    thread, and its memory is freed without a contended lock of the allocator. It goes to the thread with the fewest tasks, so that successive
-//!    requests use one connection.
+//!    thread, and its memory is freed without a contended lock of the allocator. It goes to the thread with the fewest
+//!    tasks, so that successive requests use one connection.
 
 use crate::abandoned::Abandoned;
 use crate::budget::Budget;

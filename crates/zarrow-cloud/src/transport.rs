@@ -38,9 +38,10 @@ use object_store::client::{
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use url::Url;
+use zarrow_array::fork::OnceCell;
 
 /// The most bytes to skip of an answer that has more than the requested range.
 const MOST_SKIPPED_NBYTES: u64 = 8 << 20;
@@ -78,7 +79,7 @@ struct Shared {
     process: &'static Process,
     /// The client of the first thread, and of each later one, made by that thread's first request.
     client: reqwest::Client,
-    other_clients: [OnceLock<reqwest::Client>; THREADS - 1],
+    other_clients: [OnceCell<reqwest::Client>; THREADS - 1],
     trust: Trust,
     policy: TransportPolicy,
     /// Headers for this host alone.
@@ -134,7 +135,7 @@ impl Shared {
         let Some(own) = thread_number().checked_sub(1).and_then(|other| self.other_clients.get(other)) else {
             return &self.client;
         };
-        own.get_or_init(|| {
+        own.get_or_make(|| {
             self.process.client(&self.policy, &self.trust).unwrap_or_else(|_| self.client.clone())
         })
     }
