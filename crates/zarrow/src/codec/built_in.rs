@@ -3,8 +3,10 @@
 use crate::codec::array_to_array::{self as filter, transpose};
 use crate::codec::array_to_bytes::{bytes, indexed_vlen, optional, packbits, pcodec, sharding, vlen};
 use crate::codec::blosc;
-use crate::codec::bytes_to_bytes::{base64, bz2, checksum, deflate, lz4, lzma, shuffle, zstd};
+use crate::codec::bytes_to_bytes::{base64, bz2, checksum_codecs, deflate, lz4, lzma, shuffle, zstd};
 use crate::codec::definition::Definition;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::Configuration;
 
 /// The codecs that most arrays use come first.
 static CODECS: &[&Definition] = &[
@@ -13,7 +15,7 @@ static CODECS: &[&Definition] = &[
     &blosc::DEFINITION,
     &deflate::GZIP,
     &sharding::DEFINITION,
-    &checksum::CRC32C,
+    &checksum_codecs::CRC32C,
     &transpose::DEFINITION,
     &vlen::UTF8,
     &vlen::BYTES,
@@ -28,10 +30,10 @@ static CODECS: &[&Definition] = &[
     &lzma::DEFINITION,
     &shuffle::DEFINITION,
     &base64::DEFINITION,
-    &checksum::CRC32,
-    &checksum::ADLER32,
-    &checksum::FLETCHER32,
-    &checksum::LOOKUP3,
+    &checksum_codecs::CRC32,
+    &checksum_codecs::ADLER32,
+    &checksum_codecs::FLETCHER32,
+    &checksum_codecs::LOOKUP3,
     &filter::bitround::DEFINITION,
     &filter::cast_value::DEFINITION,
     &filter::astype::DEFINITION,
@@ -50,10 +52,32 @@ pub fn find(name: &str) -> Option<&'static Definition> {
     CODECS.iter().find(|codec| codec.names.contains(&name)).copied()
 }
 
+/// Checks a user's choice before it is stored: that the codec has these parameters, with these types. Ranges and
+/// combinations of parameters are checked when the codec is compiled. User-defined codecs check their own parameters.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`], with the codec named.
+pub fn check_parameters(name: &str, configuration: &Configuration) -> Result<()> {
+    let Some(Definition { parameters, .. }) = find(name) else { return Ok(()) };
+    let refused = |text: String| Err(Error::from(ErrorKind::BadCodec(text)).in_codec(name));
+    for (key, value) in configuration {
+        let Some((_, expected)) = parameters.iter().find(|(known, _)| known == key) else {
+            let known: Vec<&str> = parameters.iter().map(|(known, _)| *known).collect();
+            return refused(match known.as_slice() {
+                [] => format!("unknown parameter {key:?}: the codec has no parameters"),
+                known => format!("unknown parameter {key:?}: expected one of {}", known.join(", ")),
+            });
+        };
+        if !value.is_null() && !expected.has(value) {
+            return refused(format!("{key} is {value}, expected {}", expected.name()));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::parameter::check_parameters;
     use zarrow_array::Number;
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Chain {
     pub data_type: DataType,
     /// Array axis of each stored axis; `None` for the same order.
     pub order: Option<Vec<usize>>,
+    /// Name of the filter or the array-to-bytes codec, for error messages.
+    name: Box<str>,
     /// The array-to-bytes codec.
     pub(super) array_to_bytes: Box<dyn ArrayToBytes>,
     /// The bytes-to-bytes codecs, in encoding order.
@@ -74,6 +76,7 @@ impl Chain {
             return Ok(Chain {
                 data_type: data_type.clone(),
                 order,
+                name: codec.name.as_str().into(),
                 array_to_bytes: Box::new(filtered),
                 compressors: (Vec::new(), OnceCell::new()),
                 bytes_to_bytes: Vec::new(),
@@ -85,13 +88,18 @@ impl Chain {
         let layout = ChunkLayout { data_type, shape: &stored_shape, fill_value, limits };
         let array_to_bytes =
             array_to_bytes::compile(codec, &layout).map_err(|error| error.in_codec(&codec.name))?;
-        let (data_type, limits) = (data_type.clone(), *limits);
-        Ok(Chain { data_type, order, array_to_bytes, bytes_to_bytes, compressors, limits })
+        let (data_type, name, limits) = (data_type.clone(), codec.name.as_str().into(), *limits);
+        Ok(Chain { data_type, order, name, array_to_bytes, bytes_to_bytes, compressors, limits })
     }
 
     /// Returns the bytes of an element if all elements have the same size.
     pub fn item_size(&self) -> Option<usize> {
         self.data_type.item_size()
+    }
+
+    /// Returns the name of the codec that encodes the elements, inside codecs that have a chain for them.
+    pub fn elements_codec(&self) -> &str {
+        self.array_to_bytes.elements_chain().map_or(&self.name, Chain::elements_codec)
     }
 
     /// Returns whether all elements have the same size and none can be missing.

@@ -1,8 +1,8 @@
 //! State that codecs reuse from chunk to chunk: compressors and decompressors with warm tables, and memory with warm
 //! pages.
 
-use crate::codec::bytes_to_bytes::deflate::{DeflateCompressor, DeflateDecompressor};
-use crate::codec::bytes_to_bytes::zstd::{ZstdCompressor, ZstdDecompressor};
+use crate::codec::bytes_to_bytes::libdeflate::{DeflateCompressor, DeflateDecompressor};
+use crate::codec::bytes_to_bytes::libzstd::{ZstdCompressor, ZstdDecompressor};
 use crate::error::Result;
 use std::mem::MaybeUninit;
 use zarrow_array::allocation;

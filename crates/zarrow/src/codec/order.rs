@@ -15,11 +15,6 @@ pub fn kind(name: &str) -> Option<CodecKind> {
     }
 }
 
-/// Returns whether this engine has a codec with that name.
-pub fn is_built_in(name: &str) -> bool {
-    built_in::find(name).is_some()
-}
-
 /// Checks that all codecs are known, and that each can follow the one before it.
 ///
 /// # Errors

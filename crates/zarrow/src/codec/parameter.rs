@@ -1,8 +1,6 @@
 //! Codec parameters: the type of each, and the error for another type.
 
-use crate::codec::built_in;
-use crate::codec::definition::Definition;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::metadata::{Configuration, excerpt};
 use serde_json::Value;
 
@@ -26,7 +24,8 @@ pub enum ParameterType {
 }
 
 impl ParameterType {
-    fn has(self, value: &Value) -> bool {
+    /// Returns whether `value` has this type.
+    pub fn has(self, value: &Value) -> bool {
         match self {
             ParameterType::Integer => value.is_i64() || value.is_u64(),
             ParameterType::Number => value.is_number(),
@@ -38,7 +37,8 @@ impl ParameterType {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Returns the type's name, for error messages.
+    pub fn name(self) -> &'static str {
         match self {
             ParameterType::Integer => "a whole number",
             ParameterType::Number => "a number",
@@ -58,29 +58,6 @@ pub fn wrong_parameter(configuration: &Configuration, key: &str, expected: &str)
         Some(value) => format!("is {}", excerpt(value)),
     };
     ErrorKind::BadCodec(format!("{key} {found}, expected {expected}")).into()
-}
-
-/// Checks a user's choice before it is stored: that the codec has these parameters, with these types. Ranges and
-/// combinations of parameters are checked when the codec is compiled. User-defined codecs check their own parameters.
-///
-/// # Errors
-/// [`ErrorKind::BadCodec`], with the codec named.
-pub fn check_parameters(name: &str, configuration: &Configuration) -> Result<()> {
-    let Some(Definition { parameters, .. }) = built_in::find(name) else { return Ok(()) };
-    let refused = |text: String| Err(Error::from(ErrorKind::BadCodec(text)).in_codec(name));
-    for (key, value) in configuration {
-        let Some((_, expected)) = parameters.iter().find(|(known, _)| known == key) else {
-            let known: Vec<&str> = parameters.iter().map(|(known, _)| *known).collect();
-            return refused(match known.as_slice() {
-                [] => format!("unknown parameter {key:?}: the codec has no parameters"),
-                known => format!("unknown parameter {key:?}: expected one of {}", known.join(", ")),
-            });
-        };
-        if !value.is_null() && !expected.has(value) {
-            return refused(format!("{key} is {value}, expected {}", expected.name()));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

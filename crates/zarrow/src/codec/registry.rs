@@ -1,14 +1,13 @@
 //! User-defined codecs, by name.
 //!
-//! 1. [`register`] takes a name, the [`CodecKind`], and a function that creates a [`Codec`] from a configuration.
+//! 1. [`register`](super::register()) takes a name, the [`CodecKind`], and a function that creates a [`Codec`] from a configuration.
 //!    Arrays opened or created later know the name, in version 2 and 3, with or without `numcodecs.` before it.
 //! 2. Built-in codecs cannot be replaced: a program does not decide what a store means by `zstd`.
 //! 3. The metadata determine how many bytes a codec decodes to, and [`DecodedBytes`] accepts no more.
 //! 4. A codec is called on any thread of the pool, on several at once, while no lock is held that another array needs.
 //!    It may therefore read and write other arrays. A codec that needs itself is stopped: see `codec_calls`.
 
-use crate::codec::bytes_to_bytes::Output;
-use crate::codec::order;
+use crate::codec::output::Output;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecKind, CodecMetadata};
 use crate::store::codec_calls::CodecCall;
@@ -136,58 +135,19 @@ type Make = dyn Fn(&Map<String, Value>) -> Result<Arc<dyn Codec>, CodecFailure> 
 
 static REGISTRY: Mutex<BTreeMap<String, (CodecKind, Arc<Make>)>> = Mutex::new(BTreeMap::new());
 
-/// Registers a codec under a name, replacing any codec registered before (step 1). Open arrays keep their codec.
-///
-/// # Errors
-/// [`ErrorKind::BadCodec`] for the name of a built-in codec (step 2) and for an empty name.
-///
-/// ```
-/// use std::sync::Arc;
-/// use zarrow::codec::{ChunkDescription, Codec, CodecFailure, CodecKind, DecodedBytes, register};
-///
-/// #[derive(Debug)]
-/// struct Inverted;
-///
-/// impl Codec for Inverted {
-///     fn decode(
-///         &self,
-///         encoded: &[u8],
-///         _: Option<ChunkDescription<'_>>,
-///         decoded: &mut DecodedBytes<'_>,
-///     ) -> Result<(), CodecFailure> {
-///         Ok(decoded.push(&encoded.iter().map(|byte| !byte).collect::<Vec<u8>>())?)
-///     }
-///
-///     fn encode(&self, decoded: &[u8], _: Option<ChunkDescription<'_>>) -> Result<Vec<u8>, CodecFailure> {
-///         Ok(decoded.iter().map(|byte| !byte).collect())
-///     }
-/// }
-///
-/// register("inverted", CodecKind::BytesToBytes, |_configuration| Ok(Arc::new(Inverted)))?;
-/// assert!(register("zstd", CodecKind::BytesToBytes, |_| Ok(Arc::new(Inverted))).is_err());
-/// # Ok::<(), zarrow::Error>(())
-/// ```
-pub fn register(
+/// Registers a codec under a name without the prefix of numcodecs, replacing any codec registered before.
+pub fn insert(
     name: &str,
     kind: CodecKind,
     make: impl Fn(&Map<String, Value>) -> Result<Arc<dyn Codec>, CodecFailure> + Send + Sync + 'static,
-) -> Result<()> {
-    let name = name.strip_prefix(PREFIX).unwrap_or(name);
-    if name.is_empty() {
-        return Err(ErrorKind::BadCodec("the name of a codec is empty".into()).into());
-    }
-    if [name.to_owned(), format!("{PREFIX}{name}")].iter().any(|name| order::is_built_in(name)) {
-        let text = "this codec is built in: register yours under another name";
-        return Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(name));
-    }
+) {
     let replaced = REGISTRY.lock().insert(name.to_owned(), (kind, Arc::new(make)));
     // Dropped after unlocking: the drop may run arbitrary code.
     drop(replaced);
-    Ok(())
 }
 
 /// Prefix of numcodecs ids in version 3.
-const PREFIX: &str = "numcodecs.";
+pub const PREFIX: &str = "numcodecs.";
 
 fn entry(name: &str) -> Option<(CodecKind, Arc<Make>)> {
     let registry = REGISTRY.lock();

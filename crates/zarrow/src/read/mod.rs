@@ -58,7 +58,7 @@ pub fn read(
     decoded.map_err(|error| match error.kind() {
         ErrorKind::Array(zarrow_array::Error::NotUtf8 { index }) => {
             let chunk = reader.chunk_with(selection, *index as u64);
-            error.in_codec("vlen-utf8").in_chunk(&chunk)
+            error.in_codec(reader.chain.elements_codec()).in_chunk(&chunk)
         }
         _ => error,
     })

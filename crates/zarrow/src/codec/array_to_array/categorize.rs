@@ -7,9 +7,9 @@
 use super::Filter;
 use super::element::{self, Element, Wide, numbers, room, with_element};
 use super::parameters::{Parameters, bad};
-use crate::codec::array_to_bytes::vlen::encode_variable;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::ParameterType;
+use crate::codec::variable_chunk::encode_variable;
 use crate::error::{ErrorKind, Result};
 use serde_json::Value;
 use std::collections::HashMap;

@@ -226,6 +226,10 @@ impl Filtered {
 }
 
 impl ArrayToBytes for Filtered {
+    fn elements_chain(&self) -> Option<&Chain> {
+        matches!(self.filter, Filter::Shape(_)).then_some(&self.stored)
+    }
+
     fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
         if chunk.chain.has_fixed_elements() {
             return chunk.fixed(&run, |memory| self.decode_run(chunk, run.clone(), memory, worker));

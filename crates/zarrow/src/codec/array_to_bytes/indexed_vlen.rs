@@ -7,11 +7,11 @@
 
 use crate::codec::DecodeLimits;
 use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::array_to_bytes::vlen::{VariableChunk, encode_variable, least_encoded};
 use crate::codec::chain::Chain;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::encoded_chunk::filled;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::variable_chunk::{VariableChunk, encode_variable, least_encoded};
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Input, Swap, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};

@@ -54,6 +54,11 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         Layout::Whole
     }
 
+    /// Returns the chain that encodes the elements, if the codec has one.
+    fn elements_chain(&self) -> Option<&Chain> {
+        None
+    }
+
     /// Returns the maximum bytes that the codec adds for each element, such as a mask, an index entry or headers.
     fn added_nbytes(&self) -> usize {
         32

@@ -14,13 +14,13 @@
 //! Source: zarr-extensions pull request 33; the format that the `zarrs` crate writes.
 
 use crate::codec::DecodeLimits;
-use crate::codec::array_to_bytes::vlen::VariableChunk;
 use crate::codec::array_to_bytes::{ArrayToBytes, Layout, wrong_elements_size};
 use crate::codec::chain::Chain;
 use crate::codec::chunk_elements::mismatch;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::encoded_chunk::filled;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::variable_chunk::VariableChunk;
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, FEW_NBYTES, Input, Swap, Worker};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
@@ -203,6 +203,10 @@ impl ArrayToBytes for OptionalCodec {
     fn layout(&self) -> Layout<'_> {
         // Finding a run of strings requires the lengths of all strings before it.
         if self.data.data_type.is_variable() { Layout::Whole } else { Layout::Masked }
+    }
+
+    fn elements_chain(&self) -> Option<&Chain> {
+        Some(&self.data)
     }
 
     fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {

@@ -155,6 +155,10 @@ impl ArrayToBytes for Sharding {
         Layout::InnerChunks(self)
     }
 
+    fn elements_chain(&self) -> Option<&Chain> {
+        Some(&self.inner)
+    }
+
     fn decode(&self, _: &EncodedChunk<'_>, _: Range<usize>, _: &mut Worker) -> Result<Decoded> {
         Err(Error::from(ErrorKind::BadCodec("sharding_indexed inside the codec optional".into()))
             .in_codec("sharding_indexed"))

@@ -3,7 +3,7 @@
 //! The worker owns their tables. BloscLZ and LZ4 keep tables on the stack.
 
 use crate::codec::Codecs;
-use crate::codec::bytes_to_bytes::deflate::DeflateContainer;
+use crate::codec::bytes_to_bytes::libdeflate::DeflateContainer;
 use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::{Failure, Refusal};
 use crate::error::{ErrorKind, Result};

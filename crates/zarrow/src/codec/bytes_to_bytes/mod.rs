@@ -12,8 +12,11 @@
 pub mod base64;
 pub mod bz2;
 pub mod checksum;
+pub mod checksum_codecs;
 pub mod deflate;
 mod fletcher32;
+pub mod libdeflate;
+pub mod libzstd;
 mod lookup3;
 pub mod lz4;
 pub mod lzma;
@@ -26,6 +29,7 @@ use checksum::Checksum;
 use crate::codec::definition::Stage;
 use crate::codec::failure::{Failure, too_long};
 use crate::codec::lent::Lent;
+pub use crate::codec::output::Output;
 use crate::codec::registry::Registered;
 use crate::codec::{Codecs, Scratch, built_in};
 use crate::error::{Error, ErrorKind, Result};
@@ -118,15 +122,6 @@ pub enum BytesToBytes {
     Checksum(Checksum),
     /// A registered codec of a user.
     Registered(Registered),
-}
-
-/// Output of a chain's last stage.
-#[derive(Debug)]
-pub enum Output<'a> {
-    /// Memory to fill completely.
-    Exact(&'a mut [MaybeUninit<u8>]),
-    /// An empty vector, and its maximum length.
-    Growing(&'a mut Vec<u8>, usize),
 }
 
 impl BytesToBytes {
