@@ -115,6 +115,18 @@ def test_an_array_pickles_with_its_store(conditional: Service) -> None:
     np.testing.assert_array_equal(np.asarray(array[...]), [*range(3), *[-1] * 6, *range(9, 30)])
 
 
+def test_raw_chunks_are_sent_from_the_memory_of_the_values(writable: Service, tmp_path: Path) -> None:
+    values = np.random.default_rng(2).integers(0, 256, (5, 300_000), "u1")
+    url, options = writable.url("raw.zarr"), writable.options
+    array = zarrow.create_array(
+        url, shape=values.shape, chunks=(1, 300_000), dtype="u1", compressors=None, storage_options=options
+    )
+    array[...] = values
+    array[2:4] = values[:2]
+    values[2:4] = values[:2]
+    np.testing.assert_array_equal(zarr_python(writable, "raw.zarr", tmp_path)[...], values)
+
+
 def test_a_large_chunk_goes_in_parts_and_a_large_shard_whole(conditional: Service, tmp_path: Path) -> None:
     """More than two parts: the last one is shorter."""
     nbytes = 2 * PART_NBYTES + 12345
