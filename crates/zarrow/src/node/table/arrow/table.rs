@@ -62,7 +62,8 @@ impl TableOptions {
 /// Columns of equal length.
 ///
 /// ```
-/// /// use zarrow::arrow::{Column, Table, TableOptions};
+/// use std::sync::Arc;
+/// use zarrow::arrow::{Column, Table, TableOptions};
 /// use zarrow::store::MemoryStore;
 /// let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
 ///   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
