@@ -32,7 +32,7 @@ BOUNDED = {
     "zarrow/src/write/shard.rs": (3, "a fallible method with this name"),
     "zarrow/src/node/hierarchy/outside.rs": (1, AXES),
     "zarrow/src/node/hierarchy/resize.rs": (2, AXES),
-    "zarrow/src/node/array/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
+    "zarrow/src/read/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
     "zarrow/src/metadata/fill_value.rs": (4, ITEM),
     "zarrow/src/metadata/members.rs": (1, TEXT),
     "zarrow/src/metadata/v2_document.rs": (2, WORDS),

@@ -162,11 +162,11 @@ fuzz_target!(|case: Case| {
         let decoded = array.read(selection).unwrap();
         assert_eq!((decoded.shape(), &numbers(&decoded)), (&selection.shape()[..], expected));
         let mut out = vec![0xA5; expected.len() * 4];
-        array.read_into(selection, &mut out).unwrap();
+        array.request(selection).unwrap().read_into(&mut out).unwrap();
         assert!(out.chunks_exact(4).zip(expected).all(|(word, number)| word == number.to_ne_bytes()));
     }
-    let items: Vec<(&Array, &Selection)> = selections.iter().map(|selection| (&array, selection)).collect();
-    match zarrow::read_many(&items) {
+    let requests: Vec<_> = selections.iter().map(|selection| array.request(selection).unwrap()).collect();
+    match zarrow::read_many(&requests) {
         Ok(zarrow::Batch::Stacked(stack)) => assert_eq!(numbers(&stack), expected.concat()),
         Ok(zarrow::Batch::Ragged(parts)) => {
             assert_eq!(parts.iter().map(numbers).collect::<Vec<_>>(), expected);

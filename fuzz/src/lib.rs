@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow::store::MemoryStore;
-use zarrow::{Array, DecodeLimits, ErrorKind, Index, Node, OpenOptions, ReadOptions, Result, Selection};
+use zarrow::{Array, DecodeLimits, ErrorKind, Index, Node, OpenOptions, Result, Selection};
 use zarrow_array::DecodedArray;
 
 /// Variable-length data beyond this is refused, so that a small `-malloc_limit_mb` detects unbounded allocations.
@@ -71,16 +71,16 @@ pub fn read(array: &Array) {
     for indices in parts {
         let Ok(selection) = Selection::new(array.shape(), &indices) else { continue };
         let part = checked(array.read(&selection));
-        let many = checked(zarrow::read_many(&[(array, &selection), (array, &selection)]));
+        let many = checked(array.request(&selection).and_then(|request| zarrow::read_many(&[request.by_ref(), request.by_ref()])));
         // If a whole read succeeds, a read of a part does too.
         assert!(whole.is_err() || (part.is_ok() && many.is_ok()), "{part:?} {:?}", many.err());
         if let (Ok(whole), Ok(part)) = (&whole, &part) {
             compare(whole, part, &selection);
         }
     }
-    let _ = checked(array.map(&Selection::all(array.shape())));
+    let _ = checked(array.request(..).and_then(|request| request.map()));
     let first = vec![0; array.shape().len()];
-    let _ = checked(array.retrieve_chunk(&first, &ReadOptions::default()));
+    let _ = checked(array.chunk(&first).and_then(|chunk| array.read(chunk)));
 }
 
 /// Asserts that `part` has the selected elements of `whole`.

@@ -19,7 +19,6 @@ mod context;
 pub mod decompress;
 mod device;
 mod driver;
-mod elements;
 mod error;
 mod event;
 pub mod export;
@@ -41,7 +40,6 @@ mod unused;
 mod write;
 
 pub use device::{Device, release_memory};
-pub use elements::Elements;
 pub use error::{Error, Result};
 pub use event::Event;
 pub use foreign::ForeignMemory;

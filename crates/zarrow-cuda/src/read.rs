@@ -14,7 +14,6 @@ use crate::decompress::decompressor;
 use crate::decompress::wave::{self, Done};
 use crate::device::Device;
 use crate::driver::status::INVALID_HANDLE;
-use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::lanes::Lanes;
 use crate::pinned::Slot;
@@ -24,7 +23,7 @@ use crate::tensor::DeviceTensor;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
-use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, num_threads};
+use zarrow::{ErrorKind, Part, ReadRequest, Strided, num_threads};
 use zarrow_array::{DataType, IndexStep, shape};
 
 /// Total size of the slots that one read fills concurrently, unless chunks are larger.
@@ -32,34 +31,28 @@ const FILLED_NBYTES: usize = 512 << 20;
 /// Bytes of a part, unless chunks are larger.
 pub(crate) const PART_NBYTES: usize = 16 << 20;
 
-/// Reads `selection` of an array, or of a field of its elements, to `device`, or into `out`, which must be on that
-/// device and may be strided.
+/// Reads `request` to `device`, or into `out`, which must be on that device and may be strided.
 ///
 /// The result is ready in [`Device::stream`]; order other streams after it by `Device::order`.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for arrays of variable-length or optional elements; [`Error::Array`] for an `out` of
-/// another shape; [`Error::Zarr`], see [`Array::read`]; [`Error::OutOfMemory`]; and errors of the driver. After an
+/// another shape; [`Error::Zarr`], see [`ReadRequest::read`]; [`Error::OutOfMemory`]; and errors of the driver. After an
 /// error some elements of `out` may have been written.
 ///
 /// ```no_run
-/// use zarrow::{Array, ReadOptions, Selection};
-/// let array = Array::open("data.zarr/temperature").unwrap();
-/// let all = Selection::all(array.shape());
-/// let tensor = zarrow_cuda::read(&array, &all, zarrow_cuda::Device::get(0)?, None, &ReadOptions::default())?;
+/// let array = zarrow::Array::open("data.zarr/temperature").unwrap();
+/// let tensor = zarrow_cuda::read(&array.request(..)?, zarrow_cuda::Device::get(0)?, None)?;
 /// println!("{:?} at {:#x}", tensor.shape(), tensor.address());
 /// # Ok::<(), zarrow_cuda::Error>(())
 /// ```
-pub fn read<'a>(
-    elements: impl Into<Elements<'a>>,
-    selection: &Selection,
+pub fn read(
+    request: &ReadRequest<'_>,
     device: &'static Device,
     out: Option<&DeviceTensor>,
-    options: &ReadOptions<'_>,
 ) -> Result<DeviceTensor> {
-    let elements = elements.into();
-    let result = place_for(elements, selection, device, out)?;
-    read_by_parts(elements, selection, &result, options)?;
+    let result = place_for(request, device, out)?;
+    read_by_parts(request, &result)?;
     Ok(result)
 }
 
@@ -70,33 +63,31 @@ pub fn read<'a>(
 /// # Errors
 /// See [`read`]; [`Error::Unsupported`] if the route is the device and it cannot decompress any chunk;
 /// [`Error::Unavailable`] without a decompressor; and errors of the decompressor.
-pub fn read_routed<'a>(
-    elements: impl Into<Elements<'a>>,
-    selection: &Selection,
+pub fn read_routed(
+    request: &ReadRequest<'_>,
     device: &'static Device,
     out: Option<&DeviceTensor>,
     route: Route,
-    options: &ReadOptions<'_>,
 ) -> Result<(DeviceTensor, Done)> {
-    let elements = elements.into();
-    let result = place_for(elements, selection, device, out)?;
-    let by_device = match (route, elements) {
-        (Route::Device, Elements::Whole(array)) => {
+    let (array, selection) = (request.array(), request.selection());
+    let result = place_for(request, device, out)?;
+    let by_device = match (route, request.selected_field()) {
+        (Route::Device, None) => {
             takes(array, selection, usize::MAX).map_err(Error::Unsupported)?;
-            Some((array, decompressor()?, Share::all(array)))
+            Some((decompressor()?, Share::all(array)))
         }
-        (Route::Device, Elements::Field(_)) => {
+        (Route::Device, Some(_)) => {
             let text = "the device does not support fields of structures: use decompress=\"host\"";
             return Err(Error::Unsupported(text.to_owned()));
         }
-        (Route::Auto, Elements::Whole(array)) => {
+        (Route::Auto, None) => {
             let share = Share::of(array, &explain(array, selection, Some(device)));
-            decompressor().ok().zip(share).map(|(decompressor, share)| (array, decompressor, share))
+            decompressor().ok().zip(share)
         }
-        (Route::Host, _) | (Route::Auto, Elements::Field(_)) => None,
+        (Route::Host, _) | (Route::Auto, Some(_)) => None,
     };
-    if let Some((array, decompressor, share)) = by_device {
-        match wave::read(array, selection, &result, decompressor, &share, options) {
+    if let Some((decompressor, share)) = by_device {
+        match wave::read(request, &result, decompressor, &share) {
             Ok(done) if done.failed_frames == 0 && !done.is_replaced => return Ok((result, done)),
             Ok(_) => {}
             // Several chunks may be corrupt, and the device reports them later: the host determines the first.
@@ -107,21 +98,20 @@ pub fn read_routed<'a>(
             Err(_) => {}
         }
     }
-    read_by_parts(elements, selection, &result, options)?;
+    read_by_parts(request, &result)?;
     Ok((result, Done::default()))
 }
 
 /// Returns the memory of a read's result.
 fn place_for(
-    elements: Elements<'_>,
-    selection: &Selection,
+    request: &ReadRequest<'_>,
     device: &'static Device,
     out: Option<&DeviceTensor>,
 ) -> Result<DeviceTensor> {
-    let extents = selection.shape();
+    let extents = request.selection().shape();
     match out {
-        Some(out) => check_place(elements.data_type(), &extents, device, out).map(|()| out.clone()),
-        None => DeviceTensor::empty(device, &extents, elements.data_type().clone()),
+        Some(out) => check_place(request.data_type(), &extents, device, out).map(|()| out.clone()),
+        None => DeviceTensor::empty(device, &extents, request.data_type().clone()),
     }
 }
 
@@ -129,28 +119,23 @@ fn place_for(
 ///
 /// Several callers take the parts in turn: threads that have finished one part begin the next, and if chunks are so
 /// large that a part has few of them, they are still decoded on all threads.
-fn read_by_parts(
-    elements: Elements<'_>,
-    selection: &Selection,
-    result: &DeviceTensor,
-    options: &ReadOptions<'_>,
-) -> Result<()> {
+fn read_by_parts(request: &ReadRequest<'_>, result: &DeviceTensor) -> Result<()> {
     let item_size = result.item_size();
-    let array = elements.array();
+    let (array, field, missing) = (request.array(), request.selected_field(), request.missing_values());
     let unit = array.innermost_chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
-    let parts = selection.parts(&unit, item_size, PART_NBYTES);
+    let parts = request.selection().parts(&unit, item_size, PART_NBYTES);
     let lanes = Lanes::new(result)?;
-    let missing = options.missing;
     let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let read_some = |cancel: &dyn Fn() -> bool| {
-        let options =
-            missing.map_or_else(ReadOptions::default, |values| ReadOptions::default().missing(values));
-        let options = options.cancel(cancel);
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
             // A part with few chunks may be read without a check.
             let read = match cancel() {
                 true => Err(zarrow::Error::from(ErrorKind::Interrupted).into()),
-                false => read_part(elements, part, result, &lanes, &options),
+                false => array.request(&part.selection).map_err(Error::from).and_then(|request| {
+                    let request = field.into_iter().fold(request.cancel(cancel), ReadRequest::field);
+                    let request = missing.into_iter().fold(request, ReadRequest::missing);
+                    read_part(request, part, result, &lanes)
+                }),
             };
             read.inspect_err(|_| is_stopped.store(true, Ordering::Relaxed))?;
         }
@@ -158,8 +143,7 @@ fn read_by_parts(
     };
     let beside = || read_some(&|| is_stopped.load(Ordering::Relaxed));
     // Only the caller's own thread may call the caller's cancel function.
-    let own =
-        || read_some(&|| is_stopped.load(Ordering::Relaxed) || options.cancel.is_some_and(|cancel| cancel()));
+    let own = || read_some(&|| is_stopped.load(Ordering::Relaxed) || request.is_cancelled());
     let chunk_nbytes = unit.iter().fold(item_size as u64, |nbytes, extent| nbytes.saturating_mul(*extent));
     let callers = callers(usize::try_from(chunk_nbytes).unwrap_or(usize::MAX), num_threads());
     thread::scope(|scope| {
@@ -194,13 +178,7 @@ fn first_cause(own: Result<()>, other: Result<()>) -> Result<()> {
 }
 
 /// Steps 2 and 3 for one part.
-fn read_part(
-    elements: Elements<'_>,
-    part: &Part,
-    result: &DeviceTensor,
-    lanes: &Lanes<'_>,
-    options: &ReadOptions<'_>,
-) -> Result<()> {
+fn read_part(request: ReadRequest<'_>, part: &Part, result: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> {
     let device = result.device();
     let extents = part.selection.shape();
     let nbytes = shape::nbytes(&extents, result.item_size())?;
@@ -209,7 +187,7 @@ fn read_part(
     let strides = c_byte_strides(&extents, result.item_size())?;
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
     // SAFETY: the slot has these bytes and only this read uses it; with C strides, positions do not overlap.
-    unsafe { elements.read_strided(&part.selection, memory, options)? };
+    unsafe { request.out(memory) }.read()?;
     send(&mut slot, &place_of(result, &part.start, &extents)?, lanes)
 }
 
@@ -220,42 +198,31 @@ fn read_part(
 /// See [`read`] and [`zarrow::read_many`].
 ///
 /// ```no_run
-/// use zarrow::{Array, ReadOptions, Selection};
 /// use zarrow_cuda::{Device, DeviceTensor, read_many};
-/// let array = Array::open("data.zarr/temperature").unwrap();
-/// let crops: Vec<_> = (0..32).map(|_| Selection::all(array.shape())).collect();
-/// let items: Vec<_> = crops.iter().map(|crop| (&array, crop)).collect();
+/// let array = zarrow::Array::open("data.zarr/temperature").unwrap();
+/// let requests: Vec<_> = (0..32).map(|_| array.request(..)).collect::<zarrow::Result<_>>()?;
 /// let shape = [&[32], array.shape()].concat();
 /// let out = DeviceTensor::empty(Device::get(0)?, &shape, array.data_type().clone())?;
-/// read_many(&items, &out, &ReadOptions::default())?;
+/// read_many(&requests, &out)?;
 /// # Ok::<(), zarrow_cuda::Error>(())
 /// ```
-pub fn read_many(
-    items: &[(&Array, &Selection)],
-    out: &DeviceTensor,
-    options: &ReadOptions<'_>,
-) -> Result<()> {
-    let Some((first, selection)) = items.first() else { return Ok(()) };
-    let extents = selection.shape();
-    let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
-    for (array, _) in items {
-        check_place(array.data_type(), &batch, out.device(), out)?;
+pub fn read_many(requests: &[ReadRequest<'_>], out: &DeviceTensor) -> Result<()> {
+    let Some(first) = requests.first() else { return Ok(()) };
+    let extents = first.selection().shape();
+    let batch: Vec<u64> = [&[requests.len() as u64][..], &extents].concat();
+    for request in requests {
+        check_place(request.data_type(), &batch, out.device(), out)?;
     }
     let item_nbytes = shape::nbytes(&extents, out.item_size())?;
     if item_nbytes > PART_NBYTES {
-        return items.iter().enumerate().try_for_each(|(number, (array, selection))| {
-            read_by_parts(
-                Elements::Whole(array),
-                selection,
-                &rows_of(out, number, 1)?.reshape(&signed(&extents))?,
-                options,
-            )
+        return requests.iter().enumerate().try_for_each(|(number, request)| {
+            read_by_parts(request, &rows_of(out, number, 1)?.reshape(&signed(&extents))?)
         });
     }
     let device = out.device();
     let lanes = Lanes::new(out)?;
-    let together = (PART_NBYTES / item_nbytes.max(1)).clamp(1, items.len());
-    for (number, group) in items.chunks(together).enumerate() {
+    let together = (PART_NBYTES / item_nbytes.max(1)).clamp(1, requests.len());
+    for (number, group) in requests.chunks(together).enumerate() {
         let shape = [&[group.len() as u64][..], &extents].concat();
         let nbytes = item_nbytes * group.len();
         let mut slot = device.idle.take(device.context(), PART_NBYTES)?;
@@ -263,7 +230,7 @@ pub fn read_many(
         let strides = c_byte_strides(&shape, first.data_type().item_size().unwrap_or(0))?;
         let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
         // SAFETY: as for one part; the first axis is that of the items.
-        unsafe { zarrow::read_many_strided(group, &memory, options)? };
+        zarrow::read_each(&unsafe { zarrow::stacked_out(group, &memory) }?)?;
         send(&mut slot, &rows_of(out, number * together, group.len())?, &lanes)?;
     }
     lanes.finish()
@@ -275,28 +242,24 @@ pub fn read_many(
 ///
 /// # Errors
 /// See [`read_many`] and [`read_routed`].
-pub fn read_many_routed(
-    items: &[(&Array, &Selection)],
-    out: &DeviceTensor,
-    route: Route,
-    options: &ReadOptions<'_>,
-) -> Result<Done> {
+pub fn read_many_routed(requests: &[ReadRequest<'_>], out: &DeviceTensor, route: Route) -> Result<Done> {
     let device = out.device();
-    let by_host = |(array, selection): &(&Array, &Selection)| {
-        explain(array, selection, Some(device)).decompressed_by == DecompressedBy::Host
+    let by_host = |request: &ReadRequest<'_>| {
+        let explanation = explain(request.array(), request.selection(), Some(device));
+        explanation.decompressed_by == DecompressedBy::Host
     };
-    let Some((_, selection)) = items.first() else { return Ok(Done::default()) };
-    if route == Route::Host || route == Route::Auto && items.iter().any(by_host) {
-        return read_many(items, out, options).map(|()| Done::default());
+    let Some(first) = requests.first() else { return Ok(Done::default()) };
+    if route == Route::Host || route == Route::Auto && requests.iter().any(by_host) {
+        return read_many(requests, out).map(|()| Done::default());
     }
-    let extents = selection.shape();
-    let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
-    for (array, _) in items {
-        check_place(array.data_type(), &batch, device, out)?;
+    let extents = first.selection().shape();
+    let batch: Vec<u64> = [&[requests.len() as u64][..], &extents].concat();
+    for request in requests {
+        check_place(request.data_type(), &batch, device, out)?;
     }
-    items.iter().enumerate().try_fold(Done::default(), |done, (number, (array, selection))| {
+    requests.iter().enumerate().try_fold(Done::default(), |done, (number, request)| {
         let place = rows_of(out, number, 1)?.reshape(&signed(&extents))?;
-        let (_, more) = read_routed(*array, selection, device, Some(&place), route, options)?;
+        let (_, more) = read_routed(request, device, Some(&place), route)?;
         Ok(done + more)
     })
 }

@@ -11,7 +11,7 @@ use zarrow::{Array, Part, Selection, Values, WriteOptions};
 /// Writes `values`, broadcast if necessary, to `selection` of `array`.
 ///
 /// # Errors
-/// [`Error::Array`] for values with a shape that cannot be broadcast; [`Error::Zarr`], see [`Array::write_with`];
+/// [`Error::Array`] for values with a shape that cannot be broadcast; [`Error::Zarr`], see [`Array::write`];
 /// and errors of the driver. After an error some chunks may have been written.
 pub fn write(
     array: &Array,
@@ -43,7 +43,7 @@ pub fn write(
             true => elements,
             false => elements.cast(array.data_type())?,
         };
-        array.write_with(&part.selection, &elements, options)?;
+        array.write_request(&part.selection)?.options(options).write(&elements)?;
     }
     Ok(())
 }

@@ -10,9 +10,7 @@ use software::{device, fail};
 use std::sync::Arc;
 use zarrow::metadata::CodecMetadata;
 use zarrow::store::MemoryStore;
-use zarrow::{
-    Array, ArrayBuilder, Existing, Number, OpenOptions, ReadOptions, Selection, WriteOptions, create_array,
-};
+use zarrow::{Array, ArrayBuilder, Existing, Number, OpenOptions, Selection, WriteOptions, create_array};
 use zarrow_cuda::{DeviceTensor, Error, Event, Route, read, read_routed, write};
 
 fn array() -> Array {
@@ -25,7 +23,7 @@ fn array() -> Array {
         create_array(store, "", builder.build().unwrap(), Existing::Refuse, &OpenOptions::default()).unwrap();
     let ones: Vec<u8> = (0..64 * 48).flat_map(|number| (number as f32).to_ne_bytes()).collect();
     let values = zarrow::Values::contiguous(&ones, Number::Float32.into(), &[64, 48]).unwrap();
-    array.write_with(Selection::all(&[64, 48]), &values, &WriteOptions::default()).unwrap();
+    array.write(Selection::all(&[64, 48]), &values).unwrap();
     array
 }
 
@@ -36,9 +34,9 @@ fn everything(array: &Array) -> Result<(), Error> {
     let whole = DeviceTensor::empty(device, &[48, 64], Number::Float32.into())?;
     whole.fill(&1.5f32.to_ne_bytes())?;
     let out = whole.transpose(&[1, 0])?;
-    read(array, &all, device, Some(&out), &ReadOptions::default())?;
-    let tensor = read(array, &all, device, None, &ReadOptions::default())?;
-    read_routed(array, &all, device, Some(&out), Route::Device, &ReadOptions::default())?;
+    read(&array.request(&all).unwrap(), device, Some(&out))?;
+    let tensor = read(&array.request(&all).unwrap(), device, None)?;
+    read_routed(&array.request(&all).unwrap(), device, Some(&out), Route::Device)?;
     tensor.astype(&Number::Int16.into())?.copy()?;
     tensor.all_equal(&out, true)?;
     tensor.equal(&out)?.all()?;

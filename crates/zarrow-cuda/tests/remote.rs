@@ -25,8 +25,8 @@ use zarrow::metadata::CodecMetadata;
 use zarrow::store::remote::{FetchPolicy, RemoteAdapter};
 use zarrow::store::{MemoryStore, Store};
 use zarrow::{
-    Array, ArrayBuilder, Error as ZarrError, Existing, Index, Number, OpenOptions, ReadOptions, Selection,
-    Values, create_array,
+    Array, ArrayBuilder, Error as ZarrError, Existing, Index, Number, OpenOptions, Selection, Values,
+    create_array,
 };
 use zarrow_cuda::decompress::decompressor;
 use zarrow_cuda::decompress::wave::{self, Done};
@@ -65,7 +65,7 @@ fn remote(versions: &[&BTreeMap<String, Vec<u8>>], manner: Manner) -> (Arc<Simul
 }
 
 fn read(array: &Array, selection: &Selection, route: Route) -> Result<(Vec<u32>, Done)> {
-    let (tensor, done) = read_routed(array, selection, device(0), None, route, &ReadOptions::default())?;
+    let (tensor, done) = read_routed(&array.request(selection).unwrap(), device(0), None, route)?;
     Ok((words(&tensor.to_host()?), done))
 }
 
@@ -111,8 +111,8 @@ fn each_stored_byte_is_copied_once_and_none_back() {
         let stored: usize =
             values.iter().filter(|(key, _)| *key != "zarr.json").map(|(_, value)| value.len()).sum();
         let before = counters();
-        let options = ReadOptions::default();
-        let (tensor, done) = read_routed(&array, &all, device(0), None, Route::Device, &options).unwrap();
+        let request = array.request(&all).unwrap();
+        let (tensor, done) = read_routed(&request, device(0), None, Route::Device).unwrap();
         let after = counters();
         assert_eq!((done.on_host, done.failed_frames, done.is_replaced), (0, 0, false), "{}", kind.name);
         assert!(done.landed == done.on_device && done.landed >= 15, "{}: {done:?}", kind.name);
@@ -170,8 +170,7 @@ fn a_body_with_many_inner_chunks_is_copied_once() {
     let (store, array) = remote(&[&values], manner(8));
     let before = counters();
     let all = Selection::all(&shape);
-    let (tensor, done) =
-        read_routed(&array, &all, device(0), None, Route::Device, &ReadOptions::default()).unwrap();
+    let (tensor, done) = read_routed(&array.request(&all).unwrap(), device(0), None, Route::Device).unwrap();
     let after = counters();
     zarrow::set_num_threads(0);
     assert_eq!((done.on_device, done.landed, done.failed_frames), (384, 384, 0));
@@ -230,8 +229,7 @@ fn raw_bodies_are_placed() {
         let out = DeviceTensor::empty(device(0), &some.shape(), Number::UInt64.into()).unwrap();
         let decompressor = decompressor().unwrap();
         let done =
-            wave::read(&array, &some, &out, decompressor, &Share::all(&array), &ReadOptions::default())
-                .unwrap();
+            wave::read(&array.request(&some).unwrap(), &out, decompressor, &Share::all(&array)).unwrap();
         assert_eq!((done.on_host, done.landed), (16, landed));
         let expected = array.read(&some).unwrap().into_tensor().unwrap();
         let found = out.to_host().unwrap();
@@ -249,8 +247,7 @@ fn raw_chunks_are_copied_as_elements() {
         let values = written(&kind, 0);
         let (store, array) = remote(&[&values], manner(4));
         let before = counters();
-        let (tensor, _) =
-            read_routed(&array, &all, device(0), None, Route::Host, &ReadOptions::default()).unwrap();
+        let (tensor, _) = read_routed(&array.request(&all).unwrap(), device(0), None, Route::Host).unwrap();
         let after = counters();
         assert_eq!(after.to_device_pinned - before.to_device_pinned, SHAPE[0] * SHAPE[1] * 4);
         assert_eq!((after.to_device_pageable, after.to_host), (before.to_device_pageable, before.to_host));
@@ -314,8 +311,7 @@ fn replaced_values_have_a_single_version() {
             // Unwritten elements would be visible.
             let out = DeviceTensor::empty(device(0), &SHAPE, Number::UInt32.into()).unwrap();
             out.fill(&u32::MAX.to_ne_bytes()).unwrap();
-            let options = ReadOptions::default();
-            let read = read_routed(&array, &all, device(0), Some(&out), Route::Device, &options);
+            let read = read_routed(&array.request(&all).unwrap(), device(0), Some(&out), Route::Device);
             let (found, done) = (words(&out.to_host().unwrap()), read.unwrap().1);
             store.settle();
             assert!(!found.contains(&u32::MAX), "{}, seed {seed}", kind.name);
@@ -412,8 +408,8 @@ fn cancelled_reads_leave_nothing_behind() {
     for stop in 0..40u64 {
         let (store, array) = remote(&[&values], manner(stop));
         let cancel = || store.events() >= stop * 3;
-        let options = ReadOptions::default().cancel(&cancel);
-        match read_routed(&array, &all, device(0), None, Route::Device, &options) {
+        let request = array.request(&all).unwrap().cancel(&cancel);
+        match read_routed(&request, device(0), None, Route::Device) {
             Ok((tensor, _)) => assert_eq!(words(&tensor.to_host().unwrap()), expected(&values, &all)),
             Err(Error::Zarr(error)) => assert!(is_interrupted(&error), "{error}"),
             Err(error) => panic!("{error}"),

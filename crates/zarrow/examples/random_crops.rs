@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zarrow::store::FilesystemStore;
-use zarrow::{Batch, IntoSelection, OpenOptions, ReadOptions, Selection, read_many_with};
+use zarrow::{Batch, IntoSelection, OpenOptions, Selection, read_many};
 
 const CROP: u64 = 16;
 const BATCH: usize = 32;
@@ -43,8 +43,8 @@ pub fn run(path: &Path) -> Result<Vec<u64>, Box<dyn Error>> {
             let crop = (day, y..y + CROP, x..x + CROP).into_selection(temperature.shape())?;
             crops.push(crop.into_owned());
         }
-        let items: Vec<_> = crops.iter().map(|crop| (&temperature, crop)).collect();
-        match read_many_with(&items, &ReadOptions::default().cancel(&is_late))? {
+        let requests = crops.iter().map(|crop| Ok(temperature.request(crop)?.cancel(&is_late)));
+        match read_many(&requests.collect::<zarrow::Result<Vec<_>>>()?)? {
             // Crops of one shape: one tensor with a new first axis.
             Batch::Stacked(batch) => {
                 let tensor = batch.into_tensor()?;

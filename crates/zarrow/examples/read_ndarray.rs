@@ -38,7 +38,7 @@ pub fn run(path: &Path) -> Result<Vec<f64>, Box<dyn Error>> {
     // Reads into the caller's memory, repeatedly.
     let mut column = vec![0f32; temperature.shape()[1] as usize];
     for day in 0..temperature.shape()[0] {
-        temperature.read_into((day, .., 5), &mut column)?;
+        temperature.request((day, .., 5))?.read_into(&mut column)?;
         if column.iter().any(|value| !value.is_finite()) {
             return Err(format!("day {day} has gaps").into());
         }

@@ -36,9 +36,11 @@ pub use node::array::Array;
 pub use node::array::description::CodecStages;
 pub use node::array::detached::Detached;
 pub use node::array::detached_write::ValueSource;
-pub use node::array::field::ArrayField;
+pub use node::array::field::FieldSelection;
+pub use node::array::request::ReadRequest;
 pub use node::array::stored_chunks::StoredChunks;
-pub use node::batch::{read_each, read_many, read_many_strided, read_many_with};
+pub use node::array::write_request::WriteRequest;
+pub use node::batch::{read_each, read_many, stacked_out};
 pub use node::group::Group;
 pub use node::hierarchy::{
     ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_absent_group,
@@ -54,8 +56,8 @@ pub use place::stored_chunk::{ChunkAxis, LandedChunk, StoredChunk};
 pub use place::strided::Strided;
 pub use pool::idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
-pub use read::batch::Batch;
-pub use read::options::ReadOptions;
+pub use read::Batch;
+pub use read::target::{ColumnMajor, NewMemory, ReadTarget, Stored};
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
 pub use store::remote::{BodyAlloc, BodyMemory};
 pub use write::options::WriteOptions;

@@ -349,8 +349,8 @@ fn batches() {
         let (one, other) =
             (Selection::new(array.shape(), &[index(3)])?, Selection::new(array.shape(), &[index(30)])?);
         let all = Selection::all(array.shape());
-        zarrow::read_many(&[(array, &one), (array, &other)])?;
-        zarrow::read_many(&[(array, &one), (array, &all)]).map(drop)
+        zarrow::read_many(&[array.request(&one)?, array.request(&other)?])?;
+        zarrow::read_many(&[array.request(&one)?, array.request(&all)?]).map(drop)
     });
 }
 

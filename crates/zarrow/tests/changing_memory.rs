@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow::store::MemoryStore;
-use zarrow::{Array, ErrorKind, Index, Node, ReadOptions, Selection, Strided, Values, open};
+use zarrow::{Array, ErrorKind, Index, Node, Selection, Strided, Values, open};
 use zarrow_array::{DataType, DecodedArray, Number, SharedBytes, Variable};
 
 /// Bytes of the values, and of the chunk in arrays of one chunk.
@@ -364,7 +364,7 @@ fn every_codec_into_memory_that_changes() {
             place.during(|_| {
                 let out = Strided::new(place.memory, NBYTES, 0, vec![1]);
                 // SAFETY: the memory is live; concurrent writes only change the bytes found in it.
-                match unsafe { array.read_strided(&all, out, &ReadOptions::default()) } {
+                match unsafe { array.request(&all).unwrap().out(out) }.read() {
                     Ok(()) => {}
                     // A frame's checksum covers the output.
                     Err(error) => {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow::store::{MemoryStore, Store};
-use zarrow::{Array, ErrorKind, Index, Node, Selection, Values};
+use zarrow::{Array, Batch, ErrorKind, Index, Node, Selection, Values};
 use zarrow_array::DecodedArray;
 
 /// The fields of an element: the path, the offset and the bytes of each.
@@ -100,11 +100,11 @@ proptest! {
             let taken = |model: &[Vec<u8>]| -> Vec<u8> {
                 positions.iter().flat_map(|at| model[*at][offset..offset + nbytes].to_vec()).collect()
             };
-            prop_assert_eq!(bytes_of(&field.read(&selection).unwrap()), taken(&model));
+            prop_assert_eq!(bytes_of(&array.request(&selection).unwrap().field(&field).read().unwrap()), taken(&model));
 
             let values: Vec<u8> = (0..positions.len() * nbytes).map(|at| first.wrapping_add(at as u8)).collect();
             let written = Values::contiguous(&values, field.data_type().clone(), &selection.shape()).unwrap();
-            field.write(&selection, &written).unwrap();
+            array.write_request(&selection).unwrap().field(&field).write(&written).unwrap();
             for (at, value) in positions.iter().zip(values.chunks_exact(nbytes)) {
                 model[*at][offset..offset + nbytes].copy_from_slice(value);
             }
@@ -122,7 +122,7 @@ fn fields_are_found_by_name_or_the_names_on_the_way() {
     let two = array.fields(&["x", "z"]).unwrap();
     assert_eq!(two.data_type().to_string(), "struct{x: int16, z: float32}");
     assert_eq!(two.data_type().item_size(), Some(ELEMENT));
-    assert_eq!(bytes_of(&two.read(&all).unwrap()), fill().repeat(4));
+    assert_eq!(bytes_of(&array.request(&all).unwrap().field(&two).read().unwrap()), fill().repeat(4));
     for name in ["y", "", "inner.", "inner.p.q", ".x", "x.y"] {
         assert!(matches!(array.field(name).unwrap_err().kind(), ErrorKind::Index(_)), "{name}");
     }
@@ -131,9 +131,62 @@ fn fields_are_found_by_name_or_the_names_on_the_way() {
     }
     let values = fill().repeat(4);
     let values = Values::contiguous(&values, two.data_type().clone(), &[2, 2]).unwrap();
-    let refused = two.write(&all, &values).unwrap_err();
-    assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)));
-    let refused = array.field("x").unwrap().write(&all, &values);
-    assert!(matches!(refused.unwrap_err().kind(), ErrorKind::Unsupported(_)));
+    for field in [&two, &array.field("x").unwrap()] {
+        let refused = array.write_request(&all).unwrap().field(field).write(&values).unwrap_err();
+        assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)));
+    }
     assert_eq!(store.get("c/0/0", 64).unwrap(), None);
+}
+
+#[test]
+fn a_field_of_another_array_is_refused() {
+    let little = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let ((array, _), (larger, _)) = (open(&[2, 2], &[2, 2], &little), open(&[4, 2], &[2, 2], &little));
+    let field = larger.field("x").unwrap();
+    let read = array.request(..).unwrap().field(&field).read();
+    assert!(matches!(read.unwrap_err().kind(), ErrorKind::Index(_)));
+    let values = Values::contiguous(&[1, 2], field.data_type().clone(), &[]).unwrap();
+    let written = array.write_request(..).unwrap().field(&field).write(&values);
+    assert!(matches!(written.unwrap_err().kind(), ErrorKind::Index(_)));
+}
+
+#[test]
+fn a_field_is_an_option_of_every_read() {
+    let little = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let (array, _) = open(&[4, 6], &[3, 4], &little);
+    let field = array.field("x").unwrap();
+    let values: Vec<u8> = (0..48).collect();
+    let written = Values::contiguous(&values, field.data_type().clone(), &[4, 6]).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let done = move |written: zarrow::Result<()>| sender.send(written).unwrap();
+    let decoded = {
+        array.write_request(..).unwrap().field(&field).write(&written).unwrap();
+        array.request(..).unwrap().field(&field).read().unwrap()
+    };
+    assert_eq!(bytes_of(&decoded), values);
+    array.write_request(..).unwrap().field(&field).detach(Box::new(decoded), done).unwrap();
+    receiver.recv().unwrap().unwrap();
+
+    let request = || array.request(..).unwrap().field(&field);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    request().detach(move |read| sender.send(read).unwrap()).unwrap();
+    assert_eq!(bytes_of(&receiver.recv().unwrap().unwrap()), values);
+    let mut out = vec![0u8; 48];
+    request().read_into(&mut out).unwrap();
+    assert_eq!(out, values);
+    let turned = request().column_major().read().unwrap();
+    assert_eq!(turned.strides(), [1, 4]);
+    let back = turned.transpose(&[1, 0]).unwrap();
+    // SAFETY: no other code has the memory.
+    let by_column: Vec<u8> = unsafe { back.bytes() }.unwrap().to_vec();
+    let at = |row: usize, column: usize| &values[(row * 6 + column) * 2..][..2];
+    assert_eq!(by_column, (0..24).flat_map(|index| at(index % 4, index / 4).to_vec()).collect::<Vec<u8>>());
+    assert!(request().map().unwrap().is_none());
+    let whole = array.read(..).unwrap();
+    match zarrow::read_many(&[request(), request()]).unwrap() {
+        Batch::Stacked(both) => assert_eq!(bytes_of(&both), values.repeat(2)),
+        Batch::Ragged(_) => panic!("fields of one type and shape are stacked"),
+    }
+    let each = zarrow::read_each(&[request(), array.request(..).unwrap()]).unwrap();
+    assert_eq!(each.iter().map(bytes_of).collect::<Vec<_>>(), [values, bytes_of(&whole)]);
 }

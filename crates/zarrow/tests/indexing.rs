@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use zarrow::store::{FilesystemStore, Store, Value};
-use zarrow::{Array, AxisIndex, Batch, Index, MissingValues, Node, ReadOptions, Result, Selection, Strided};
+use zarrow::{Array, AxisIndex, Batch, Index, MissingValues, Node, Result, Selection, Strided};
 use zarrow_array::DecodedArray;
 
 /// A store that counts how often each key is opened, and the bytes read from it.
@@ -291,7 +291,7 @@ fn any_selection_of_any_chain_opens_each_chunk_once() {
         let values = [7, expected.first().copied().unwrap_or(1)];
         let bytes = values.iter().map(|value| value.to_ne_bytes().to_vec()).collect();
         let missing = MissingValues::new(array.data_type(), bytes).unwrap();
-        let DecodedArray::MaskedTensor(masked) = array.read_with(&selection, &ReadOptions::default().missing(&missing)).unwrap() else {
+        let DecodedArray::MaskedTensor(masked) = array.request(&selection).unwrap().missing(&missing).read().unwrap() else {
             panic!()
         };
         let DecodedArray::Tensor(tensor) = &decoded else { panic!() };
@@ -313,7 +313,7 @@ fn any_selection_of_any_chain_opens_each_chunk_once() {
         }
         let last = (out.len() * 8).saturating_sub(8);
         // SAFETY: the memory is this function's, and the strides visit each of its elements once.
-        unsafe { array.read_strided(&selection, Strided::new(pointer, out.len() * 8, last, strides), &ReadOptions::default()) }.unwrap();
+        unsafe { array.request(&selection).unwrap().out(Strided::new(pointer, out.len() * 8, last, strides)) }.read().unwrap();
         prop_assert!(out.iter().rev().zip(&expected).all(|(pair, number)| *pair == [*number, u32::MAX]));
     });
 }
@@ -329,9 +329,9 @@ fn a_batch_opens_each_chunk_once() {
         let (store, array) = &open[number];
         let items: Vec<_> = drawn.iter().map(|(drawn, points)| select(drawn, *points, elements)).collect();
         store.opened.lock().unwrap().clear();
-        let pairs: Vec<(&Array, &Selection)> = items.iter().map(|item| (array, &item.0)).collect();
+        let requests: Vec<_> = items.iter().map(|item| array.request(&item.0).unwrap()).collect();
         let expected: Vec<Vec<u32>> = items.iter().map(|item| item.1.clone()).collect();
-        match zarrow::read_many(&pairs).unwrap() {
+        match zarrow::read_many(&requests).unwrap() {
             Batch::Stacked(stack) => prop_assert_eq!(numbers(&stack), expected.concat()),
             Batch::Ragged(parts) => {
                 prop_assert_eq!(parts.iter().map(numbers).collect::<Vec<_>>(), expected);
@@ -355,7 +355,7 @@ fn points_of_several_axes_go_where_the_strides_say() {
     // In Fortran order: the first axis is the one that runs fastest.
     let memory = Strided::new(out.as_mut_ptr().cast(), 24, 0, vec![4, 8]);
     // SAFETY: the memory is this function's, and the strides visit each of its elements once.
-    unsafe { array.read_strided(&selection, memory, &ReadOptions::default()) }.unwrap();
+    unsafe { array.request(&selection).unwrap().out(memory) }.read().unwrap();
     for (number, (row, column)) in rows.iter().zip(columns).enumerate() {
         let row = row.rem_euclid(14);
         let flat = (row * 9 + column) * 11 + 4;

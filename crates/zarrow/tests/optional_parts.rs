@@ -210,7 +210,8 @@ fn batches_of_parts() {
             let crops = [3, 77, 250, 400].map(|row| [(row, 20, 1), columns]);
             let selections: Vec<_> =
                 crops.iter().map(|crop| Selection::new(&SHAPE, &indices(*crop)).unwrap()).collect();
-            let items: Vec<_> = selections.iter().map(|selection| (&case.array, selection)).collect();
+            let items: Vec<_> =
+                selections.iter().map(|selection| case.array.request(selection).unwrap()).collect();
             let Batch::Stacked(found) = zarrow::read_many(&items).unwrap() else {
                 panic!("equal shapes are stacked")
             };

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::HttpStore;
 use zarrow::store::FilesystemStore as Files;
-use zarrow::{Array, ErrorKind, Index, Node, ReadOptions, Selection};
+use zarrow::{Array, ErrorKind, Index, Node, Selection};
 use zarrow_array::DecodedArray;
 use zarrs::array::ArrayMetadata;
 use zarrs_filesystem::FilesystemStore;
@@ -183,7 +183,7 @@ fn an_interrupt_stops_outstanding_requests() {
     let served = served([2, 2], &codecs(None, true), 2, manner);
     let asked = AtomicBool::new(false);
     let interrupted = || asked.swap(true, Ordering::Relaxed);
-    let error = served.remote.read_with(.., &ReadOptions::default().cancel(&interrupted)).unwrap_err();
+    let error = served.remote.request(..).unwrap().cancel(&interrupted).read().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Interrupted), "{error}");
     assert!(served.server.seen().requests.len() < 100);
 }
@@ -212,7 +212,7 @@ fn a_batch_overlaps_too() {
     let crop = |start| Selection::new(&SHAPE, &[slice(start, start + 20, 1)]).unwrap();
     let crops = [crop(0), crop(4), crop(30), crop(41)];
     let batch = |array: &Array| {
-        let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
+        let items: Vec<_> = crops.iter().map(|crop| array.request(crop).unwrap()).collect();
         match zarrow::read_many(&items).unwrap() {
             zarrow::Batch::Stacked(DecodedArray::Tensor(tensor)) => tensor.bytes().to_vec(),
             _ => panic!("equal shapes are stacked"),

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Once};
 use zarrow::store::{Durability, FilesystemStore, MemoryStore, Store, Value};
 use zarrow::{
-    Array, Batch, Index, MissingValues, Node, OpenOptions, ReadOptions, Selection, Values, WriteOptions,
-    open_with,
+    Array, Batch, Index, MissingValues, Node, OpenOptions, Selection, Values, WriteOptions, open_with,
 };
 use zarrow_array::DecodedArray;
 
@@ -122,7 +121,7 @@ fn case(metadata: &Json, values: [Values<'_>; 2], memory: bool, change: Change, 
     let stored = values.map(|values| {
         let values = values.broadcast(array.shape()).unwrap();
         let options = WriteOptions::default().write_empty_chunks(true);
-        array.write_with(&all, &values, &options).unwrap();
+        array.write_request(&all).unwrap().options(&options).write(&values).unwrap();
         let rows = inner.list("c").unwrap();
         keys = rows
             .iter()
@@ -227,7 +226,7 @@ fn reads_into_the_callers_memory() {
         let mut out = vec![0; 4 << 20];
         for _ in 0..3 {
             let all = Selection::all(case.array.shape());
-            case.read(|array| array.read_into(&all, &mut out).unwrap());
+            case.read(|array| array.request(&all).unwrap().read_into(&mut out).unwrap());
             check_uniform(&out, chunk, 4);
         }
     });
@@ -260,7 +259,8 @@ fn of_a_batch() {
         for halves in [vec![half(0), half(512)], vec![half(0), half(0)], vec![all]] {
             for second in [&case.array, &other] {
                 let handles = [&case.array, second];
-                let items: Vec<(&Array, &Selection)> = handles.into_iter().zip(&halves).collect();
+                let items = handles.into_iter().zip(&halves);
+                let items: Vec<_> = items.map(|(array, half)| array.request(half).unwrap()).collect();
                 let batch = case.read(|_| zarrow::read_many(&items).unwrap());
                 let Batch::Stacked(stacked) = batch else { panic!("items of one shape") };
                 let read = bytes(stacked);
@@ -300,7 +300,7 @@ fn of_a_map() {
         for change in [Change::Flips, Change::Vanishes] {
             let case = int32(chunk, &codecs, false, change, 0);
             for _ in 0..3 {
-                let map = |array: &Array| array.map(&Selection::all(array.shape())).unwrap();
+                let map = |array: &Array| array.request(..).unwrap().map().unwrap();
                 let mapped = case.read(map).expect("plain chunks of whole rows are mapped");
                 // SAFETY: a mapped tensor of whole chunks is one run of bytes, and it is not written to.
                 let bytes = unsafe { std::slice::from_raw_parts(mapped.pointer().as_ptr(), mapped.nbytes()) };
@@ -316,8 +316,7 @@ fn optional_elements_and_sentinel_values() {
     let missing = MissingValues::new(case.array.data_type(), vec![vec![1; 4]]).unwrap();
     for _ in 0..3 {
         let all = Selection::all(case.array.shape());
-        let read =
-            case.read(|array| array.read_with(&all, &ReadOptions::default().missing(&missing)).unwrap());
+        let read = case.read(|array| array.request(&all).unwrap().missing(&missing).read().unwrap());
         check_uniform(&bytes(read), [1024, 1024], 4);
     }
 }
@@ -341,8 +340,16 @@ fn of_fields() {
             let (a, both) = (case.array.field("a").unwrap(), case.array.fields(&["a", "b"]).unwrap());
             let all = Selection::all(case.array.shape());
             for _ in 0..2 {
-                check_uniform(&bytes(case.read(|_| a.read(&all).unwrap())), [1024, 1024], 4);
-                check_uniform(&bytes(case.read(|_| both.read(&all).unwrap())), [1024, 1024], 6);
+                check_uniform(
+                    &bytes(case.read(|array| array.request(&all).unwrap().field(&a).read().unwrap())),
+                    [1024, 1024],
+                    4,
+                );
+                check_uniform(
+                    &bytes(case.read(|array| array.request(&all).unwrap().field(&both).read().unwrap())),
+                    [1024, 1024],
+                    6,
+                );
             }
         }
     }

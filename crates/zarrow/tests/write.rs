@@ -190,7 +190,7 @@ fn write(array: &Array, selection: &Selection, items: &[Vec<u8>], size: usize, w
     // SAFETY: the memory outlives the write.
     let values =
         unsafe { Values::strided(place, array.data_type().clone(), &shape, &strides, swapped) }.unwrap();
-    array.write_with(selection, &values, &options).unwrap();
+    array.write_request(selection).unwrap().options(&options).write(&values).unwrap();
 }
 
 /// Returns the positions that slices of a shape select, in C order, by Python's rule.
@@ -384,13 +384,23 @@ fn invalid_writes_are_refused() {
     let (all, options) = (Selection::all(&[4]), WriteOptions::default());
     let values =
         |bytes, number: Number, shape: &[u64]| Values::contiguous(bytes, number.into(), shape).unwrap();
-    let error = broken.write_with(&all, &values(&[1; 8], Number::Int16, &[4]), &options).unwrap_err();
+    let error = broken
+        .write_request(&all)
+        .unwrap()
+        .options(&options)
+        .write(&values(&[1; 8], Number::Int16, &[4]))
+        .unwrap_err();
     assert_eq!((error.kind().code(), error.context().codec.as_deref()), ("bad_codec", Some("zstd")));
     assert_eq!(store.list("").unwrap(), ["zarr.json"]);
     metadata["codecs"][1] = json!({"name": "crc32c"});
     let (store, array) = array(&metadata);
     let write = |values: &Values<'_>, interrupted: bool| {
-        array.write_with(&all, values, &options.cancel(&|| interrupted)).map_err(|error| error.kind().code())
+        array
+            .write_request(&all)
+            .unwrap()
+            .options(&options.cancel(&|| interrupted))
+            .write(values)
+            .map_err(|error| error.kind().code())
     };
     assert_eq!(write(&values(&[1; 8], Number::Float16, &[4]), false), Err("unsupported"));
     assert_eq!(write(&values(&[1; 6], Number::Int16, &[3]), false), Err("shape"));
@@ -483,10 +493,10 @@ fn whole_arrays_are_written_without_locks() {
     let Node::Array(array) = zarrow::open(store.clone(), "").unwrap() else { panic!("an array was written") };
     let values = Values::contiguous(&[1, 2, 3, 4, 5], Number::UInt8.into(), &[5]).unwrap();
     let options = WriteOptions::default();
-    array.write_with(Selection::all(&[5]), &values, &options).unwrap();
+    array.write_request(Selection::all(&[5])).unwrap().options(&options).write(&values).unwrap();
     assert_eq!(store.get("c/1", 9).unwrap().unwrap(), [4, 5, 0]);
     let one = Selection::new(&[5], &[Index::Slice { start: Some(4), stop: None, step: None }]).unwrap();
     let values = Values::contiguous(&[9], Number::UInt8.into(), &[1]).unwrap();
-    let error = array.write_with(&one, &values, &options).unwrap_err();
+    let error = array.write_request(&one).unwrap().options(&options).write(&values).unwrap_err();
     assert_eq!((error.kind().code(), store.get("c/1", 9).unwrap().unwrap()), ("unsupported", vec![4, 5, 0]));
 }

@@ -337,7 +337,7 @@ fn a_cleanup_waits_for_puts_that_were_sent() {
     let is_sent = || server.take_log().iter().any(|message| message.method == "PUT");
     let cancel = move || is_sent();
     let write = WriteOptions::default().cancel(&cancel);
-    let error = array.write_with(.., &Values::scalar(&1_i32), &write).unwrap_err();
+    let error = array.write_request(..).unwrap().options(&write).write(&Values::scalar(&1_i32)).unwrap_err();
     assert_eq!(error.kind().code(), "interrupted", "{error}");
     array.write(.., Values::scalar(&2_i32)).unwrap();
     std::thread::sleep(Duration::from_millis(600));

@@ -42,7 +42,7 @@ fn remote_writes_equal_local_ones() {
                 tensor.as_slice::<u32>().unwrap().iter().map(|element| element ^ 0x55).collect();
             let values = Values::slice(&turned, tensor.shape()).unwrap();
             for array in [&local, &remote] {
-                array.write_with(&selection, &values, &WriteOptions::default()).unwrap();
+                array.write(&selection, &values).unwrap();
             }
         }
         server.behave(well());
@@ -127,8 +127,12 @@ fn a_stopped_write_ends_and_sends_nothing_again() {
         put.store(is_put, Ordering::Relaxed);
         is_put
     };
-    let error =
-        array.write_with(.., &Values::scalar(&2_i32), &WriteOptions::default().cancel(&cancel)).unwrap_err();
+    let error = array
+        .write_request(..)
+        .unwrap()
+        .options(&WriteOptions::default().cancel(&cancel))
+        .write(&Values::scalar(&2_i32))
+        .unwrap_err();
     assert_eq!(error.kind().code(), "interrupted", "{error}");
     assert_no_requests(&server);
 
@@ -136,9 +140,7 @@ fn a_stopped_write_ends_and_sends_nothing_again() {
     let elements = array.read(..).unwrap();
     server.take_log();
     let done = move |written| sender.send(written).unwrap();
-    let write = array
-        .write_detached(Selection::all(&SHAPE), Box::new(elements), &WriteOptions::default(), done)
-        .unwrap();
+    let write = array.write_request(..).unwrap().detach(Box::new(elements), done).unwrap();
     let start = Instant::now();
     while !server.take_log().iter().any(|message| message.method == "PUT") {
         assert!(start.elapsed() < Duration::from_secs(20), "no chunk was put");
@@ -176,7 +178,7 @@ fn detached_writes_store_their_values() {
         let sender = sender.clone();
         let done = move |written| sender.send(written).unwrap();
         let values = Box::new(source.read(..).unwrap());
-        array.write_detached(selection, values, &WriteOptions::default(), done).unwrap();
+        array.write_request(selection).unwrap().detach(values, done).unwrap();
     }
     for _ in 0..60 {
         receiver.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
@@ -186,7 +188,7 @@ fn detached_writes_store_their_values() {
     assert!(rows.enumerate().all(|(row, found)| found.iter().all(|element| *element == row as i32)));
     let wrong = Selection::new(&SHAPE, &[0.into()]).unwrap();
     let text = read_text(&server);
-    let error = array.write_detached(wrong, Box::new(text), &WriteOptions::default(), |_| {}).unwrap_err();
+    let error = array.write_request(wrong).unwrap().detach(Box::new(text), |_| {}).unwrap_err();
     assert_eq!(error.kind().code(), "unsupported", "{error}");
 }
 

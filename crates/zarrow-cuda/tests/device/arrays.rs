@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow::metadata::CodecMetadata;
 use zarrow::store::MemoryStore;
 use zarrow::{
-    Array, ArrayBuilder, AxisIndex, ErrorKind, Existing, Index, Number, OpenOptions, ReadOptions, Selection,
-    WriteOptions, create_array,
+    Array, ArrayBuilder, AxisIndex, ErrorKind, Existing, Index, Number, OpenOptions, Selection, WriteOptions,
+    create_array,
 };
 use zarrow_array::fork::Mutex;
 use zarrow_array::{DataType, SharedTensor};
@@ -21,7 +21,7 @@ pub fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) ->
     let count: u64 = shape.iter().product();
     let values: Vec<u32> = (0..count as u32).map(|number| number.wrapping_mul(2_654_435_761) >> 7).collect();
     let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), shape).unwrap();
-    array.write_with(Selection::all(shape), &values, &WriteOptions::default()).unwrap();
+    array.write(Selection::all(shape), &values).unwrap();
     array
 }
 
@@ -40,7 +40,7 @@ pub fn expected(array: &Array, selection: &Selection) -> SharedTensor {
 }
 
 fn check(array: &Array, selection: &Selection) {
-    let tensor = read(array, selection, device(0), None, &ReadOptions::default()).unwrap();
+    let tensor = read(&array.request(selection).unwrap(), device(0), None).unwrap();
     assert!(same(&tensor.to_host().unwrap(), &expected(array, selection)), "{selection:?}");
 }
 
@@ -99,7 +99,7 @@ fn reads_of_several_parts_copy_each_byte_once() {
         let crossed = || {
             device(0).synchronize().unwrap();
             let before = counters();
-            let tensor = read(&array, &all, device(0), None, &ReadOptions::default()).unwrap();
+            let tensor = read(&array.request(&all).unwrap(), device(0), None).unwrap();
             device(0).synchronize().unwrap();
             let after = counters();
             assert_eq!(after.to_device_pageable, before.to_device_pageable);
@@ -130,7 +130,7 @@ fn a_read_of_many_parts_stops_at_the_first_error_or_on_cancellation() {
     for (number, key) in [(0, "c/0"), (2, "c/2"), (4, "c/4")] {
         let array = open(&[(key, b"too short")]);
         let all = Selection::all(array.shape());
-        let error = read(&array, &all, device(0), None, &ReadOptions::default()).unwrap_err();
+        let error = read(&array.request(&all).unwrap(), device(0), None).unwrap_err();
         let Error::Zarr(error) = error else { panic!("{error}") };
         assert_eq!(error.context().chunk, Some(vec![number]));
     }
@@ -139,7 +139,7 @@ fn a_read_of_many_parts_stops_at_the_first_error_or_on_cancellation() {
     // No chunk is stored: all elements are the fill value.
     let asked = AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) == 1;
-    let stopped = read(&array, &all, device(0), None, &ReadOptions::default().cancel(&stop));
+    let stopped = read(&array.request(&all).unwrap().cancel(&stop), device(0), None);
     assert!(matches!(stopped, Err(Error::Zarr(error)) if matches!(error.kind(), ErrorKind::Interrupted)));
     check(&array, &all);
 }
@@ -152,12 +152,11 @@ fn reads_go_into_memory_with_any_strides() {
     let range = |start, step, count| zarrow_array::IndexStep::Range { start, step, count };
     let out = whole.view(&[range(39, -2, 20), range(1, 2, 30)]).unwrap().transpose(&[1, 0]).unwrap();
     let all = Selection::all(array.shape());
-    read(&array, &all, device(0), Some(&out), &ReadOptions::default()).unwrap();
+    read(&array.request(&all).unwrap(), device(0), Some(&out)).unwrap();
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
     let beside = whole.view(&[range(0, 2, 20), range(0, 1, 60)]).unwrap();
     assert!(!beside.any().unwrap(), "no write is out of bounds");
-    let refused =
-        |out: &DeviceTensor| read(&array, &all, device(0), Some(out), &ReadOptions::default()).unwrap_err();
+    let refused = |out: &DeviceTensor| read(&array.request(&all).unwrap(), device(0), Some(out)).unwrap_err();
     assert!(matches!(refused(&whole), Error::Array(_)));
     assert!(matches!(refused(&out.reinterpret(Number::Int32.into()).unwrap()), Error::OtherType { .. }));
     assert!(matches!(refused(&out.broadcast_to(&[30, 20]).unwrap()), Error::ReadOnly));
@@ -182,14 +181,17 @@ fn batches_equal_those_of_the_host() {
             .filter(|crop| crop.shape() == [extent as u64, (extent as u64).min(2000)] || extent == 2600)
             .collect();
         let shape = crops[0].shape();
-        let items: Vec<_> =
-            crops.iter().filter(|crop| crop.shape() == shape).map(|crop| (&large, crop)).collect();
+        let items: Vec<_> = crops
+            .iter()
+            .filter(|crop| crop.shape() == shape)
+            .map(|crop| large.request(crop).unwrap())
+            .collect();
         let extents = [&[items.len() as u64][..], &shape].concat();
         let whole = DeviceTensor::empty(device(0), &extents, Number::UInt32.into()).unwrap();
         let turned = DeviceTensor::empty_column_major(device(0), &extents, Number::UInt32.into()).unwrap();
         for out in [whole, turned] {
-            read_many(&items, &out, &ReadOptions::default()).unwrap();
-            for (number, (array, crop)) in items.iter().enumerate() {
+            read_many(&items, &out).unwrap();
+            for (number, item) in items.iter().enumerate() {
                 let rest = shape.iter().map(|extent| zarrow_array::IndexStep::Range {
                     start: 0,
                     step: 1,
@@ -197,11 +199,14 @@ fn batches_equal_those_of_the_host() {
                 });
                 let steps: Vec<_> =
                     std::iter::once(zarrow_array::IndexStep::At(number as i64)).chain(rest).collect();
-                assert!(same(&out.view(&steps).unwrap().to_host().unwrap(), &expected(array, crop)));
+                assert!(same(
+                    &out.view(&steps).unwrap().to_host().unwrap(),
+                    &expected(item.array(), item.selection())
+                ));
             }
         }
         let small = DeviceTensor::empty(device(0), &shape, Number::UInt32.into()).unwrap();
-        assert!(matches!(read_many(&items, &small, &ReadOptions::default()), Err(Error::Array(_))));
+        assert!(matches!(read_many(&items, &small), Err(Error::Array(_))));
     }
 }
 
@@ -224,8 +229,7 @@ fn writes_are_read_back() {
     let one = DeviceTensor::empty(device(0), &[], Number::UInt32.into()).unwrap();
     one.fill(&7u32.to_ne_bytes()).unwrap();
     write(&array, &Selection::all(array.shape()), &one, &WriteOptions::default()).unwrap();
-    let sevens =
-        read(&array, &Selection::all(array.shape()), device(0), None, &ReadOptions::default()).unwrap();
+    let sevens = read(&array.request(..).unwrap(), device(0), None).unwrap();
     assert!(sevens.all_equal(&one, false).unwrap());
     let wrong = DeviceTensor::empty(device(0), &[3], Number::UInt32.into()).unwrap();
     assert!(write(&array, &selection, &wrong, &WriteOptions::default()).is_err());
@@ -243,20 +247,19 @@ fn failed_reads_leave_the_device_usable() {
     let array = group.create_array("x", metadata, Existing::Refuse).unwrap();
     let ones = vec![1u32; 64 * 64];
     let values = zarrow::Values::contiguous(bytes(&ones), Number::UInt32.into(), &[64, 64]).unwrap();
-    array.write_with(Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
+    array.write(Selection::all(&[64, 64]), &values).unwrap();
     std::fs::write(folder.path().join("x/c/2/1"), b"no frame").unwrap();
     let all = Selection::all(array.shape());
-    match read(&array, &all, device(0), None, &ReadOptions::default()) {
+    match read(&array.request(&all).unwrap(), device(0), None) {
         Err(Error::Zarr(error)) => assert_eq!(error.context().chunk.as_deref(), Some(&[2, 1][..])),
         other => panic!("{other:?}"),
     }
     check(&array, &Selection::new(&[64, 64], &[slice(0, Some(32), 1)]).unwrap());
     let cancelled = || true;
-    let options = ReadOptions::default().cancel(&cancelled);
-    assert!(read(&array, &all, device(0), None, &options).is_err());
+    assert!(read(&array.request(&all).unwrap().cancel(&cancelled), device(0), None).is_err());
     let strings = ArrayBuilder::new([4], DataType::String).build().unwrap();
     let strings = group.create_array("text", strings, Existing::Refuse).unwrap();
-    let error = read(&strings, &Selection::all(&[4]), device(0), None, &ReadOptions::default()).unwrap_err();
+    let error = read(&strings.request(..).unwrap(), device(0), None).unwrap_err();
     assert!(error.to_string().contains("without device="), "{error}");
 }
 
@@ -266,8 +269,7 @@ fn reads_can_be_ordered_in_another_librarys_stream() {
     let all = Selection::all(array.shape());
     let stream = zarrow_cuda::Stream::PER_THREAD;
     let tensor =
-        in_stream(device(0), stream, || read(&array, &all, device(0), None, &ReadOptions::default()))
-            .unwrap();
+        in_stream(device(0), stream, || read(&array.request(&all).unwrap(), device(0), None)).unwrap();
     zarrow_cuda::Event::record(device(0), stream).unwrap().wait().unwrap();
     assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
 }

@@ -7,7 +7,7 @@ use crate::software::device;
 use serde_json::json;
 use std::path::PathBuf;
 use zarrow::metadata::CodecMetadata;
-use zarrow::{Array, ArrayBuilder, Existing, Number, ReadOptions, Selection, WriteOptions};
+use zarrow::{Array, ArrayBuilder, Existing, Number, Selection};
 use zarrow_cuda::decompress::wave::Done;
 use zarrow_cuda::{Error, Route, explain, read_routed};
 
@@ -46,7 +46,7 @@ impl Stored {
         };
         let values: Vec<u32> = (0..32 * 32).map(&mut number).collect();
         let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), &[32, 32]).unwrap();
-        array.write_with(Selection::all(&[32, 32]), &values, &WriteOptions::default()).unwrap();
+        array.write(Selection::all(&[32, 32]), &values).unwrap();
         let chunk = folder.path().join("x/c/1/0");
         Stored { _folder: folder, array, chunk }
     }
@@ -60,7 +60,7 @@ impl Stored {
     fn read(&self, bytes: &[u8]) -> Option<Done> {
         std::fs::write(&self.chunk, bytes).unwrap();
         let all = Selection::all(self.array.shape());
-        let read = read_routed(&self.array, &all, device(0), None, Route::Device, &ReadOptions::default());
+        let read = read_routed(&self.array.request(&all).unwrap(), device(0), None, Route::Device);
         match (read, self.array.read(&all)) {
             (Ok((tensor, done)), Ok(host)) => {
                 let host = host.into_tensor().unwrap().into_shared().unwrap();
@@ -186,7 +186,7 @@ fn large_frames_use_the_device_only_on_request() {
             "{why}"
         );
         let (tensor, done) =
-            read_routed(&array, &all, device(0), None, Route::Device, &ReadOptions::default()).unwrap();
+            read_routed(&array.request(&all).unwrap(), device(0), None, Route::Device).unwrap();
         assert_eq!((done.on_device, done.on_host, done.failed_frames), (2, 0, 0));
         assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
     }

@@ -6,7 +6,7 @@ use crate::software::device;
 use proptest::prelude::*;
 use serde_json::json;
 use zarrow::metadata::CodecMetadata;
-use zarrow::{Array, ArrayBuilder, Existing, Index, Number, ReadOptions, Selection, WriteOptions};
+use zarrow::{Array, ArrayBuilder, Existing, Index, Number, Selection};
 use zarrow_cuda::decompress::Format;
 use zarrow_cuda::decompress::wave::Done;
 use zarrow_cuda::{
@@ -49,8 +49,7 @@ fn compressors() -> Vec<Vec<CodecMetadata>> {
 /// the array.
 fn check(array: &Array, selection: &Selection) -> Option<Done> {
     install();
-    let options = ReadOptions::default();
-    let read = |route| read_routed(array, selection, device(0), None, route, &options);
+    let read = |route| read_routed(&array.request(selection).unwrap(), device(0), None, route);
     let (tensor, done) = match read(Route::Device) {
         Ok((tensor, done)) => (tensor, Some(done)),
         Err(Error::Unsupported(_)) => (read(Route::Auto).unwrap().0, None),
@@ -110,7 +109,7 @@ proptest! {
         let written = Selection::new(&shape, &[slice(0, Some(9), 1), Index::Ellipsis]).unwrap();
         let values: Vec<u32> = (0..9 * 22 * 24u32).map(|number| number / 3 * 77_777).collect();
         let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), &[9, 22, 24]).unwrap();
-        array.write_with(&written, &values, &WriteOptions::default()).unwrap();
+        array.write(&written, &values).unwrap();
         let indices: Vec<Index> = (0..3)
             .map(|axis| match is_dropped[axis] {
                 true => Index::At(starts[axis]),
@@ -143,7 +142,7 @@ fn elements_of_any_size_are_placed() {
             (0..nbytes).map(|byte| if byte % 4 == 0 { b'a' + (byte / 8 % 20) as u8 } else { 0 }).collect();
         let values = zarrow::Values::contiguous(&values, dtype.clone(), &[40, 6]).unwrap();
         let some = Selection::new(&[40, 6], &[slice(0, Some(40), 1), slice(0, Some(6), 1)]).unwrap();
-        array.write_with(&some, &values, &WriteOptions::default()).unwrap();
+        array.write(&some, &values).unwrap();
         check(&array, &some);
         check(&array, &Selection::new(&[40, 6], &[slice(39, None, -2), slice(1, Some(5), 3)]).unwrap());
     }
@@ -161,7 +160,7 @@ fn several_waves_and_strided_memory() {
     let whole = DeviceTensor::empty(device(0), &[4 << 10, 3 << 10], Number::UInt32.into()).unwrap();
     let out = whole.transpose(&[1, 0]).unwrap();
     let all = Selection::all(array.shape());
-    read_routed(&array, &all, device(0), Some(&out), Route::Device, &ReadOptions::default()).unwrap();
+    read_routed(&array.request(&all).unwrap(), device(0), Some(&out), Route::Device).unwrap();
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
 }
 
@@ -189,7 +188,7 @@ fn corrupt_frames_give_the_hosts_error() {
     let array = group.create_array("x", metadata, Existing::Refuse).unwrap();
     let ones: Vec<u32> = (0..64 * 64).map(|number| number * 7 % 1000).collect();
     let values = zarrow::Values::contiguous(bytes(&ones), Number::UInt32.into(), &[64, 64]).unwrap();
-    array.write_with(Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
+    array.write(Selection::all(&[64, 64]), &values).unwrap();
     let path = folder.path().join("x/c/1/2");
     let mut stored = std::fs::read(&path).unwrap();
     // The headers stay valid, so that the device gets the frame.
@@ -197,7 +196,7 @@ fn corrupt_frames_give_the_hosts_error() {
     stored[middle..middle + 16].fill(0xee);
     std::fs::write(&path, &stored).unwrap();
     let all = Selection::all(array.shape());
-    let outcome = read_routed(&array, &all, device(0), None, Route::Device, &ReadOptions::default());
+    let outcome = read_routed(&array.request(&all).unwrap(), device(0), None, Route::Device);
     let host = array.read(&all);
     match (outcome, host) {
         (Err(Error::Zarr(device)), Err(host)) => assert_eq!(device.to_string(), host.to_string()),
@@ -252,7 +251,7 @@ fn the_route_is_explained() {
         assert_eq!(explanation.rates, Some(rates(times)));
         assert!(!explanation.rates.unwrap().is_measured());
         // The read follows the explanation, and measures.
-        let read = |route| read_routed(&many, &all, device, None, route, &ReadOptions::default()).unwrap();
+        let read = |route| read_routed(&many.request(&all).unwrap(), device, None, route).unwrap();
         let (tensor, done) = read(Route::Auto);
         assert_eq!(done.on_device, on_device);
         assert!(on_device == 0 || done.on_host == 400 - on_device);
@@ -283,7 +282,7 @@ fn reads_measure_what_they_do() {
     let device = device(1);
     let before = rates(1.0);
     device.set_rates(Format::Lz4, before);
-    read_routed(&array, &all, device, None, Route::Auto, &ReadOptions::default()).unwrap();
+    read_routed(&array.request(&all).unwrap(), device, None, Route::Auto).unwrap();
     let after = device.rates(Format::Lz4);
     for (name, mean) in [("link", after.link), ("host", after.host_thread), ("ratio", after.ratio)] {
         assert!(mean.is_measured && mean.value > 0.0, "{name}: {after:?}");
@@ -303,11 +302,11 @@ fn items_of_a_batch_are_read_in_turn() {
             Selection::new(&[70, 50], &[slice(9 * row, Some(9 * row + 20), 1), slice(45, None, -3)]).unwrap()
         })
         .collect();
-    let items: Vec<_> = selections.iter().map(|selection| (&array, selection)).collect();
+    let items: Vec<_> = selections.iter().map(|selection| array.request(selection).unwrap()).collect();
     let shape = [&[5], &selections[0].shape()[..]].concat();
     let read = |route| {
         let out = DeviceTensor::empty(device(0), &shape, Number::UInt32.into()).unwrap();
-        let done = read_many_routed(&items, &out, route, &ReadOptions::default()).unwrap();
+        let done = read_many_routed(&items, &out, route).unwrap();
         (out.to_host().unwrap(), done)
     };
     let (host, done) = read(Route::Host);
@@ -316,6 +315,6 @@ fn items_of_a_batch_are_read_in_turn() {
     assert!(done.on_device > 10 && done.on_host == 0, "{done:?}");
     assert!(same(&host, &device) && same(&host, &read(Route::Auto).0));
     let out = DeviceTensor::empty(self::device(0), &[4, 20, 16], Number::UInt32.into()).unwrap();
-    let refused = read_many_routed(&items, &out, Route::Device, &ReadOptions::default());
+    let refused = read_many_routed(&items, &out, Route::Device);
     assert!(matches!(refused, Err(Error::Array(_))));
 }

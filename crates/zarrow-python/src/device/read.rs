@@ -8,7 +8,7 @@
 
 use super::tensor::DeviceTensor;
 use super::{arguments, decompress, import};
-use crate::index::field::ElementPart;
+use crate::index::field::{ElementPart, requests};
 use crate::python::error::{Raise, unsupported};
 use crate::python::interrupt::interruptible_with;
 use pyo3::exceptions::PyValueError;
@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 use zarrow::{Array, Selection};
 use zarrow_array::DataType;
-use zarrow_cuda::{Device, Elements, Route, Stream, in_stream};
+use zarrow_cuda::{Device, Route, Stream, in_stream};
 
 /// Destination of a read.
 pub struct Destination<'py> {
@@ -134,17 +134,12 @@ impl<'py> Destination<'py> {
         selection: &Selection,
     ) -> PyResult<Bound<'py, PyAny>> {
         check_layout(py, elements.data_type())?;
-        let elements = match elements {
-            ElementPart::Whole(array) => Elements::Whole(array),
-            ElementPart::Field(field) => Elements::Field(field),
-        };
         let out = self.out.as_ref().map(|(_, tensor)| tensor);
         let (order, route) = (self.order, self.route);
         let tensor = interruptible_with(py, |interrupt| {
             order.run(out, || {
-                let options = interrupt.into();
-                let read = zarrow_cuda::read_routed(elements, selection, order.device, out, route, &options)?;
-                Ok(read.0)
+                let request = elements.request(selection)?.cancel(interrupt);
+                Ok(zarrow_cuda::read_routed(&request, order.device, out, route)?.0)
             })
         })?;
         self.answer(py, tensor)
@@ -179,24 +174,18 @@ impl<'py> Destination<'py> {
         let (order, route, out) = (self.order, self.route, self.out.as_ref().map(|(_, tensor)| tensor));
         let batch = interruptible_with(py, |interrupt| {
             order.run(out, || {
+                let requests = requests(items, interrupt)?;
                 if let Some((dtype, shape)) = stacked {
                     let shape = [&[items.len() as u64][..], shape].concat();
                     let batch = match out {
                         Some(out) => out.clone(),
                         None => zarrow_cuda::DeviceTensor::empty(order.device, &shape, dtype.clone())?,
                     };
-                    let items: Vec<_> =
-                        items.iter().map(|(array, selection)| (&**array, selection)).collect();
-                    zarrow_cuda::read_many_routed(&items, &batch, route, &interrupt.into())?;
+                    zarrow_cuda::read_many_routed(&requests, &batch, route)?;
                     return Ok(vec![batch]);
                 }
-                let read = |(array, selection): &(Arc<Array>, Selection)| {
-                    let options = interrupt.into();
-                    let read =
-                        zarrow_cuda::read_routed(&**array, selection, order.device, None, route, &options);
-                    read.map(|(tensor, _)| tensor)
-                };
-                items.iter().map(read).collect()
+                let read = |request| zarrow_cuda::read_routed(request, order.device, None, route);
+                requests.iter().map(|request| Ok(read(request)?.0)).collect()
             })
         })?;
         if stacked.is_some() {

@@ -38,16 +38,15 @@ pub fn write(
         Ok(Values::can_be_cast(tensor.dtype(), own)
             && rules.call_method1("is_allowed", (found, wanted, "safe"))?.extract()?)
     };
-    let array = match elements {
-        ElementPart::Whole(array) if tensor.dtype() == own || is_cast_safely()? => array,
-        _ => return Ok(false),
-    };
+    if elements.field.is_some() || tensor.dtype() != own && !is_cast_safely()? {
+        return Ok(false);
+    }
     interruptible_with(py, |interrupt| {
         let options = WriteOptions::default()
             .durability(writing.durability)
             .write_empty_chunks(writing.write_empty_chunks)
             .cancel(interrupt);
-        zarrow_cuda::write(array, selection, &tensor, &options)
+        zarrow_cuda::write(&elements.array, selection, &tensor, &options)
     })?;
     Ok(true)
 }

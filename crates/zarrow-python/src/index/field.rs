@@ -7,17 +7,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use std::sync::Arc;
 use zarrow::metadata::ArrayMetadata;
-use zarrow::{
-    Array, ArrayField, MissingValues, ReadOptions, Result, Selection, Strided, Values, WriteOptions,
-};
-use zarrow_array::{DataType, DecodedArray, SharedTensor};
+use zarrow::{Array, FieldSelection, ReadRequest, Result, Selection, WriteRequest};
+use zarrow_array::DataType;
+use zarrow_array::allocation;
 
 /// Part of each element to read or write.
-pub enum ElementPart {
-    /// The whole element.
-    Whole(Arc<Array>),
-    /// One or several fields.
-    Field(Box<ArrayField>),
+pub struct ElementPart {
+    /// The array.
+    pub array: Arc<Array>,
+    /// One or several fields; `None` for the whole element.
+    pub field: Option<Box<FieldSelection>>,
 }
 
 impl ElementPart {
@@ -30,7 +29,7 @@ impl ElementPart {
         let items = match index.cast::<PyTuple>() {
             Ok(items) if items.iter().any(|item| is_name(&item)) => items.clone(),
             Err(_) if is_name(index) => PyTuple::new(py, [index])?,
-            _ => return Ok((ElementPart::Whole(array), index.clone())),
+            _ => return Ok((ElementPart { array, field: None }, index.clone())),
         };
         let (names, rest): (Vec<_>, Vec<_>) = items.iter().partition(is_name);
         let field = match &names[..] {
@@ -40,77 +39,30 @@ impl ElementPart {
                 array.fields(&names.iter().map(String::as_str).collect::<Vec<_>>())
             }
         };
-        Ok((ElementPart::Field(Box::new(field.raise(py)?)), PyTuple::new(py, rest)?.into_any()))
-    }
-
-    /// Returns the array of the elements.
-    pub fn array(&self) -> &Array {
-        match self {
-            ElementPart::Whole(array) => array,
-            ElementPart::Field(field) => field.array(),
-        }
+        let field = Some(Box::new(field.raise(py)?));
+        Ok((ElementPart { array, field }, PyTuple::new(py, rest)?.into_any()))
     }
 
     /// Returns the type of the part.
     pub fn data_type(&self) -> &DataType {
-        match self {
-            ElementPart::Whole(array) => array.data_type(),
-            ElementPart::Field(field) => field.data_type(),
-        }
+        &self.metadata().data_type
     }
 
     /// Returns the metadata of an array of such elements.
     pub fn metadata(&self) -> &ArrayMetadata {
-        match self {
-            ElementPart::Whole(array) => array.metadata(),
-            ElementPart::Field(field) => field.metadata(),
-        }
+        self.field.as_ref().map_or_else(|| self.array.metadata(), |field| field.metadata())
     }
 
-    /// See [`Array::read_with`].
-    pub fn read(
-        &self,
-        selection: &Selection,
-        missing: Option<&MissingValues>,
-        interrupt: &dyn Fn() -> bool,
-    ) -> Result<DecodedArray> {
-        let mut options = ReadOptions::from(interrupt);
-        options.missing = missing;
-        match self {
-            ElementPart::Whole(array) => array.read_with(selection, &options),
-            ElementPart::Field(field) => field.read_with(selection, &options),
-        }
+    /// Returns a request to read `selection`.
+    pub fn request<'a>(&'a self, selection: &'a Selection) -> Result<ReadRequest<'a>> {
+        let request = self.array.request(selection)?;
+        Ok(self.field.as_deref().into_iter().fold(request, ReadRequest::field))
     }
 
-    /// See [`Array::read_strided`].
-    ///
-    /// # Safety
-    /// See [`Array::read_strided`].
-    pub unsafe fn read_strided(
-        &self,
-        selection: &Selection,
-        out: Strided,
-        interrupt: &dyn Fn() -> bool,
-    ) -> Result<()> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            match self {
-                ElementPart::Whole(array) => array.read_strided(selection, out, &interrupt.into()),
-                ElementPart::Field(field) => field.read_strided(selection, out, &interrupt.into()),
-            }
-        }
-    }
-
-    /// See [`Array::read_column_major`].
-    pub fn read_column_major(
-        &self,
-        selection: &Selection,
-        interrupt: &dyn Fn() -> bool,
-    ) -> Result<SharedTensor> {
-        match self {
-            ElementPart::Whole(array) => array.read_column_major(selection, &ReadOptions::from(interrupt)),
-            ElementPart::Field(field) => field.read_column_major(selection, &ReadOptions::from(interrupt)),
-        }
+    /// Returns a request to write to `selection`.
+    pub fn write_request<'a>(&'a self, selection: &'a Selection) -> Result<WriteRequest<'a>> {
+        let request = self.array.write_request(selection)?;
+        Ok(self.field.as_deref().into_iter().fold(request, WriteRequest::field))
     }
 
     /// Returns whether the part decodes to a tensor: fixed-size elements, none missing.
@@ -118,27 +70,16 @@ impl ElementPart {
         let data_type = self.data_type();
         !matches!(data_type, DataType::Optional(_)) && data_type.item_size().is_some()
     }
+}
 
-    /// Returns whether elements are stored in Fortran order.
-    pub fn is_stored_column_major(&self) -> bool {
-        match self {
-            ElementPart::Whole(array) => array.is_stored_column_major(),
-            ElementPart::Field(field) => field.array().is_stored_column_major(),
-        }
-    }
-
-    /// See [`Array::write_with`].
-    pub fn write(
-        &self,
-        selection: &Selection,
-        values: &Values<'_>,
-        options: &WriteOptions<'_>,
-    ) -> Result<()> {
-        match self {
-            ElementPart::Whole(array) => array.write_with(selection, values, options),
-            ElementPart::Field(field) => field.write_with(selection, values, options),
-        }
-    }
+/// Returns a request to read each of `items`.
+pub fn requests<'a>(
+    items: &'a [(Arc<Array>, Selection)],
+    interrupt: &'a dyn Fn() -> bool,
+) -> Result<Vec<ReadRequest<'a>>> {
+    let request =
+        |(array, selection): &'a (Arc<Array>, Selection)| Ok(array.request(selection)?.cancel(interrupt));
+    allocation::try_collected(items.iter().map(request))
 }
 
 /// Returns whether an index item names one or several fields.

@@ -84,7 +84,7 @@ fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
     match order {
         "C" => Ok(false),
         "F" => Ok(true),
-        "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
+        "A" => Ok(elements.is_tensor() && elements.array.is_stored_column_major()),
         other => {
             let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
             Err(PyValueError::new_err(text))
@@ -300,8 +300,10 @@ impl Array {
         }
         let (elements, selection) = self.array.asked(&index, Indexing::Plain)?;
         if is_column_major(order, &elements)? {
-            let read = interruptible(py, |interrupt| elements.read_column_major(&selection, interrupt))?;
-            return Ok(Tensor::create(py, read)?.into_any());
+            let read = |interrupt: &dyn Fn() -> bool| {
+                elements.request(&selection)?.cancel(interrupt).column_major().read()
+            };
+            return Ok(Tensor::create(py, interruptible(py, read)?)?.into_any());
         }
         if let Some(mask) = mask {
             if out.is_some() {
@@ -310,13 +312,12 @@ impl Array {
                 ));
             }
             let missing = missing::values(elements.metadata(), &mask)?;
-            let read = interruptible(py, |interrupt| elements.read(&selection, Some(&missing), interrupt));
-            return wrap(py, read?);
+            let read = |interrupt: &dyn Fn() -> bool| {
+                elements.request(&selection)?.cancel(interrupt).missing(&missing).read()
+            };
+            return wrap(py, interruptible(py, read)?);
         }
-        if mmap
-            && let ElementPart::Whole(array) = &elements
-            && let Some(mapped) = py.detach(|| array.map(&selection)).raise(py)?
-        {
+        if mmap && let Some(mapped) = py.detach(|| elements.request(&selection)?.map()).raise(py)? {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
         read_selection(py, &elements, &selection, out)
@@ -443,7 +444,9 @@ impl Array {
         let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
         let place =
             place.ok_or_else(|| indexing(py, format!("chunk {indices:?} is outside the chunk grid")))?;
-        wrap(py, interruptible(py, |interrupt| self.inner().retrieve_chunk(&place, &interrupt.into()))?)
+        let array = self.inner();
+        let chunk = array.chunk(&place).raise(py)?;
+        wrap(py, interruptible(py, |interrupt| array.request(&chunk)?.cancel(interrupt).read())?)
     }
 
     #[doc = help!("Array.__array__")]

@@ -35,7 +35,7 @@ impl Current<zarrow::Array> {
     /// Splits `index` into the part of each element, and the selection of elements.
     pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
         let (elements, index) = ElementPart::of(self.get(), index)?;
-        let selection = advanced::selection(elements.array(), &index, kind)?;
+        let selection = advanced::selection(&elements.array, &index, kind)?;
         Ok((elements, selection))
     }
 
@@ -62,7 +62,7 @@ impl Current<zarrow::Array> {
             let values = unsafe { input.values() }?;
             let options =
                 WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
-            elements.write(&selection, &values, &options.cancel(interrupt))
+            elements.write_request(&selection)?.options(&options.cancel(interrupt)).write(&values)
         })
     }
 }

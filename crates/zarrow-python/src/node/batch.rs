@@ -2,6 +2,7 @@
 
 use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
+use crate::index::field::requests;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::current::Current;
@@ -39,11 +40,10 @@ fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Current<zarrow::Array
 pub fn _read_each<'py>(py: Python<'py>, arrays: Vec<Bound<'py, Array>>) -> PyResult<Bound<'py, PyList>> {
     let owned = arrays.iter().map(|array| array.get().inner());
     let owned: Vec<Arc<zarrow::Array>> = allocation::collected(owned).raise(py)?;
-    let all = owned.iter().map(|array| Selection::all(array.shape()));
-    let all: Vec<Selection> = allocation::collected(all).raise(py)?;
-    let pairs = owned.iter().zip(&all).map(|(array, selection)| (&**array, selection));
-    let pairs: Vec<(&zarrow::Array, &Selection)> = allocation::collected(pairs).raise(py)?;
-    let decoded = interruptible(py, |interrupt| zarrow::read_each(&pairs, &interrupt.into()))?;
+    let decoded = interruptible(py, |interrupt| {
+        let requests = owned.iter().map(|array| Ok(array.request(..)?.cancel(interrupt)));
+        zarrow::read_each(&allocation::try_collected::<_, zarrow::Error>(requests)?)
+    })?;
     list(py, decoded)
 }
 
@@ -93,19 +93,18 @@ pub fn read_many<'py>(
     if let Some(place) = place {
         return place.read_many(py, &owned);
     }
-    let pairs = owned.iter().map(|(array, selection)| (&**array, selection));
-    let pairs: Vec<(&zarrow::Array, &Selection)> = allocation::collected(pairs).raise(py)?;
     if let Some(object) = out {
-        let Some((first, selection)) = pairs.first() else { return Ok(object) };
-        let shape = [&[pairs.len() as u64][..], &selection.shape()].concat();
+        let Some((first, selection)) = owned.first() else { return Ok(object) };
+        let shape = [&[owned.len() as u64][..], &selection.shape()].concat();
         let memory = Out::new(&object, first.data_type(), &shape)?;
         interruptible(py, |interrupt| {
+            let requests = requests(&owned, interrupt)?;
             // SAFETY: as for `Array.read`.
-            unsafe { zarrow::read_many_strided(&pairs, &memory.strided, &interrupt.into()) }
+            zarrow::read_each(&unsafe { zarrow::stacked_out(&requests, &memory.strided) }?)
         })?;
         return Ok(object);
     }
-    match interruptible(py, |interrupt| zarrow::read_many_with(&pairs, &interrupt.into()))? {
+    match interruptible(py, |interrupt| zarrow::read_many(&requests(&owned, interrupt)?))? {
         Batch::Stacked(batch) => wrap(py, batch),
         Batch::Ragged(arrays) => Ok(list(py, arrays)?.into_any()),
     }

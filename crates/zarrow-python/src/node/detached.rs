@@ -6,7 +6,6 @@
 //! 3. If the interpreter has ended by then, the callback is not called, and Python objects are leaked.
 
 use crate::index::advanced::Indexing;
-use crate::index::field::ElementPart;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::array_input::{self, ArrayInput};
@@ -15,8 +14,7 @@ use crate::node::out::Out;
 use crate::python::error::Raise;
 use crate::python::gil::{self, Telling};
 use pyo3::prelude::*;
-use std::sync::Arc;
-use zarrow::{Detached, ValueSource, Values, WriteOptions};
+use zarrow::{Detached, ReadRequest, ValueSource, Values, WriteOptions};
 use zarrow_array::DecodedArray;
 
 /// A read or a write in progress.
@@ -90,34 +88,20 @@ pub fn _read_detached(
     if let Some(object) = out {
         let out = Out::new(&object, elements.data_type(), &selection.shape())?;
         let strided = out.strided.clone();
-        let keeper = Box::new(Keeper(Some((out, object.unbind()))));
-        let done = |read: zarrow::Result<()>| tell(told, read.map(|()| None));
-        let read = match elements {
-            ElementPart::Whole(array) => py.detach(|| {
-                // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it
-                // alive. The caller of `out=` must not use the memory during the read, as with NumPy.
-                unsafe { array.read_strided_detached(selection, strided, keeper, done) }
-            }),
-            ElementPart::Field(_) => Detached::spawn(
-                move |cancel| {
-                    // SAFETY: as above.
-                    let read = unsafe { elements.read_strided(&selection, strided, cancel) };
-                    drop(keeper);
-                    read
-                },
-                done,
-            ),
+        let keeper = Keeper(Some((out, object.unbind())));
+        let done = |read: zarrow::Result<()>| {
+            drop(keeper);
+            tell(told, read.map(|()| None));
         };
+        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and `done` keeps it alive.
+        // The caller of `out=` must not use the memory during the read, as with NumPy.
+        let read = py.detach(|| unsafe { elements.request(&selection)?.out(strided) }.detach(done));
         return read.raise(py).map(DetachedRead);
     }
-    let values = mask.map(|mask| missing::values(elements.metadata(), &mask)).transpose()?.map(Arc::new);
+    let values = mask.map(|mask| missing::values(elements.metadata(), &mask)).transpose()?;
     let done = |decoded: zarrow::Result<DecodedArray>| tell(told, decoded.map(Some));
-    let read = match elements {
-        ElementPart::Whole(array) => py.detach(|| array.read_detached(selection, values, done)),
-        ElementPart::Field(_) => {
-            Detached::spawn(move |cancel| elements.read(&selection, values.as_deref(), cancel), done)
-        }
-    };
+    let read =
+        py.detach(|| values.iter().fold(elements.request(&selection)?, ReadRequest::missing).detach(done));
     read.raise(py).map(DetachedRead)
 }
 
@@ -164,13 +148,12 @@ pub fn _write_detached(
     }
     let durability = durability.map_or(Ok(inner.durability()), array_input::durability)?;
     let (elements, selection) = array.get().state().asked(selection, Indexing::Plain)?;
-    let ElementPart::Whole(array) = &elements else { return Ok(None) };
     let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
     let values = Box::new(HeldValues(Some(input)));
     let done = |written: zarrow::Result<()>| tell(told, written.map(|()| None));
     let write = py.detach(|| {
         let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
-        array.write_detached(selection, values, &options, done)
+        elements.write_request(&selection)?.options(&options).detach(values, done)
     });
     write.raise(py).map(|write| Some(DetachedRead(write)))
 }

@@ -428,7 +428,7 @@ impl Group {
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection =
             advanced::of_shape(array.shape(), &index, Indexing::Plain)?.map_err(place).raise(py)?;
-        match interruptible(py, |interrupt| array.read_with(&selection, &interrupt.into()))? {
+        match interruptible(py, |interrupt| array.read(&selection, interrupt))? {
             EncodedValues::Masked(masked) => wrap(py, masked),
             EncodedValues::Categorical { codes, categories, ordered } => {
                 Ok(Categorical::create(py, codes, categories, ordered)?.into_any())

@@ -117,13 +117,16 @@ pub fn read_selection<'py>(
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(object) = out else {
-        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
+        return wrap(
+            py,
+            interruptible(py, |interrupt| elements.request(selection)?.cancel(interrupt).read())?,
+        );
     };
     let out = Out::new(&object, elements.data_type(), &selection.shape())?;
     interruptible(py, |interrupt| {
         // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it alive.
         // The caller of `out=` must not use the memory during the call, as with NumPy.
-        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
+        unsafe { elements.request(selection)?.cancel(interrupt).out(out.strided.clone()) }.read()
     })?;
     Ok(object)
 }

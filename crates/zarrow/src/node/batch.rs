@@ -1,148 +1,136 @@
-//! Reads many selections of one or several arrays as one batch.
+//! Reads several requests, of one or several arrays, as one batch.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::missing::MissingValues;
 use crate::node::array::Array;
-use crate::place::sink::Sink;
+use crate::node::array::request::ReadRequest;
 use crate::place::strided::Strided;
-use crate::read::batch;
-use crate::read::batch::Batch;
-use crate::read::chunk_list::Item;
-use crate::read::options::ReadOptions;
-use crate::selection::Selection;
-use zarrow_array::DecodedArray;
+use crate::read::item::Item;
+use crate::read::target::ReadTarget;
+use crate::read::{self, Batch};
 use zarrow_array::allocation::{self, Grow};
 
-/// Reads all items. Every chunk is fetched and decoded once for all the items that need it, so they see the same
+/// Reads all requests. Every chunk is fetched and decoded once for all the requests that need it, so they see the same
 /// version.
 ///
-/// Items of the same type and shape are returned as one array with a new first axis, others as one array each.
+/// If all results have the same type and shape, and no mask of chosen values, they are returned as one array with a new
+/// first axis, else as one array each.
 ///
 /// # Errors
-/// As [`Array::read`]; the first error stops all.
+/// As [`ReadRequest::read`]; the first error stops all.
 ///
 /// ```no_run
 /// # fn example(array: &zarrow::Array, crops: &[zarrow::Selection]) -> zarrow::Result<()> {
-/// let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
-/// match zarrow::read_many(&items)? {
+/// let requests = crops.iter().map(|crop| array.request(crop)).collect::<zarrow::Result<Vec<_>>>()?;
+/// match zarrow::read_many(&requests)? {
 ///     zarrow::Batch::Stacked(batch) => assert_eq!(batch.shape()[0], crops.len() as u64),
 ///     zarrow::Batch::Ragged(arrays) => assert_eq!(arrays.len(), crops.len()),
 /// }
 /// # Ok(())
 /// # }
 /// ```
-pub fn read_many(items: &[(&Array, &Selection)]) -> Result<Batch> {
-    read_many_with(items, &ReadOptions::default())
-}
-
-/// As [`read_many`], with options. If values that mark missing elements are given, each item is an array by itself.
-///
-/// # Errors
-/// As [`Array::read_with`]; the first error stops all.
-pub fn read_many_with(items: &[(&Array, &Selection)], options: &ReadOptions<'_>) -> Result<Batch> {
-    let mut checked = checked(items)?;
-    for item in &mut checked {
-        item.reader.missing = options.missing;
+pub fn read_many(requests: &[ReadRequest<'_>]) -> Result<Batch> {
+    let items = items(requests)?;
+    let stacked = read::read_stacked(&items, &|| is_cancelled(requests));
+    match stacked.map_err(|error| place(requests, error))? {
+        Some(batch) => Ok(Batch::Stacked(batch)),
+        None => read_items(&items, requests).map(Batch::Ragged),
     }
-    batch::read_many(&checked, options.interrupted()).map_err(|error| place(items, error))
 }
 
-/// As [`read_many`], with separate memory for each item, of any type and shape.
+/// Reads all requests, each to its own target.
 ///
 /// # Errors
 /// As [`read_many`].
 ///
 /// ```no_run
 /// # fn example(arrays: &[zarrow::Array]) -> zarrow::Result<()> {
-/// let all: Vec<_> = arrays.iter().map(|array| zarrow::Selection::all(array.shape())).collect();
-/// let items: Vec<_> = arrays.iter().zip(&all).collect();
-/// let decoded = zarrow::read_each(&items, &zarrow::ReadOptions::default())?;
+/// let requests = arrays.iter().map(|array| array.request(..)).collect::<zarrow::Result<Vec<_>>>()?;
+/// let decoded = zarrow::read_each(&requests)?;
 /// assert_eq!(decoded.len(), arrays.len());
 /// # Ok(())
 /// # }
 /// ```
-pub fn read_each(items: &[(&Array, &Selection)], options: &ReadOptions<'_>) -> Result<Vec<DecodedArray>> {
-    let missing: Vec<Option<&MissingValues>> = items.iter().map(|_| options.missing).collect();
-    read_each_with(items, &missing, options.interrupted())
+pub fn read_each<T: ReadTarget>(requests: &[ReadRequest<'_, T>]) -> Result<Vec<T::Output>> {
+    read_items(&items(requests)?, requests)
 }
 
-/// Reads each item into separate memory, in a masked layout if values that mark missing elements are given.
+/// Returns the requests with `out` as their target: request `i` at position `i` of the first axis.
 ///
 /// # Errors
-/// As [`read_many`].
-pub(crate) fn read_each_with(
-    items: &[(&Array, &Selection)],
-    missing: &[Option<&MissingValues>],
-    interrupted: &dyn Fn() -> bool,
-) -> Result<Vec<DecodedArray>> {
-    let mut checked = checked(items)?;
-    for (item, missing) in checked.iter_mut().zip(missing) {
-        item.reader.missing = *missing;
-    }
-    batch::read_each(&checked, interrupted).map_err(|error| place(items, error))
-}
-
-/// Reads all items into the caller's memory: item `i` to position `i` of the first axis.
-///
-/// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
-///
-/// # Errors
-/// [`ErrorKind::Index`] if the items differ in shape, [`ErrorKind::Unsupported`] if they are not tensors of one type;
-/// and as [`read_many`].
+/// [`ErrorKind::Index`] if the requests differ in shape, [`ErrorKind::Unsupported`] if they differ in type.
 ///
 /// # Safety
-/// As [`Array::read_strided`], for strides with the batch's axis before the others.
-pub unsafe fn read_many_strided(
-    items: &[(&Array, &Selection)],
+/// As [`ReadRequest::out`], for strides with the batch's axis before the others.
+pub unsafe fn stacked_out<'r>(
+    requests: &'r [ReadRequest<'_>],
     out: &Strided,
-    options: &ReadOptions<'_>,
-) -> Result<()> {
-    let checked = checked(items)?;
-    let interrupted = options.strided()?;
-    let Some((first, selection)) = items.first() else { return Ok(()) };
-    for (array, other) in items {
-        if other.shape() != selection.shape() {
-            return Err(array.place(
-                ErrorKind::Index("the selections differ in shape: out= needs selections of one shape".into())
-                    .into(),
-            ));
-        }
-        if array.data_type() != first.data_type() {
-            return Err(array.place(
-                ErrorKind::Unsupported("reading arrays of different data types into one result".into())
-                    .into(),
-            ));
+) -> Result<Vec<ReadRequest<'r, Strided>>> {
+    if let Some((first, others)) = requests.split_first() {
+        let shape = first.selection().shape();
+        for other in others {
+            if other.selection().shape() != shape {
+                let text = "the selections differ in shape: out= needs selections of one shape";
+                return Err(other.array().place(ErrorKind::Index(text.into()).into()));
+            }
+            if other.data_type() != first.data_type() {
+                let text = "reading arrays of different data types into one result";
+                return Err(other.array().place(ErrorKind::Unsupported(text.into()).into()));
+            }
         }
     }
-    let item_size = first.tensor_item_size()?;
-    let sinks = items
-        .iter()
-        .enumerate()
-        // SAFETY: the caller's contract, for each item's part of the memory.
-        .map(|(number, (_, own))| Sink::Fixed(unsafe { out.item(number).destination(own, item_size) }));
-    let sinks: Vec<Sink<'_>> = allocation::collected(sinks)?;
-    batch::read_into(&checked, &sinks, interrupted).map_err(|error| place(items, error))
+    let own = requests.iter().enumerate();
+    // SAFETY: the caller's contract, for each request's part of the memory.
+    let own = own.map(|(number, request)| unsafe { request.by_ref().out(out.item(number)) });
+    Ok(allocation::collected(own)?)
 }
 
-fn checked<'a>(items: &[(&'a Array, &'a Selection)]) -> Result<Vec<Item<'a>>> {
-    let mut arrays: Vec<&Array> = Vec::new();
-    allocation::try_collected(items.iter().map(|(array, selection)| {
-        array.check(selection)?;
-        let number = match arrays.iter().position(|known| known.is(array)) {
+fn read_items<'r, T: ReadTarget>(
+    items: &[Item<'r>],
+    requests: &'r [ReadRequest<'_, T>],
+) -> Result<Vec<T::Output>> {
+    let targets = requests.iter().map(ReadRequest::target);
+    read::read_each(items, targets, &|| is_cancelled(requests)).map_err(|error| place(requests, error))
+}
+
+/// Returns the items of the engine, numbered by array and field.
+fn items<'r, T>(requests: &'r [ReadRequest<'_, T>]) -> Result<Vec<Item<'r>>> {
+    let mut numbered: Vec<&ReadRequest<'_, T>> = Vec::new();
+    allocation::try_collected(requests.iter().map(|request| {
+        let item = request.item().map_err(|error| request.array().place(error))?;
+        let is_same = |known: &&ReadRequest<'_, T>| {
+            known.array().is(request.array())
+                && match (known.selected_field(), request.selected_field()) {
+                    (None, None) => true,
+                    (Some(known), Some(field)) => std::ptr::eq(known, field),
+                    _ => false,
+                }
+        };
+        let array = match numbered.iter().position(is_same) {
             Some(known) => known,
             None => {
-                arrays.try_push(array)?;
-                arrays.len() - 1
+                numbered.try_push(request)?;
+                numbered.len() - 1
             }
         };
-        Ok(Item { array: number, reader: array.reader(), selection })
+        Ok(Item { array, ..item })
     }))
 }
 
-/// Adds store and path if all items are from the same array.
-fn place(items: &[(&Array, &Selection)], error: Error) -> Error {
-    match items.first() {
-        Some((first, _)) if items.iter().all(|(array, _)| array.is(first)) => first.place(error),
+/// Whether some request's function says to stop. A function that is shared with the first request is called once.
+fn is_cancelled<T>(requests: &[ReadRequest<'_, T>]) -> bool {
+    let address = |request: &ReadRequest<'_, T>| {
+        request.cancel_function().map(|cancel| std::ptr::from_ref::<dyn Fn() -> bool>(cancel).cast::<()>())
+    };
+    let Some((first, others)) = requests.split_first() else { return false };
+    let shared = address(first);
+    first.is_cancelled() || others.iter().any(|other| address(other) != shared && other.is_cancelled())
+}
+
+/// Adds store and path if all requests are of the same array.
+fn place<T>(requests: &[ReadRequest<'_, T>], error: Error) -> Error {
+    let first = requests.first().map(ReadRequest::array);
+    match first {
+        Some(first) if requests.iter().all(|request| Array::is(request.array(), first)) => first.place(error),
         _ => error,
     }
 }

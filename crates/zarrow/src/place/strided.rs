@@ -6,8 +6,7 @@ use crate::selection::Selection;
 
 /// Layout of a result in the caller's memory.
 ///
-/// This is only a description. The caller of [`Array::read_strided`](crate::Array::read_strided) guarantees its
-/// validity.
+/// This is only a description. The caller of [`ReadRequest::out`](crate::ReadRequest::out) guarantees its validity.
 #[derive(Debug, Clone)]
 pub struct Strided {
     pointer: *mut u8,
@@ -42,7 +41,7 @@ impl Strided {
     ///
     /// # Safety
     /// As [`Destination::strided`].
-    pub(crate) unsafe fn destination<'a>(self, selection: &Selection, item_size: usize) -> Destination<'a> {
+    pub(crate) unsafe fn destination<'a>(&self, selection: &Selection, item_size: usize) -> Destination<'a> {
         let origin = isize::try_from(self.origin).unwrap_or(isize::MAX);
         let strides = OutputStrides::new(&self.strides, selection);
         // SAFETY: the caller's contract.

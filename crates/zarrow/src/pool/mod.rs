@@ -60,6 +60,12 @@ pub fn num_threads() -> usize {
 /// How long an idle thread waits for work before it exits, if there are more threads than [`num_threads`] now allows.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Whether to stop: called from time to time, on the calling thread.
+pub(crate) type Cancel<'a> = &'a dyn Fn() -> bool;
+
+/// Never stops.
+pub(crate) const NEVER: Cancel<'static> = &|| false;
+
 /// More threads than any machine has; protects against a mistyped number.
 const MAX_THREADS: usize = 1024;
 

@@ -4,45 +4,19 @@
 //! 2. The pieces are numbered by chunk and sorted by that number, so that the pieces of one chunk are adjacent. A
 //!    single item needs no sorting: its pieces belong to different chunks and are computed on request.
 
-use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::FillValue;
 use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::{AxisPart, PerAxis, whole_part};
-use crate::selection::Selection;
+use crate::read::item::Item;
 use smallvec::SmallVec;
-use zarrow_array::DataType;
 use zarrow_array::allocation::{self, Grow};
-
-/// One selection of one array.
-#[derive(Clone, Copy)]
-pub struct Item<'a> {
-    /// The array's number: items with the same number read the same array.
-    pub array: usize,
-    /// The array reader.
-    pub reader: Reader<'a>,
-    /// The selection to read.
-    pub selection: &'a Selection,
-}
-
-impl<'a> Item<'a> {
-    /// Whether the store's answers come by completion.
-    pub fn is_remote(&self) -> bool {
-        self.reader.store.remote().is_some()
-    }
-
-    /// The element type and the fill value for missing chunks.
-    pub fn element(&self) -> (&'a DataType, &'a FillValue) {
-        (&self.reader.metadata.data_type, &self.reader.metadata.fill_value)
-    }
-}
 
 /// The parts selected from a chunk: for each item that selects from it, the item's number and the part.
 pub type Pieces<'a> = SmallVec<[(usize, PerAxis<AxisPart<'a>>); 1]>;
 
 /// The chunks of a batch.
 pub struct ChunkList<'p> {
-    plans: Vec<Option<ChunkParts<'p>>>,
+    plans: SmallVec<[Option<ChunkParts<'p>>; 1]>,
     /// The sorted pieces, and the index of each chunk's first piece; `None` for a single item.
     wanted: Option<(Vec<Wanted>, Vec<usize>)>,
 }
@@ -62,17 +36,18 @@ impl<'p> ChunkList<'p> {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a grid of 2⁶⁴ chunks and more, [`zarrow_array::Error::OutOfMemory`].
-    pub fn new(items: &[Item<'p>]) -> Result<ChunkList<'p>> {
-        let mut plans: Vec<Option<ChunkParts<'p>>> = allocation::with_capacity(items.len())?;
-        for item in items {
+    pub fn new<T>(items: &[(Item<'p>, T)]) -> Result<ChunkList<'p>> {
+        let mut plans = SmallVec::new();
+        room(&mut plans, items.len())?;
+        for (item, _) in items {
             let part = whole_part(item.selection);
-            plans.try_push(part.as_ref().map(|part| item.reader.chunk_parts(part)).transpose()?)?;
+            plans.push(part.as_ref().map(|part| item.reader.chunk_parts(part)).transpose()?);
         }
         if items.len() == 1 {
             return Ok(ChunkList { plans, wanted: None });
         }
         let mut wanted: Vec<Wanted> = Vec::new();
-        for (number, item) in items.iter().enumerate() {
+        for (number, (item, _)) in items.iter().enumerate() {
             if let Some(chunk_parts) = &plans[number] {
                 gather(number, item, chunk_parts, &mut wanted)?;
             }
@@ -106,8 +81,7 @@ impl<'p> ChunkList<'p> {
             }
         };
         let (mut chunk_index, mut pieces) = (PerAxis::new(), Pieces::new());
-        let out_of_memory = |_| allocation::no_memory::<Pieces<'_>>(wanted.len());
-        pieces.try_reserve(wanted.len()).map_err(out_of_memory)?;
+        room(&mut pieces, wanted.len())?;
         for one in wanted {
             let mut part = PerAxis::new();
             if let Some(chunk_parts) = &self.plans[one.item] {
@@ -117,6 +91,15 @@ impl<'p> ChunkList<'p> {
         }
         Ok((chunk_index, pieces))
     }
+}
+
+/// Makes room for `count` elements, on the heap if there is more than one.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`].
+pub fn room<T>(elements: &mut SmallVec<[T; 1]>, count: usize) -> Result<()> {
+    elements.try_reserve(count).map_err(|_| allocation::no_memory::<T>(count))?;
+    Ok(())
 }
 
 /// Adds the pieces of one item, given its `chunk_parts`.

@@ -113,7 +113,7 @@ mod tests {
     use crate::metadata::CodecMetadata;
     use crate::node::array::Array;
     use crate::store::{FilesystemStore, MemoryStore, Store};
-    use crate::{ArrayBuilder, Existing, Number, OpenOptions, Selection, WriteOptions};
+    use crate::{ArrayBuilder, Existing, Number, OpenOptions, Selection};
     use std::fmt;
     use std::sync::Arc;
     use std::sync::mpsc::channel;
@@ -209,7 +209,7 @@ mod tests {
             let values = array.read(5..10)?;
             let selection = Selection::new(&[20], &[(5..10).into()])?;
             let done = move |written| sender.send(written).unwrap();
-            array.write_detached(selection, Box::new(values), &WriteOptions::default(), done)?;
+            array.write_request(selection)?.detach(Box::new(values), done)?;
             receiver.recv().unwrap()
         });
         for error in errors {

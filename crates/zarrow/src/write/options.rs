@@ -1,6 +1,6 @@
 //! Options for writes.
 
-use crate::read::options::{Cancel, NEVER};
+use crate::pool::{Cancel, NEVER};
 use crate::store::Durability;
 use std::fmt;
 

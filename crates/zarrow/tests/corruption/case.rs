@@ -135,7 +135,12 @@ fn own(codec: &Value, bytes: &[u8]) -> Vec<u8> {
     let array = create_array(Arc::clone(&store), "", metadata, Existing::Refuse, &options).unwrap();
     let values = Values::contiguous(bytes, data_type, &[nbytes]).unwrap();
     let write = WriteOptions::default().write_empty_chunks(true);
-    array.write_with(Selection::new(&[nbytes], &[]).unwrap(), &values, &write).unwrap();
+    array
+        .write_request(Selection::new(&[nbytes], &[]).unwrap())
+        .unwrap()
+        .options(&write)
+        .write(&values)
+        .unwrap();
     store.get("c/0", u64::MAX).unwrap().unwrap()
 }
 

@@ -11,7 +11,7 @@ use zarrow_array::DecodedArray;
 /// Starts a detached read, and waits for it.
 fn detached(array: &Array, selection: &Selection) -> zarrow::Result<DecodedArray> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    array.read_detached(selection.clone(), None, move |decoded| sender.send(decoded).unwrap()).unwrap();
+    array.request(selection.clone()).unwrap().detach(move |decoded| sender.send(decoded).unwrap()).unwrap();
     receiver.recv().unwrap()
 }
 
@@ -45,7 +45,7 @@ fn many_detached_reads_hold_no_threads() {
     for number in 0..600 {
         let sender = sender.clone();
         let done = move |decoded| sender.send((number, decoded)).unwrap();
-        staged.read_detached(row(number), None, done).unwrap();
+        staged.request(row(number)).unwrap().detach(done).unwrap();
     }
     for _ in 0..600 {
         let (number, decoded) = receiver.recv().unwrap();
@@ -66,8 +66,11 @@ fn a_detached_read_is_cancelled_at_any_event() {
             let begun = store.events();
             let (sender, receiver) = std::sync::mpsc::channel();
             let selection = Selection::all(&SHAPE);
-            let read =
-                staged.read_detached(selection, None, move |decoded| sender.send(decoded).unwrap()).unwrap();
+            let read = staged
+                .request(selection)
+                .unwrap()
+                .detach(move |decoded| sender.send(decoded).unwrap())
+                .unwrap();
             let found = loop {
                 match receiver.try_recv() {
                     Ok(found) => break found,
@@ -89,7 +92,7 @@ fn a_detached_read_is_cancelled_at_any_event() {
     }
 }
 
-/// The caller's memory is kept until the read has ended, and is released before the callback.
+/// The caller's memory is complete, and not written any more, when the read calls back.
 #[test]
 fn a_detached_read_into_memory_of_the_callers() {
     let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
@@ -101,14 +104,11 @@ fn a_detached_read_into_memory_of_the_callers() {
         let mut memory = vec![0u32; expected.len()];
         let strides = vec![SHAPE[1] as isize * 4, 4];
         let out = zarrow::Strided::new(memory.as_mut_ptr().cast(), memory.len() * 4, 0, strides);
-        let keeper = Arc::new(());
-        let kept = Box::new(Arc::clone(&keeper));
         let (sender, receiver) = std::sync::mpsc::channel();
-        let done = move |read: zarrow::Result<()>| sender.send((read, Arc::strong_count(&keeper))).unwrap();
+        let done = move |read: zarrow::Result<()>| sender.send(read).unwrap();
         // SAFETY: the memory is not used until the read has called back.
-        unsafe { array.read_strided_detached(Selection::all(&SHAPE), out, kept, done) }.unwrap();
-        let (read, holders) = receiver.recv().unwrap();
-        read.unwrap();
-        assert_eq!((holders, &memory), (1, &expected));
+        unsafe { array.request(..).unwrap().out(out) }.detach(done).unwrap();
+        receiver.recv().unwrap().unwrap();
+        assert_eq!(memory, expected);
     }
 }

@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use zarrow::store::remote::{FetchPolicy, RemoteAdapter};
 use zarrow::store::{MemoryStore, Store, Value};
-use zarrow::{
-    Array, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, ReadOptions, Result, Selection, StoredChunk,
-};
+use zarrow::{Array, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, Result, Selection, StoredChunk};
 
 /// Provides memory for bodies, and records its addresses.
 #[derive(Default)]
@@ -153,7 +151,7 @@ fn expected(array: &Array, selection: &Selection) -> Vec<u32> {
 
 fn read(array: &Array, selection: &Selection, fails: usize) -> (Result<()>, Assembled) {
     let assembled = Assembled::new(selection, fails);
-    let outcome = array.read_stored(selection, &assembled, &ReadOptions::default());
+    let outcome = array.request(selection).unwrap().stored(&assembled).read();
     (outcome, assembled)
 }
 

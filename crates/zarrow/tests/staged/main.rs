@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use zarrow::store::remote::{FetchPolicy, RemoteAdapter, Span};
 use zarrow::store::{MemoryStore, RemoteZip, Store, ZipStore};
-use zarrow::{Array, ErrorKind, Index, OpenOptions, ReadOptions, Selection};
+use zarrow::{Array, ErrorKind, Index, OpenOptions, Selection};
 use zarrow_array::DecodedArray;
 
 fn open(store: Arc<dyn Store>, cache_nbytes: usize) -> Array {
@@ -162,7 +162,7 @@ fn a_batch_fetches_each_chunk_once() {
             .collect();
         store.seen();
         let batch = |array: &Array| {
-            let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
+            let items: Vec<_> = crops.iter().map(|crop| array.request(crop).unwrap()).collect();
             match zarrow::read_many(&items).unwrap() {
                 zarrow::Batch::Stacked(decoded) => told(&decoded),
                 zarrow::Batch::Ragged(arrays) => arrays.iter().map(told).collect(),
@@ -305,7 +305,7 @@ fn a_read_is_cancelled_at_any_event() {
             let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
             let begun = store.events();
             let cancel = || store.events() >= begun + stop;
-            match staged.read_with(.., &ReadOptions::default().cancel(&cancel)) {
+            match staged.request(..).unwrap().cancel(&cancel).read() {
                 Ok(found) => assert_eq!(told(&found), expected),
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
@@ -377,7 +377,7 @@ fn missing_chunks_are_filled() {
         let staged = open(Arc::new(RemoteAdapter::new(store)), 0);
         for _ in 0..20 {
             let mut elements = vec![1u32; SHAPE.iter().product::<u64>() as usize];
-            staged.read_into(.., &mut elements).unwrap();
+            staged.request(..).unwrap().read_into(&mut elements).unwrap();
             assert!(elements.iter().all(|element| *element == 7), "{}", kind.name);
         }
     }
@@ -533,8 +533,7 @@ fn reads_of_an_archive_that_are_cancelled_end() {
             let array = open(Arc::new(RemoteAdapter::new(Arc::new(zip))), 0);
             let before = store.events();
             let cancel = || store.events() > before + limit;
-            let options = ReadOptions::default().cancel(&cancel);
-            match array.read_with(Selection::all(&SHAPE), &options) {
+            match array.request(..).unwrap().cancel(&cancel).read() {
                 Ok(found) => {
                     assert_eq!(told(&found), told(&local(&values).read(Selection::all(&SHAPE)).unwrap()))
                 }

@@ -32,7 +32,7 @@ use crate::route::Share;
 use crate::tensor::DeviceTensor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use zarrow::{Array, ErrorKind, ReadOptions, Selection};
+use zarrow::{ErrorKind, ReadRequest};
 use zarrow_array::fork::Mutex;
 
 /// Counts of a read's work by place.
@@ -68,20 +68,18 @@ impl std::ops::Add for Done {
     }
 }
 
-/// Reads `selection` to `result`; the device decompresses the chunks of its `share`.
+/// Reads `request` to `result`; the device decompresses the chunks of its `share`.
 ///
 /// If frames failed, or a value was replaced concurrently, some elements are undefined: repeat the read on the
 /// host.
 ///
 /// # Errors
-/// See [`Array::read_stored`]; errors of the driver and the decompressor.
+/// See [`ReadRequest::stored`]; errors of the driver and the decompressor.
 pub fn read(
-    array: &Array,
-    selection: &Selection,
+    request: &ReadRequest<'_>,
     result: &DeviceTensor,
     decompressor: &dyn Decompressor,
     share: &Share,
-    options: &ReadOptions<'_>,
 ) -> Result<Done> {
     let waves = Waves {
         result,
@@ -99,7 +97,7 @@ pub fn read(
         landed: AtomicU64::new(0),
         filled: AtomicU64::new(0),
     };
-    let outcome = array.read_stored(selection, &waves, options);
+    let outcome = request.by_ref().stored(&waves).read();
     if let Some(error) = waves.error.lock().take() {
         return Err(error);
     }

@@ -1,21 +1,15 @@
 //! Reads and writes an array without blocking, for event loops.
 
 use crate::error::Result;
-use crate::metadata::missing::MissingValues;
-use crate::node::array::Array;
-use crate::node::array::detached_read::read_detached;
-use crate::node::array::detached_read::{Keeper, Target};
-use crate::node::array::detached_write::ValueSource;
-use crate::node::array::detached_write::write_detached;
-use crate::place::strided::Strided;
+use crate::node::array::detached_read::{Owned, read_detached};
+use crate::node::array::detached_write::{OwnedWrite, ValueSource, write_detached};
+use crate::node::array::request::ReadRequest;
+use crate::node::array::write_request::WriteRequest;
 use crate::pool;
 use crate::pool::OpenJob;
-use crate::read::options::ReadOptions;
-use crate::selection::Selection;
-use crate::write::options::WriteOptions;
+use crate::read::read;
+use crate::read::target::ReadTarget;
 use std::fmt;
-use std::sync::Arc;
-use zarrow_array::DecodedArray;
 
 /// Work in progress on the engine's own threads.
 ///
@@ -63,99 +57,60 @@ impl fmt::Debug for Detached {
     }
 }
 
-impl Array {
-    /// As [`read_with`](Array::read_with), on the engine's own threads: returns at once, and calls `done` on one of
-    /// them.
+impl<T: ReadTarget + Send + Sync + 'static> ReadRequest<'_, T> {
+    /// Reads on the engine's own threads: returns at once, and calls `done` on one of them once nothing writes to the
+    /// target any more.
     ///
     /// If the store's requests complete asynchronously, a read holds no thread while it waits, so that thousands can
-    /// run concurrently. `missing` are the values that mark missing elements.
+    /// run concurrently. [`Detached::cancel`] stops it; the function set by [`cancel`](ReadRequest::cancel) is ignored.
     ///
     /// # Errors
-    /// As [`read_with`](Array::read_with) for errors known at once; then `done` is not called.
+    /// As [`read`](ReadRequest::read) for errors known at once; then `done` is not called.
     ///
     /// ```
     /// # use std::sync::{Arc, mpsc};
-    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, store::MemoryStore};
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, store::MemoryStore};
     /// # let metadata = ArrayBuilder::new([4, 3], zarrow::Number::Int16).build()?;
     /// # let store = Arc::new(MemoryStore::default());
     /// # let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
     /// let (sender, receiver) = mpsc::channel();
-    /// let selection = Selection::all(array.shape());
-    /// array.read_detached(selection, None, move |decoded| sender.send(decoded).unwrap())?;
+    /// array.request(..)?.detach(move |decoded| sender.send(decoded).unwrap())?;
     /// assert_eq!(receiver.recv()??.shape(), [4, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_detached(
-        &self,
-        selection: Selection,
-        missing: Option<Arc<MissingValues>>,
-        done: impl FnOnce(Result<DecodedArray>) + Send + 'static,
-    ) -> Result<Detached> {
-        self.check(&selection)?;
-        let array = self.clone();
-        if self.store().remote().is_none() {
+    pub fn detach(self, done: impl FnOnce(Result<T::Output>) + Send + 'static) -> Result<Detached> {
+        let array = self.array;
+        let detach = || {
+            self.target.as_target().check(&self.item()?)?;
+            let (field, missing) = (self.field.cloned(), self.missing.cloned());
+            let (array, selection) = (array.clone(), self.selection.into_owned());
+            let owned = Owned { array, selection, field, missing, target: self.target };
+            if owned.array.store().remote().is_some() {
+                return read_detached(owned, done).map(Detached);
+            }
             let work = move |cancel: &dyn Fn() -> bool| {
-                let options =
-                    ReadOptions { missing: missing.as_deref(), ..ReadOptions::default().cancel(cancel) };
-                array.read_with(&selection, &options)
+                let read = owned.item().and_then(|item| read(&item, &owned.target, cancel));
+                read.map_err(|error| owned.array.place(error))
             };
-            return Detached::spawn(work, done).map_err(|error| self.place(error));
-        }
-        let done = |decoded: Result<Option<DecodedArray>>| {
-            let none = || crate::ErrorKind::Internal("the read ended without a result".into()).into();
-            done(decoded.and_then(|decoded| decoded.ok_or_else(none)));
+            Detached::spawn(work, done)
         };
-        // SAFETY: there is no memory of the caller's.
-        let job = unsafe { read_detached(array, selection, missing, Target::Fresh, done) };
-        job.map(Detached).map_err(|error| self.place(error))
+        detach().map_err(|error| array.place(error))
     }
+}
 
-    /// As [`read_strided`](Array::read_strided), on the engine's own threads: returns at once, and calls `done` on one
-    /// of them once nothing writes to the memory any more. `keeper` is dropped before that.
-    ///
-    /// # Errors
-    /// As [`read_strided`](Array::read_strided) for errors known at once; then `done` is not called.
-    ///
-    /// # Safety
-    /// As [`read_strided`](Array::read_strided), until `done` is called: `keeper` keeps the memory alive.
-    pub unsafe fn read_strided_detached(
-        &self,
-        selection: Selection,
-        out: Strided,
-        keeper: Keeper,
-        done: impl FnOnce(Result<()>) + Send + 'static,
-    ) -> Result<Detached> {
-        self.check(&selection)?;
-        self.tensor_item_size()?;
-        let array = self.clone();
-        if self.store().remote().is_none() {
-            let work = move |cancel: &dyn Fn() -> bool| {
-                let options = ReadOptions::default().cancel(cancel);
-                // SAFETY: the caller's contract.
-                let read = unsafe { array.read_strided(&selection, out, &options) };
-                drop(keeper);
-                read
-            };
-            return Detached::spawn(work, done).map_err(|error| self.place(error));
-        }
-        let done = |read: Result<Option<DecodedArray>>| done(read.map(drop));
-        // SAFETY: the caller's contract.
-        let job = unsafe { read_detached(array, selection, None, Target::Strided(out, keeper), done) };
-        job.map(Detached).map_err(|error| self.place(error))
-    }
-
-    /// As [`write_with`](Array::write_with), on the engine's own threads: returns at once, and calls `done` on one of
-    /// them once nothing reads the values any more.
+impl WriteRequest<'_> {
+    /// Writes on the engine's own threads: returns at once, and calls `done` on one of them once nothing reads the
+    /// values any more.
     ///
     /// If the store's requests complete asynchronously, a write holds no thread while it waits, so that thousands can
-    /// run concurrently. [`Detached::cancel`] stops it; `options.cancel` is ignored.
+    /// run concurrently. [`Detached::cancel`] stops it; the `cancel` of the options is ignored.
     ///
     /// # Errors
-    /// As [`write_with`](Array::write_with) for errors known at once; then `done` is not called.
+    /// As [`write`](WriteRequest::write) for errors known at once; then `done` is not called.
     ///
     /// ```
     /// # use std::sync::{Arc, mpsc};
-    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, WriteOptions, store::MemoryStore};
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, store::MemoryStore};
     /// # let metadata = ArrayBuilder::new([4], zarrow::Number::Int16).build()?;
     /// # let store = Arc::new(MemoryStore::default());
     /// # let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
@@ -163,31 +118,22 @@ impl Array {
     /// let (sender, receiver) = mpsc::channel();
     /// let (values, start) = (array.read(2..)?, Selection::new(&[4], &[(0..2).into()])?);
     /// let done = move |written| sender.send(written).unwrap();
-    /// array.write_detached(start, Box::new(values), &WriteOptions::default(), done)?;
+    /// array.write_request(start)?.detach(Box::new(values), done)?;
     /// receiver.recv()??;
     /// assert_eq!(array.read(..)?.into_tensor()?.as_slice::<i16>()?, [5, 6, 5, 6]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write_detached(
-        &self,
-        selection: Selection,
+    pub fn detach(
+        self,
         values: Box<dyn ValueSource>,
-        options: &WriteOptions<'_>,
         done: impl FnOnce(Result<()>) + Send + 'static,
     ) -> Result<Detached> {
-        self.check(&selection)?;
-        let array = self.clone();
-        if self.store().remote().is_none() {
-            let (durability, write_empty_chunks) = (options.durability, options.write_empty_chunks);
-            let work = move |cancel: &dyn Fn() -> bool| {
-                let options =
-                    WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
-                let values = values.values().map_err(|error| array.place(error))?;
-                array.write_with(&selection, &values, &options.cancel(cancel))
-            };
-            return Detached::spawn(work, done).map_err(|error| self.place(error));
+        let array = self.array;
+        let write = OwnedWrite::new(self, values);
+        if array.store().remote().is_none() {
+            return Detached::spawn(move |cancel| write.write(cancel), done)
+                .map_err(|error| array.place(error));
         }
-        let job = write_detached(array, selection, values, options, done);
-        job.map(Detached).map_err(|error| self.place(error))
+        write_detached(write, done).map(Detached).map_err(|error| array.place(error))
     }
 }

@@ -5,17 +5,22 @@
 //! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: memory lent to puts
 //!    has been taken back.
 
+use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;
+use crate::node::array::field::FieldSelection;
+use crate::node::array::write_request::{WriteRequest, check_values};
 use crate::node::hierarchy::document_guard::DocumentGuard;
 use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::whole_part;
 use crate::pool::{OpenJob, OwnedTask};
 use crate::selection::Selection;
+use crate::store::Durability;
 use crate::write::Writer;
 use crate::write::options::WriteOptions;
 use crate::write::staged::{Guard, StagedWrite};
 use crate::write::values::Values;
+use std::borrow::Cow;
 use std::sync::Arc;
 use zarrow_array::DecodedArray;
 
@@ -35,10 +40,38 @@ impl ValueSource for DecodedArray {
 }
 
 /// The data that a write borrows (step 1).
-struct Owned {
+pub struct OwnedWrite {
     array: Array,
     selection: Selection,
+    field: Option<FieldSelection>,
+    durability: Durability,
+    write_empty_chunks: bool,
     source: Box<dyn ValueSource>,
+}
+
+impl OwnedWrite {
+    /// Takes over the request, but for its `cancel`.
+    pub fn new(request: WriteRequest<'_>, source: Box<dyn ValueSource>) -> OwnedWrite {
+        let WriteRequest { array, selection, field, options } = request;
+        let WriteOptions { durability, write_empty_chunks, .. } = options;
+        let (array, selection) = (array.clone(), selection.into_owned());
+        OwnedWrite { array, selection, field: field.cloned(), durability, write_empty_chunks, source }
+    }
+
+    fn options(&self) -> WriteOptions<'static> {
+        WriteOptions::default().durability(self.durability).write_empty_chunks(self.write_empty_chunks)
+    }
+
+    /// Writes, and waits for the end.
+    ///
+    /// # Errors
+    /// As [`WriteRequest::write`].
+    pub fn write(&self, cancel: &dyn Fn() -> bool) -> Result<()> {
+        let values = self.source.values().map_err(|error| self.array.place(error))?;
+        let (selection, field) = (Cow::Borrowed(&self.selection), self.field.as_ref());
+        let options = self.options().cancel(cancel);
+        WriteRequest { array: &self.array, selection, field, options }.write(&values)
+    }
 }
 
 /// A write and everything it borrows. Fields are dropped in this order.
@@ -48,7 +81,7 @@ struct DetachedWrite {
     _values: Arc<Values<'static>>,
     guard: Arc<DocumentGuard<'static>>,
     _writer: Arc<Writer<'static>>,
-    owned: Arc<Owned>,
+    owned: Arc<OwnedWrite>,
 }
 
 /// # Safety
@@ -58,25 +91,21 @@ unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
     unsafe { &*std::ptr::from_ref(short) }
 }
 
-/// Begins to write to `selection` of an array of a remote store, and calls `done` on a thread of the pool.
+/// Begins to write to an array of a remote store, and calls `done` on a thread of the pool.
 ///
 /// # Errors
 /// [`ErrorKind::ReadOnly`], and errors of values that do not fit; then `done` is not called.
-pub fn write_detached(
-    array: Array,
-    selection: Selection,
-    source: Box<dyn ValueSource>,
-    options: &WriteOptions<'_>,
-    done: impl FnOnce(Result<()>) + Send + 'static,
-) -> Result<OpenJob> {
-    let owned = Arc::new(Owned { array, selection, source });
+pub fn write_detached(owned: OwnedWrite, done: impl FnOnce(Result<()>) + Send + 'static) -> Result<OpenJob> {
+    let owned = Arc::new(owned);
     // SAFETY: `DetachedWrite::owned` goes last of all that borrows from it.
-    let lent: &'static Owned = unsafe { extend(&*owned) };
+    let lent: &'static OwnedWrite = unsafe { extend(&*owned) };
     let values = lent.source.values()?;
-    lent.array.check_values(&values)?;
+    check_values(&lent.array, lent.field.as_ref(), &values)?;
+    let place = lent.field.as_ref().map(|field| field.place_in(&lent.array)).transpose()?;
     let values = Arc::new(values.broadcast(&lent.selection.shape())?.for_selection(&lent.selection));
     let store = lent.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
-    let writer = Arc::new(Writer::new(lent.array.reader(), store, options, false));
+    let writer =
+        Arc::new(Writer::new(Reader { field: place, ..lent.array.reader() }, store, &lent.options(), false));
     let part = whole_part(&lent.selection);
     let chunk_parts = part.as_deref().map(|part| writer.reader.chunk_parts(part)).transpose()?.map(Arc::new);
     let guard = Arc::new(DocumentGuard::new(&lent.array, &lent.selection));
@@ -99,11 +128,10 @@ pub fn write_detached(
     let (job, ended) = (write.staged.job().clone(), Arc::clone(&write));
     let begun = Arc::clone(&write);
     let task: OwnedTask = Arc::new(move |_, worker, checkpoint| write.staged.step(worker, checkpoint));
-    let (durability, write_empty_chunks) = (options.durability, options.write_empty_chunks);
     let on_end = move |result: Result<()>| {
         // Step 2.
         ended.staged.cancel();
-        let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
+        let options = ended.owned.options();
         let settled = ended.guard.settle(result, &options).map_err(|error| ended.owned.array.place(error));
         drop(ended);
         done(settled);

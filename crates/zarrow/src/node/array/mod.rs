@@ -5,9 +5,9 @@ pub(crate) mod detached;
 pub(crate) mod detached_read;
 pub(crate) mod detached_write;
 pub(crate) mod field;
-pub(crate) mod map;
-pub(crate) mod read;
+pub(crate) mod request;
 pub(crate) mod stored_chunks;
+pub(crate) mod write_request;
 
 use crate::codec::{Chain, Layout, ShardIndex};
 use crate::decode::cache::Cache;
@@ -19,7 +19,7 @@ use crate::metadata::{ArrayMetadata, Attributes, ChunkGrid, NodeMetadata};
 use crate::node::hierarchy::attributes::StoredNode;
 use crate::node::hierarchy::{AttributeChange, revision};
 use crate::node::open_options::OpenOptions;
-use crate::read::options::ReadOptions;
+use crate::plan::field::FieldPlace;
 use crate::selection::{Index, IntoSelection, Selection};
 use crate::store::Store;
 use crate::write::Writer;
@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use zarrow_array::{Buffer, DataType, DecodedArray, shape};
+use zarrow_array::{Buffer, DataType, shape};
 
 /// A Zarr array: checked metadata, compiled codecs, and the store with its chunks.
 ///
@@ -312,70 +312,6 @@ impl Array {
         Selection::blocks(&self.metadata.chunk_grid, self.shape(), indices).map_err(|error| self.place(error))
     }
 
-    /// Writes `values` to `selection`, broadcast to its shape by NumPy's rules, on as many threads as
-    /// [`num_threads`](crate::num_threads) says.
-    ///
-    /// Chunks are encoded straight from the values' memory; at most one chunk per thread is copied. Each chunk is
-    /// written whole or not at all, even if this process is killed. If the selection covers only part of a chunk, the
-    /// rest of the chunk is kept: writers to the same chunk wait for each other by a lock, also across processes.
-    ///
-    /// `values` may be a slice, a [`Tensor`](zarrow_array::Tensor), an array of `ndarray` in any order, or any
-    /// [`Values`]. The options of the opening set how durable the data are when the call returns
-    /// ([`durability`](Array::durability)).
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] if the array was erased since, [`ErrorKind::Stale`] if it was replaced by an array with
-    /// different chunks, or made smaller than the selection. If that happened before the call, the error comes before
-    /// the first chunk is written, else after the last one. [`ErrorKind::Shape`] if values do not fit the selection;
-    /// [`ErrorKind::Index`] for a selection of another shape; [`ErrorKind::Unsupported`] for values of another type;
-    /// [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be encoded or written, with store, array, chunk and
-    /// codec. After such an error some chunks may be new.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use zarrow::{Values, store::{MemoryStore, Store}};
-    /// # let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
-    /// #   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
-    /// #   "chunk_key_encoding": {"name": "default"}, "fill_value": 7,
-    /// #   "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#;
-    /// let store = Arc::new(MemoryStore::new([("zarr.json", metadata.to_vec())])?);
-    /// let array = zarrow::open(store.clone(), "")?.into_array()?;
-    /// array.write(.., &[1i16, 2, 3, 4])?;
-    /// assert_eq!(store.get("c/1", 4)?, Some(vec![3, 0, 4, 0]));
-    /// array.write(1.., Values::scalar(&5i16))?;
-    /// assert_eq!(array.read(..)?.into_tensor()?.as_slice::<i16>()?, [1, 5, 5, 5]);
-    /// # Ok::<(), zarrow::Error>(())
-    /// ```
-    pub fn write<'s, 'v, V: TryInto<Values<'v>>>(
-        &self,
-        selection: impl IntoSelection<'s>,
-        values: V,
-    ) -> Result<()>
-    where
-        Error: From<V::Error>,
-    {
-        let values = values.try_into().map_err(|error| self.place(Error::from(error)))?;
-        self.write_with(selection, &values, &self.write_options())
-    }
-
-    /// As [`write`](Array::write), with options: the durability, whether chunks of the fill value are stored, and
-    /// whether to stop.
-    ///
-    /// # Errors
-    /// As [`write`](Array::write); [`ErrorKind::Interrupted`].
-    pub fn write_with<'s>(
-        &self,
-        selection: impl IntoSelection<'s>,
-        values: &Values<'_>,
-        options: &WriteOptions<'_>,
-    ) -> Result<()> {
-        let selection = self.selection(selection)?;
-        self.write_stored(&selection, options, |array, guard| {
-            array.write_elements(&selection, values, guard, options)
-        })
-        .map_err(|error| self.place(error))
-    }
-
     /// Returns the default options of a write, as set at opening.
     pub(crate) fn write_options(&self) -> WriteOptions<'static> {
         WriteOptions::default().durability(self.options.durability)
@@ -405,7 +341,7 @@ impl Array {
         options: &WriteOptions<'_>,
     ) -> Result<()> {
         self.check_values(values)?;
-        self.put(selection, values, guard, options, false)
+        self.put(selection, None, values, guard, options, false)
     }
 
     /// Writes to stored chunks only. A chunk that cannot be decoded is left unchanged, since none of its elements can
@@ -416,12 +352,14 @@ impl Array {
         values: &Values<'_>,
         options: &WriteOptions<'_>,
     ) -> Result<()> {
-        self.put(selection, values, None, options, true)
+        self.put(selection, None, values, None, options, true)
     }
 
-    fn put(
+    /// Writes to a field, or to whole elements.
+    pub(crate) fn put(
         &self,
         selection: &Selection,
+        field: Option<&FieldPlace>,
         values: &Values<'_>,
         guard: Option<&dyn Guard>,
         options: &WriteOptions<'_>,
@@ -429,7 +367,8 @@ impl Array {
     ) -> Result<()> {
         let values = values.broadcast(&selection.shape())?;
         let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
-        let writer = Writer::new(self.reader(), store, options, only_clears);
+        let reader = Reader { field, ..self.reader() };
+        let writer = Writer::new(reader, store, options, only_clears);
         writer.write(selection, &values, guard, options.interrupted())
     }
 
@@ -477,19 +416,6 @@ impl Array {
                 && self.metadata == other.metadata
     }
 
-    /// Returns the size of an element in bytes if the array decodes to a tensor.
-    pub(crate) fn tensor_item_size(&self) -> Result<usize> {
-        let refused = || {
-            let text = "reading into given memory or in another order needs elements of a fixed \
-                        size, none of them missing";
-            ErrorKind::Unsupported(format!("{text}; these are {}", self.data_type()))
-        };
-        match self.data_type() {
-            DataType::Optional(_) => Err(self.place(refused().into())),
-            other => other.item_size().ok_or_else(|| self.place(refused().into())),
-        }
-    }
-
     /// Resolves `selection`, and checks that it is inside the array.
     pub(crate) fn selection<'s>(&self, selection: impl IntoSelection<'s>) -> Result<Cow<'s, Selection>> {
         let selection = selection.into_selection(self.shape()).map_err(|error| self.place(error))?;
@@ -506,11 +432,12 @@ impl Array {
         Err(self.place(ErrorKind::Index(text).into()))
     }
 
-    /// Reads the chunk (in a sharded array: the shard) at `indices` of the grid, clipped to the array's shape.
+    /// Returns the elements of the chunk (in a sharded array: of the shard) at `indices` of the grid, clipped to the
+    /// array's shape.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] for indices outside the grid, and as [`read_with`](Array::read_with).
-    pub fn retrieve_chunk(&self, indices: &[u64], options: &ReadOptions<'_>) -> Result<DecodedArray> {
+    /// [`ErrorKind::Index`] for indices outside the grid.
+    pub fn chunk(&self, indices: &[u64]) -> Result<Selection> {
         let grid = &self.metadata.chunk_grid;
         let count = grid.grid_shape(self.shape());
         if indices.len() != count.len() || indices.iter().zip(&count).any(|(index, count)| index >= count) {
@@ -522,8 +449,7 @@ impl Array {
             let bound = |position: u64| i64::try_from(position).ok();
             Index::Slice { start: bound(start), stop: bound(start.saturating_add(length)), step: None }
         });
-        let selection = Selection::new(self.shape(), &slices.collect::<Vec<_>>())?;
-        self.read_with(&selection, options)
+        Selection::new(self.shape(), &slices.collect::<Vec<_>>())
     }
 
     pub(crate) fn place(&self, error: Error) -> Error {

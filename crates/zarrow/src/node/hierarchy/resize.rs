@@ -441,7 +441,7 @@ impl Array {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<bool> {
         let DecodedArray::Tensor(fill) = fill else { return Ok(false) };
-        let found = match self.read_with(selection, &interrupted.into()) {
+        let found = match self.request(selection).and_then(|request| request.cancel(interrupted).read()) {
             Err(error) if error.is_of_stored_bytes() => return Ok(false),
             found => found?,
         };

@@ -14,10 +14,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::MetadataError;
 use crate::node::any::Node;
 use crate::node::array::Array;
-use crate::node::batch::read_each_with;
+use crate::node::batch::read_each;
 use crate::node::group::Group;
-use crate::read::options::ReadOptions;
-use crate::selection::{IntoSelection, Selection};
+use crate::selection::IntoSelection;
 use serde_json::Value;
 use zarrow_array::{
     DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Number, SharedTensor, Tensor,
@@ -122,35 +121,26 @@ impl EncodedArray {
         }
     }
 
-    /// Reads `selection`, together with all categories if there are any.
+    /// Reads `selection`, together with all categories if there are any. `cancel` says whether to stop: it is called from
+    /// time to time, on the calling thread.
     ///
     /// # Errors
-    /// As [`Array::read`].
-    pub fn read<'s>(&self, selection: impl IntoSelection<'s>) -> Result<EncodedValues> {
-        self.read_with(selection, &ReadOptions::default())
-    }
-
-    /// As [`read`](EncodedArray::read), with options. Only `cancel` is used.
-    ///
-    /// # Errors
-    /// As [`Array::read_with`].
-    pub fn read_with<'s>(
-        &self,
+    /// As [`ReadRequest::read`](crate::ReadRequest::read).
+    pub fn read<'s>(
+        &'s self,
         selection: impl IntoSelection<'s>,
-        options: &ReadOptions<'_>,
+        cancel: &'s dyn Fn() -> bool,
     ) -> Result<EncodedValues> {
-        let (selection, interrupted) = (&*self.arrays()[0].selection(selection)?, options.interrupted());
-        let all = |array: &Array| Selection::new(array.shape(), &[]);
+        let selection = &*self.arrays()[0].selection(selection)?;
         match self {
             EncodedArray::Nullable { values, missing } => {
-                let decoded = read_each_with(&[(values, selection), (missing, selection)], &[], interrupted)?;
-                Ok(EncodedValues::Masked(masked(decoded).map_err(|error| values.place(error))?))
+                let requests = [values.request(selection)?.cancel(cancel), missing.request(selection)?];
+                let masked = masked(read_each(&requests)?).map_err(|error| values.place(error))?;
+                Ok(EncodedValues::Masked(masked))
             }
             EncodedArray::Categorical { codes, categories, ordered } => {
-                let everything = all(categories)?;
-                let decoded =
-                    read_each_with(&[(codes, selection), (categories, &everything)], &[], interrupted)?;
-                let [codes, categories] = pair(decoded)?;
+                let requests = [codes.request(selection)?.cancel(cancel), categories.request(..)?];
+                let [codes, categories] = pair(read_each(&requests)?)?;
                 let codes = tensor(codes)?.into_shared().map_err(ErrorKind::Array)?;
                 Ok(EncodedValues::Categorical { codes, categories, ordered: *ordered })
             }

@@ -12,7 +12,7 @@ use crate::pool;
 use crate::pool::OpenJob;
 use crate::pool::job::Checkpoint;
 use crate::read::chunk_list::ChunkList;
-use crate::read::chunk_list::Item;
+use crate::read::item::Item;
 use crate::read::staged::inbox::{Arrival, Inbox, Told};
 use crate::read::staged::kept::slot;
 use crate::read::staged::landing::{Landing, LandingFrames};
@@ -26,7 +26,6 @@ use crate::store::remote::{
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use zarrow_array::allocation;
 use zarrow_array::fork::Mutex;
 
 /// Maximum bytes in flight for one read, unless a single leaf is larger.
@@ -47,8 +46,7 @@ pub fn read_into(
     missed: &AtomicBool,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<()> {
-    let plain: Vec<Item<'_>> = allocation::collected(items.iter().map(|(item, _)| *item))?;
-    let list = ChunkList::new(&plain)?;
+    let list = ChunkList::new(items)?;
     if list.count() == 0 {
         return Ok(());
     }

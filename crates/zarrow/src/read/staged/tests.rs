@@ -5,7 +5,7 @@ use crate::codec::Worker;
 use crate::place::result::ResultMemory;
 use crate::pool::job::Checkpoint;
 use crate::read::chunk_list::ChunkList;
-use crate::read::chunk_list::Item;
+use crate::read::item::Item;
 use crate::store::remote::{
     FetchPolicy, Head, Listing, OnDone, Outcome, Receiver, RemoteAdapter, RemoteStore, Request, RequestHandle,
 };
@@ -79,8 +79,8 @@ fn missing_chunks_are_set_even_if_the_answer_precedes_the_end_of_the_requesting_
     {
         let sinks: Vec<_> = memory.sinks(&[selection.flat_shape()]).collect();
         let item = Item { array: 0, reader, selection: &selection };
-        let (plain, items) = ([item], [(item, &sinks[0])]);
-        let list = ChunkList::new(&plain).unwrap();
+        let items = [(item, &sinks[0])];
+        let list = ChunkList::new(&items).unwrap();
         let (staged, is_begun) = (Staged::new(&items, &list, &missed), AtomicBool::new(false));
         let task = |_, worker: &mut Worker, checkpoint: &Checkpoint<'_>| -> Result<()> {
             if !is_begun.swap(true, Ordering::SeqCst) {

@@ -124,7 +124,7 @@ fn handles_of_erased_nodes_raise_an_error() {
         let mut old = replace(&store, "a", metadata(zarr_format, Number::Int16)).unwrap();
         let row = values(&numbers(4), &[1, 4]);
         let write = |array: &Array, row_number: i64, row: &Values<'_>| {
-            array.write_with(rows(array, row_number, row_number + 1), row, &options)
+            array.write_request(rows(array, row_number, row_number + 1))?.options(&options).write(row)
         };
         write(&old, 5, &row).unwrap();
         opened_array(&store, "a").resize(&[3, 4]).unwrap();
@@ -516,7 +516,8 @@ fn reads_of_erased_arrays_raise_an_error() {
         let handles = [&old, &opened_too];
         let all = Selection::all(old.shape());
         let read_all = |array: &Array| array.read(&all).map(drop);
-        let read_both = |array: &Array| crate::read_many(&[(array, &all), (array, &all)]).map(drop);
+        let read_both =
+            |array: &Array| crate::read_many(&[array.request(&all)?, array.request(&all)?]).map(drop);
         for array in handles {
             assert_eq!(read(array), [0; 24]);
             read_both(array).unwrap();

@@ -6,9 +6,8 @@
 //! 4. After an error the stream is over: every later call gets the same error.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::missing::MissingValues;
 use crate::node::array::Array;
-use crate::node::batch::read_each_with;
+use crate::node::batch::read_each;
 use crate::node::table::arrow::table::Table;
 use crate::selection::{Index, Selection};
 use std::ops::Range;
@@ -40,15 +39,16 @@ impl Batches {
 
     fn read(&self, rows: &Range<u64>) -> Result<ArrayNode> {
         let table = &*self.table;
-        let arrays: Vec<&Array> =
-            allocation::collected(table.columns().flat_map(|(column, _)| column.arrays()))?;
-        let selections = allocation::try_collected(arrays.iter().map(|array| select(array, rows)))?;
-        let missing: Vec<Option<&MissingValues>> = allocation::collected(
-            table.columns().flat_map(|(column, _)| column.arrays().map(|_| column.missing())),
-        )?;
-        let items: Vec<(&Array, &Selection)> =
-            allocation::collected(arrays.iter().copied().zip(&selections))?;
-        let mut decoded = read_each_with(&items, &missing, &*self.interrupted)?.into_iter();
+        let columns =
+            table.columns().flat_map(|(column, _)| column.arrays().map(move |array| (column, array)));
+        let requests = columns.map(|(column, array)| {
+            let request = array.request(select(array, rows)?)?.cancel(&*self.interrupted);
+            Ok::<_, Error>(match column.missing() {
+                Some(missing) => request.missing(missing),
+                None => request,
+            })
+        });
+        let mut decoded = read_each(&allocation::try_collected(requests)?)?.into_iter();
         let columns = table.columns().map(|(column, form)| {
             let own = allocation::collected(decoded.by_ref().take(column.arrays().count()))?;
             column.batch(own, *form, &*self.interrupted)

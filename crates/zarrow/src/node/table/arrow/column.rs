@@ -6,7 +6,6 @@ use crate::metadata::missing::MissingValues;
 use crate::node::any::Node;
 use crate::node::array::Array;
 use crate::node::table::anndata::{EncodedArray, masked};
-use crate::selection::Selection;
 use serde_json::Value;
 use std::sync::Arc;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
@@ -173,8 +172,7 @@ impl Column {
         let values = match dictionary.get() {
             Some(values) => values.clone(),
             None => {
-                let all = Selection::new(categories.shape(), &[])?;
-                let read = categories.read_with(&all, &interrupted.into())?;
+                let read = categories.request(..)?.cancel(interrupted).read()?;
                 let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
                 dictionary.get_or_make(|| values).clone()
             }

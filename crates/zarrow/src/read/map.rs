@@ -18,10 +18,9 @@ use crate::decode::open_chunk::{Located, SharedChunk};
 use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ChunkGrid, FillValue};
-use crate::node::array::Array;
 use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::pool::{num_threads, run};
-use crate::selection::Selection;
+use crate::read::item::Item;
 use crate::store::FileRange;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -109,16 +108,17 @@ impl Drop for Reservation {
     }
 }
 
-/// Maps the chunks of `selection`; `None` if they cannot be mapped and have to be read (step 1).
+/// Maps the chunks of an item without a field or a mask; `None` if they cannot be mapped and have to be read (step 1).
 ///
 /// # Errors
 /// [`ErrorKind::WrongSize`] if a chunk's length differs from its metadata; [`ErrorKind::Io`].
-pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>> {
-    let metadata = array.metadata();
+pub fn map(item: &Item<'_>) -> Result<Option<SharedTensor>> {
+    let Item { reader, selection, .. } = *item;
+    let metadata = reader.metadata;
     let FillValue::Fixed(fill) = &metadata.fill_value else { return Ok(None) };
     let ChunkGrid::Regular { chunk_shape } = &metadata.chunk_grid else { return Ok(None) };
     let (Some(part), Some((inner_shape, grid))) =
-        (whole_part(selection), plain_chunk_shape(array.chain(), chunk_shape)?)
+        (whole_part(selection), plain_chunk_shape(reader.chain, chunk_shape)?)
     else {
         return Ok(None);
     };
@@ -134,7 +134,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
         None => 1,
     };
     let stacks = chunk_nbytes.is_multiple_of(PAGE_NBYTES)
-        && inner_shape.iter().skip(1).eq(array.shape().iter().skip(1));
+        && inner_shape.iter().skip(1).eq(metadata.shape.iter().skip(1));
     let one = first == last;
     if chunk_nbytes < LEAST_NBYTES || rows > MOST_MAPS || !(one || stacks && first[1..] == last[1..]) {
         return Ok(None);
@@ -152,7 +152,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     (0..rows as u64).for_each(|row| tasks[shard_of(row)] += 1);
     let missed = AtomicBool::new(false);
     let shared: Vec<SharedChunk<'_>> = tasks.into_iter().map(SharedChunk::new).collect();
-    let reader = Reader { missed: Some(&missed), ..array.reader() };
+    let reader = Reader { missed: Some(&missed), ..reader };
     let refused = AtomicBool::new(false);
     let (left_to_fill, local) = (AtomicUsize::new(MOST_FILLED_NBYTES), AtomicU64::new(NO_DEVICE));
     let threads = (rows / ROWS_PER_THREAD).clamp(1, num_threads());
