@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections.abc
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,60 @@ def assert_same(copy: zarrow.Group, original: zarrow.Group) -> None:
             assert ours[name][...].equals(member[...])
         else:
             assert dict(ours[name].attrs) == dict(member.attrs)
+
+
+TYPES_OF_ANY_KIND = ["<U3", "S4", "M8[ns]", "m8[s]", "V3", [("a", "i4"), ("b", "U2")], "f2", "?", str]
+
+
+@pytest.mark.parametrize("dtype", TYPES_OF_ANY_KIND, ids=str)
+@pytest.mark.parametrize("versions", [(2, 2), (2, 3), (3, 2), (3, 3)], ids=str)
+@pytest.mark.filterwarnings("ignore::zarrow.errors.ZarrowWarning")
+def test_arrays_of_every_kind_of_type_are_copied(dtype: Any, versions: tuple[int, int]) -> None:
+    array = zarrow.create_array({}, "x", shape=(3,), dtype=dtype, zarr_format=versions[0])
+    group = zarrow.create_group({}, zarr_format=versions[1])
+    group["copy"] = array
+    assert group["copy"][...].equals(array[...])
+    assert group["copy"].dtype == array.dtype
+
+
+class SometimesUnreadable(collections.abc.MutableMapping[str, bytes]):
+    """A store that cannot read one document while `fails` is set."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, bytes] = {}
+        self.fails = False
+
+    def __getitem__(self, key: str) -> bytes:
+        if self.fails and key == "experiment/second/zarr.json":
+            raise OSError(5, "Input/output error")
+        return self.stored[key]
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self.stored[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.stored[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self.stored))
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+
+def test_a_member_that_cannot_be_read_ends_a_copy_before_it_begins() -> None:
+    mapping = SometimesUnreadable()
+    source = zarrow.create_group(zarrow.PythonStore(mapping, sole_writer=True))
+    source["experiment/first"] = [1, 2]
+    source["experiment/second"] = [3, 4]
+    target = zarrow.create_group({})
+    mapping.fails = True
+    with pytest.raises(zarrow.StoreError, match="Input/output error"):
+        target["experiment"] = source["experiment"]
+    assert "experiment" not in target
+    mapping.fails = False
+    target["experiment"] = source["experiment"]
+    assert_same(target["experiment"], source["experiment"])
 
 
 def test_a_group_is_copied_with_all_below_it(source: zarrow.Group, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@
 2. It is read part by part, and replaces an existing array in one step.
 3. A group keeps its attributes and members. All members are listed before the first is written, so that a
    group can be copied into itself.
+4. A member that cannot be opened is an error before anything is written, since its original may be erased
+   after the copy. A member that another program erases at the same time is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
+from zarrow.errors import NotFoundError
 
 
 def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int) -> None:
@@ -27,8 +30,8 @@ def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int)
 
 
 def copy_group(group: Group, target: Group, path: str) -> None:
-    """Copy everything below a group into the group at a path, which keeps its other members (step 3)."""
-    below = group.members(max_depth=None)
+    """Copy everything below a group into the group at a path, which keeps its other members (steps 3, 4)."""
+    below = _members(group, "")
     copy = target.require_group(path) if path else target
     copy.attrs.update(group.attrs)
     for name, member in below:
@@ -36,3 +39,17 @@ def copy_group(group: Group, target: Group, path: str) -> None:
             copy_array(member, copy, name, copy.zarr_format)
         else:
             copy.require_group(name).attrs.update(member.attrs)
+
+
+def _members(group: Group, prefix: str) -> list[tuple[str, Array | Group]]:
+    """Return all nodes below a group, each group before its members."""
+    found: list[tuple[str, Array | Group]] = []
+    for name in group:
+        try:
+            member = group[name]
+        except NotFoundError:
+            continue
+        found.append((prefix + name, member))
+        if isinstance(member, Group):
+            found += _members(member, f"{prefix}{name}/")
+    return found

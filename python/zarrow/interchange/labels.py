@@ -71,7 +71,7 @@ def _holds(dtype: Any, value: Any, own: Any) -> bool:
         return True
     try:
         wanted = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         return True
     if wanted == own or own.kind not in "biufc" or wanted.kind not in "biufc":
         return bool(wanted == own)
