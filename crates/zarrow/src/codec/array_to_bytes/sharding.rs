@@ -120,6 +120,12 @@ impl Sharding {
         }
     }
 
+    /// Creates the error for an index of `actual` bytes instead of `expected`.
+    pub fn wrong_index_size(&self, expected: usize, actual: usize) -> Error {
+        let kind = ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 };
+        Error::from(kind).in_codec("sharding_indexed")
+    }
+
     /// Returns the first possible offset of an inner chunk in a shard with this grid, and the offset of an index at the
     /// start.
     ///

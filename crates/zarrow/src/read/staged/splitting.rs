@@ -7,7 +7,7 @@
 //! 3. Inner chunks that landed with the index are decoded from there. The others are fetched.
 
 use crate::decode::reader::SeenVersion;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::pool::job::Checkpoint;
 use crate::read::staged::driver::Staged;
 use crate::read::staged::kept::{index_key, kept};
@@ -115,10 +115,7 @@ impl<'p> Staged<'p, '_> {
         let found = [Some(landed), start.as_ref()].into_iter().flatten().find_map(|body| body.get(&range));
         let Some(bytes) = found else {
             let is_refused = self.ask_for_index(object, attempt, start, Fetch::index(range));
-            return is_refused.map_err(|_| {
-                let (expected, actual) = (length as u64, bytes.len() as u64);
-                Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("sharding_indexed")
-            });
+            return is_refused.map_err(|_| sharding.wrong_index_size(length, bytes.len()));
         };
         let index = Arc::new(sharding.parse_index(bytes, &grid, nbytes)?);
         if let Some(version) = version {
