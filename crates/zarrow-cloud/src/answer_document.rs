@@ -78,7 +78,7 @@ fn check(expected: Expected, status: StatusCode, text: &str) -> Result<(), Refus
     match (expected, found) {
         // Step 2.
         (_, Some("Error")) => {
-            let mut failure = Failure::of_status(status.as_u16(), text);
+            let mut failure = Failure::from_status(status.as_u16(), text);
             let fault = fault_of(failure.code.as_deref().unwrap_or_default());
             if failure.code.as_deref() == Some("AccessDenied") {
                 failure.kind = io::ErrorKind::PermissionDenied;
@@ -166,7 +166,7 @@ fn root(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn of_list(text: &str) -> Result<(), Refused> {
+    fn check_list(text: &str) -> Result<(), Refused> {
         check(Expected::Document("ListBucketResult"), StatusCode::OK, text)
     }
 
@@ -177,7 +177,7 @@ mod tests {
             "\u{feff} <?xml version=\"1.0\"?>\n<!-- x --><s3:ListBucketResult xmlns:s3=\"y\"></s3:ListBucketResult>",
             "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>",
         ] {
-            assert!(of_list(text).is_ok(), "{text}");
+            assert!(check_list(text).is_ok(), "{text}");
         }
         for (text, told) in [
             ("", "no document"),
@@ -188,10 +188,10 @@ mod tests {
             ("<ListBucketResult><IsTruncated>true</IsTruncated>", "an incomplete list"),
             ("<Error><Code>AccessDenied</Code></Error>", "200 AccessDenied"),
         ] {
-            let (fault, failure) = *of_list(text).unwrap_err();
+            let (fault, failure) = *check_list(text).unwrap_err();
             assert!(fault.is_none() && failure.brief().contains(told), "{}", failure.brief());
         }
-        let (fault, _) = *of_list("<Error><Code>InternalError</Code></Error>").unwrap_err();
+        let (fault, _) = *check_list("<Error><Code>InternalError</Code></Error>").unwrap_err();
         assert_eq!(fault, Some(Fault::Server));
     }
 

@@ -125,7 +125,7 @@ impl Connection {
 
     /// Returns the caller's error for a failed request.
     pub fn error(&self, error: &object_store::Error, attempts: &Attempts, writes: bool) -> Error {
-        let failure = attempts.take_failure().unwrap_or_else(|| of_client(error));
+        let failure = attempts.take_failure().unwrap_or_else(|| client_failure(error));
         self.failure_error(failure, writes)
     }
 
@@ -140,7 +140,7 @@ impl Connection {
 }
 
 /// Failure of a request unknown to the transport: credentials could not be fetched, or an answer made no sense.
-pub fn of_client(error: &object_store::Error) -> Failure {
+pub fn client_failure(error: &object_store::Error) -> Failure {
     let kind = match error {
         object_store::Error::NotFound { .. } => io::ErrorKind::NotFound,
         object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {

@@ -28,10 +28,10 @@ pub fn aws_profile(name: &str) -> Result<Option<BTreeMap<String, String>>> {
         |path: Option<PathBuf>| path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let config = read(file("AWS_CONFIG_FILE", "config"));
     let credentials = read(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"));
-    of_texts(name, &config, &credentials)
+    from_texts(name, &config, &credentials)
 }
 
-fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeMap<String, String>>> {
+fn from_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeMap<String, String>>> {
     let mut found = section(config, |heading| {
         heading == name && name == "default" || heading.strip_prefix("profile ").map(str::trim) == Some(name)
     });
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn profiles_are_read_from_both_files() {
-        let of = |name: &str| of_texts(name, CONFIG, CREDENTIALS).unwrap().unwrap();
+        let of = |name: &str| from_texts(name, CONFIG, CREDENTIALS).unwrap().unwrap();
         let default = of("default");
         assert_eq!(default["aws_access_key_id"], "AK");
         assert_eq!(default["aws_secret_access_key"], "a=b");
@@ -106,8 +106,8 @@ mod tests {
         assert_eq!((&*lab["aws_region"], &*lab["aws_access_key_id"]), ("us-west-2", "LAB"));
         assert_eq!(lab["aws_endpoint_url"], "http://localhost:9000");
         assert_eq!(of("near")["aws_endpoint_url"], "http://near:9000");
-        assert_eq!(of_texts("none", CONFIG, CREDENTIALS).unwrap(), None);
-        let error = of_texts("single", CONFIG, CREDENTIALS).unwrap_err();
+        assert_eq!(from_texts("none", CONFIG, CREDENTIALS).unwrap(), None);
+        let error = from_texts("single", CONFIG, CREDENTIALS).unwrap_err();
         assert!(error.to_string().contains("export-credentials --profile single"));
     }
 }

@@ -1,7 +1,7 @@
 //! Explains missing answers, and names what to change: the address, https or http, a proxy, a certificate.
 
 use crate::failure::{Failure, causes, innermost};
-use crate::trust::is_certificate_refused;
+use crate::trusted_certificates::is_certificate_refused;
 use http::Uri;
 use object_store::client::{HttpError, HttpErrorKind};
 use std::fmt;
@@ -23,7 +23,7 @@ const NO_HOST: &str = "the host's name is unknown: check it in the URL or the en
 const NO_PROXY: &str = "check the proxy, or name this host in NO_PROXY";
 
 /// Returns the failure of a request without an answer.
-pub fn of_connection(uri: &Uri, error: &HttpError) -> Failure {
+pub fn connection_failure(uri: &Uri, error: &HttpError) -> Failure {
     let kind = io_kind(error);
     let mut failure = Failure::new(kind, format!("{}: {}", address(uri), innermost(error)));
     failure.is_unsent = error.kind() == HttpErrorKind::Connect;
@@ -32,7 +32,7 @@ pub fn of_connection(uri: &Uri, error: &HttpError) -> Failure {
         Some(CERTIFICATE)
     } else if is_tls && causes(error).any(is_without_tls) {
         Some(PLAIN_SERVER)
-    } else if let Some(proxy) = Proxy::of(uri) {
+    } else if let Some(proxy) = Proxy::from_uri(uri) {
         failure.went_through(&proxy.to_string());
         Some(NO_PROXY)
     } else if kind == io::ErrorKind::ConnectionRefused {
@@ -48,7 +48,7 @@ pub fn of_connection(uri: &Uri, error: &HttpError) -> Failure {
 }
 
 /// Returns the hint for an answer that is a connection error.
-pub fn of_answer(uri: &Uri, status: u16, body: &str) -> Option<&'static str> {
+pub fn answer_diagnosis(uri: &Uri, status: u16, body: &str) -> Option<&'static str> {
     let is_of_tls_port = status == 400
         && uri.scheme_str() == Some("http")
         && body.to_ascii_lowercase().contains("http request")
@@ -102,7 +102,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    pub fn of(uri: &Uri) -> Option<Proxy> {
+    pub fn from_uri(uri: &Uri) -> Option<Proxy> {
         Proxy::from_environment(uri, |name| std::env::var(name).ok())
     }
 

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Duration;
-use zarrow::store::remote::{Head, Outcome, Receiver, Request, RequestClass, RequestHandle, Span};
+use zarrow::store::remote::{ByteRange, Head, Outcome, Receiver, Request, RequestClass, RequestHandle};
 use zarrow::{ErrorKind, Result};
 use zarrow_array::fork::{Mutex, generation};
 
@@ -52,7 +52,7 @@ struct Key {
 
 /// Whether a request is for a document or its version.
 pub fn is_document_request(request: &Request) -> bool {
-    matches!(request.span, Span::Whole | Span::Range(Range { start: 0, end: 0 }))
+    matches!(request.span, ByteRange::Whole | ByteRange::Range(Range { start: 0, end: 0 }))
         && request.if_version.is_none()
         && request.class == RequestClass::Metadata
 }
@@ -89,7 +89,7 @@ pub fn submit<S: Sender>(sender: &Arc<S>, request: Request, receiver: Box<dyn Re
 }
 
 fn key_of(request: &Request) -> (String, bool) {
-    (request.key.clone(), request.span == Span::Whole)
+    (request.key.clone(), request.span == ByteRange::Whole)
 }
 
 /// Sends the request of the collected callers.
@@ -409,7 +409,7 @@ mod tests {
     }
 
     fn document() -> Request {
-        Request::new("zarr.json", Span::Whole).of_class(RequestClass::Metadata)
+        Request::new("zarr.json", ByteRange::Whole).with_class(RequestClass::Metadata)
     }
 
     fn head() -> Head {

@@ -56,7 +56,7 @@ impl Failure {
     }
 
     /// Failure of an answer with an error status.
-    pub fn of_status(status: u16, body: &str) -> Failure {
+    pub fn from_status(status: u16, body: &str) -> Failure {
         let code = element(body, "Code").or_else(|| json_string(body, "code"));
         let message = element(body, "Message").or_else(|| json_string(body, "message"));
         let kind = match status {
@@ -233,15 +233,15 @@ mod tests {
     fn only_code_and_message_of_a_body_are_kept() {
         let body = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>It differs.</Message>\
                     <AWSAccessKeyId>AKID</AWSAccessKeyId><StringToSign>secret</StringToSign></Error>";
-        let failure = Failure::of_status(403, body);
+        let failure = Failure::from_status(403, body);
         let none = Secrets::default();
         assert_eq!(failure.shown(&none), "the server answered 403 SignatureDoesNotMatch: It differs.");
         let error = failure.into_error(false, false, &Secrets::default());
         assert_eq!(error.kind().code(), "permission");
-        assert!(!Failure::of_status(404, "<Code>NoSuchBucket</Code>").is_missing());
-        assert!(Failure::of_status(404, "").is_missing());
-        assert_eq!(Failure::of_status(404, "").shown(&none), "the server answered 404 Not Found");
-        let google = Failure::of_status(403, r#"{"error": {"code": 403, "message": "no access"}}"#);
+        assert!(!Failure::from_status(404, "<Code>NoSuchBucket</Code>").is_missing());
+        assert!(Failure::from_status(404, "").is_missing());
+        assert_eq!(Failure::from_status(404, "").shown(&none), "the server answered 404 Not Found");
+        let google = Failure::from_status(403, r#"{"error": {"code": 403, "message": "no access"}}"#);
         assert_eq!(google.shown(&none), "the server answered 403 Forbidden: no access");
     }
 
@@ -250,14 +250,14 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("very-secret-indeed");
         let text = format!("{}very-secret-indeed\u{1b}[2J", "x".repeat(190));
-        let shown = Failure::of_status(403, &format!("<Message>{text}</Message>")).shown(&secrets);
+        let shown = Failure::from_status(403, &format!("<Message>{text}</Message>")).shown(&secrets);
         assert!(shown.ends_with("x***\\x1b[2J") || !shown.contains("very"), "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown}");
     }
 
     #[test]
     fn private_data_is_never_missing() {
-        let failure = Failure::of_status(403, "<Code>AccessDenied</Code><Message>Access Denied</Message>");
+        let failure = Failure::from_status(403, "<Code>AccessDenied</Code><Message>Access Denied</Message>");
         assert!(!failure.is_missing());
         let text = failure.into_error(false, true, &Secrets::default()).to_string();
         assert!(text.contains("for missing and for private data"), "{text}");

@@ -18,19 +18,19 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use zarrow::Result;
-use zarrow::store::remote::{Head, ObjectVersion, Outcome, Receiver, Request, Span};
+use zarrow::store::remote::{ByteRange, Head, ObjectVersion, Outcome, Receiver, Request};
 
 /// The missing rest of an interrupted body.
-struct Rest {
+struct MissingBytes {
     range: Range<u64>,
     version: ObjectVersion,
 }
 
 /// Result of one answer.
-enum Came {
+enum AnswerResult {
     End(Outcome),
     /// The body was interrupted; with the rest, if the request can be resumed.
-    Broken(Fault, Box<Failure>, Option<Rest>),
+    Broken(Fault, Box<Failure>, Option<MissingBytes>),
     /// The value has changed.
     Anew,
 }
@@ -48,7 +48,7 @@ pub async fn fetch(
     let path = connection.path(&request.key)?;
     let mut rest = None;
     // An empty range requests only the head, but some servers answer only requests for bytes.
-    let mut head_only = matches!(&request.span, Span::Range(range) if range.start >= range.end);
+    let mut head_only = matches!(&request.span, ByteRange::Range(range) if range.start >= range.end);
     loop {
         // An earlier failure has been recovered from, or reported.
         attempts.take_failure();
@@ -56,9 +56,9 @@ pub async fn fetch(
         let options = options(request, rest.as_ref(), head_only, attempts);
         let (fault, failure) = match connection.client.store.get_opts(&path, options).await {
             Ok(answer) => match take(connection, request, rest.take(), answer, receiver).await {
-                Came::End(outcome) => return Ok(outcome),
-                Came::Anew => (Fault::Server, changed()),
-                Came::Broken(fault, failure, left) => {
+                AnswerResult::End(outcome) => return Ok(outcome),
+                AnswerResult::Anew => (Fault::Server, changed()),
+                AnswerResult::Broken(fault, failure, left) => {
                     rest = left;
                     (fault, *failure)
                 }
@@ -80,7 +80,7 @@ pub async fn fetch(
                     }
                     // The value ends before its announced size.
                     Some(416) if rest.take().is_some() => (Fault::Server, changed()),
-                    Some(416) if request.span != Span::Whole => {
+                    Some(416) if request.span != ByteRange::Whole => {
                         return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
                     }
                     // The answer is invalid: it has a length or a range that was not requested.
@@ -92,7 +92,7 @@ pub async fn fetch(
                         (Fault::Server, Failure::new(io::ErrorKind::InvalidData, text))
                     }
                     _ => {
-                        let failure = failure.unwrap_or_else(|| crate::connection::of_client(&error));
+                        let failure = failure.unwrap_or_else(|| crate::connection::client_failure(&error));
                         attempts.fail(failure.clone());
                         return Err(connection.failure_error(failure, false));
                     }
@@ -107,13 +107,20 @@ pub async fn fetch(
 }
 
 /// Step 1.
-fn options(request: &Request, rest: Option<&Rest>, head_only: bool, attempts: &Arc<Attempts>) -> GetOptions {
+fn options(
+    request: &Request,
+    rest: Option<&MissingBytes>,
+    head_only: bool,
+    attempts: &Arc<Attempts>,
+) -> GetOptions {
     let range = match (rest, &request.span) {
         (Some(rest), _) => Some(GetRange::Bounded(rest.range.clone())),
-        (None, Span::Whole) => None,
+        (None, ByteRange::Whole) => None,
         (None, _) if head_only => None,
-        (None, Span::Range(range)) => Some(GetRange::Bounded(range.start..range.end.max(range.start + 1))),
-        (None, Span::Suffix(nbytes)) => Some(GetRange::Suffix(*nbytes)),
+        (None, ByteRange::Range(range)) => {
+            Some(GetRange::Bounded(range.start..range.end.max(range.start + 1)))
+        }
+        (None, ByteRange::Suffix(nbytes)) => Some(GetRange::Suffix(*nbytes)),
     };
     let wanted = rest.map(|rest| &rest.version).or(request.if_version.as_ref());
     let mut extensions = Connection::extensions(attempts);
@@ -131,36 +138,38 @@ fn options(request: &Request, rest: Option<&Rest>, head_only: bool, attempts: &A
 async fn take(
     connection: &Connection,
     request: &Request,
-    rest: Option<Rest>,
+    rest: Option<MissingBytes>,
     answer: GetResult,
     receiver: &mut dyn Receiver,
-) -> Came {
-    let found = version::of_answer(&answer, connection.has_generations());
+) -> AnswerResult {
+    let found = version::from_answer(&answer, connection.has_generations());
     // A server may not know `If-Match`: compare the version in its answer.
     if let Some(wanted) = &request.if_version
         && found.as_ref().map(version::e_tag) != Some(version::e_tag(wanted))
     {
-        return Came::End(Outcome::Changed);
+        return AnswerResult::End(Outcome::Changed);
     }
     let no_size = answer.extensions.get::<UnknownSize>().is_some();
     let mut range = answer.range.clone();
     match &rest {
-        Some(rest) if found.as_ref() != Some(&rest.version) || rest.range != range => return Came::Anew,
+        Some(rest) if found.as_ref() != Some(&rest.version) || rest.range != range => {
+            return AnswerResult::Anew;
+        }
         Some(_) => {}
         None => {
             let nbytes = (!no_size).then_some(answer.meta.size);
             let head = Head { start: range.start, nbytes, version: found.clone() };
             if receiver.head(&head).is_break() {
-                return Came::End(Outcome::Stopped);
+                return AnswerResult::End(Outcome::Stopped);
             }
         }
     }
-    if matches!(&request.span, Span::Range(range) if range.start >= range.end) {
-        return Came::End(Outcome::Complete);
+    if matches!(&request.span, ByteRange::Range(range) if range.start >= range.end) {
+        return AnswerResult::End(Outcome::Complete);
     }
     let left = |range: Range<u64>| {
         let version = found.clone().filter(|_| !no_size)?;
-        Some(Rest { range, version })
+        Some(MissingBytes { range, version })
     };
     let mut frames = answer.into_stream();
     while let Some(frame) = frames.next().await {
@@ -170,38 +179,38 @@ async fn take(
             Err(_) if !no_size && range.start == range.end => break,
             Err(error) => {
                 let (fault, failure) = broken(&error);
-                return Came::Broken(fault, failure.into(), left(range));
+                return AnswerResult::Broken(fault, failure.into(), left(range));
             }
         };
         let nbytes = frame.len() as u64;
         if !no_size && nbytes > range.end - range.start {
             let text = "the server sent more bytes than it announced";
             let failure = Failure::new(io::ErrorKind::InvalidData, text);
-            return Came::Broken(Fault::Connection, failure.into(), None);
+            return AnswerResult::Broken(Fault::Connection, failure.into(), None);
         }
         range.start = range.start.saturating_add(nbytes);
         if receiver.frame(&frame).is_break() {
-            return Came::End(Outcome::Stopped);
+            return AnswerResult::End(Outcome::Stopped);
         }
     }
     // Step 3.
     if !no_size && range.start < range.end {
         let text = "the server sent fewer bytes than it announced";
         let failure = Failure::new(io::ErrorKind::UnexpectedEof, text);
-        return Came::Broken(Fault::Connection, failure.into(), left(range));
+        return AnswerResult::Broken(Fault::Connection, failure.into(), left(range));
     }
-    Came::End(Outcome::Complete)
+    AnswerResult::End(Outcome::Complete)
 }
 
 /// A span that begins after the end of the value, and is empty.
 fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -> Outcome {
     let nbytes = nbytes.or(match request.span {
-        Span::Range(ref range) if range.start > 0 => None,
+        ByteRange::Range(ref range) if range.start > 0 => None,
         _ => Some(0),
     });
     let asked = match request.span {
-        Span::Range(ref range) => range.start,
-        Span::Whole | Span::Suffix(_) => 0,
+        ByteRange::Range(ref range) => range.start,
+        ByteRange::Whole | ByteRange::Suffix(_) => 0,
     };
     let head = Head { start: nbytes.map_or(asked, |nbytes| nbytes.min(asked)), nbytes, version: None };
     match receiver.head(&head) {

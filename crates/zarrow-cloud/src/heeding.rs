@@ -120,10 +120,8 @@ async fn is_refused(connection: &Connection, path: &Path, mode: PutMode) -> Resu
     match (put, failure.as_ref().and_then(|failure| failure.status)) {
         (Err(_), Some(404 | 409 | 412)) => Ok(true),
         (Ok(_), _) | (Err(ClientError::NotImplemented { .. }), _) | (Err(_), Some(501)) => Ok(false),
-        (Err(error), _) => {
-            Err(connection
-                .failure_error(failure.unwrap_or_else(|| crate::connection::of_client(&error)), true))
-        }
+        (Err(error), _) => Err(connection
+            .failure_error(failure.unwrap_or_else(|| crate::connection::client_failure(&error)), true)),
     }
 }
 

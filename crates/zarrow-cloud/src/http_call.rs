@@ -1,6 +1,6 @@
 //! Sends one request of `object_store` by `reqwest`.
 
-use crate::lent_payload::LentPayload;
+use crate::borrowed_payload::BorrowedPayload;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest};
 use url::Url;
 
@@ -16,8 +16,8 @@ pub async fn call(
         .map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
     let mut own = reqwest::Request::new(request.method().clone(), url);
     *own.headers_mut() = request.headers().clone();
-    *own.body_mut() = Some(match request.extensions().get::<LentPayload>() {
-        Some(lent) => reqwest::Body::wrap(lent.body()),
+    *own.body_mut() = Some(match request.extensions().get::<BorrowedPayload>() {
+        Some(borrowed) => reqwest::Body::wrap(borrowed.body()),
         None => match request.body().as_bytes() {
             Some(bytes) => bytes.clone().into(),
             None => reqwest::Body::wrap(request.body().clone()),

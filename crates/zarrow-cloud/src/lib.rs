@@ -24,6 +24,8 @@
 mod abandoned;
 mod answer_body;
 mod answer_document;
+mod body_range;
+mod borrowed_payload;
 mod budget;
 mod connection;
 mod credentials;
@@ -35,7 +37,6 @@ mod hedge;
 mod heeding;
 mod http_call;
 mod http_date;
-mod lent_payload;
 mod list_body;
 mod listing;
 mod location;
@@ -50,9 +51,8 @@ mod secret;
 mod sent_change;
 mod store;
 mod transport;
-mod trust;
+mod trusted_certificates;
 mod version;
-mod window;
 mod writer;
 
 pub use location::is_cloud_url;

@@ -3,7 +3,7 @@
 //! Every list ends: a repeated page token is an error, as are too many consecutive pages without a new name, too many
 //! names, and an oversized page (`answer_body`).
 
-use crate::connection::{Connection, Lister, of_client};
+use crate::connection::{Connection, Lister, client_failure};
 use crate::failure::Failure;
 use crate::heeding::is_probe;
 use crate::policy::TransportPolicy;
@@ -109,7 +109,7 @@ async fn page(
         ..PaginatedListOptions::default()
     };
     let page = lister.list_paginated(prefix, options).await;
-    page.map_err(|error| Box::new(attempts.take_failure().unwrap_or_else(|| of_client(&error))))
+    page.map_err(|error| Box::new(attempts.take_failure().unwrap_or_else(|| client_failure(&error))))
 }
 
 /// Progress of a list, page by page.

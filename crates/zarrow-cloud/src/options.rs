@@ -8,7 +8,7 @@ use crate::credentials::aws_profile;
 use crate::location::{Location, Service, unsupported};
 use crate::policy::TransportPolicy;
 use crate::secret::{Secrets, is_secret_name};
-use crate::trust::Trust;
+use crate::trusted_certificates::TrustedCertificates;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use object_store::aws::AmazonS3ConfigKey;
@@ -102,7 +102,7 @@ pub struct Settings {
     /// Time-outs and retries.
     pub policy: TransportPolicy,
     /// Which certificates are accepted.
-    pub trust: Trust,
+    pub trust: TrustedCertificates,
     /// Whether requests go without a signature.
     pub anonymous: bool,
     /// Secrets, which must not be shown.
@@ -116,7 +116,7 @@ impl Settings {
             config: BTreeMap::new(),
             headers: HeaderMap::new(),
             policy: TransportPolicy::default(),
-            trust: Trust::default(),
+            trust: TrustedCertificates::default(),
             anonymous: false,
             secrets: Secrets::default(),
         };
@@ -205,7 +205,7 @@ impl Settings {
             ("anon", Service::Azure { .. } | Service::S3 { .. } | Service::Gcs { .. }) => {
                 self.anonymous = text == "true";
             }
-            ("verify" | "ssl", _) => self.trust = Trust::parse(&text)?,
+            ("verify" | "ssl", _) => self.trust = TrustedCertificates::parse(&text)?,
             ("connect_timeout", _) => self.policy.connect = seconds()?,
             ("read_timeout", _) => self.policy.silence = seconds()?,
             ("low_speed_limit", _) => self.policy.low_speed = text.parse().map_err(|_| wrong())?,
@@ -365,10 +365,10 @@ impl Settings {
             self.set("google_base_url", &format!("{scheme}{}", place.trim_end_matches('/')));
         }
         if is_s3
-            && self.trust == Trust::System
+            && self.trust == TrustedCertificates::System
             && let Ok(path) = std::env::var("AWS_CA_BUNDLE")
         {
-            self.trust = Trust::of_file(&path)?;
+            self.trust = TrustedCertificates::from_file(&path)?;
         }
         // A token goes with its own key, so keys are never mixed from the options and the environment.
         let key = |settings: &Settings| settings.config.contains_key("aws_access_key_id");
@@ -463,7 +463,7 @@ pub mod tests {
         assert_eq!(found.config["endpoint_url"], "http://localhost:5000");
         assert_eq!(found.config["aws_region"], "eu-west-1");
         assert_eq!(found.config["aws_request_payer"], "true");
-        assert_eq!((found.trust, found.policy.retries), (Trust::Anyone, 2));
+        assert_eq!((found.trust, found.policy.retries), (TrustedCertificates::Anyone, 2));
         assert_eq!(found.policy.silence, Duration::from_millis(7500));
         assert_eq!(found.secrets.hide("AKID:hush-hush"), "***:***");
         let azure = "AccountName=me;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:10000/me";

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::hedge::FirstBytes;
 use crate::lookup::Lookup;
 use crate::policy::TransportPolicy;
-use crate::trust::Trust;
+use crate::trusted_certificates::TrustedCertificates;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::future::Future;
@@ -69,7 +69,7 @@ pub struct Process {
 }
 
 /// The thread of a client, and the settings that need separate clients.
-type ClientKey = (usize, Duration, Trust);
+type ClientKey = (usize, Duration, TrustedCertificates);
 
 /// Statistics of a host.
 #[derive(Debug, Default)]
@@ -143,7 +143,11 @@ impl Process {
     ///
     /// # Errors
     /// If TLS cannot be set up, for example because no root certificate can be read.
-    pub fn client(&self, policy: &TransportPolicy, trust: &Trust) -> Result<reqwest::Client, reqwest::Error> {
+    pub fn client(
+        &self,
+        policy: &TransportPolicy,
+        trust: &TrustedCertificates,
+    ) -> Result<reqwest::Client, reqwest::Error> {
         let key = (NUMBER.get(), policy.connect, trust.clone());
         let known = |clients: &[(ClientKey, reqwest::Client)]| {
             clients.iter().find(|(known, _)| *known == key).map(|(_, client)| client.clone())

@@ -5,53 +5,53 @@ use std::ops::Range;
 
 /// The bytes that a request asks for, by its `Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskedRange {
+pub enum RangeHeader {
     /// From the first of these positions to the last, or to the end.
     From(u64, Option<u64>),
     /// This many bytes at the end.
     Suffix(u64),
 }
 
-impl AskedRange {
+impl RangeHeader {
     /// Parses a header such as `bytes=0-99`.
-    pub fn parse(text: &str) -> Option<AskedRange> {
+    pub fn parse(text: &str) -> Option<RangeHeader> {
         let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
         if first.is_empty() {
-            return last.parse().ok().map(AskedRange::Suffix);
+            return last.parse().ok().map(RangeHeader::Suffix);
         }
         let last = if last.is_empty() { None } else { Some(last.parse().ok()?) };
-        Some(AskedRange::From(first.parse().ok()?, last))
+        Some(RangeHeader::From(first.parse().ok()?, last))
     }
 
     /// Whether `range` is the requested part of a value with `nbytes` bytes, if its size is known.
     pub fn is_met_by(self, range: &Range<u64>, nbytes: Option<u64>) -> bool {
         match (self, nbytes) {
             (_, Some(nbytes)) => self.of(nbytes).as_ref() == Some(range),
-            (AskedRange::From(first, last), None) => {
+            (RangeHeader::From(first, last), None) => {
                 range.start == first && last.is_none_or(|last| range.end <= last.saturating_add(1))
             }
-            (AskedRange::Suffix(length), None) => range.end - range.start <= length,
+            (RangeHeader::Suffix(length), None) => range.end - range.start <= length,
         }
     }
 
     /// Returns the requested part of a value with `nbytes` bytes; `None` if it is empty.
     pub fn of(self, nbytes: u64) -> Option<Range<u64>> {
         let range = match self {
-            AskedRange::From(first, last) => {
+            RangeHeader::From(first, last) => {
                 first..last.map_or(nbytes, |last| last.saturating_add(1).min(nbytes))
             }
-            AskedRange::Suffix(length) => nbytes.saturating_sub(length)..nbytes,
+            RangeHeader::Suffix(length) => nbytes.saturating_sub(length)..nbytes,
         };
         (range.start < range.end).then_some(range)
     }
 }
 
-impl fmt::Display for AskedRange {
+impl fmt::Display for RangeHeader {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AskedRange::From(first, Some(last)) => write!(formatter, "bytes {first}-{last}"),
-            AskedRange::From(first, None) => write!(formatter, "bytes {first} and after"),
-            AskedRange::Suffix(length) => write!(formatter, "the last {length} bytes"),
+            RangeHeader::From(first, Some(last)) => write!(formatter, "bytes {first}-{last}"),
+            RangeHeader::From(first, None) => write!(formatter, "bytes {first} and after"),
+            RangeHeader::Suffix(length) => write!(formatter, "the last {length} bytes"),
         }
     }
 }
@@ -81,14 +81,14 @@ mod tests {
 
     #[test]
     fn headers_are_read() {
-        assert_eq!(AskedRange::parse("bytes=3-9"), Some(AskedRange::From(3, Some(9))));
-        assert_eq!(AskedRange::parse("bytes=3-").and_then(|range| range.of(5)), Some(3..5));
-        assert_eq!(AskedRange::parse("bytes=-9").and_then(|range| range.of(5)), Some(0..5));
-        assert_eq!(AskedRange::parse("bytes=5-9").and_then(|range| range.of(5)), None);
-        assert_eq!(AskedRange::parse("bytes=x-9"), None);
+        assert_eq!(RangeHeader::parse("bytes=3-9"), Some(RangeHeader::From(3, Some(9))));
+        assert_eq!(RangeHeader::parse("bytes=3-").and_then(|range| range.of(5)), Some(3..5));
+        assert_eq!(RangeHeader::parse("bytes=-9").and_then(|range| range.of(5)), Some(0..5));
+        assert_eq!(RangeHeader::parse("bytes=5-9").and_then(|range| range.of(5)), None);
+        assert_eq!(RangeHeader::parse("bytes=x-9"), None);
         let met = |asked: &str, told: &str| {
             let (range, nbytes) = partial_range(told).unwrap();
-            AskedRange::parse(asked).unwrap().is_met_by(&range, nbytes)
+            RangeHeader::parse(asked).unwrap().is_met_by(&range, nbytes)
         };
         assert!(
             met("bytes=3-9", "bytes 3-9/100")

@@ -190,11 +190,11 @@ mod tests {
     fn a_server_gets_the_pause_that_it_asks_for() {
         let attempts = Attempts::new(TransportPolicy::default());
         let asked = Duration::from_secs(3);
-        let busy = || Failure::of_status(429, "");
+        let busy = || Failure::from_status(429, "");
         assert_eq!(attempts.again(Fault::Throttled(Some(asked)), busy()), Some(asked));
         assert!(!attempts.is_uncertain());
         // A proxy may also answer this, although its server may have applied the request.
-        attempts.again(Fault::Throttled(None), Failure::of_status(503, ""));
+        attempts.again(Fault::Throttled(None), Failure::from_status(503, ""));
         assert!(attempts.is_uncertain());
         // If the pauses exceed their limit, the request fails, and the error says so.
         let rest = TransportPolicy::default().longest_asked - asked;

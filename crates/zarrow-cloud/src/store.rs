@@ -165,7 +165,7 @@ impl Sender for Shared {
                 return RequestHandle::ended();
             }
         };
-        let mut told = Told(Some(receiver));
+        let mut told = DoneGuard(Some(receiver));
         spawn(&Arc::clone(&connection), async move {
             let attempts = connection.attempts();
             loop {
@@ -226,9 +226,9 @@ impl Drop for Abort {
 }
 
 /// Notifies a receiver of the end, also if its task is dropped (step 1).
-struct Told(Option<Box<dyn Receiver>>);
+struct DoneGuard(Option<Box<dyn Receiver>>);
 
-impl Told {
+impl DoneGuard {
     fn tell(mut self, result: Result<Outcome>) {
         if let Some(receiver) = self.0.take() {
             receiver.done(result);
@@ -236,7 +236,7 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for DoneGuard {
     fn drop(&mut self) {
         if let Some(receiver) = self.0.take() {
             receiver.done(if std::thread::panicking() { Err(panicked()) } else { Ok(Outcome::Stopped) });

@@ -12,8 +12,9 @@
 use crate::abandoned::attempts_of_task;
 use crate::answer_body::{AnswerBody, silent};
 use crate::answer_document::{self, Refused};
+use crate::body_range::BodyRange;
 use crate::budget::Permit;
-use crate::diagnosis::{Proxy, of_answer, of_connection};
+use crate::diagnosis::{Proxy, answer_diagnosis, connection_failure};
 use crate::failure::Failure;
 use crate::hedge::race;
 use crate::http_call::call;
@@ -21,10 +22,9 @@ use crate::http_date::{seconds_of_date, seconds_of_now};
 use crate::list_body::{is_list, without_foreign_keys};
 use crate::policy::TransportPolicy;
 use crate::process::{Host, Process, THREADS, thread_number};
-use crate::range_header::{AskedRange, partial_nbytes, partial_range, unsatisfied_nbytes};
+use crate::range_header::{RangeHeader, partial_nbytes, partial_range, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
-use crate::trust::{Trust, is_certificate_refused};
-use crate::window::Window;
+use crate::trusted_certificates::{TrustedCertificates, is_certificate_refused};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -80,7 +80,7 @@ struct Shared {
     /// The client of the first thread, and of each later one, made by that thread's first request.
     client: reqwest::Client,
     other_clients: [OnceCell<reqwest::Client>; THREADS - 1],
-    trust: Trust,
+    trust: TrustedCertificates,
     policy: TransportPolicy,
     /// Headers for this host alone.
     headers: HeaderMap,
@@ -93,7 +93,7 @@ impl Transport {
     pub fn new(
         process: &'static Process,
         client: reqwest::Client,
-        trust: Trust,
+        trust: TrustedCertificates,
         policy: TransportPolicy,
         headers: HeaderMap,
         origin: Option<Url>,
@@ -165,7 +165,7 @@ impl Shared {
                 }
                 Ok(answer) => self.failed(request.uri(), answer).await,
                 Err(error) => {
-                    let failure = of_connection(request.uri(), &error);
+                    let failure = connection_failure(request.uri(), &error);
                     (is_worth_a_retry(&error).then_some(Fault::Connection), failure, Err(error))
                 }
             };
@@ -207,9 +207,9 @@ impl Shared {
         let body = read_some(body, ERROR_BODY_NBYTES).await;
         let status = parts.status.as_u16();
         let body = String::from_utf8_lossy(&body);
-        let mut failure = Failure::of_status(status, &body);
-        failure.advice = of_answer(uri, status, &body);
-        if let Some(proxy) = Proxy::of(uri).filter(|_| matches!(status, 407 | 502..=504)) {
+        let mut failure = Failure::from_status(status, &body);
+        failure.advice = answer_diagnosis(uri, status, &body);
+        if let Some(proxy) = Proxy::from_uri(uri).filter(|_| matches!(status, 407 | 502..=504)) {
             failure.went_through(&proxy.to_string());
         }
         failure.nbytes = text("content-range").and_then(unsatisfied_nbytes);
@@ -367,7 +367,7 @@ impl Shared {
         let nbytes = parts.headers.get(header::CONTENT_LENGTH);
         let nbytes: Option<u64> = nbytes.and_then(|value| value.to_str().ok()?.parse().ok());
         let asked =
-            request.headers().get(header::RANGE).and_then(|value| AskedRange::parse(value.to_str().ok()?));
+            request.headers().get(header::RANGE).and_then(|value| RangeHeader::parse(value.to_str().ok()?));
         match (asked, nbytes) {
             (Some(asked), Some(nbytes)) if parts.status == StatusCode::OK => {
                 let Some(range) = asked.of(nbytes) else { return Ok(unsatisfied(parts, nbytes, attempts)) };
@@ -375,7 +375,7 @@ impl Shared {
                     return Err(no_ranges(attempts));
                 }
                 set_range(&mut parts, &range, nbytes)?;
-                body = HttpResponseBody::new(Window::new(body, &range));
+                body = HttpResponseBody::new(BodyRange::new(body, &range));
             }
             // The size of the value shows only at its end.
             (Some(asked), None) if parts.status == StatusCode::OK => {
@@ -426,7 +426,7 @@ fn set_range(parts: &mut http::response::Parts, range: &Range<u64>, nbytes: u64)
 
 /// Returns the answer to a range that starts beyond the end of the value.
 fn unsatisfied(mut parts: http::response::Parts, nbytes: u64, attempts: &Attempts) -> HttpResponse {
-    let mut failure = Failure::of_status(416, "");
+    let mut failure = Failure::from_status(416, "");
     failure.nbytes = Some(nbytes);
     attempts.fail(failure);
     parts.status = StatusCode::RANGE_NOT_SATISFIABLE;

@@ -8,9 +8,9 @@ use object_store::{Attribute, Attributes, GetResult, UpdateVersion};
 use zarrow::store::remote::{ObjectVersion, WriteMark};
 
 /// Returns the version of an answer; `None` without a reliable one.
-pub fn of_answer(answer: &GetResult, has_generations: bool) -> Option<ObjectVersion> {
+pub fn from_answer(answer: &GetResult, has_generations: bool) -> Option<ObjectVersion> {
     let meta = &answer.meta;
-    let version = of_parts(meta.e_tag.as_deref(), meta.version.as_deref(), has_generations)?;
+    let version = from_parts(meta.e_tag.as_deref(), meta.version.as_deref(), has_generations)?;
     let mark = Attribute::Metadata(WriteMark::NAME.into());
     Some(version.written_by(answer.attributes.get(&mark).map(AsRef::as_ref)))
 }
@@ -21,7 +21,7 @@ pub fn attributes(mark: &WriteMark) -> Attributes {
 }
 
 /// Returns the version made of these parts.
-pub fn of_parts(
+pub fn from_parts(
     e_tag: Option<&str>,
     generation: Option<&str>,
     has_generations: bool,
@@ -39,7 +39,7 @@ pub fn e_tag(version: &ObjectVersion) -> &str {
 }
 
 /// Returns the version as the condition of a put.
-pub fn of_update(version: &ObjectVersion) -> UpdateVersion {
+pub fn to_update(version: &ObjectVersion) -> UpdateVersion {
     let generation = version.as_str().split_once('\n').map(|(_, generation)| generation.to_owned());
     UpdateVersion { e_tag: Some(e_tag(version).to_owned()), version: generation }
 }
@@ -50,12 +50,12 @@ mod tests {
 
     #[test]
     fn weak_tags_are_no_versions_and_generations_go_along() {
-        assert_eq!(of_parts(Some("W/\"a\""), None, false), None);
-        assert_eq!(of_parts(None, Some("7"), true), None);
-        assert_eq!(of_parts(Some("\"a\""), Some("7"), false), Some(ObjectVersion::new("\"a\"")));
-        let version = of_parts(Some("\"a\""), Some("7"), true).unwrap();
+        assert_eq!(from_parts(Some("W/\"a\""), None, false), None);
+        assert_eq!(from_parts(None, Some("7"), true), None);
+        assert_eq!(from_parts(Some("\"a\""), Some("7"), false), Some(ObjectVersion::new("\"a\"")));
+        let version = from_parts(Some("\"a\""), Some("7"), true).unwrap();
         assert_eq!(e_tag(&version), "\"a\"");
-        let update = of_update(&version);
+        let update = to_update(&version);
         assert_eq!((update.e_tag.as_deref(), update.version.as_deref()), (Some("\"a\""), Some("7")));
     }
 }

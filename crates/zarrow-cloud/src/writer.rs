@@ -8,10 +8,10 @@
 //! 4. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
 //!    condition there is preceded by puts that must be refused (`heeding`).
 
+use crate::borrowed_payload::BorrowedPayload;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::heeding;
-use crate::lent_payload::LentPayload;
 use crate::retry::{Attempts, Fault};
 use crate::sent_change;
 use crate::version;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use zarrow::ErrorKind;
 use zarrow::Result;
 use zarrow::store::remote::{
-    Applied, Condition, LentBytes, ObjectVersion, Put, PutBody, WriteMark, uncertain,
+    Applied, BorrowedBytes, Condition, ObjectVersion, Put, PutBody, WriteMark, uncertain,
 };
 
 /// Larger values are sent in parts of this size.
@@ -43,7 +43,7 @@ const PARTS_AT_ONCE: usize = 8;
 pub enum Payload {
     Owned(Vec<Bytes>),
     /// Memory of the writer, for a put that may be sent from there.
-    Lent(Arc<dyn LentBytes>),
+    Borrowed(Arc<dyn BorrowedBytes>),
 }
 
 impl Payload {
@@ -52,15 +52,15 @@ impl Payload {
             PutBody::Owned(parts) => {
                 Payload::Owned(parts.into_iter().filter(|part| !part.is_empty()).map(Bytes::from).collect())
             }
-            PutBody::Lent(lent) => Payload::Lent(lent),
+            PutBody::Borrowed(borrowed) => Payload::Borrowed(borrowed),
         }
     }
 
     fn into_owned(self) -> Result<Vec<Bytes>> {
         match self {
             Payload::Owned(parts) => Ok(parts),
-            Payload::Lent(lent) => {
-                let parts = PutBody::Lent(lent).into_parts()?;
+            Payload::Borrowed(borrowed) => {
+                let parts = PutBody::Borrowed(borrowed).into_parts()?;
                 Ok(parts.into_iter().map(Bytes::from).collect())
             }
         }
@@ -81,12 +81,12 @@ pub async fn put(
 ) -> Result<Put> {
     let path = connection.path(key)?;
     connection.process.abandoned.wait(|| connection.place(), |other| *other == path).await;
-    if let Payload::Lent(lent) = &body
+    if let Payload::Borrowed(borrowed) = &body
         && condition == Condition::Always
-        && lent.nbytes() <= PART_NBYTES
+        && borrowed.nbytes() <= PART_NBYTES
         && !connection.settings.examines_bodies(&connection.location)
     {
-        return put_lent(connection, &path, Arc::clone(lent), attempts).await;
+        return put_borrowed(connection, &path, Arc::clone(borrowed), attempts).await;
     }
     let body = body.into_owned()?;
     let nbytes: usize = body.iter().map(Bytes::len).sum();
@@ -105,18 +105,18 @@ pub async fn put(
 }
 
 /// Puts a value that is copied from the writer's memory while it is sent.
-async fn put_lent(
+async fn put_borrowed(
     connection: &Connection,
     path: &Path,
-    lent: Arc<dyn LentBytes>,
+    borrowed: Arc<dyn BorrowedBytes>,
     attempts: &Arc<Attempts>,
 ) -> Result<Put> {
-    let lent = LentPayload::new(lent);
+    let borrowed = BorrowedPayload::new(borrowed);
     let mut options = PutOptions { extensions: Connection::extensions(attempts), ..PutOptions::default() };
-    options.extensions.insert(lent.clone());
-    let put = send_payload(connection, path, lent.placeholder(), options, attempts).await;
+    options.extensions.insert(borrowed.clone());
+    let put = send_payload(connection, path, borrowed.placeholder(), options, attempts).await;
     let put = put.map_err(|error| connection.error(&error, attempts, true))?;
-    if !lent.is_sent() {
+    if !borrowed.is_sent() {
         return Err(ErrorKind::Internal("a put was sent without its bytes".into()).into());
     }
     Ok(Put::Done(version_of(connection, &put, None)))
@@ -159,14 +159,14 @@ async fn put_if(
     let mark = WriteMark::new(condition);
     loop {
         let mode = match condition {
-            Condition::IfVersion(version) => PutMode::Update(version::of_update(version)),
+            Condition::IfVersion(version) => PutMode::Update(version::to_update(version)),
             _ => PutMode::Create,
         };
         let error = match send(connection, path, body, mode, Some(&mark), attempts).await {
             Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
             Err(error) => error,
         };
-        let failure = attempts.take_failure().unwrap_or_else(|| crate::connection::of_client(&error));
+        let failure = attempts.take_failure().unwrap_or_else(|| crate::connection::client_failure(&error));
         let is_refused = matches!(failure.status, Some(409 | 412))
             || failure.is_missing() && matches!(condition, Condition::IfVersion(_));
         if !attempts.is_uncertain() {
@@ -199,21 +199,22 @@ async fn stored(connection: &Connection, path: &Path) -> Option<Option<ObjectVer
     let extensions = Connection::extensions(&attempts);
     let options = GetOptions { head: true, extensions, ..GetOptions::default() };
     match connection.client.store.get_opts(path, options).await {
-        Ok(answer) => version::of_answer(&answer, connection.has_generations()).map(Some),
+        Ok(answer) => version::from_answer(&answer, connection.has_generations()).map(Some),
         Err(_) => attempts.take_failure().filter(Failure::is_missing).map(|_| None),
     }
 }
 
 fn version_of(connection: &Connection, put: &PutResult, mark: Option<&WriteMark>) -> Option<ObjectVersion> {
     let version =
-        version::of_parts(put.e_tag.as_deref(), put.version.as_deref(), connection.has_generations());
+        version::from_parts(put.e_tag.as_deref(), put.version.as_deref(), connection.has_generations());
     version.map(|version| version.written_by(mark.map(WriteMark::as_str)))
 }
 
 /// Steps 1 and 2.
 async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Result<Put> {
     let mark = WriteMark::new(&Condition::Always);
-    let failed = |error: &ClientError| connection.failure_error(crate::connection::of_client(error), true);
+    let failed =
+        |error: &ClientError| connection.failure_error(crate::connection::client_failure(error), true);
     let options =
         PutMultipartOptions { attributes: version::attributes(&mark), ..PutMultipartOptions::default() };
     let upload = connection.client.store.put_multipart_opts(path, options).await;
@@ -301,7 +302,7 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
     match first {
         None => Ok(()),
         Some(error) => {
-            let mut failure = crate::connection::of_client(&error);
+            let mut failure = crate::connection::client_failure(&error);
             if failure.kind == io::ErrorKind::NotFound {
                 failure.kind = io::ErrorKind::Other;
             }

@@ -3,10 +3,10 @@
 //! 1. A body is a range of a *page*, a slot of pinned memory. Many bodies share a page, since pinning for each
 //!    request would be too slow. A body larger than a page has a separate one. A store's threads do not wait for a
 //!    page: if none is free, bodies go to ordinary memory.
-//! 2. The first wave that needs a body copies all of it to the device, once; other waves share the copy. A body is
+//! 2. The first batch that needs a body copies all of it to the device, once; other batches share the copy. A body is
 //!    not copied if the host decodes all of its chunks.
 //! 3. A page returns to the ring after its last body is dropped. Its slot waits for the copies from it, in every
-//!    lane.
+//!    stream.
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -124,19 +124,19 @@ struct Sent {
 }
 
 impl PinnedBody {
-    /// Returns the device memory with the body; later work in `lane` sees it there. The first lane copies it (step
+    /// Returns the device memory with the body; later work in `stream` sees it there. The first stream copies it (step
     /// 2).
-    pub(crate) fn on_device(&self, lane: Stream) -> Result<Arc<DeviceMemory>> {
+    pub(crate) fn on_device(&self, stream: Stream) -> Result<Arc<DeviceMemory>> {
         let mut sent = self.sent.lock().map_err(|_| Error::Forked)?;
         if let Some(Sent { memory, copied }) = &*sent {
-            copied.hold_back(lane)?;
-            memory.is_used_in(lane);
+            copied.hold_back(stream)?;
+            memory.is_used_in(stream);
             return Ok(Arc::clone(memory));
         }
-        let memory = Arc::new(DeviceMemory::new_in(self.device, self.bytes.len(), lane)?);
+        let memory = Arc::new(DeviceMemory::new_in(self.device, self.bytes.len(), stream)?);
         let mut slot = self.page.slot.lock().map_err(|_| Error::Forked)?;
-        slot.send(self.bytes.clone(), memory.address(), lane)?;
-        let copied = Event::record(self.device, lane)?;
+        slot.send(self.bytes.clone(), memory.address(), stream)?;
+        let copied = Event::record(self.device, stream)?;
         *sent = Some(Sent { memory: Arc::clone(&memory), copied });
         Ok(memory)
     }

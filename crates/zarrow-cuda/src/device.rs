@@ -1,7 +1,7 @@
 //! A device: its primary context, shared by all libraries of the process, its streams and its memory pool.
 //!
 //! Work on our memory goes to one stream of the device, `stream`, so that it is ordered without waiting. The parts
-//! of a read go to other streams, its [lanes](crate::lanes), concurrently; events order the two.
+//! of a read go to other streams, its [streams](crate::read_streams), concurrently; events order the two.
 
 use crate::context::{Current, PrimaryContext};
 use crate::decompress::format::Format;
@@ -23,9 +23,9 @@ use zarrow_dlpack::{DLDevice, DLDeviceType};
 
 /// Maximum number of devices of one machine.
 const MAX_DEVICES: usize = 64;
-/// Maximum number of lanes of a device.
-pub(crate) const MAX_LANES: usize = 8;
-/// Device memory per lane: a part of a compressed read takes about 300 MiB (zstd's temporary memory).
+/// Maximum number of streams of a device.
+pub(crate) const MAX_READ_STREAMS: usize = 8;
+/// Device memory per stream: a part of a compressed read takes about 300 MiB (zstd's temporary memory).
 const NBYTES_OF_LANE: usize = 4 << 30;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: (c_int, c_int) = (75, 76);
@@ -59,7 +59,7 @@ pub struct Device {
     name: String,
     capability: (i32, i32),
     stream: Stream,
-    lanes: Vec<Stream>,
+    streams: Vec<Stream>,
     freeing: Stream,
     pool: Option<MemoryPool>,
     kernels: OnceCell<Kernels>,
@@ -136,8 +136,8 @@ impl Device {
         // SAFETY: the numbers live through the call.
         unsafe { driver.memory_info(&raw mut free, &raw mut total)? };
         // At least two, so that one copies while the other works.
-        let count = (total / NBYTES_OF_LANE).clamp(2, MAX_LANES);
-        let lanes = (0..count).map(|_| current.make_stream()).collect::<Result<_>>()?;
+        let count = (total / NBYTES_OF_LANE).clamp(2, MAX_READ_STREAMS);
+        let streams = (0..count).map(|_| current.make_stream()).collect::<Result<_>>()?;
         let pool = if pools == 0 { None } else { Some(make_pool(&current, number)?) };
         Ok(Device {
             context,
@@ -145,7 +145,7 @@ impl Device {
             name,
             capability: (major, minor),
             stream: current.make_stream()?,
-            lanes,
+            streams,
             freeing: current.make_stream()?,
             pool,
             kernels: OnceCell::new(),
@@ -180,9 +180,9 @@ impl Device {
         self.stream
     }
 
-    /// Returns the streams for parts of reads: at least two, at most [`MAX_LANES`].
-    pub(crate) fn lanes(&self) -> &[Stream] {
-        &self.lanes
+    /// Returns the streams for parts of reads: at least two, at most [`MAX_READ_STREAMS`].
+    pub(crate) fn streams(&self) -> &[Stream] {
+        &self.streams
     }
 
     /// Returns the stream for freeing memory that other libraries have used.
@@ -235,7 +235,7 @@ impl Device {
         Ok(nbytes)
     }
 
-    /// Called at the start of a read: until its end the pool keeps all freed memory, so that a wave reuses the
+    /// Called at the start of a read: until its end the pool keeps all freed memory, so that a batch reuses the
     /// memory of the previous one instead of allocating from the driver.
     pub(crate) fn read_begins(&self) -> Result<()> {
         let mut kept = self.kept_nbytes.lock();
@@ -280,7 +280,7 @@ impl Device {
         let current = self.enter()?;
         // SAFETY: the streams and the pool belong to the device.
         unsafe {
-            for stream in [self.stream, self.freeing].iter().chain(&self.lanes) {
+            for stream in [self.stream, self.freeing].iter().chain(&self.streams) {
                 current.driver.stream_synchronize(stream.handle())?;
             }
             self.pool.map_or(Ok(()), |pool| current.driver.pool_trim(pool, 0))
@@ -414,7 +414,7 @@ fn make_pool(current: &Current, device: Ordinal) -> Result<MemoryPool> {
     // SAFETY: the properties describe a pool on this device, and live through the call, as does the handle.
     unsafe { current.driver.pool_create(&raw mut pool, &raw const properties)? };
     keep(current, pool, KEPT_NBYTES)?;
-    // Otherwise a lane that reuses memory freed by another would wait for that lane; with this, it gets other
+    // Otherwise a stream that reuses memory freed by another would wait for that stream; with this, it gets other
     // memory.
     let mut no: c_int = 0;
     // SAFETY: the attribute is a number of 32 bits, which lives through the call.

@@ -53,7 +53,7 @@ impl Timed {
 
 /// Updates the rates of `device` with the batches and copies of a finished read.
 ///
-/// Lanes run concurrently: the rate is the total work divided by the time with at least one lane at such work.
+/// Streams run concurrently: the rate is the total work divided by the time with at least one stream at such work.
 pub(crate) fn measure(timed: &[Timed], device: &Device) {
     let Some(first) = timed.first().map(|timed| &timed.start) else { return };
     let seconds = |wanted: &dyn Fn(&Timing) -> bool| {
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlapping_times_of_lanes_count_once() {
+    fn overlapping_times_of_streams_count_once() {
         assert_eq!(covered(Vec::new()), 0.0);
         assert_eq!(covered(vec![(1.0, 3.0), (-1.0, 0.0), (2.0, 2.5), (2.5, 4.0), (6.0, 7.0)]), 5.0);
     }

@@ -2,21 +2,21 @@
 //!
 //! 1. The selection is split along the chunks into parts that fit a slot of pinned memory (`Selection::parts`).
 //! 2. Each part is read and decoded into a slot, on all threads, by the same engine as a read to the host.
-//! 3. One copy brings the slot to the device in a separate [lane](crate::lanes), while the next part is decoded:
+//! 3. One copy brings the slot to the device in a separate [stream](crate::read_streams), while the next part is decoded:
 //!    directly to its destination if that is contiguous, else to device memory, and a kernel places it.
-//! 4. Our stream waits for the lanes. The call returns before the device is done.
+//! 4. Our stream waits for these streams. The call returns before the device is done.
 //!
 //! Each byte is copied once on the host (by decoding) and once to the device.
 //!
 //! [`read_routed`] may let the device decompress instead: [`decompress`](crate::decompress).
 
+use crate::decompress::batch::{self, Done};
 use crate::decompress::decompressor;
-use crate::decompress::wave::{self, Done};
 use crate::device::Device;
 use crate::driver::status::INVALID_HANDLE;
 use crate::error::{Error, Result};
-use crate::lanes::Lanes;
 use crate::pinned::Slot;
+use crate::read_streams::ReadStreams;
 use crate::route::{DecompressedBy, Route, Share, explain, takes};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
@@ -81,13 +81,13 @@ pub fn read_routed(
             return Err(Error::Unsupported(text.to_owned()));
         }
         (Route::Auto, None) => {
-            let share = Share::of(array, &explain(array, selection, Some(device)));
+            let share = Share::from_array(array, &explain(array, selection, Some(device)));
             decompressor().ok().zip(share)
         }
         (Route::Host, _) | (Route::Auto, Some(_)) => None,
     };
     if let Some((decompressor, share)) = by_device {
-        match wave::read(request, &result, decompressor, &share) {
+        match batch::read(request, &result, decompressor, &share) {
             Ok(done) if done.failed_frames == 0 && !done.is_replaced => return Ok((result, done)),
             Ok(_) => {}
             // Several chunks may be corrupt, and the device reports them later: the host determines the first.
@@ -124,7 +124,7 @@ fn read_by_parts(request: &ReadRequest<'_>, result: &DeviceTensor) -> Result<()>
     let (array, field, missing) = (request.array(), request.selected_field(), request.missing_values());
     let unit = array.innermost_chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = request.selection().parts(&unit, item_size, PART_NBYTES);
-    let lanes = Lanes::new(result)?;
+    let streams = ReadStreams::new(result)?;
     let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let read_some = |cancel: &dyn Fn() -> bool| {
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -134,7 +134,7 @@ fn read_by_parts(request: &ReadRequest<'_>, result: &DeviceTensor) -> Result<()>
                 false => array.request(&part.selection).map_err(Error::from).and_then(|request| {
                     let request = field.into_iter().fold(request.cancel(cancel), ReadRequest::field);
                     let request = missing.into_iter().fold(request, ReadRequest::missing);
-                    read_part(request, part, result, &lanes)
+                    read_part(request, part, result, &streams)
                 }),
             };
             read.inspect_err(|_| is_stopped.store(true, Ordering::Relaxed))?;
@@ -157,7 +157,7 @@ fn read_by_parts(request: &ReadRequest<'_>, result: &DeviceTensor) -> Result<()>
         };
         others.into_iter().map(join).fold(own, first_cause)
     })?;
-    lanes.finish()
+    streams.finish()
 }
 
 /// Returns the number of concurrent callers for parts with chunks of this size: enough to keep all threads busy,
@@ -178,7 +178,12 @@ fn first_cause(own: Result<()>, other: Result<()>) -> Result<()> {
 }
 
 /// Steps 2 and 3 for one part.
-fn read_part(request: ReadRequest<'_>, part: &Part, result: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> {
+fn read_part(
+    request: ReadRequest<'_>,
+    part: &Part,
+    result: &DeviceTensor,
+    streams: &ReadStreams<'_>,
+) -> Result<()> {
     let device = result.device();
     let extents = part.selection.shape();
     let nbytes = shape::nbytes(&extents, result.item_size())?;
@@ -188,7 +193,7 @@ fn read_part(request: ReadRequest<'_>, part: &Part, result: &DeviceTensor, lanes
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
     // SAFETY: the slot has these bytes and only this read uses it; with C strides, positions do not overlap.
     unsafe { request.out(memory) }.read()?;
-    send(&mut slot, &place_of(result, &part.start, &extents)?, lanes)
+    send(&mut slot, &place_of(result, &part.start, &extents)?, streams)
 }
 
 /// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. Items that fit a slot
@@ -220,7 +225,7 @@ pub fn read_many(requests: &[ReadRequest<'_>], out: &DeviceTensor) -> Result<()>
         });
     }
     let device = out.device();
-    let lanes = Lanes::new(out)?;
+    let streams = ReadStreams::new(out)?;
     let together = (PART_NBYTES / item_nbytes.max(1)).clamp(1, requests.len());
     for (number, group) in requests.chunks(together).enumerate() {
         let shape = [&[group.len() as u64][..], &extents].concat();
@@ -231,9 +236,9 @@ pub fn read_many(requests: &[ReadRequest<'_>], out: &DeviceTensor) -> Result<()>
         let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
         // SAFETY: as for one part; the first axis is that of the items.
         zarrow::read_each(&unsafe { zarrow::stacked_out(group, &memory) }?)?;
-        send(&mut slot, &rows_of(out, number * together, group.len())?, &lanes)?;
+        send(&mut slot, &rows_of(out, number * together, group.len())?, &streams)?;
     }
-    lanes.finish()
+    streams.finish()
 }
 
 /// Like [`read_many`], with `route` deciding where chunks are decompressed; also returns the numbers of chunks by
@@ -265,8 +270,8 @@ pub fn read_many_routed(requests: &[ReadRequest<'_>], out: &DeviceTensor, route:
 }
 
 /// Step 3: copies a slot, with elements in C order, to its destination.
-fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> {
-    let (stream, nbytes) = (lanes.next()?, place.nbytes());
+fn send(slot: &mut Slot, place: &DeviceTensor, streams: &ReadStreams<'_>) -> Result<()> {
+    let (stream, nbytes) = (streams.next()?, place.nbytes());
     if place.is_c_contiguous() {
         return slot.send(0..nbytes, place.address(), stream);
     }

@@ -81,7 +81,7 @@ pub struct Explanation {
 #[must_use]
 pub fn explain(array: &Array, selection: &Selection, device: Option<&'static Device>) -> Explanation {
     let (chunks, chunk_nbytes) = (touched(array, selection), chunk_nbytes(array));
-    let compressor = Compressor::of(array);
+    let compressor = Compressor::from_array(array);
     let largest_frame =
         compressor.as_ref().map_or(chunk_nbytes, |compressor| compressor.largest_frame(chunk_nbytes));
     let frames = chunks.saturating_mul(chunk_nbytes.div_ceil(largest_frame.max(1)).max(1));
@@ -171,14 +171,14 @@ impl Share {
     /// Assigns all chunks to the device, of any size.
     #[must_use]
     pub fn all(array: &Array) -> Share {
-        let format = Compressor::of(array).and_then(|compressor| compressor.format);
+        let format = Compressor::from_array(array).and_then(|compressor| compressor.format);
         Share::new(format, 1, 1)
     }
 
     /// Creates the share of an explanation; `None` if the device gets no chunks.
-    pub(crate) fn of(array: &Array, explanation: &Explanation) -> Option<Share> {
+    pub(crate) fn from_array(array: &Array, explanation: &Explanation) -> Option<Share> {
         let (split, rates) = (explanation.split.filter(|split| split.on_device > 0)?, explanation.rates?);
-        let compressor = Compressor::of(array)?;
+        let compressor = Compressor::from_array(array)?;
         let Explanation { chunks, chunk_nbytes: nbytes, threads, .. } = *explanation;
         let alike = Alike { chunks, nbytes, largest_frame: compressor.largest_frame(nbytes) };
         let share = Share::new(compressor.format, split.on_device, chunks);
@@ -263,7 +263,7 @@ struct Compressor {
 }
 
 impl Compressor {
-    fn of(array: &Array) -> Option<Compressor> {
+    fn from_array(array: &Array) -> Option<Compressor> {
         let compressors = compressors(array);
         let [only] = compressors.as_slice() else { return None };
         let setting = |name: &str| only.configuration.get(name);
@@ -301,7 +301,7 @@ pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) 
             "the device does not support selections with points, or with positions without a constant step",
         );
     }
-    let Some(Compressor { name, .. }) = Compressor::of(array) else {
+    let Some(Compressor { name, .. }) = Compressor::from_array(array) else {
         return match compressors(array).is_empty() {
             true => no("the chunks are not compressed"),
             false => no("several codecs compress the chunks, but the device supports only one"),

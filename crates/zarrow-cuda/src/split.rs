@@ -8,7 +8,7 @@
 //! 3. A split must save at least a tenth compared to the better single route. Otherwise all chunks take that route.
 
 use crate::decompress::frames::BATCH_NBYTES;
-use crate::device::MAX_LANES;
+use crate::device::MAX_READ_STREAMS;
 use crate::rates::Rates;
 
 /// Maximum time of a split, relative to the better single route.
@@ -101,8 +101,8 @@ impl Model {
                 largest_chunk = largest_chunk.max(alike.nbytes);
             }
         }
-        // One batch per lane runs at a time.
-        let rounds = (there / (BATCH_NBYTES * MAX_LANES) as f64).ceil();
+        // One batch per stream runs at a time.
+        let rounds = (there / (BATCH_NBYTES * MAX_READ_STREAMS) as f64).ceil();
         let on_device = (there / device.value).max(rounds * largest_frame as f64 / device_frame.value);
         let on_host = (here / self.threads).max(largest_chunk as f64) / host_thread.value;
         let crossing = (there / ratio.value.max(1.0) + here) / link.value;

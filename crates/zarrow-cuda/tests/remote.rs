@@ -28,8 +28,8 @@ use zarrow::{
     Array, ArrayBuilder, Error as ZarrError, Existing, Index, Number, OpenOptions, Selection, Values,
     create_array,
 };
+use zarrow_cuda::decompress::batch::{self, Done};
 use zarrow_cuda::decompress::decompressor;
-use zarrow_cuda::decompress::wave::{self, Done};
 use zarrow_cuda::{DeviceTensor, Error, Result, Route, Share, read_routed};
 
 /// One test at a time, since they count copied bytes, and inject failures.
@@ -229,7 +229,7 @@ fn raw_bodies_are_placed() {
         let out = DeviceTensor::empty(device(0), &some.shape(), Number::UInt64.into()).unwrap();
         let decompressor = decompressor().unwrap();
         let done =
-            wave::read(&array.request(&some).unwrap(), &out, decompressor, &Share::all(&array)).unwrap();
+            batch::read(&array.request(&some).unwrap(), &out, decompressor, &Share::all(&array)).unwrap();
         assert_eq!((done.on_host, done.landed), (16, landed));
         let expected = array.read(&some).unwrap().into_tensor().unwrap();
         let found = out.to_host().unwrap();

@@ -52,7 +52,7 @@ pub use node::open_detached::open_detached;
 pub use node::open_options::OpenOptions;
 pub use node::table::{anndata, arrow};
 pub use place::chunk_sink::ChunkSink;
-pub use place::stored_chunk::{ChunkAxis, LandedChunk, StoredChunk};
+pub use place::stored_chunk::{ChunkAxis, ReceivedChunk, StoredChunk};
 pub use place::strided::Strided;
 pub use pool::idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};

@@ -146,14 +146,14 @@ static BY_DLPACK: [[Option<Number>; 129]; 18] = {
 
 /// The table indexed by letter and size of NumPy's type strings.
 static BY_KIND: [(u8, [Option<Number>; 17]); 5] = [
-    (b'b', of_kind(b'b')),
-    (b'i', of_kind(b'i')),
-    (b'u', of_kind(b'u')),
-    (b'f', of_kind(b'f')),
-    (b'c', of_kind(b'c')),
+    (b'b', numbers_of_kind(b'b')),
+    (b'i', numbers_of_kind(b'i')),
+    (b'u', numbers_of_kind(b'u')),
+    (b'f', numbers_of_kind(b'f')),
+    (b'c', numbers_of_kind(b'c')),
 ];
 
-const fn of_kind(kind: u8) -> [Option<Number>; 17] {
+const fn numbers_of_kind(kind: u8) -> [Option<Number>; 17] {
     let mut table = [None; 17];
     let mut at = 0;
     while at < Number::ALL.len() {

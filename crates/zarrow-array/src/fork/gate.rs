@@ -20,9 +20,9 @@ static CLOSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Counter of threads inside the gate, on separate cache lines.
 #[repr(align(128))]
-struct Lane(AtomicUsize);
+struct Counter(AtomicUsize);
 
-static LANES: [Lane; 16] = [const { Lane(AtomicUsize::new(0)) }; 16];
+static LANES: [Counter; 16] = [const { Counter(AtomicUsize::new(0)) }; 16];
 
 struct Here {
     /// Index of the thread's counter plus one; 0 before its first lock.

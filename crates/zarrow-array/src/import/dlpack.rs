@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn memory_is_shared_until_the_last_view_is_dropped() {
         let memory = Arc::new((0..12).collect::<Vec<i64>>());
-        let mut lent = description(&memory, &[2, 3], &[-6, 2]);
+        let mut borrowed = description(&memory, &[2, 3], &[-6, 2]);
         // SAFETY: element 6 is inside the vector.
-        lent.data = unsafe { memory.as_ptr().add(6) }.cast_mut().cast();
-        let tensor = versioned(lend(lent, Arc::clone(&memory))).unwrap();
+        borrowed.data = unsafe { memory.as_ptr().add(6) }.cast_mut().cast();
+        let tensor = versioned(lend(borrowed, Arc::clone(&memory))).unwrap();
         assert_eq!((tensor.shape(), tensor.strides()), (&[2, 3][..], &[-6, 2][..]));
         assert_eq!(tensor.pointer().as_ptr().cast_const(), memory[6..].as_ptr().cast());
         assert!(!tensor.is_read_only());
@@ -105,32 +105,32 @@ mod tests {
     #[test]
     fn read_only_memory_stays_read_only() {
         let memory = Arc::new(vec![0i64; 4]);
-        let lent = || description(&memory, &[4], &[1]);
-        let read_only = Description { flags: READ_ONLY, ..lent() };
+        let borrowed = || description(&memory, &[4], &[1]);
+        let read_only = Description { flags: READ_ONLY, ..borrowed() };
         assert!(versioned(lend(read_only, memory.clone())).unwrap().is_read_only());
-        assert!(legacy(lend(lent(), memory.clone()), false).unwrap().is_read_only());
-        assert!(!legacy(lend(lent(), memory.clone()), true).unwrap().is_read_only());
+        assert!(legacy(lend(borrowed(), memory.clone()), false).unwrap().is_read_only());
+        assert!(!legacy(lend(borrowed(), memory.clone()), true).unwrap().is_read_only());
     }
 
     #[test]
     fn unsupported_tensors_are_refused_and_deleted() {
         let memory = Arc::new(vec![0i64; 4]);
         let refused = |change: &dyn Fn(&mut Description<'_>)| {
-            let mut lent = description(&memory, &[2], &[1]);
-            change(&mut lent);
-            let error = versioned(lend(lent, memory.clone())).unwrap_err();
+            let mut borrowed = description(&memory, &[2], &[1]);
+            change(&mut borrowed);
+            let error = versioned(lend(borrowed, memory.clone())).unwrap_err();
             assert_eq!(Arc::strong_count(&memory), 1, "{error}");
             error
         };
-        assert!(matches!(refused(&|lent| lent.device = DLDevice::CUDA), Error::Device { .. }));
+        assert!(matches!(refused(&|borrowed| borrowed.device = DLDevice::CUDA), Error::Device { .. }));
         assert!(matches!(
-            refused(&|lent| lent.data = lent.data.wrapping_byte_add(1)),
+            refused(&|borrowed| borrowed.data = borrowed.data.wrapping_byte_add(1)),
             Error::Misaligned { .. }
         ));
         let handle = DLDataType::new(zarrow_dlpack::DLDataTypeCode::OPAQUE_HANDLE, 64);
-        assert!(matches!(refused(&|lent| lent.dtype = handle), Error::UnknownType { .. }));
+        assert!(matches!(refused(&|borrowed| borrowed.dtype = handle), Error::UnknownType { .. }));
         let int4 = DLDataType::new(zarrow_dlpack::DLDataTypeCode::INT, 4);
-        assert!(matches!(refused(&|lent| lent.dtype = int4), Error::UnknownType { .. }));
+        assert!(matches!(refused(&|borrowed| borrowed.dtype = int4), Error::UnknownType { .. }));
         let pinned = Description { device: DLDevice::CUDA_HOST, ..description(&memory, &[2], &[1]) };
         assert!(versioned(lend(pinned, memory.clone())).is_ok());
     }
@@ -140,9 +140,9 @@ mod tests {
         for number in Number::ALL.iter().filter(|number| number.names().dlpack.is_some()) {
             let buffer = Buffer::zeroed(2 * number.names().item_size).unwrap();
             let ours = Tensor::new(buffer, vec![2], (*number).into()).unwrap().into_shared().unwrap();
-            let lent = export::dlpack::versioned(&ours).unwrap();
+            let borrowed = export::dlpack::versioned(&ours).unwrap();
             // SAFETY: the pointer was exported here, and is consumed once.
-            let back = versioned(unsafe { Foreign::from_raw(lent.into_raw()) }.unwrap()).unwrap();
+            let back = versioned(unsafe { Foreign::from_raw(borrowed.into_raw()) }.unwrap()).unwrap();
             assert_eq!((back.dtype(), back.pointer()), (ours.dtype(), ours.pointer()));
         }
     }

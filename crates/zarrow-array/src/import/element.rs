@@ -27,12 +27,12 @@ impl Element {
     ///
     /// ```
     /// use zarrow_array::{Number, import::element::Element};
-    /// let long = Element::of_format(b"<l", 8).unwrap();
+    /// let long = Element::from_format(b"<l", 8).unwrap();
     /// assert_eq!((long.dtype, long.is_swapped), (Number::Int64.into(), false));
-    /// assert_eq!(Element::of_format(b"T{i:a:}", 4), None);
+    /// assert_eq!(Element::from_format(b"T{i:a:}", 4), None);
     /// ```
     #[must_use]
-    pub fn of_format(format: &[u8], item_size: usize) -> Option<Element> {
+    pub fn from_format(format: &[u8], item_size: usize) -> Option<Element> {
         let (order, format) = match format {
             [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), rest @ ..] => (*order, rest),
             rest => (b'@', rest),
@@ -63,12 +63,12 @@ impl Element {
     ///
     /// ```
     /// use zarrow_array::{DataType, TimeUnit, import::element::Element};
-    /// let time = Element::of_type_string(">M8[10us]").unwrap();
+    /// let time = Element::from_type_string(">M8[10us]").unwrap();
     /// assert_eq!(time.dtype, DataType::DateTime64 { unit: TimeUnit::Microsecond, scale: 10 });
     /// assert!(time.is_swapped);
     /// ```
     #[must_use]
-    pub fn of_type_string(text: &str) -> Option<Element> {
+    pub fn from_type_string(text: &str) -> Option<Element> {
         let (order, code) = (*text.as_bytes().first()?, text.get(1..)?);
         if !b"<>|=".contains(&order) {
             return None;
@@ -120,7 +120,7 @@ mod tests {
         for number in Number::ALL {
             let names = number.names();
             if let Some(format) = names.pep3118 {
-                let element = Element::of_format(format.as_bytes(), names.item_size).unwrap();
+                let element = Element::from_format(format.as_bytes(), names.item_size).unwrap();
                 assert_eq!(element, Element { dtype: (*number).into(), is_swapped: false });
             }
         }
@@ -131,10 +131,13 @@ mod tests {
 
     #[test]
     fn the_item_size_decides_the_size() {
-        assert_eq!(Element::of_format(b"l", 4).unwrap().dtype, Number::Int32.into());
-        assert_eq!(Element::of_format(b"<L", 8).unwrap().dtype, Number::UInt64.into());
-        assert_eq!(Element::of_format(b"3s", 3).unwrap().dtype, DataType::NullTerminatedBytes { length: 3 });
-        assert_eq!(Element::of_format(b"u", 4).unwrap().dtype, DataType::FixedLengthUtf32 { length: 1 });
+        assert_eq!(Element::from_format(b"l", 4).unwrap().dtype, Number::Int32.into());
+        assert_eq!(Element::from_format(b"<L", 8).unwrap().dtype, Number::UInt64.into());
+        assert_eq!(
+            Element::from_format(b"3s", 3).unwrap().dtype,
+            DataType::NullTerminatedBytes { length: 3 }
+        );
+        assert_eq!(Element::from_format(b"u", 4).unwrap().dtype, DataType::FixedLengthUtf32 { length: 1 });
         let wrong: [(&[u8], usize); 12] = [
             (b"i", 3),
             (b"g", 16),
@@ -150,19 +153,19 @@ mod tests {
             (b"Zi", 8),
         ];
         for (format, item_size) in wrong {
-            assert_eq!(Element::of_format(format, item_size), None, "{}", format.escape_ascii());
+            assert_eq!(Element::from_format(format, item_size), None, "{}", format.escape_ascii());
         }
     }
 
     #[test]
     fn only_multi_byte_words_have_a_byte_order() {
         let foreign = if cfg!(target_endian = "big") { "<" } else { ">" };
-        assert!(Element::of_type_string(&format!("{foreign}i2")).unwrap().is_swapped);
-        assert!(Element::of_format(format!("{foreign}3w").as_bytes(), 12).unwrap().is_swapped);
-        assert!(!Element::of_type_string(&format!("{foreign}i1")).unwrap().is_swapped);
-        assert!(!Element::of_type_string("|S3").unwrap().is_swapped);
+        assert!(Element::from_type_string(&format!("{foreign}i2")).unwrap().is_swapped);
+        assert!(Element::from_format(format!("{foreign}3w").as_bytes(), 12).unwrap().is_swapped);
+        assert!(!Element::from_type_string(&format!("{foreign}i1")).unwrap().is_swapped);
+        assert!(!Element::from_type_string("|S3").unwrap().is_swapped);
         for text in ["", "f4", "<f3", "<O8", "|V0", "<é", "<M8[fortnight]", "<M8[0s]", "<f4é"] {
-            assert_eq!(Element::of_type_string(text), None, "{text}");
+            assert_eq!(Element::from_type_string(text), None, "{text}");
         }
     }
 }

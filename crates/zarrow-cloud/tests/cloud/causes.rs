@@ -3,7 +3,7 @@
 use crate::arrays::policy;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use zarrow::store::remote::{Request, Span, fetch};
+use zarrow::store::remote::{ByteRange, Request, fetch};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
 /// Returns the text and the hint of the error from a server with this answer to every request.
@@ -27,7 +27,7 @@ fn error_at(url: &str) -> (String, String) {
     let mut policy = policy();
     (policy.retries, policy.silence) = (1, std::time::Duration::from_secs(60));
     let store = CloudStore::new(url, StorageOptions::default()).unwrap().with_policy(policy);
-    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    let error = fetch(&store, Request::new("a", ByteRange::Whole), 10, &|| Ok(())).unwrap_err();
     assert_eq!(error.kind().code(), "io", "{error}");
     (error.to_string(), error.hint().unwrap_or_default().to_owned())
 }

@@ -6,7 +6,7 @@ use crate::server::{FAULTS, Fault, Server, once, seeded, well};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use zarrow::store::remote::{Fetched, ObjectVersion, RemoteStore, Request, Span, fetch, wait};
+use zarrow::store::remote::{ByteRange, Fetched, ObjectVersion, RemoteStore, Request, fetch, wait};
 use zarrow_cloud::{CloudStore, TransportPolicy};
 
 /// Reads every layout in both ways under faults, until this many requests were sent.
@@ -70,7 +70,7 @@ fn temporary_faults_are_overcome_and_permanent_ones_end() {
         server.objects(|objects| objects.put("bucket/a", (0..=255).cycle().take(100_000).collect()));
         for by_s3 in [true, false] {
             let store = store(&server, "bucket", by_s3);
-            for span in [Span::Whole, Span::Range(1000..50_000), Span::Suffix(700)] {
+            for span in [ByteRange::Whole, ByteRange::Range(1000..50_000), ByteRange::Suffix(700)] {
                 server.behave(once(fault));
                 let found = fetch(&store, Request::new("a", span.clone()), u64::MAX, &|| Ok(()));
                 let Ok(Fetched::Body(body)) = found else { panic!("{fault:?}, {span:?}: {found:?}") };
@@ -78,9 +78,9 @@ fn temporary_faults_are_overcome_and_permanent_ones_end() {
                 let right =
                     body.bytes.iter().enumerate().all(|(at, byte)| *byte == ((start + at) % 256) as u8);
                 let nbytes = match span {
-                    Span::Whole => 100_000,
-                    Span::Range(range) => (range.end - range.start) as usize,
-                    Span::Suffix(nbytes) => nbytes as usize,
+                    ByteRange::Whole => 100_000,
+                    ByteRange::Range(range) => (range.end - range.start) as usize,
+                    ByteRange::Suffix(nbytes) => nbytes as usize,
                 };
                 assert!(right && body.bytes.len() == nbytes, "{fault:?}");
             }
@@ -89,7 +89,7 @@ fn temporary_faults_are_overcome_and_permanent_ones_end() {
         let harmless = matches!(fault, Fault::Late | Fault::Trickle | Fault::Whole | Fault::TooLong);
         server.behave(Box::new(move |_, _| Some(fault)));
         let (store, before) = (store(&server, "bucket", true), server.requests());
-        match fetch(&store, Request::new("a", Span::Range(0..100)), u64::MAX, &|| Ok(())) {
+        match fetch(&store, Request::new("a", ByteRange::Range(0..100)), u64::MAX, &|| Ok(())) {
             Ok(_) => assert!(harmless, "{fault:?}"),
             Err(error) => {
                 assert!(!harmless && error.kind().code() == "io", "{fault:?}: {error}");
@@ -110,7 +110,7 @@ fn interrupted_bodies_resume_with_a_version_and_restart_without() {
             objects.put("bucket/a", (0..100).collect())
         });
         let store = store(&server, "bucket", true);
-        let found = fetch(&store, Request::new("a", Span::Range(10..90)), u64::MAX, &|| Ok(())).unwrap();
+        let found = fetch(&store, Request::new("a", ByteRange::Range(10..90)), u64::MAX, &|| Ok(())).unwrap();
         let Fetched::Body(body) = found else { panic!("it is there") };
         assert_eq!(body.bytes, (10..90).collect::<Vec<u8>>());
         let ranges: Vec<_> =
@@ -140,10 +140,10 @@ fn a_value_is_never_of_two_versions() {
         let store = store(&server, "bucket", true);
         let mut changed = 0;
         for _ in 0..150 {
-            let first = fetch(&store, Request::new("a", Span::Range(0..1000)), u64::MAX, &|| Ok(()));
+            let first = fetch(&store, Request::new("a", ByteRange::Range(0..1000)), u64::MAX, &|| Ok(()));
             let Ok(Fetched::Body(first)) = first else { continue };
             assert!(first.bytes.iter().all(|byte| *byte == first.bytes[0]));
-            let rest = Request::new("a", Span::Range(1000..NBYTES as u64)).if_version(first.version);
+            let rest = Request::new("a", ByteRange::Range(1000..NBYTES as u64)).if_version(first.version);
             match fetch(&store, rest, u64::MAX, &|| Ok(())) {
                 Ok(Fetched::Body(rest)) => assert!(rest.bytes.iter().all(|byte| *byte == first.bytes[0])),
                 Ok(other) => {
@@ -168,7 +168,7 @@ fn an_answer_of_another_version_is_refused() {
     ));
     let store = store(&server, "bucket", true);
     let wanted = Some(ObjectVersion::new("\"old\""));
-    let found = fetch(&store, Request::new("a", Span::Range(0..2)).if_version(wanted), 10, &|| Ok(()));
+    let found = fetch(&store, Request::new("a", ByteRange::Range(0..2)).if_version(wanted), 10, &|| Ok(()));
     assert_eq!(found.unwrap(), Fetched::Changed);
 }
 
@@ -191,7 +191,7 @@ fn many_requests_at_once_are_held_to_the_budget_of_the_host() {
         }
     }
     for _ in 0..300 {
-        store.submit(Request::new("a", Span::Whole), Box::new(Counter(done.clone())));
+        store.submit(Request::new("a", ByteRange::Whole), Box::new(Counter(done.clone())));
     }
     assert!((0..300).all(|_| told.recv().unwrap()));
     assert!((16..=256).contains(&server.most_at_once()), "{}", server.most_at_once());
@@ -212,7 +212,7 @@ fn stalled_answers_are_requested_again() {
     let store = store(&server, "bucket", true).with_policy(patient);
     const READS: usize = 150;
     for _ in 0..READS {
-        let found = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(()));
+        let found = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &|| Ok(()));
         assert!(matches!(found, Ok(Fetched::Body(body)) if body.bytes.len() == 1000));
     }
     let extra = server.requests() - READS;
@@ -234,7 +234,8 @@ fn a_slow_body_is_requested_once_more() {
     server.objects(|objects| objects.put("bucket/a", (0..=255).cycle().take(100_000).collect()));
     let mut policy = impatient();
     let slow = store(&server, "bucket", true).with_policy(policy);
-    let body = |store: &CloudStore, key| fetch(store, Request::new(key, Span::Whole), u64::MAX, &|| Ok(()));
+    let body =
+        |store: &CloudStore, key| fetch(store, Request::new(key, ByteRange::Whole), u64::MAX, &|| Ok(()));
     let Fetched::Body(found) = body(&slow, "a").unwrap() else { panic!("it is there") };
     assert!(found.bytes.iter().enumerate().all(|(at, byte)| *byte == (at % 256) as u8));
     server.behave(Box::new(|_, _| Some(Fault::Drip(None))));
@@ -259,7 +260,7 @@ fn endless_error_bodies_end_soon() {
         for fault in [Fault::Drip(Some(status)), Fault::Endless(status)] {
             let server = Server::start(Box::new(move |_, _| Some(fault)));
             let store = store(&server, "bucket", true).with_policy(policy);
-            let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+            let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &|| Ok(())).unwrap_err();
             assert!(error.to_string().contains(&status.to_string()), "{error}");
             assert_eq!((error.kind().code(), server.requests()), (code, requests), "{fault:?}");
         }
@@ -270,6 +271,6 @@ fn endless_error_bodies_end_soon() {
 fn an_endless_value_ends_at_its_limit() {
     let server = Server::start(Box::new(|_, _| Some(Fault::Endless(200))));
     let store = store(&server, "data", false);
-    let found = fetch(&store, Request::new("a", Span::Whole), 1 << 20, &|| Ok(())).unwrap();
+    let found = fetch(&store, Request::new("a", ByteRange::Whole), 1 << 20, &|| Ok(())).unwrap();
     assert!(matches!(found, Fetched::TooLarge(nbytes) if nbytes > 1 << 20));
 }

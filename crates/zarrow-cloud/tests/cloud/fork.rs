@@ -3,7 +3,7 @@
 use crate::arrays::{adapter, store};
 use crate::server::{Fault, Server};
 use zarrow::store::Store;
-use zarrow::store::remote::{Fetched, Request, Span, fetch};
+use zarrow::store::remote::{ByteRange, Fetched, Request, fetch};
 
 /// Runs `child` in a forked process; returns whether it returned true.
 fn forked(child: impl FnOnce() -> bool) -> bool {
@@ -38,7 +38,7 @@ fn a_child_reads_while_its_parent_reads_on() {
     let (adapter, store) = (adapter(&server, "bucket", true), store(&server, "bucket", false));
     let expected: Option<Vec<u8>> = Some((0..200).collect());
     assert_eq!(adapter.get("a", 1000).unwrap(), expected);
-    let read = || fetch(&store, Request::new("a", Span::Range(5..9)), 10, &|| Ok(())).unwrap();
+    let read = || fetch(&store, Request::new("a", ByteRange::Range(5..9)), 10, &|| Ok(())).unwrap();
     let is_right = |fetched: Fetched| matches!(fetched, Fetched::Body(body) if body.bytes == [5, 6, 7, 8]);
     std::thread::scope(|scope| {
         // Requests are under way at each fork.
@@ -49,7 +49,7 @@ fn a_child_reads_while_its_parent_reads_on() {
         }
         // The child drops a store that only the parent used, and the parent can still use it.
         let other = crate::arrays::store(&server, "bucket", true);
-        drop(fetch(&other, Request::new("a", Span::Whole), 1000, &|| Ok(())).unwrap());
+        drop(fetch(&other, Request::new("a", ByteRange::Whole), 1000, &|| Ok(())).unwrap());
         let mut other = Some(other);
         assert!(forked(|| {
             drop(other.take());

@@ -59,11 +59,12 @@ fn a_malformed_listing_is_not_an_empty_one() {
 /// A page without an ETag in place of a value: a range of it must not be treated as data.
 #[test]
 fn a_web_page_is_not_a_value() {
-    use zarrow::store::remote::{Request, Span, fetch};
+    use zarrow::store::remote::{ByteRange, Request, fetch};
     let server = Server::start(well());
     let page = Answer::new(200).with("content-type", "text/html; charset=utf-8").of("<html>Log in</html>");
     server.answer_with(Some(page));
-    let found = fetch(&store(&server, "bucket", true), Request::new("a", Span::Range(0..4)), 10, &|| Ok(()));
+    let found =
+        fetch(&store(&server, "bucket", true), Request::new("a", ByteRange::Range(0..4)), 10, &|| Ok(()));
     assert!(found.unwrap_err().to_string().contains("a web page"));
 }
 

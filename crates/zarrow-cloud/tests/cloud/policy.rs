@@ -3,7 +3,7 @@
 use crate::arrays::{patient, patient_store, store};
 use crate::message::{Answer, Message};
 use crate::server::{Fault, Server, well};
-use zarrow::store::remote::{Fetched, Request, Span, fetch};
+use zarrow::store::remote::{ByteRange, Fetched, Request, fetch};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
 #[test]
@@ -11,7 +11,7 @@ fn endless_requests_for_pauses_end_the_retries() {
     let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Pause(503))));
     server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
     let store = patient_store(&server, "bucket");
-    let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+    let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("503 SlowDown: Later."), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("limits requests")));
     assert_eq!(server.requests() as u32, 1 + patient().throttled_retries);
@@ -25,7 +25,7 @@ fn a_pause_that_is_too_long_is_an_error_that_says_so() {
         let answer = Answer::error(503, "SlowDown", "Later.").with("date", "Wed, 21 Oct 2026 07:00:00 GMT");
         server.answer_with(Some(answer.with("retry-after", text)));
         let before = server.requests();
-        let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+        let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &|| Ok(())).unwrap_err();
         (error, server.requests() - before)
     };
     for text in ["3600", "Wed, 21 Oct 2026 08:00:00 GMT"] {
@@ -47,7 +47,7 @@ fn errors_of_the_caller_are_not_retried() {
         let server = Server::start(well());
         server.answer_with(Some(Answer::error(status, "AccessDenied", "No.")));
         let store = patient_store(&server, "bucket");
-        let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+        let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &|| Ok(())).unwrap_err();
         let expected = if status == 400 { "io" } else { "permission" };
         assert_eq!(error.kind().code(), expected, "{error}");
         assert_eq!(server.requests(), 1);
@@ -60,7 +60,7 @@ fn forbidden_values_are_never_missing() {
     server.answer_with(Some(Answer::error(403, "AccessDenied", "Access Denied")));
     let options = format!(r#"{{"anon": true, "endpoint_url": "http://{}"}}"#, server.address);
     let store = CloudStore::new("s3://bucket/a", StorageOptions::from_json(&options).unwrap()).unwrap();
-    let error = fetch(&store, Request::new("zarr.json", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    let error = fetch(&store, Request::new("zarr.json", ByteRange::Whole), 10, &|| Ok(())).unwrap_err();
     assert_eq!(error.kind().code(), "permission");
     assert!(error.to_string().contains("for missing and for private data"), "{error}");
     let asked = server.take_log();
@@ -72,7 +72,7 @@ fn a_missing_bucket_is_not_a_missing_chunk() {
     let server = Server::start(well());
     server.answer_with(Some(Answer::error(404, "NoSuchBucket", "The bucket does not exist.")));
     let store = store(&server, "bucket", true);
-    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    let error = fetch(&store, Request::new("a", ByteRange::Whole), 10, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("NoSuchBucket"), "{error}");
 }
 
@@ -84,7 +84,7 @@ fn redirects_to_other_hosts_carry_no_credentials() {
     from.answer_with(Some(Answer::new(302).with("location", place)));
     let options = r#"{"headers": {"Authorization": "Bearer own-secret", "X-Api-Key": "other-secret"}}"#;
     let store = CloudStore::new(&from.url("data"), StorageOptions::from_json(options).unwrap()).unwrap();
-    let found = fetch(&store, Request::new("a", Span::Range(3..5)), 10, &|| Ok(())).unwrap();
+    let found = fetch(&store, Request::new("a", ByteRange::Range(3..5)), 10, &|| Ok(())).unwrap();
     assert!(matches!(found, Fetched::Body(body) if body.bytes == [3, 4]));
     let asked = from.take_log();
     assert_eq!(asked[0].header("authorization"), Some("Bearer own-secret"));
@@ -97,6 +97,6 @@ fn redirects_to_other_hosts_carry_no_credentials() {
     // A loop of redirects ends.
     let itself = from.url("data/a");
     from.answer_with(Some(Answer::new(302).with("location", itself)));
-    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    let error = fetch(&store, Request::new("a", ByteRange::Whole), 10, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("in a circle"), "{error}");
 }

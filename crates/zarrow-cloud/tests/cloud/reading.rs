@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 use zarrow::store::Store;
 use zarrow::store::remote::{
-    Body, Fetched, Head, ObjectVersion, Outcome, Receiver, RemoteAdapter, RemoteStore, Request, Span, fetch,
+    Body, ByteRange, Fetched, Head, ObjectVersion, Outcome, Receiver, RemoteAdapter, RemoteStore, Request,
+    fetch,
 };
 use zarrow::{Result, Selection};
 use zarrow_cloud::{CloudStore, StorageOptions};
@@ -29,13 +30,13 @@ fn every_span_returns_its_bytes_and_the_head() {
         let store = store(&server, "bucket/data", by_s3);
         let version = Some(ObjectVersion::new(&e_tag));
         for (span, range) in [
-            (Span::Whole, 0..100),
-            (Span::Range(3..9), 3..9),
-            (Span::Range(90..200), 90..100),
-            (Span::Range(100..101), 100..100),
-            (Span::Range(5..5), 0..0),
-            (Span::Suffix(7), 93..100),
-            (Span::Suffix(1000), 0..100),
+            (ByteRange::Whole, 0..100),
+            (ByteRange::Range(3..9), 3..9),
+            (ByteRange::Range(90..200), 90..100),
+            (ByteRange::Range(100..101), 100..100),
+            (ByteRange::Range(5..5), 0..0),
+            (ByteRange::Suffix(7), 93..100),
+            (ByteRange::Suffix(1000), 0..100),
         ] {
             let body = body(&store, Request::new("a", span.clone()));
             let expected: Vec<u8> = (range.start as u8..range.end as u8).collect();
@@ -44,16 +45,16 @@ fn every_span_returns_its_bytes_and_the_head() {
                 assert_eq!((body.start, &body.version), (range.start, &version), "{span:?}");
             }
         }
-        for span in [Span::Whole, Span::Range(0..5), Span::Suffix(5), Span::Range(0..0)] {
+        for span in [ByteRange::Whole, ByteRange::Range(0..5), ByteRange::Suffix(5), ByteRange::Range(0..0)] {
             let body = body(&store, Request::new("empty", span.clone()));
             assert_eq!((body.bytes.len(), body.nbytes), (0, Some(0)), "{span:?}");
         }
         let ask = |request: Request| fetch(&store, request, u64::MAX, &|| Ok(())).unwrap();
-        assert_eq!(ask(Request::new("none", Span::Whole)), Fetched::Missing);
-        assert_eq!(ask(Request::new("none", Span::Range(0..0))), Fetched::Missing);
+        assert_eq!(ask(Request::new("none", ByteRange::Whole)), Fetched::Missing);
+        assert_eq!(ask(Request::new("none", ByteRange::Range(0..0))), Fetched::Missing);
         let other = Some(ObjectVersion::new("\"other\""));
-        assert_eq!(ask(Request::new("a", Span::Whole).if_version(other)), Fetched::Changed);
-        let same = ask(Request::new("a", Span::Range(0..2)).if_version(version));
+        assert_eq!(ask(Request::new("a", ByteRange::Whole).if_version(other)), Fetched::Changed);
+        let same = ask(Request::new("a", ByteRange::Range(0..2)).if_version(version));
         assert!(matches!(same, Fetched::Body(body) if body.bytes == [0, 1]));
     }
 }
@@ -89,9 +90,9 @@ fn keys_are_sent_unchanged() {
     for name in ["a b", "a%20b", "ü", "a+b", "a=b&c", "#x", "a~b*c", "a:b@c", "[1]", "x?y"] {
         server.objects(|objects| objects.put(&format!("bucket/da ta/{name}"), name.as_bytes().to_vec()));
         let s3 = store(&server, "bucket/da ta", true);
-        assert_eq!(body(&s3, Request::new(name, Span::Whole)).bytes, name.as_bytes());
+        assert_eq!(body(&s3, Request::new(name, ByteRange::Whole)).bytes, name.as_bytes());
         let http = store(&server, "bucket/da%20ta", false);
-        assert_eq!(body(&http, Request::new(name, Span::Whole)).bytes, name.as_bytes());
+        assert_eq!(body(&http, Request::new(name, ByteRange::Whole)).bytes, name.as_bytes());
     }
 }
 
@@ -104,11 +105,11 @@ fn a_server_without_ranges_or_tags_is_read_all_the_same() {
         objects.put("data/large", vec![1; 9 << 20]);
     });
     let store = store(&server, "data", false);
-    let found = body(&store, Request::new("a", Span::Range(10..20)));
+    let found = body(&store, Request::new("a", ByteRange::Range(10..20)));
     assert_eq!((found.start, found.bytes, found.version), (10, (10..20).collect(), None));
-    assert_eq!(body(&store, Request::new("a", Span::Suffix(3))).bytes, [97, 98, 99]);
+    assert_eq!(body(&store, Request::new("a", ByteRange::Suffix(3))).bytes, [97, 98, 99]);
     // Skipping too much is refused, and nothing is collected.
-    let far = Request::new("large", Span::Suffix(10));
+    let far = Request::new("large", ByteRange::Suffix(10));
     let error = fetch(&store, far, u64::MAX, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("range"), "{error}");
 }
@@ -144,15 +145,15 @@ fn a_request_that_is_cancelled_or_not_wanted_stops() {
     let store = store(&server, "data", false).with_policy(patient);
     let (done, told) = mpsc::channel();
     let watcher = |stop_at_head| Box::new(Watcher { frames: 0, stop_at_head, done: done.clone() });
-    store.submit(Request::new("a", Span::Whole), watcher(true));
+    store.submit(Request::new("a", ByteRange::Whole), watcher(true));
     assert!(matches!(told.recv().unwrap(), (0, Ok(Outcome::Stopped))));
-    let handle = store.submit(Request::new("a", Span::Whole), watcher(false));
+    let handle = store.submit(Request::new("a", ByteRange::Whole), watcher(false));
     std::thread::sleep(Duration::from_millis(30));
     handle.cancel();
     assert!(matches!(told.recv().unwrap(), (_, Ok(Outcome::Stopped))));
     // A waiting caller stops too.
     let stop = || Err(zarrow::ErrorKind::Interrupted.into());
-    let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &stop).unwrap_err();
+    let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &stop).unwrap_err();
     assert_eq!(error.kind().code(), "interrupted");
 }
 
@@ -181,7 +182,7 @@ fn a_bucket_in_another_region_is_found() {
     let store = CloudStore::new("s3://bucket", options).unwrap().with_policy(policy());
     let moved = crate::message::Answer::error(301, "PermanentRedirect", "Elsewhere.");
     server.answer_with(Some(moved.with("x-amz-bucket-region", "eu-north-1")));
-    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    let error = fetch(&store, Request::new("a", ByteRange::Whole), 10, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("301 PermanentRedirect"), "{error}");
 }
 

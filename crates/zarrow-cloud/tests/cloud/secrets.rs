@@ -4,7 +4,7 @@ use crate::arrays::{policy, store};
 use crate::message::Answer;
 use crate::server::{Server, well};
 use serde_json::json;
-use zarrow::store::remote::{Condition, RemoteStore, Request, Span, fetch, wait};
+use zarrow::store::remote::{ByteRange, Condition, RemoteStore, Request, fetch, wait};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
 #[test]
@@ -57,7 +57,7 @@ fn secrets_are_never_shown() {
             server.answer_with(Some(answer));
             let mut texts = vec![format!("{store:?}"), store.name().to_owned()];
             let mut errors = Vec::new();
-            errors.extend(fetch(store, Request::new("k", Span::Range(0..5)), 5, &|| Ok(())).err());
+            errors.extend(fetch(store, Request::new("k", ByteRange::Range(0..5)), 5, &|| Ok(())).err());
             errors.extend(wait(|done| store.list("", true, done), &|| Ok(())).err());
             if let Some(writer) = store.writer() {
                 let put = |done| writer.put("k", vec![1].into(), Condition::IfAbsent, done);

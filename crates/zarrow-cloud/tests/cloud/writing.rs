@@ -5,7 +5,7 @@ use crate::message::Message;
 use crate::server::{Fault, Server, once, well};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use zarrow::store::remote::{Condition, LentBytes, Put, PutBody, RemoteStore, wait};
+use zarrow::store::remote::{BorrowedBytes, Condition, Put, PutBody, RemoteStore, wait};
 use zarrow::{Error, ErrorKind, Result};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
@@ -204,7 +204,7 @@ fn a_server_that_ignores_only_absence_is_detected() {
     assert!(!store.writer().unwrap().has_conditions());
 }
 
-/// Lent memory, taken back after `left` bytes were copied.
+/// Borrowed memory, taken back after `left` bytes were copied.
 #[derive(Debug)]
 struct Lending {
     bytes: Vec<u8>,
@@ -212,7 +212,7 @@ struct Lending {
     copied: AtomicUsize,
 }
 
-impl LentBytes for Lending {
+impl BorrowedBytes for Lending {
     fn nbytes(&self) -> usize {
         self.bytes.len()
     }
@@ -233,8 +233,8 @@ fn lending(nbytes: usize, left: usize) -> Arc<Lending> {
     Arc::new(Lending { bytes, left: AtomicUsize::new(left), copied: AtomicUsize::new(0) })
 }
 
-fn put_lent(store: &CloudStore, lent: &Arc<Lending>, condition: Condition) -> Result<Put> {
-    let (writer, body) = (store.writer().unwrap(), PutBody::Lent(Arc::clone(lent) as _));
+fn put_borrowed(store: &CloudStore, borrowed: &Arc<Lending>, condition: Condition) -> Result<Put> {
+    let (writer, body) = (store.writer().unwrap(), PutBody::Borrowed(Arc::clone(borrowed) as _));
     wait(|done| writer.put("a", body, condition, done), &|| Ok(()))
 }
 
@@ -260,17 +260,17 @@ fn lent_bytes_are_stored_whole() {
         (anonymous(&server), Condition::IfAbsent, NBYTES),
     ] {
         server.objects(|objects| objects.all.clear());
-        let lent = lending(nbytes, usize::MAX);
-        assert!(matches!(put_lent(&store, &lent, condition).unwrap(), Put::Done(Some(_))));
-        assert!(stored().unwrap() == lent.bytes);
-        assert_eq!(lent.copied.load(Ordering::Relaxed), nbytes, "each byte is copied once");
+        let borrowed = lending(nbytes, usize::MAX);
+        assert!(matches!(put_borrowed(&store, &borrowed, condition).unwrap(), Put::Done(Some(_))));
+        assert!(stored().unwrap() == borrowed.bytes);
+        assert_eq!(borrowed.copied.load(Ordering::Relaxed), nbytes, "each byte is copied once");
     }
     // The second attempt sends all bytes again.
     server.behave(once(Fault::Status(500)));
-    let lent = lending(NBYTES - 1, usize::MAX);
-    put_lent(&anonymous(&server), &lent, Condition::Always).unwrap();
-    assert!(stored().unwrap() == lent.bytes);
-    assert_eq!(lent.copied.load(Ordering::Relaxed), 2 * lent.bytes.len());
+    let borrowed = lending(NBYTES - 1, usize::MAX);
+    put_borrowed(&anonymous(&server), &borrowed, Condition::Always).unwrap();
+    assert!(stored().unwrap() == borrowed.bytes);
+    assert_eq!(borrowed.copied.load(Ordering::Relaxed), 2 * borrowed.bytes.len());
 }
 
 #[test]
@@ -278,9 +278,9 @@ fn a_put_without_its_lent_bytes_stores_nothing() {
     let server = Server::start(well());
     // Taken back before the first piece, in between, and before the last one.
     for left in [0, 1 << 20, (3 << 20) - 1] {
-        let lent = lending(3 << 20, left);
-        put_lent(&anonymous(&server), &lent, Condition::Always).unwrap_err();
+        let borrowed = lending(3 << 20, left);
+        put_borrowed(&anonymous(&server), &borrowed, Condition::Always).unwrap_err();
         assert!(server.objects(|objects| objects.all.is_empty()));
-        assert!(lent.copied.load(Ordering::Relaxed) <= left);
+        assert!(borrowed.copied.load(Ordering::Relaxed) <= left);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. [`frames`] parses the headers of a stored chunk on the host: they give the frames and formats, and whether
 //!    the device can decompress them.
-//! 2. A [`wave`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of the
+//! 2. A [`batch`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of the
 //!    work. One copy transfers all of it to the device, which decompresses its frames in one batch and places the
 //!    elements in another.
 //! 3. The [`Decompressor`] is the library that decompresses: [`nvcomp`], if the user has installed it.
@@ -10,11 +10,11 @@
 //! 5. At the end each frame has a status. After a failure the read restarts on the host, which reports the usual
 //!    error, or returns the elements.
 
+pub mod batch;
 pub mod checksums;
 pub(crate) mod format;
 pub mod frames;
 pub mod nvcomp;
-pub mod wave;
 
 pub use format::Format;
 

@@ -118,7 +118,7 @@ impl Nvcomp {
         let names = named.into_iter().chain(added).chain(NAMES.map(str::to_owned));
         let mut reasons = Vec::new();
         for name in names {
-            match Library::open(&name).and_then(|library| Nvcomp::of(&library)) {
+            match Library::open(&name).and_then(|library| Nvcomp::from_library(&library)) {
                 Ok(nvcomp) => return Ok(nvcomp),
                 Err(reason) => reasons.push(reason),
             }
@@ -134,7 +134,7 @@ impl Nvcomp {
     }
 
     /// Looks up the functions of `library`.
-    fn of(library: &Library) -> std::result::Result<Nvcomp, String> {
+    fn from_library(library: &Library) -> std::result::Result<Nvcomp, String> {
         let mut properties = Properties::default();
         // SAFETY: the library declares the function so; the struct lives through the call.
         let status = unsafe {
@@ -305,7 +305,7 @@ mod tests {
     #[ignore = "needs the library at ZARROW_NVCOMP: make test-kernels installs it"]
     fn the_library_reports_the_memory_of_a_batch() {
         let name = std::env::var(LIBRARY_VARIABLE).unwrap();
-        let nvcomp = Nvcomp::of(&Library::open(&name).unwrap()).unwrap();
+        let nvcomp = Nvcomp::from_library(&Library::open(&name).unwrap()).unwrap();
         for format in Format::ALL {
             assert!(nvcomp.takes(format));
             let alignments = nvcomp.alignments(format).unwrap();

@@ -69,7 +69,7 @@ impl Kernels {
 }
 
 /// Returns the kernel for elements of `nbytes`, which is 1, 2, 4, 8 or 16.
-pub(super) fn of_width(widths: &Widths, nbytes: usize) -> Result<Function> {
+pub(super) fn function_for_width(widths: &Widths, nbytes: usize) -> Result<Function> {
     let function = if nbytes.is_power_of_two() { widths.get(nbytes.trailing_zeros() as usize) } else { None };
     function.copied().ok_or_else(|| Error::Unsupported(format!("no kernel moves elements of {nbytes} bytes")))
 }

@@ -1,6 +1,6 @@
 //! Launches of kernels.
 
-use super::functions::of_width;
+use super::functions::function_for_width;
 use super::structs::{Cast, Compare, Gather, Piece};
 use crate::device::Device;
 use crate::driver::functions::{Address, Function};
@@ -14,19 +14,19 @@ const BLOCK: u64 = 256;
 /// Maximum number of blocks per launch: each thread then takes several elements.
 const MAX_BLOCKS: u64 = 1 << 16;
 
-/// Lanes of XXH64, each computed by one thread.
+/// ReadStreams of XXH64, each computed by one thread.
 const CHECKSUM_LANES: u64 = 4;
 /// Bytes per thread for checksums other than XXH64.
 const CHECKSUM_PART_NBYTES: u64 = 1024;
 
-/// Launches on one device, in its stream, or in the given lane.
+/// Launches on one device, in its stream, or in the given stream.
 ///
 /// Every launch is `unsafe`: all addresses reachable through its struct must be device memory that lives until the
 /// stream has executed it, and its output must not be used concurrently.
 impl Device {
     /// Launches a strided copy or a fill of elements of `nbytes`.
     pub(crate) unsafe fn launch_copy(&self, stream: Stream, nbytes: usize, piece: &Piece) -> Result<()> {
-        let function = of_width(&self.kernels()?.copy, nbytes)?;
+        let function = function_for_width(&self.kernels()?.copy, nbytes)?;
         // SAFETY: the kernel takes a piece; the caller's contract.
         unsafe { self.launch(stream, function, (piece.count, 1), &[argument(piece)]) }
     }
@@ -40,14 +40,14 @@ impl Device {
         count: u32,
         greatest: u64,
     ) -> Result<()> {
-        let function = of_width(&self.kernels()?.place, nbytes)?;
+        let function = function_for_width(&self.kernels()?.place, nbytes)?;
         // SAFETY: the kernel takes an address and a number; the caller's contract.
         unsafe { self.launch(stream, function, (greatest, count), &[argument(&pieces), argument(&count)]) }
     }
 
     /// Gathers or scatters rows by a list of positions.
     pub(crate) unsafe fn launch_gather(&self, nbytes: usize, rows: &Gather) -> Result<()> {
-        let function = of_width(&self.kernels()?.gather, nbytes)?;
+        let function = function_for_width(&self.kernels()?.gather, nbytes)?;
         // SAFETY: the kernel takes rows; the caller's contract.
         unsafe {
             let count = rows.index_count.saturating_mul(rows.row_elements);

@@ -76,7 +76,7 @@ pub enum Type {
 impl Type {
     /// Returns the kernels' type for elements of `dtype`; `None` if kernels cannot compute with it.
     #[must_use]
-    pub fn of(dtype: &DataType) -> Option<Type> {
+    pub fn from_dtype(dtype: &DataType) -> Option<Type> {
         Some(match dtype {
             DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => Type::Int64,
             DataType::Number(number) => match number {

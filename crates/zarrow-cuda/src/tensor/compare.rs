@@ -50,11 +50,11 @@ impl DeviceTensor {
             )));
         }
         // Types without arithmetic in the kernels are compared byte by byte.
-        let (left, right) = match Type::of(self.dtype()) {
+        let (left, right) = match Type::from_dtype(self.dtype()) {
             Some(_) => (self.clone(), other.broadcast_to(self.shape())?),
             None => (self.in_bytes()?, other.broadcast_to(self.shape())?.in_bytes()?),
         };
-        let kind = Type::of(left.dtype()).unwrap_or(Type::UInt8);
+        let kind = Type::from_dtype(left.dtype()).unwrap_or(Type::UInt8);
         let flag = Flag::new(self)?;
         for walk in walk::walks(left.shape(), [&right.byte_strides(), &left.byte_strides()]) {
             let pair = Compare {
@@ -137,7 +137,7 @@ impl DeviceTensor {
     }
 
     fn comparable(&self) -> Result<Type> {
-        Type::of(self.dtype()).ok_or_else(|| {
+        Type::from_dtype(self.dtype()).ok_or_else(|| {
             Error::Unsupported(format!(
                 "no kernel compares {}: compare on the CPU, with .cpu()",
                 self.dtype()

@@ -136,7 +136,7 @@ impl DeviceTensor {
         if dtype == self.dtype() {
             return self.copy();
         }
-        let types = (Type::of(self.dtype()), Type::of(dtype));
+        let types = (Type::from_dtype(self.dtype()), Type::from_dtype(dtype));
         let (Some(source_type), Some(destination_type)) = types else {
             let text =
                 format!("no kernel converts {} to {dtype}: convert on the CPU after .cpu()", self.dtype());

@@ -8,7 +8,7 @@ use serde_json::json;
 use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, ArrayBuilder, Existing, Index, Number, Selection};
 use zarrow_cuda::decompress::Format;
-use zarrow_cuda::decompress::wave::Done;
+use zarrow_cuda::decompress::batch::Done;
 use zarrow_cuda::{
     DecompressedBy, DeviceTensor, Error, Mean, Rates, Route, explain, read_many_routed, read_routed,
 };

@@ -141,8 +141,9 @@ fn memory_of_another_device_is_refused() {
     };
     // SAFETY: the memory stays with the tensor, and the pointer is consumed once.
     let foreign = unsafe {
-        let lent: Owned<zarrow_dlpack::DLManagedTensorVersioned> = Owned::new(description, tensor.clone());
-        Foreign::from_raw(lent.into_raw()).unwrap()
+        let borrowed: Owned<zarrow_dlpack::DLManagedTensorVersioned> =
+            Owned::new(description, tensor.clone());
+        Foreign::from_raw(borrowed.into_raw()).unwrap()
     };
     assert!(import::versioned(foreign).unwrap_err().to_string().contains("not on cuda:1"));
     tensor.fill(&[3]).unwrap();

@@ -70,16 +70,16 @@ pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
         return numbered(object);
     }
     if let Some(handle) = object.getattr_opt("cuda_stream")? {
-        let stream = of_handle(&handle)?;
+        let stream = from_handle(&handle)?;
         // PyTorch's own streams are never destroyed; an external stream belongs to another library.
         let is_own = object.get_type().name()? == "Stream";
         return Ok(if is_own { stream.that_lasts() } else { stream });
     }
     if let Some(handle) = object.getattr_opt("ptr")? {
-        return of_handle(&handle);
+        return from_handle(&handle);
     }
     match object.getattr_opt("__cuda_stream__")? {
-        Some(method) => of_handle(&method.call0()?.get_item(1)?),
+        Some(method) => from_handle(&method.call0()?.get_item(1)?),
         None => Err(no_stream(object)),
     }
 }
@@ -95,7 +95,7 @@ pub fn numbered(number: &Bound<'_, PyAny>) -> PyResult<Stream> {
 }
 
 /// Marks a consumer's numbered stream as permanent if it is PyTorch's current one.
-pub fn of_pytorch(py: Python<'_>, stream: Stream, device: &Device) -> PyResult<Stream> {
+pub fn from_pytorch(py: Python<'_>, stream: Stream, device: &Device) -> PyResult<Stream> {
     if stream.lasts() {
         return Ok(stream);
     }
@@ -111,7 +111,7 @@ pub fn of_pytorch(py: Python<'_>, stream: Stream, device: &Device) -> PyResult<S
 }
 
 /// Returns the stream for a driver handle; 0 is the legacy default stream.
-pub fn of_handle(handle: &Bound<'_, PyAny>) -> PyResult<Stream> {
+pub fn from_handle(handle: &Bound<'_, PyAny>) -> PyResult<Stream> {
     match handle.extract::<i64>()? {
         0 => Ok(Stream::LEGACY),
         _ => numbered(handle),

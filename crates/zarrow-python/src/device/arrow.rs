@@ -45,7 +45,7 @@ const _: () = assert!(size_of::<ArrowDeviceArray>() == 128);
 unsafe impl Send for ArrowDeviceArray {}
 
 /// Data kept until the array is released (step 3).
-struct Lent {
+struct PrivateData {
     _tensor: DeviceTensor,
     event: Event,
 }
@@ -70,10 +70,10 @@ pub fn capsules<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Capsule
     // Consumers do not name the stream that uses the memory.
     tensor.lend_unordered();
     let event = py.detach(|| Event::record(tensor.device(), tensor.device().stream())).raise(py)?;
-    let lent = Arc::new(Lent { _tensor: tensor.clone(), event });
+    let borrowed = Arc::new(PrivateData { _tensor: tensor.clone(), event });
     let array = ArrowDeviceArray {
-        sync_event: lent.event.as_ptr().cast_mut(),
-        array: memory(tensor, &lent).into_c(),
+        sync_event: borrowed.event.as_ptr().cast_mut(),
+        array: memory(tensor, &borrowed).into_c(),
         device_id: i64::from(tensor.device().dlpack().device_id),
         device_type: DLDeviceType::CUDA,
         reserved: [0; 3],
@@ -82,19 +82,19 @@ pub fn capsules<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Capsule
     Ok((schema, PyCapsule::new_with_value(py, KeepsException::new(array), NAME)?))
 }
 
-fn memory(tensor: &DeviceTensor, lent: &Arc<Lent>) -> ArrayNode {
+fn memory(tensor: &DeviceTensor, borrowed: &Arc<PrivateData>) -> ArrayNode {
     let data: *const c_void = with_exposed_provenance(tensor.address() as usize);
     let elements = ArrayNode {
         length: tensor.size() as i64,
         buffers: vec![null(), data],
-        owners: vec![Owner::new(lent.clone())],
+        owners: vec![Owner::new(borrowed.clone())],
         ..ArrayNode::default()
     };
     match tensor.shape() {
         [rows, _, ..] => ArrayNode {
             length: *rows,
             buffers: vec![null()],
-            owners: vec![Owner::new(lent.clone())],
+            owners: vec![Owner::new(borrowed.clone())],
             children: vec![elements],
             ..ArrayNode::default()
         },

@@ -28,7 +28,7 @@ pub fn capsule<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let stream =
-        consumer(stream)?.map(|stream| arguments::of_pytorch(py, stream, tensor.device())).transpose()?;
+        consumer(stream)?.map(|stream| arguments::from_pytorch(py, stream, tensor.device())).transpose()?;
     let here = tensor.device().dlpack();
     match dl_device.map(|(kind, number)| DLDevice::new(kind, number)) {
         Some(DLDevice::CPU) => return on_host(py, tensor, is_versioned, copy),
@@ -39,18 +39,18 @@ pub fn capsule<'py>(
         }
         _ => {}
     }
-    let lent = match copy {
+    let borrowed = match copy {
         Some(true) => py.detach(|| tensor.copy()).raise(py)?,
         _ => tensor.clone(),
     };
     let capsule = match (is_versioned, copy) {
-        (true, Some(true)) => capsule::dlpack(py, export::versioned_copy(&lent).raise(py)?),
-        (true, _) => capsule::dlpack(py, export::versioned(&lent).raise(py)?),
-        (false, _) => capsule::dlpack(py, export::legacy(&lent).raise(py)?),
+        (true, Some(true)) => capsule::dlpack(py, export::versioned_copy(&borrowed).raise(py)?),
+        (true, _) => capsule::dlpack(py, export::versioned(&borrowed).raise(py)?),
+        (false, _) => capsule::dlpack(py, export::legacy(&borrowed).raise(py)?),
     }?;
     match stream {
-        Some(stream) => py.detach(|| lent.lend_to(stream)).raise(py)?,
-        None => lent.lend_unordered(),
+        Some(stream) => py.detach(|| borrowed.lend_to(stream)).raise(py)?,
+        None => borrowed.lend_unordered(),
     }
     Ok(capsule)
 }

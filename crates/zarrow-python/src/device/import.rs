@@ -209,11 +209,11 @@ fn by_interface(
 fn element(object: &Bound<'_, PyAny>, typestr: &Bound<'_, PyAny>) -> PyResult<DataType> {
     let py = object.py();
     let code: String = typestr.extract()?;
-    let element = match Element::of_type_string(&code) {
+    let element = match Element::from_type_string(&code) {
         // Raw bytes: the array's dtype is more precise.
         Some(Element { dtype: DataType::RawBytes { .. }, .. }) if object.hasattr("dtype")? => {
             let dtype = numpy::module(py)?.getattr("dtype")?.call1((object.getattr("dtype")?,))?;
-            data_type::of_numpy(&dtype)?
+            data_type::from_numpy(&dtype)?
         }
         element => element,
     };

@@ -73,7 +73,7 @@ pub struct Arguments<'a, 'py> {
 
 impl<'py> Destination<'py> {
     /// Step 1; `None` for the host.
-    pub fn of(arguments: &Arguments<'_, 'py>) -> PyResult<Option<Destination<'py>>> {
+    pub fn from_arguments(arguments: &Arguments<'_, 'py>) -> PyResult<Option<Destination<'py>>> {
         let Arguments { device, out, stream, decompress } = *arguments;
         let wanted = device.map(arguments::device).transpose()?;
         let out = match out {
@@ -221,13 +221,13 @@ fn current_stream(object: &Bound<'_, PyAny>, device: &Device) -> PyResult<Option
         Some("torch") => match modules.get_item("torch.cuda")? {
             Some(cuda) => {
                 let stream = cuda.call_method1("current_stream", (device.ordinal(),))?;
-                arguments::of_handle(&stream.getattr("cuda_stream")?).map(Some)
+                arguments::from_handle(&stream.getattr("cuda_stream")?).map(Some)
             }
             None => Ok(None),
         },
         Some("cupy") => match modules.get_item("cupy.cuda")? {
             Some(cuda) => {
-                arguments::of_handle(&cuda.call_method0("get_current_stream")?.getattr("ptr")?).map(Some)
+                arguments::from_handle(&cuda.call_method0("get_current_stream")?.getattr("ptr")?).map(Some)
             }
             None => Ok(None),
         },

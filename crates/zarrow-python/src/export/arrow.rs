@@ -59,22 +59,22 @@ pub fn requested<'a>(schema: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'
 
 /// Form of an export: `form`, unless a consumer's schema requests another.
 #[derive(Clone, Default)]
-pub struct Wish {
+pub struct RequestedForm {
     /// Default form.
     pub form: ArrowForm,
     /// Dimension names.
     pub dimension_names: Option<Vec<Option<String>>>,
 }
 
-impl Wish {
+impl RequestedForm {
     /// Returns the form requested by a consumer.
-    pub fn of_consumer(schema: Option<&Bound<'_, PyAny>>) -> PyResult<Wish> {
-        Wish::default().of_schema(schema)
+    pub fn from_consumer(schema: Option<&Bound<'_, PyAny>>) -> PyResult<RequestedForm> {
+        RequestedForm::default().requested(schema)
     }
 
-    fn of_schema(&self, schema: Option<&Bound<'_, PyAny>>) -> PyResult<Wish> {
+    fn requested(&self, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RequestedForm> {
         let form = requested(schema)?.map_or(self.form, |schema| self.form.requested(schema));
-        Ok(Wish { form, ..self.clone() })
+        Ok(RequestedForm { form, ..self.clone() })
     }
 
     fn names(&self) -> Option<&[Option<String>]> {
@@ -84,7 +84,7 @@ impl Wish {
 
 /// Exports a decoded array to Arrow's two structs.
 #[inline]
-fn pair(array: &Bound<'_, DecodedArray>, wish: &Wish) -> PyResult<ArrowPair> {
+fn pair(array: &Bound<'_, DecodedArray>, wish: &RequestedForm) -> PyResult<ArrowPair> {
     let py = array.py();
     capsule::check_axes(py, array.get().extents().len())?;
     let exported = if let Ok(tensor) = array.cast::<Tensor>() {
@@ -120,7 +120,7 @@ pub fn nodes(array: &Bound<'_, DecodedArray>, form: ArrowForm) -> PyResult<(Sche
 
 /// Exports a decoded array in two capsules.
 #[inline]
-pub fn array<'py>(array: &Bound<'py, DecodedArray>, wish: &Wish) -> PyResult<Capsules<'py>> {
+pub fn array<'py>(array: &Bound<'py, DecodedArray>, wish: &RequestedForm) -> PyResult<Capsules<'py>> {
     capsule::arrow_array(array.py(), pair(array, wish)?)
 }
 
@@ -147,7 +147,7 @@ impl FastMethod<1> for ArrowCArray {
         object: &Bound<'py, DecodedArray>,
         [schema]: Values<'_, 'py, 1>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (schema, memory) = array(object, &Wish::of_consumer(schema.as_deref())?)?;
+        let (schema, memory) = array(object, &RequestedForm::from_consumer(schema.as_deref())?)?;
         Ok(PyTuple::new(object.py(), [schema, memory])?.into_any())
     }
 }
@@ -172,12 +172,12 @@ pub fn schema<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyCa
 #[pyclass(frozen, module = "zarrow")]
 pub struct ArrowChoice {
     array: Py<DecodedArray>,
-    wish: Wish,
+    wish: RequestedForm,
 }
 
 impl ArrowChoice {
     /// Creates the export of `array` in the form `wish`.
-    pub fn new(array: &Bound<'_, DecodedArray>, wish: Wish) -> PyResult<ArrowChoice> {
+    pub fn new(array: &Bound<'_, DecodedArray>, wish: RequestedForm) -> PyResult<ArrowChoice> {
         let ndim = array.get().extents().len();
         if wish.names().is_some_and(|names| names.len() != ndim) {
             let message = format!("expected one dimension name for each of the {ndim} axes, or None");
@@ -195,6 +195,6 @@ impl ArrowChoice {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Capsules<'py>> {
-        array(self.array.bind(py), &self.wish.of_schema(requested_schema.as_ref())?)
+        array(self.array.bind(py), &self.wish.requested(requested_schema.as_ref())?)
     }
 }

@@ -26,13 +26,13 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
             "PyTorch does not support negative strides: call .copy() first",
         ));
     }
-    let lent = export::dlpack::versioned(shared).raise(py)?;
+    let borrowed = export::dlpack::versioned(shared).raise(py)?;
     // If PyTorch's C function does not know a type, it never releases the memory. It knows some of the small types,
     // so all of these take the other path.
-    let dtype = lent.tensor().dtype;
+    let dtype = borrowed.tensor().dtype;
     let is_small = dtype.bits < 8 || dtype.code.0 > DLDataTypeCode::BOOL.0;
     match torch_table(py)?.filter(|_| !is_small) {
-        Some(table) => table.object(py, lent),
+        Some(table) => table.object(py, borrowed),
         None => import(py, "torch")?.call_method1("from_dlpack", (tensor,)),
     }
 }
@@ -40,8 +40,9 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
 /// Returns the C functions of `torch.Tensor`, available from PyTorch 2.10 on.
 fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
     static TABLE: OnceCell<Option<ExchangeTable>> = OnceCell::new();
-    let table =
-        made_once(&TABLE, || ExchangeTable::of(import(py, "torch")?.getattr("Tensor")?.cast::<PyType>()?))?;
+    let table = made_once(&TABLE, || {
+        ExchangeTable::from_class(import(py, "torch")?.getattr("Tensor")?.cast::<PyType>()?)
+    })?;
     Ok(*table)
 }
 

@@ -11,15 +11,15 @@ use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, Field, Number, Struct};
 
 /// Returns the element type of a `numpy.dtype`; `None` if there is no equivalent fixed-size type.
-pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
-    of_numpy_at(dtype, 0)
+pub fn from_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
+    from_numpy_at(dtype, 0)
 }
 
 /// Like [`of_numpy`], at nesting level `depth`.
-fn of_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
+fn from_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
     check_depth(depth)?;
     let code: String = dtype.getattr("str")?.extract()?;
-    let element = Element::of_type_string(&code);
+    let element = Element::from_type_string(&code);
     match element {
         Some(Element { dtype: DataType::RawBytes { .. }, .. }) | None => {}
         known => return Ok(known),
@@ -48,7 +48,7 @@ fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>
             Ok(parts) => parts,
             Err(_) => (item, Vec::new()),
         };
-        let Some(element) = of_numpy_at(&item, depth + 1)? else { return Ok(None) };
+        let Some(element) = from_numpy_at(&item, depth + 1)? else { return Ok(None) };
         is_swapped |= element.is_swapped;
         fields.push(Field { name: name.into(), data_type: element.dtype, shape: shape.into(), offset });
     }
@@ -133,7 +133,7 @@ fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
         code if code.contains('T') => return native(DataType::String),
         _ => {}
     }
-    of_numpy(&dtype)?.ok_or_else(|| unknown(&dtype))
+    from_numpy(&dtype)?.ok_or_else(|| unknown(&dtype))
 }
 
 /// Returns the error for a dtype without an equivalent.

@@ -64,8 +64,8 @@ unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVer
     // SAFETY: DLPack requires an attached caller, a live object and a writable place.
     unsafe {
         status(c_entry::enter(|py| {
-            let lent = dlpack::versioned(tensor(py, object)?.get().shared()).raise(py)?;
-            out.write(lent.into_raw().as_ptr());
+            let borrowed = dlpack::versioned(tensor(py, object)?.get().shared()).raise(py)?;
+            out.write(borrowed.into_raw().as_ptr());
             Ok(())
         }))
     }
@@ -81,14 +81,14 @@ unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int 
     }
 }
 
-unsafe extern "C" fn take(lent: *mut DLManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn take(borrowed: *mut DLManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
     // SAFETY: DLPack requires an attached caller, a managed tensor with a deleter that only we may call from now
     // on, and a writable place.
     unsafe {
         status(c_entry::enter(|py| {
             let refused = |error: zarrow_dlpack::Error| exchange(py, "dlpack", error.to_string());
-            let lent = NonNull::new(lent).ok_or(zarrow_dlpack::Error::NullTensor).map_err(refused)?;
-            let foreign = Foreign::from_raw(lent).map_err(refused)?;
+            let borrowed = NonNull::new(borrowed).ok_or(zarrow_dlpack::Error::NullTensor).map_err(refused)?;
+            let foreign = Foreign::from_raw(borrowed).map_err(refused)?;
             let tensor = Tensor::create(py, import::dlpack::versioned(foreign).raise(py)?)?;
             out.write(tensor.into_ptr().cast());
             Ok(())

@@ -24,7 +24,7 @@ pub struct ExchangeTable(&'static DLPackExchangeAPI);
 
 impl ExchangeTable {
     /// Returns the table of `class`, if it has a readable one.
-    pub fn of(class: &Bound<'_, PyType>) -> PyResult<Option<ExchangeTable>> {
+    pub fn from_class(class: &Bound<'_, PyType>) -> PyResult<Option<ExchangeTable>> {
         // Step 1.
         let Some(capsule) = class.getattr_opt(name!(class.py(), "__dlpack_c_exchange_api__"))? else {
             return Ok(None);
@@ -42,7 +42,7 @@ impl ExchangeTable {
     }
 
     /// Exports the tensor of `object`, an exact instance of the table's class. Nothing is copied.
-    pub fn lent(self, object: &Bound<'_, PyAny>) -> PyResult<NonNull<DLManagedTensorVersioned>> {
+    pub fn borrowed(self, object: &Bound<'_, PyAny>) -> PyResult<NonNull<DLManagedTensorVersioned>> {
         let lend = self.0.managed_tensor_from_py_object_no_sync.ok_or_else(missing)?;
         let mut tensor = null_mut();
         // SAFETY: attached, with a live object of the table's class.

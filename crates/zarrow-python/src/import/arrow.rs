@@ -26,19 +26,19 @@ pub enum Found {
 /// If a copy is needed, `may_copy` must allow it.
 pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Found>> {
     if let Some(method) = object.getattr_opt("__arrow_c_array__")? {
-        return of_pair(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
+        return from_pair(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
     }
     if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
-        return of_stream(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
+        return from_stream(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
     }
     if object.is_instance_of::<PyTuple>()
         && object.len()? == 2
         && object.get_item(0)?.is_instance_of::<PyCapsule>()
     {
-        return of_pair(object, may_copy).map(Some);
+        return from_pair(object, may_copy).map(Some);
     }
     match object.cast::<PyCapsule>() {
-        Ok(capsule) if capsule.is_valid_checked(Some(STREAM)) => of_stream(object, may_copy).map(Some),
+        Ok(capsule) if capsule.is_valid_checked(Some(STREAM)) => from_stream(object, may_copy).map(Some),
         _ => Ok(None),
     }
 }
@@ -64,7 +64,7 @@ fn taken<T>(
     with_critical_section(capsule, || unsafe { take(place.as_ptr()) }).ok_or_else(wrong)
 }
 
-fn of_pair(pair: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
+fn from_pair(pair: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
     let py = pair.py();
     let schema = taken(&schema, SCHEMA, arrow::take_schema)?;
@@ -72,7 +72,7 @@ fn of_pair(pair: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
     found(py, py.detach(move || arrow::array(&schema, array, may_copy)))
 }
 
-fn of_stream(capsule: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
+fn from_stream(capsule: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
     let py = capsule.py();
     let stream = taken(capsule, STREAM, arrow::take_stream)?;
     let read = move || {

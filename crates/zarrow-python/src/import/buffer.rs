@@ -7,7 +7,7 @@
 //! Source: PEP 3118 and "Buffer Protocol" of the C API.
 
 use super::owner::BufferView;
-use super::{Lent, Odd};
+use super::{NotShareable, SharedMemory};
 use crate::python::error::Raise;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -25,20 +25,20 @@ const MAX_NDIM: usize = 64;
 const _: () = assert!(size_of::<ffi::Py_ssize_t>() == size_of::<i64>());
 
 /// Returns whether `object` has a buffer that is memory: that of text or bytes counts as a value.
-pub fn is_lent(object: &Bound<'_, PyAny>) -> bool {
+pub fn is_borrowed(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: attached, with a live object.
     let has_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
     has_buffer && !object.is_instance_of::<PyBytes>() && !object.is_instance_of::<PyString>()
 }
 
 /// Returns the memory of `object`; `None` if it refuses, or if its element type is not supported.
-pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<SharedMemory>> {
     let view = match BufferView::new(object, ffi::PyBUF_RECORDS_RO) {
         Ok(view) => view,
         Err(refused) if is_refusal(object.py(), &refused) => return Ok(None),
         Err(other) => return Err(other),
     };
-    of_view(object.py(), view)
+    from_view(object.py(), view)
 }
 
 /// Returns whether the object refused to export a buffer of the requested kind.
@@ -49,17 +49,17 @@ fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
 }
 
 /// Steps 2 and 3.
-fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
+fn from_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<SharedMemory>> {
     let buffer = view.get();
     let format = match buffer.format.is_null() {
         true => b"B",
         // SAFETY: a format is a C string that lives as long as the view.
         false => unsafe { CStr::from_ptr(buffer.format) }.to_bytes(),
     };
-    let element = usize::try_from(buffer.itemsize).ok().and_then(|size| Element::of_format(format, size));
+    let element = usize::try_from(buffer.itemsize).ok().and_then(|size| Element::from_format(format, size));
     let Some(element) = element.filter(|_| buffer.suboffsets.is_null()) else { return Ok(None) };
     if element.is_swapped {
-        return Ok(Some(Lent::Odd(Odd::ByteOrder)));
+        return Ok(Some(SharedMemory::NotShareable(NotShareable::ByteOrder)));
     }
     let ndim = usize::try_from(buffer.ndim).ok().filter(|ndim| *ndim <= MAX_NDIM);
     let ndim = ndim.ok_or_else(|| {
@@ -78,13 +78,13 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
     let strides = axes(buffer.strides).map_or(ForeignStrides::COrder, ForeignStrides::Bytes);
     let (pointer, read_only) = (buffer.buf.cast(), buffer.readonly != 0);
     match ForeignMemory::check(pointer, shape, strides, element.dtype, read_only) {
-        Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
+        Err(Error::UnevenStride { .. }) => Ok(Some(SharedMemory::NotShareable(NotShareable::Strides))),
         memory => {
             let memory = memory.raise(py)?;
             // SAFETY: the object keeps the memory of its view, as described, until the view is released, and allows
             // writing unless the view is read-only.
             let tensor = unsafe { SharedTensor::from_foreign(memory, view.clone()) };
-            Ok(Some(Lent::Shared(tensor)))
+            Ok(Some(SharedMemory::Shared(tensor)))
         }
     }
 }

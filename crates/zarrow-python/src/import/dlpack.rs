@@ -25,7 +25,7 @@ use zarrow_dlpack::{DLDataTypeCode, DLManagedTensorVersioned, DLPackVersion, For
 
 /// Returns the tensor exported by `object`; `None` if it does not support DLPack.
 pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<SharedTensor>> {
-    by_producer(object, Producer::of(object)?, copy)
+    by_producer(object, Producer::from_object(object)?, copy)
 }
 
 /// Returns the tensor exported by `object` of this producer.
@@ -74,9 +74,9 @@ fn by_table(
     table: ExchangeTable,
     lazy: Option<Lazy>,
 ) -> PyResult<Option<Foreign<DLManagedTensorVersioned>>> {
-    let Some(lent) = table.lent(object).attempt(object.py())? else { return Ok(None) };
+    let Some(borrowed) = table.borrowed(object).attempt(object.py())? else { return Ok(None) };
     // SAFETY: the table exported the tensor to us alone.
-    let Ok(foreign) = (unsafe { Foreign::from_raw(lent) }) else { return Ok(None) };
+    let Ok(foreign) = (unsafe { Foreign::from_raw(borrowed) }) else { return Ok(None) };
     if let Some(lazy) = lazy {
         let code = foreign.dtype().code;
         lazy.check(object, code == DLDataTypeCode::COMPLEX)?;

@@ -5,7 +5,7 @@
 //! Source: NumPy, "The array interface protocol", version 3.
 
 use super::owner::Held;
-use super::{Lent, Odd};
+use super::{NotShareable, SharedMemory};
 use crate::export::{data_type, numpy, numpy_api};
 use crate::python::error::{Raise, exchange};
 use pyo3::exceptions::PyTypeError;
@@ -15,15 +15,15 @@ use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, Error, ForeignMemory, ForeignStrides, SharedTensor};
 
 /// Returns the memory described by `object`; `None` without a description, or for unsupported elements.
-pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<SharedMemory>> {
     let Some(interface) = object.getattr_opt("__array_interface__")? else { return Ok(None) };
     let interface = interface.cast::<PyDict>()?;
     let typestr: String = require(interface, "typestr")?.extract()?;
-    let element = match Element::of_type_string(&typestr) {
+    let element = match Element::from_type_string(&typestr) {
         // NumPy describes structures, and types without a code, as raw bytes: the array's own dtype, or the
         // interface's `descr`, is more precise.
         Some(Element { dtype: DataType::RawBytes { length }, .. }) => match object.getattr_opt("dtype")? {
-            Some(dtype) => data_type::of_numpy(&dtype)?,
+            Some(dtype) => data_type::from_numpy(&dtype)?,
             None => structure(interface, &typestr, length)?,
         },
         element => element,
@@ -38,7 +38,7 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
 /// match.
 fn structure(interface: &Bound<'_, PyDict>, typestr: &str, length: u32) -> PyResult<Option<Element>> {
     let py = interface.py();
-    let plain = Element::of_type_string(typestr);
+    let plain = Element::from_type_string(typestr);
     let Some(fields) = interface.get_item("descr")?.filter(|fields| !fields.is_none()) else {
         return Ok(plain);
     };
@@ -47,24 +47,24 @@ fn structure(interface: &Bound<'_, PyDict>, typestr: &str, length: u32) -> PyRes
     }
     let dtype = numpy::module(py)?.call_method1("dtype", (fields,))?;
     match dtype.getattr("itemsize")?.extract::<u32>()? == length {
-        true => data_type::of_numpy(&dtype),
+        true => data_type::from_numpy(&dtype),
         false => Ok(plain),
     }
 }
 
 /// Returns the memory of a `numpy.ndarray`; `None` if its type cannot be shared.
-pub fn of_numpy(array: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
-    let Some(element) = data_type::of_numpy(&array.getattr("dtype")?)? else { return Ok(None) };
+pub fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Option<SharedMemory>> {
+    let Some(element) = data_type::from_numpy(&array.getattr("dtype")?)? else { return Ok(None) };
     let interface = array.getattr("__array_interface__")?;
     describe(array, interface.cast()?, element)
 }
 
 /// Returns the memory of a `numpy.ndarray` of numbers; `None` for other elements, for subclasses, and until NumPy's
 /// table is loaded.
-pub fn of_numbers(array: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+pub fn from_numbers(array: &Bound<'_, PyAny>) -> PyResult<Option<SharedMemory>> {
     let Some(numbers) = numpy_api::numbers(array) else { return Ok(None) };
     if numbers.is_swapped {
-        return Ok(Some(Lent::Odd(Odd::ByteOrder)));
+        return Ok(Some(SharedMemory::NotShareable(NotShareable::ByteOrder)));
     }
     let strides = ForeignStrides::Bytes(numbers.strides);
     let dtype = numbers.number.into();
@@ -81,7 +81,7 @@ fn describe(
     object: &Bound<'_, PyAny>,
     interface: &Bound<'_, PyDict>,
     element: Element,
-) -> PyResult<Option<Lent>> {
+) -> PyResult<Option<SharedMemory>> {
     let py = object.py();
     if interface.get_item("mask")?.is_some_and(|mask| !mask.is_none()) {
         return Err(exchange(
@@ -96,7 +96,7 @@ fn describe(
     let (address, read_only): (usize, bool) = data.extract()?;
     let shape: Vec<i64> = require(interface, "shape")?.extract()?;
     if element.is_swapped {
-        return Ok(Some(Lent::Odd(Odd::ByteOrder)));
+        return Ok(Some(SharedMemory::NotShareable(NotShareable::ByteOrder)));
     }
     let strides = interface.get_item("strides")?.filter(|strides| !strides.is_none());
     let strides: Option<Vec<i64>> = strides.map(|strides| strides.extract()).transpose()?;
@@ -106,15 +106,18 @@ fn describe(
 }
 
 /// Returns the tensor over checked memory that `object` keeps alive.
-fn kept_by(object: &Bound<'_, PyAny>, memory: zarrow_array::Result<ForeignMemory>) -> PyResult<Option<Lent>> {
+fn kept_by(
+    object: &Bound<'_, PyAny>,
+    memory: zarrow_array::Result<ForeignMemory>,
+) -> PyResult<Option<SharedMemory>> {
     match memory {
-        Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
+        Err(Error::UnevenStride { .. }) => Ok(Some(SharedMemory::NotShareable(NotShareable::Strides))),
         memory => {
             let memory = memory.raise(object.py())?;
             // SAFETY: the protocol requires the object to keep the memory alive, and to allow writing unless
             // flagged read-only; NumPy does both.
             let tensor = unsafe { SharedTensor::from_foreign(memory, Held::new(object)) };
-            Ok(Some(Lent::Shared(tensor)))
+            Ok(Some(SharedMemory::Shared(tensor)))
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Their masks have the same meaning as ours: True for missing elements.
 
 use super::producer::Family;
-use super::{needs_copy, of_numpy};
+use super::{needs_copy, shared_numpy};
 use crate::export::numpy;
 use crate::import::buffer;
 use crate::python::error::{Raise, exchange, unsupported};
@@ -19,7 +19,7 @@ pub fn array(masked: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported
 /// Returns the masked layout of `data` and `mask`, or the plain layout if the mask is `numpy.ma.nomask`.
 fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
     let py = data.py();
-    let data = of_numpy(data, Family::NumpyArray, copy)?;
+    let data = shared_numpy(data, Family::NumpyArray, copy)?;
     let bytes = bytes(mask, data.size(), copy)?;
     if bytes.len() != data.size() {
         let message =
@@ -52,7 +52,7 @@ fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<S
     if of_fields && copy == Some(false) {
         return Err(needs_copy(py, "a mask with a structured dtype"));
     }
-    let mask = &if of_fields { of_elements(mask)? } else { mask.clone() };
+    let mask = &if of_fields { mask_elements(mask)? } else { mask.clone() };
     if mask.getattr("flags")?.getattr("c_contiguous")?.is_truthy()? {
         return buffer::bytes(mask);
     }
@@ -64,7 +64,7 @@ fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<S
 
 /// Converts a mask per field of a structure to one per element: the fields of an element must be all missing or all
 /// present.
-fn of_elements<'py>(mask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn mask_elements<'py>(mask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = mask.py();
     let numpy = numpy::module(py)?;
     let fields = numpy.call_method1("ascontiguousarray", (mask,))?.call_method1("view", ("?",))?;

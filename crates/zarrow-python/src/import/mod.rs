@@ -46,28 +46,30 @@ use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, SharedTensor, shape};
 
 /// Memory shared by a protocol.
-enum Lent {
+enum SharedMemory {
     /// A tensor over the memory.
     Shared(SharedTensor),
     /// Memory in a form that no tensor supports; it must be copied.
-    Odd(Odd),
+    NotShareable(NotShareable),
 }
 
 /// Reason why a tensor cannot share some memory.
 #[derive(Clone, Copy)]
-enum Odd {
+enum NotShareable {
     /// The memory is not native-endian.
     ByteOrder,
     /// The strides are not multiples of the element size.
     Strides,
 }
 
-impl Odd {
+impl NotShareable {
     /// Returns the error if copies are forbidden.
     fn refusal(self, py: Python<'_>) -> PyErr {
         match self {
-            Odd::ByteOrder => byte_order(py),
-            Odd::Strides => needs_copy(py, "memory with strides that are not multiples of the element size"),
+            NotShareable::ByteOrder => byte_order(py),
+            NotShareable::Strides => {
+                needs_copy(py, "memory with strides that are not multiples of the element size")
+            }
         }
     }
 }
@@ -85,7 +87,7 @@ pub fn asarray<'py>(
     known(py, "asarray", unknown)?;
     if dtype.is_none()
         && copy != Some(true)
-        && let Some(tensor) = of_numbers(x)?
+        && let Some(tensor) = from_numbers(x)?
     {
         return Ok(tensor);
     }
@@ -149,16 +151,16 @@ pub fn from_numpy<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     if dtype.is_none()
-        && let Some(tensor) = of_numbers(x)?
+        && let Some(tensor) = from_numbers(x)?
     {
         return Ok(tensor);
     }
-    let array = match Producer::of(x)?.family {
-        family @ (Family::NumpyArray | Family::NumpyMasked) => of_numpy(x, family, Some(false))?,
+    let array = match Producer::from_object(x)?.family {
+        family @ (Family::NumpyArray | Family::NumpyMasked) => shared_numpy(x, family, Some(false))?,
         Family::NumpyScalar => return Err(no_interface(x)),
         _ => match interface::tensor(x)? {
-            Some(Lent::Shared(tensor)) => Imported::Tensor(tensor),
-            Some(Lent::Odd(odd)) => return Err(odd.refusal(py)),
+            Some(SharedMemory::Shared(tensor)) => Imported::Tensor(tensor),
+            Some(SharedMemory::NotShareable(odd)) => return Err(odd.refusal(py)),
             None => return Err(no_interface(x)),
         },
     };
@@ -167,8 +169,8 @@ pub fn from_numpy<'py>(
 
 /// Returns the tensor of a NumPy array of numbers by the shortest path, since it is the most frequent case; `None` for other
 /// objects.
-fn of_numbers<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(Lent::Shared(tensor)) = interface::of_numbers(x)? else { return Ok(None) };
+fn from_numbers<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(SharedMemory::Shared(tensor)) = interface::from_numbers(x)? else { return Ok(None) };
     introduce(x.py())?;
     Ok(Some(Tensor::create(x.py(), tensor)?.into_any()))
 }
@@ -182,7 +184,7 @@ fn no_interface(object: &Bound<'_, PyAny>) -> PyErr {
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     let found = match ours(object) {
         Some(array) => Some(array),
-        None => lent(object, Producer::of(object)?, Some(false))?,
+        None => borrowed(object, Producer::from_object(object)?, Some(false))?,
     };
     let kind = object.get_type();
     match found {
@@ -213,44 +215,44 @@ pub fn array<'py>(
 
 /// Like [`array`], for objects of other libraries.
 fn theirs(object: &Bound<'_, PyAny>, expected: Option<&DataType>, copy: Option<bool>) -> PyResult<Imported> {
-    let producer = Producer::of(object)?;
-    match lent(object, producer, copy)? {
-        Some(lent) if copy == Some(true) => copied(object.py(), lent),
-        Some(lent) => Ok(lent),
+    let producer = Producer::from_object(object)?;
+    match borrowed(object, producer, copy)? {
+        Some(borrowed) if copy == Some(true) => copied(object.py(), borrowed),
+        Some(borrowed) => Ok(borrowed),
         None => made(object, producer, expected, copy),
     }
 }
 
 /// Steps 2 to 5.
-fn lent(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -> PyResult<Option<Imported>> {
+fn borrowed(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -> PyResult<Option<Imported>> {
     match producer.family {
         family @ (Family::NumpyArray | Family::NumpyMasked) => {
-            return of_numpy(object, family, copy).map(Some);
+            return shared_numpy(object, family, copy).map(Some);
         }
         Family::NumpyScalar => return Ok(None),
         Family::Torch(_) | Family::Other => {}
     }
-    let found = if buffer::is_lent(object) { buffer::tensor(object)? } else { None };
+    let found = if buffer::is_borrowed(object) { buffer::tensor(object)? } else { None };
     let found = match found {
         Some(found) => Some(found),
         None => {
             if producer.table.is_none() && !has_more_axes(object, producer)? {
                 match arrow::array(object, copy != Some(false))? {
                     Some(arrow::Found::Array(array)) => return Ok(Some(array)),
-                    Some(arrow::Found::OtherType(error)) => return of_table(object, error, copy).map(Some),
+                    Some(arrow::Found::OtherType(error)) => return from_table(object, error, copy).map(Some),
                     None => {}
                 }
             }
             match dlpack::by_producer(object, producer, copy)? {
-                Some(tensor) => Some(Lent::Shared(tensor)),
+                Some(tensor) => Some(SharedMemory::Shared(tensor)),
                 None => interface::tensor(object)?,
             }
         }
     };
     match found {
-        Some(Lent::Shared(tensor)) => Ok(Some(Imported::Tensor(tensor))),
-        Some(Lent::Odd(odd)) if copy == Some(false) => Err(odd.refusal(object.py())),
-        Some(Lent::Odd(_)) => Ok(Some(Imported::Tensor(turned(object)?))),
+        Some(SharedMemory::Shared(tensor)) => Ok(Some(Imported::Tensor(tensor))),
+        Some(SharedMemory::NotShareable(odd)) if copy == Some(false) => Err(odd.refusal(object.py())),
+        Some(SharedMemory::NotShareable(_)) => Ok(Some(Imported::Tensor(turned(object)?))),
         None => Ok(None),
     }
 }
@@ -263,7 +265,7 @@ fn has_more_axes(object: &Bound<'_, PyAny>, producer: Producer) -> PyResult<bool
 
 /// Converts a table, or an array that Arrow describes as a table, by NumPy; returns `error` if NumPy finds no
 /// common type.
-fn of_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyResult<Imported> {
+fn from_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyResult<Imported> {
     let py = object.py();
     if !object.hasattr("__array__")? {
         return Err(error);
@@ -277,28 +279,30 @@ fn of_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyRe
         None => Ok(true),
     };
     match made {
-        Some(array) if data_type::of_numpy(&array.getattr("dtype")?)?.is_some() && has_its_axes(&array)? => {
-            of_numpy(&array, Producer::of(&array)?.family, copy)
+        Some(array)
+            if data_type::from_numpy(&array.getattr("dtype")?)?.is_some() && has_its_axes(&array)? =>
+        {
+            shared_numpy(&array, Producer::from_object(&array)?.family, copy)
         }
         _ => Err(error),
     }
 }
 
 /// Imports a NumPy array in its own memory. If the memory form is unsupported, copies it if `copy` allows that.
-fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyResult<Imported> {
+fn shared_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyResult<Imported> {
     let py = array.py();
     if let Family::NumpyMasked = family {
         return masked::array(array, copy);
     }
     NumpyApi::get(py)?;
-    let lent = match interface::of_numbers(array)? {
-        Some(lent) => Some(lent),
+    let borrowed = match interface::from_numbers(array)? {
+        Some(borrowed) => Some(borrowed),
         None => buffer::tensor(array)?,
     };
-    let lent = match lent {
-        Some(lent) => lent,
-        None => match interface::of_numpy(array)? {
-            Some(lent) => lent,
+    let borrowed = match borrowed {
+        Some(borrowed) => borrowed,
+        None => match interface::from_numpy(array)? {
+            Some(borrowed) => borrowed,
             None if copy == Some(false) => {
                 return Err(needs_copy(py, "NumPy arrays of objects or text"));
             }
@@ -308,10 +312,10 @@ fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyR
             },
         },
     };
-    match lent {
-        Lent::Shared(tensor) => Ok(Imported::Tensor(tensor)),
-        Lent::Odd(odd) if copy == Some(false) => Err(odd.refusal(py)),
-        Lent::Odd(_) => Ok(Imported::Tensor(turned(array)?)),
+    match borrowed {
+        SharedMemory::Shared(tensor) => Ok(Imported::Tensor(tensor)),
+        SharedMemory::NotShareable(odd) if copy == Some(false) => Err(odd.refusal(py)),
+        SharedMemory::NotShareable(_) => Ok(Imported::Tensor(turned(array)?)),
     }
 }
 
@@ -326,7 +330,7 @@ fn made(
     let is_scalar = matches!(producer.family, Family::NumpyScalar);
     let shows_memory = || -> PyResult<bool> {
         // NumPy may know a buffer's element type, for example that of structures.
-        Ok(buffer::is_lent(object)
+        Ok(buffer::is_borrowed(object)
             || object.hasattr("__array__")?
             || object.hasattr("__array_interface__")?)
     };
@@ -344,7 +348,7 @@ fn made(
     let arguments = PyDict::new(py);
     arguments.set_item("copy", copy)?;
     let array = numpy::module(py)?.getattr("asarray")?.call((object,), Some(&arguments))?;
-    of_numpy(&array, Producer::of(&array)?.family, copy)
+    shared_numpy(&array, Producer::from_object(&array)?.family, copy)
 }
 
 /// Copies an array of an unsupported memory form by NumPy: native-endian, C order, in our memory.
@@ -352,7 +356,7 @@ fn turned(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     let py = object.py();
     let numpy = numpy::module(py)?;
     let array = numpy.call_method1("asarray", (object,))?;
-    let Some(element) = data_type::of_numpy(&array.getattr("dtype")?)? else {
+    let Some(element) = data_type::from_numpy(&array.getattr("dtype")?)? else {
         return Err(data_type::unknown(&array.getattr("dtype")?));
     };
     let extents: Vec<u64> = array.getattr("shape")?.extract()?;
@@ -421,7 +425,7 @@ fn wrap(py: Python<'_>, array: Imported) -> PyResult<Bound<'_, PyAny>> {
     Ok(match array {
         Imported::Tensor(tensor) => Tensor::create(py, tensor)?.into_any(),
         Imported::Variable(variable) => Variable::create(py, variable)?.into_any(),
-        Imported::MaskedTensor(data, mask) => MaskedTensor::of_parts(py, data, mask)?.into_any(),
+        Imported::MaskedTensor(data, mask) => MaskedTensor::from_parts(py, data, mask)?.into_any(),
         Imported::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
     })
 }

@@ -42,7 +42,7 @@ static KNOWN: CacheMutex<Vec<(Py<PyType>, Producer)>> = CacheMutex::new(Vec::new
 
 impl Producer {
     /// Returns the facts about the type of `object`.
-    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Producer> {
+    pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Producer> {
         let class = object.get_type();
         if let Some(known) = KNOWN.try_lock()
             && let Some((_, producer)) = known.iter().find(|(known, _)| known.is(&class))
@@ -50,8 +50,8 @@ impl Producer {
             return Ok(*producer);
         }
         let own = class.getattr("__dict__")?.contains("__dlpack_c_exchange_api__")?;
-        let table = if own { ExchangeTable::of(&class)? } else { None };
-        let producer = Producer { family: Family::of(object, &class)?, table };
+        let table = if own { ExchangeTable::from_class(&class)? } else { None };
+        let producer = Producer { family: Family::from_class(object, &class)?, table };
         if let Some(mut known) = KNOWN.try_lock()
             && known.len() < MAX_KNOWN
         {
@@ -63,7 +63,7 @@ impl Producer {
 
 impl Family {
     /// Returns the family of `class`, the type of `object`. A library that is not imported has no objects.
-    fn of(object: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Family> {
+    fn from_class(object: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Family> {
         let modules = class.py().import("sys")?.getattr(name!(class.py(), "modules"))?;
         let modules = modules.cast::<PyDict>()?;
         let is_of = |module: &str, name: &str| -> PyResult<bool> {
@@ -78,7 +78,7 @@ impl Family {
             () if is_of("numpy.ma", "MaskedArray")? => Family::NumpyMasked,
             () if is_of("numpy", "ndarray")? => Family::NumpyArray,
             () if is_of("numpy", "generic")? => Family::NumpyScalar,
-            () if is_of("torch", "Tensor")? => Family::Torch(Lazy::of(object)?),
+            () if is_of("torch", "Tensor")? => Family::Torch(Lazy::from_tensor(object)?),
             () => Family::Other,
         })
     }

@@ -5,7 +5,7 @@
 
 use super::producer::Family;
 use super::text::{self, kind, kind_of, objects};
-use super::{array, copied, of_numpy};
+use super::{array, copied, shared_numpy};
 use crate::export::data_type;
 use crate::export::numpy;
 use crate::python::error::{Attempt, Raise, data_type_mismatch};
@@ -110,7 +110,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         }
         return text::array(&array, expected.filter(|expected| expected.is_variable()));
     }
-    match of_numpy(&array, Family::NumpyArray, None)? {
+    match shared_numpy(&array, Family::NumpyArray, None)? {
         // NumPy's new memory may not be aligned for other libraries.
         Imported::Tensor(tensor) if !tensor.pointer().as_ptr().addr().is_multiple_of(HOST_ALIGNMENT) => {
             copied(py, Imported::Tensor(tensor))

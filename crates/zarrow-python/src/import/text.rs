@@ -38,7 +38,7 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
             }
             (numpy_string::load(array)?, expected.cloned().unwrap_or(DataType::String))
         }
-        'O' => of_objects(array, expected)?,
+        'O' => from_objects(array, expected)?,
         _ => return Err(data_type::unknown(&dtype)),
     };
     // A vector is only aligned for its elements, here bytes.
@@ -52,7 +52,7 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
 }
 
 /// Copies the elements of an array of objects, and returns their common type: text or bytes.
-fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<(Strings, DataType)> {
+fn from_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<(Strings, DataType)> {
     let py = array.py();
     let elements = array.call_method0("ravel")?.call_method0("tolist")?;
     let elements = elements.cast::<PyList>()?;

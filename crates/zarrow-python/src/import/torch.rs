@@ -20,7 +20,7 @@ pub struct Lazy {
 
 impl Lazy {
     /// Looks up the C functions for the class of `tensor`.
-    pub fn of(tensor: &Bound<'_, PyAny>) -> PyResult<Lazy> {
+    pub fn from_tensor(tensor: &Bound<'_, PyAny>) -> PyResult<Lazy> {
         let function = |method: &str| -> PyResult<Option<ffi::PyCFunction>> {
             let method = tensor.getattr(method)?;
             if !method.is_instance_of::<PyCFunction>() {

@@ -35,7 +35,7 @@ impl ElementPart {
         let field = match &names[..] {
             [name] if name.is_instance_of::<PyString>() => array.field(&name.extract::<String>()?),
             _ => {
-                let names = names.iter().map(of_item).collect::<PyResult<Vec<_>>>()?.concat();
+                let names = names.iter().map(names_in).collect::<PyResult<Vec<_>>>()?.concat();
                 array.fields(&names.iter().map(String::as_str).collect::<Vec<_>>())
             }
         };
@@ -94,7 +94,7 @@ fn is_text(item: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Returns the field names of an index item.
-fn of_item(item: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+fn names_in(item: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     match item.cast::<PyString>() {
         Ok(name) => Ok(vec![name.to_str()?.to_owned()]),
         Err(_) => item.extract().map_err(|_| indexing(item.py(), "expected a list of field names (str)")),

@@ -39,7 +39,7 @@ pub fn stream<'py>(
     };
     // Type errors are raised here, with a class and a kind; a stream only has error texts.
     table.schema().raise(py)?;
-    let batches = Arc::new(table).batches(interrupt::of_this_thread());
+    let batches = Arc::new(table).batches(interrupt::for_this_thread());
     capsule::arrow_stream(py, ArrowArrayStream::new(Box::new(WithoutGil(batches))))
 }
 

@@ -33,7 +33,7 @@ impl Categorical {
     }
 
     /// Creates a Categorical from the Python objects of its parts.
-    pub fn of_parts(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
+    pub fn from_parts(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
         Categorical { codes, categories, ordered }
     }
 

@@ -1,6 +1,6 @@
 //! The base class of the four layouts.
 
-use crate::export::arrow::{self, ArrowChoice, Wish};
+use crate::export::arrow::{self, ArrowChoice, RequestedForm};
 use crate::export::numpy;
 use crate::layout::consumers::introduce;
 use crate::layout::masked_tensor::MaskedTensor;
@@ -156,7 +156,7 @@ impl DecodedArray {
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         known(slf.py(), "DecodedArray.arrow", unknown)?;
-        let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names };
+        let wish = RequestedForm { form: arrow::form(layout, bools, strings)?, dimension_names };
         import(slf.py(), "pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
     }
 
@@ -173,7 +173,7 @@ impl DecodedArray {
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         known(slf.py(), "DecodedArray.polars", unknown)?;
-        let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names: None };
+        let wish = RequestedForm { form: arrow::form(layout, bools, strings)?, dimension_names: None };
         import(slf.py(), "polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
     }
 

@@ -29,11 +29,11 @@ impl MaskedTensor {
     /// Creates the Python object of `masked`. Nothing is copied.
     pub fn create(py: Python<'_>, masked: zarrow_array::MaskedTensor) -> PyResult<Bound<'_, MaskedTensor>> {
         let (data, mask) = masked.into_parts();
-        MaskedTensor::of_parts(py, data.into_shared().raise(py)?, mask)
+        MaskedTensor::from_parts(py, data.into_shared().raise(py)?, mask)
     }
 
     /// Creates the Python object of `data` and a `mask` of the same length. Nothing is copied.
-    pub fn of_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
+    pub fn from_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
         let shape: Box<[u64]> = data.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(&shape[..], data.dtype(), data.nbytes() + mask.missing().len());
         Bound::new(

@@ -41,7 +41,7 @@ pub fn _masked<'py>(data: &Bound<'py, PyAny>, levels: Vec<Bound<'py, PyAny>>) ->
         let shape: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         // Checks the length of the mask.
         mask.tensor(&shape).raise(py)?;
-        return Ok(MaskedTensor::of_parts(py, tensor, mask)?.into_any());
+        return Ok(MaskedTensor::from_parts(py, tensor, mask)?.into_any());
     }
     let data = data.cast::<Variable>()?.get().inner().clone();
     let masked = zarrow_array::MaskedVariable::new(data, mask).raise(py)?;
@@ -69,5 +69,5 @@ pub fn _mask_levels<'py>(array: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, T
 /// Make a Categorical from codes and categories.
 #[pyfunction]
 pub fn _categorical(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
-    Categorical::of_parts(codes, categories, ordered)
+    Categorical::from_parts(codes, categories, ordered)
 }

@@ -160,7 +160,7 @@ impl Array {
 
     /// Return this object's state of the attributes, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::of_attributes(py, &self.inner().metadata().attributes)
+        json::from_attributes(py, &self.inner().metadata().attributes)
     }
 
     /// Change the attributes, and update this object's state of them.
@@ -291,7 +291,7 @@ impl Array {
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let (device, stream) = (device.as_ref(), stream.as_ref());
         let arguments = Arguments { device, out: out.as_ref(), stream, decompress };
-        if let Some(place) = Destination::of(&arguments)? {
+        if let Some(place) = Destination::from_arguments(&arguments)? {
             if mmap || mask.is_some() || order != "C" {
                 let text = "mmap=, mask= and order= are not supported on a device: pass device= without them";
                 return Err(PyValueError::new_err(text));
@@ -492,14 +492,14 @@ impl Array {
         known(py, "Array.to_arrow", unknown)?;
         let form = arrow::form(layout, bools, strings)?;
         let options = TableOptions::default().form(form).mask(missing::choice(mask)?).batch_rows(batch_rows);
-        ArrowStream::new(Table::of_array((*self.inner()).clone(), options).raise(py)?, rows)
+        ArrowStream::new(Table::from_array((*self.inner()).clone(), options).raise(py)?, rows)
     }
 
     #[doc = help!("Array.__arrow_c_schema__")]
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         arrow_stream::schema(
             py,
-            &Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?,
+            &Table::from_array((*self.inner()).clone(), TableOptions::default()).raise(py)?,
         )
     }
 
@@ -510,7 +510,7 @@ impl Array {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let table = Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?;
+        let table = Table::from_array((*self.inner()).clone(), TableOptions::default()).raise(py)?;
         arrow_stream::stream(py, table, requested_schema.as_ref())
     }
 

@@ -86,7 +86,7 @@ impl ArrayInput {
         let names = ["_FillValue", "missing_value"];
         let named =
             metadata.filter(|metadata| names.iter().any(|name| metadata.attributes.get(*name).is_some()));
-        let mut memory = Memory::of(object, own, is_optional || named.is_some())?;
+        let mut memory = Memory::from_python(object, own, is_optional || named.is_some())?;
         if !is_optional && memory.missing_count() > 0 {
             let values = named.map(MissingValues::cf).transpose().raise(py)?;
             let Some(fill) = values.as_ref().and_then(|values| values.values().first()) else {
@@ -120,27 +120,27 @@ impl ArrayInput {
 }
 
 impl Memory {
-    fn of(object: &Bound<'_, PyAny>, own: &DataType, is_optional: bool) -> PyResult<Memory> {
+    fn from_python(object: &Bound<'_, PyAny>, own: &DataType, is_optional: bool) -> PyResult<Memory> {
         let py = object.py();
         if numpy::is_exact_array(object)?
-            && let Some(element) = data_type::of_numpy(&object.getattr("dtype")?)?
+            && let Some(element) = data_type::from_numpy(&object.getattr("dtype")?)?
         {
             if element.is_swapped && matches!(element.dtype, DataType::Struct(_)) {
                 // Only NumPy knows which fields are byte-swapped.
                 let native = object.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
-                return Self::of(&object.call_method1("astype", (native,))?, own, is_optional);
+                return Self::from_python(&object.call_method1("astype", (native,))?, own, is_optional);
             }
             return Ok(Memory::Foreign(Foreign::new(object, element)?));
         }
         if numpy::is_scalar(object)? && "biufc".contains(data_type::kind(object)?) && !own.is_variable() {
-            return Self::of(&object.call_method0("item")?, own, is_optional);
+            return Self::from_python(&object.call_method0("item")?, own, is_optional);
         }
         if object.is_none() && !is_optional {
             return Err(no_missing(py, own));
         }
         if is_optional && !own.is_variable() {
             if object.is(&numpy::module(py)?.getattr("ma")?.getattr("masked")?) {
-                return Self::of(py.None().bind(py), own, is_optional);
+                return Self::from_python(py.None().bind(py), own, is_optional);
             }
             if let Some(masked) = import::sequence::masked(object, Some(own))? {
                 return Ok(Memory::Imported(masked));
@@ -172,7 +172,7 @@ impl Memory {
                 };
                 let objects = array.call_method1("astype", ("O",))?;
                 let array = objects.call_method1("astype", (kind,))?;
-                return match Self::of(&array, own, false)? {
+                return match Self::from_python(&array, own, false)? {
                     memory if memory.dtype() == own => Ok(ArrayInput { memory, cast_to: None }),
                     memory => memory.cast(&array, own, casting),
                 };
@@ -197,7 +197,7 @@ impl Memory {
         }
         let cast = array.call_method1("astype", (wanted,))?;
         // NumPy has the same dtype for the structure of two parts and for complex numbers that it lacks.
-        let memory = match Self::of(&cast, own, false)? {
+        let memory = match Self::from_python(&cast, own, false)? {
             Memory::Foreign(foreign) if foreign.element.dtype.item_size() == own.item_size() => {
                 Memory::Foreign(foreign.named(own))
             }
@@ -216,7 +216,7 @@ impl Memory {
         match self {
             Memory::Imported(Imported::Tensor(tensor)) => numpy::view(&Tensor::create(py, tensor.clone())?),
             Memory::Imported(Imported::MaskedTensor(data, mask)) => {
-                MaskedTensor::of_parts(py, data.clone(), mask.clone())?.call_method0("numpy")
+                MaskedTensor::from_parts(py, data.clone(), mask.clone())?.call_method0("numpy")
             }
             _ => numpy::module(py)?.call_method1("asarray", (object,)),
         }
@@ -248,7 +248,7 @@ impl Memory {
             Memory::Imported(Imported::MaskedTensor(data, mask)) => {
                 let value = PyBytes::new(py, fill);
                 let value = numpy::module(py)?.call_method1("frombuffer", (value, numpy::dtype(py, own)?))?;
-                let masked = MaskedTensor::of_parts(py, data, mask)?.call_method0("numpy")?;
+                let masked = MaskedTensor::from_parts(py, data, mask)?.call_method0("numpy")?;
                 import::array(&masked.call_method1("filled", (value.get_item(0)?,))?, None, None)?
             }
             Memory::Imported(Imported::MaskedVariable(masked)) => {
@@ -283,9 +283,9 @@ impl Memory {
                 Memory::Foreign(Foreign { place, element, .. }) => {
                     place.values(&element.dtype, element.is_swapped)
                 }
-                Memory::Imported(Imported::Tensor(tensor)) => of_tensor(tensor),
+                Memory::Imported(Imported::Tensor(tensor)) => tensor_values(tensor),
                 Memory::Imported(Imported::MaskedTensor(tensor, mask)) => {
-                    of_tensor(tensor)?.with_levels(mask)
+                    tensor_values(tensor)?.with_levels(mask)
                 }
                 Memory::Imported(Imported::Variable(variable)) => Ok(Values::variable(variable)),
                 Memory::Imported(Imported::MaskedVariable(masked)) => {
@@ -298,7 +298,7 @@ impl Memory {
 
 /// # Safety
 /// See [`ArrayInput::values`].
-unsafe fn of_tensor(tensor: &SharedTensor) -> Result<Values<'_>> {
+unsafe fn tensor_values(tensor: &SharedTensor) -> Result<Values<'_>> {
     let item_size = tensor.item_size() as isize;
     let place = StridedMemory {
         pointer: tensor.pointer().as_ptr(),

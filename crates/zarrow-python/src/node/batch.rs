@@ -75,7 +75,7 @@ pub fn read_many<'py>(
     known(py, "read_many", unknown)?;
     let arguments =
         Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
-    let place = Destination::of(&arguments)?;
+    let place = Destination::from_arguments(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
     let Some(items) = items.try_iter().attempt(py)? else {
         return Err(refused(&items, "a list of arrays, or of pairs (array, selection)"));

@@ -41,7 +41,7 @@ impl CloudStore {
     }
 
     /// Opens the store named by a URL; `None` if it is not a cloud URL.
-    pub fn of_url(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn Store>>> {
+    pub fn from_url(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn Store>>> {
         let Some(url) = object.extract::<&str>().ok().filter(|text| is_cloud_url(text)) else {
             return Ok(None);
         };

@@ -69,7 +69,7 @@ pub fn _create_array<'py>(
         });
         return created.and_then(|array| Array::create(py, array));
     }
-    let location = StoreLocation::of(target)?;
+    let location = StoreLocation::from_python(target)?;
     let created = changing(py, |interrupt| {
         let store = location.create(path)?;
         match &input {
@@ -103,7 +103,7 @@ fn created_from<'py>(
             group.create_array_from(path, metadata, &source, existing, &write)
         }),
         Err(_) => {
-            let location = StoreLocation::of(target)?;
+            let location = StoreLocation::from_python(target)?;
             changing(py, |interrupt| {
                 let write = WriteOptions::default().durability(options.durability).cancel(interrupt);
                 let store = location.create(path)?;
@@ -147,7 +147,7 @@ pub fn _create_group<'py>(
             .map(Group::new);
     }
     let zarr_format = format(zarr_format)?;
-    let location = StoreLocation::of(target)?;
+    let location = StoreLocation::from_python(target)?;
     let options = OpenOptions::default().durability(array_input::durability(durability)?);
     let created = waiting(py, || {
         zarrow::create_group(location.create(path)?, path, zarr_format, attributes, existing, &options)
@@ -170,7 +170,7 @@ fn builder(
     };
     MetadataLimits::default().check_item(&dtype).map_err(zarrow::Error::from).raise(py)?;
     let mut builder = ArrayBuilder::new(extents("shape", take("shape"))?.unwrap_or_default(), dtype.clone())
-        .fill_value(fill_value::of(fill, &dtype)?)
+        .fill_value(fill_value::from_python(fill, &dtype)?)
         .zarr_format(format(take("zarr_format").and_then(|version| version.as_u64()).unwrap_or(3))?)
         .big_endian(element.is_swapped == cfg!(target_endian = "little"))
         .column_major(take("order").is_some_and(|order| order == "F"));

@@ -12,12 +12,12 @@ use zarrow_array::{DataType, allocation};
 /// zero.
 ///
 /// NumPy converts the value to bytes. A number out of range is refused; only floating-point rounding is allowed.
-pub fn of(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue> {
+pub fn from_python(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue> {
     if value.is_none() {
         return Ok(FillValue::open(data_type));
     }
     match data_type {
-        DataType::Optional(inner) => Ok(FillValue::Present(Box::new(of(value, inner)?))),
+        DataType::Optional(inner) => Ok(FillValue::Present(Box::new(from_python(value, inner)?))),
         DataType::String => {
             let text =
                 value.cast::<PyString>().map_err(|_| PyTypeError::new_err(refusal(value, data_type)))?;

@@ -422,7 +422,7 @@ impl Group {
     ) -> PyResult<Bound<'py, PyAny>> {
         let group = self.latest(py)?;
         let place = |error: zarrow::Error| error.in_array(group.store().name(), group.path());
-        let Some(array) = waiting(py, || EncodedArray::of_group(&group))? else {
+        let Some(array) = waiting(py, || EncodedArray::from_group(&group))? else {
             return Err(place(not_an_array(&group).into())).raise(py);
         };
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
@@ -478,7 +478,7 @@ impl Group {
 
     /// Return this object's state of the attributes, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::of_attributes(py, self.latest(py)?.attributes())
+        json::from_attributes(py, self.latest(py)?.attributes())
     }
 
     /// Return whether the group is read-only.

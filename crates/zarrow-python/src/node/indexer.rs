@@ -75,7 +75,7 @@ impl Indexer {
         known(py, "Indexer.read", unknown)?;
         let arguments =
             Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
-        let place = Destination::of(&arguments)?;
+        let place = Destination::from_arguments(&arguments)?;
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         self.array.read_by(&index, self.kind, out, place)
     }

@@ -50,7 +50,7 @@ pub fn open<'py>(
         let arguments = (store, path, mode, format, opening, description);
         return import(py, "zarrow.api.opening")?.call_method1("_open_or_create_array", arguments);
     }
-    let location = StoreLocation::of(store)?;
+    let location = StoreLocation::from_python(store)?;
     let options = open_options(cache_bytes, limits, durability)?;
     let open = |store: Arc<dyn Store>| {
         expect_format(&*store, path, zarr_format);
@@ -83,7 +83,7 @@ pub fn open<'py>(
         };
         by_mode().map_err(|error| with_mode_named(error, path))
     })?;
-    of_format(opened, zarr_format).and_then(|opened| node(py, opened))
+    check_format(opened, zarr_format).and_then(|opened| node(py, opened))
 }
 
 /// Begin to open a node as `open` does; `told` is called with the node or the error. Return None, without
@@ -110,13 +110,14 @@ pub fn _open_detached(
     }
     let store = cloud_store::_with_options(store, storage_options)?;
     let zarr_format = zarr_format.map(metadata::format).transpose()?;
-    let (location, options) = (StoreLocation::of(&store)?, open_options(cache_bytes, limits, durability)?);
+    let (location, options) =
+        (StoreLocation::from_python(&store)?, open_options(cache_bytes, limits, durability)?);
     check_mode(mode)?;
     let Some(store) = location.into_remote().filter(|_| matches!(mode, "r" | "r+")) else { return Ok(None) };
     let store = if mode == "r" { Arc::new(ReadOnlyStore::new(store)) as Arc<dyn Store> } else { store };
     let done = move |opened: zarrow::Result<Node>| {
         tell_with(told, opened, |py, opened| {
-            of_format(opened, zarr_format).and_then(|opened| node(py, opened))
+            check_format(opened, zarr_format).and_then(|opened| node(py, opened))
         });
     };
     let begun = py.detach(|| {
@@ -153,7 +154,7 @@ fn expect_format(store: &dyn Store, path: &str, zarr_format: Option<ZarrFormat>)
 }
 
 /// Returns the node, if it has the version that the caller asked for.
-fn of_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node> {
+fn check_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node> {
     let found = match &opened {
         Node::Array(array) => array.metadata().zarr_format,
         Node::Group(group) => group.zarr_format(),
@@ -173,7 +174,7 @@ pub fn _open_members<'py>(
     path: NodePath,
 ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyList>>)> {
     let py = store.py();
-    let location = StoreLocation::of(store)?;
+    let location = StoreLocation::from_python(store)?;
     let (opened, children) = waiting(py, || {
         let open = || {
             let store = Arc::new(ReadOnlyStore::new(location.open()?));

@@ -69,7 +69,7 @@ fn is_same_to_numpy(py: Python<'_>, found: &DataType, dtype: &DataType) -> PyRes
     if !matches!((found, dtype), (DataType::Struct(_), DataType::Number(_))) {
         return Ok(false);
     }
-    let element = data_type::of_numpy(&numpy::dtype(py, dtype)?)?;
+    let element = data_type::from_numpy(&numpy::dtype(py, dtype)?)?;
     Ok(element.is_some_and(|element| element.dtype == *found))
 }
 

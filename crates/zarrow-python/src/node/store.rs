@@ -94,7 +94,7 @@ pub enum StoreLocation {
 
 impl StoreLocation {
     /// Parses `object`.
-    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
+    pub fn from_python(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
         if let Ok(memory) = object.cast::<MemoryStore>() {
             return Ok(StoreLocation::Store(Arc::clone(&memory.get().store) as Arc<dyn Store>));
         }
@@ -105,22 +105,22 @@ impl StoreLocation {
             return path(object).map(StoreLocation::Folder);
         }
         if let Some(url) = zip_url::remote_archive(object)? {
-            return StoreLocation::of(&url);
+            return StoreLocation::from_python(&url);
         }
-        if let Some(archive) = ZipUrl::of(object)? {
+        if let Some(archive) = ZipUrl::from_python(object)? {
             return Ok(StoreLocation::Archive(archive));
         }
-        if let Some(store) = CloudStore::of_url(object)? {
+        if let Some(store) = CloudStore::from_url(object)? {
             return Ok(StoreLocation::Store(store));
         }
         match object.is_instance_of::<PyString>() {
             true => folder(object).map(StoreLocation::Folder),
-            false => StoreLocation::of_object(object),
+            false => StoreLocation::from_object(object),
         }
     }
 
     /// Resolves an object that is not a path: a store of another library, or a mapping.
-    fn of_object(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
+    fn from_object(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
         let resolve = import(object.py(), "zarrow.store_objects")?.getattr("resolve")?;
         let Some((found, is_read_only)) =
             resolve.call1((object,))?.extract::<Option<(Bound<'_, PyAny>, bool)>>()?
@@ -128,8 +128,8 @@ impl StoreLocation {
             return Err(unknown(object));
         };
         let location = match found.hasattr("submit")? {
-            true => StoreLocation::Store(PythonStore::of_asker(&found)?),
-            false => StoreLocation::of(&found)?,
+            true => StoreLocation::Store(PythonStore::from_python(&found)?),
+            false => StoreLocation::from_python(&found)?,
         };
         Ok(if is_read_only { StoreLocation::ReadOnly(Box::new(location)) } else { location })
     }
@@ -161,7 +161,7 @@ impl StoreLocation {
     pub fn create(self, path: &str) -> zarrow::Result<Arc<dyn Store>> {
         match self {
             StoreLocation::Folder(folder) if zip_url::is_named_so(&folder) && !folder.is_dir() => {
-                ZipUrl::of_archive(folder).create()
+                ZipUrl::from_archive(folder).create()
             }
             StoreLocation::Archive(archive) => archive.create(),
             StoreLocation::Folder(folder) => {

@@ -21,13 +21,13 @@ pub struct ZipUrl {
 
 impl ZipUrl {
     /// Returns a whole archive.
-    pub fn of_archive(archive: PathBuf) -> ZipUrl {
+    pub fn from_archive(archive: PathBuf) -> ZipUrl {
         ZipUrl { archive, folder: String::new() }
     }
 
     /// Parses `object`; `None` if it is not an archive, or if it is a path to one.
-    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
-        let Ok(text) = object.extract::<&str>() else { return ZipUrl::of_zip_store(object) };
+    pub fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
+        let Ok(text) = object.extract::<&str>() else { return ZipUrl::from_zip_store(object) };
         match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("zip") => {
                 ZipUrl::parse(object.py(), rest).map(Some)
@@ -50,7 +50,7 @@ impl ZipUrl {
     }
 
     /// Returns the archive of a zarr-python store.
-    fn of_zip_store(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
+    fn from_zip_store(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
         let class = object.get_type();
         if !class.name().is_ok_and(|name| name == "ZipStore")
             || !class.module().is_ok_and(|module| module.to_string_lossy().starts_with("zarr."))
@@ -58,7 +58,7 @@ impl ZipUrl {
             return Ok(None);
         }
         let path = object.getattr("path")?.extract::<PathBuf>().attempt(object.py())?;
-        Ok(path.map(ZipUrl::of_archive))
+        Ok(path.map(ZipUrl::from_archive))
     }
 
     /// Opens an existing archive.

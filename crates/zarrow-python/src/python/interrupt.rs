@@ -113,7 +113,7 @@ pub fn changing<T: Send>(
 /// Only the thread that calls this function checks for signals: it may take the GIL, since it either holds it or
 /// has released it, while another thread could deadlock. The calling library does not know Python's exceptions, and
 /// raises its own; an interrupt is raised after it, as soon as Python continues.
-pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
+pub fn for_this_thread() -> Box<dyn Fn() -> bool + Send> {
     let own = std::thread::current().id();
     Box::new(move || {
         if std::thread::current().id() != own {

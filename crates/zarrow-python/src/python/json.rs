@@ -33,7 +33,7 @@ fn text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<Vec<u8>> {
 }
 
 /// Converts the attributes to a new dict.
-pub fn of_attributes<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyAny>> {
+pub fn from_attributes<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyAny>> {
     loads(py, attributes.text().as_bytes())
 }
 

@@ -13,7 +13,7 @@ pub mod request;
 
 use crate::python::kept_object::KeptObject;
 use pyo3::prelude::*;
-use request::{Asked, Slot, StoreRequest, Teller};
+use request::{Operation, Slot, StoreRequest, Teller};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct PythonStore {
 
 impl PythonStore {
     /// Creates the store of `asker` (step 1).
-    pub fn of_asker(asker: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
+    pub fn from_python(asker: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
         queue::begin(asker.py())?;
         let get = |name: &str| asker.getattr(name);
         let policy = FetchPolicy {
@@ -77,7 +77,7 @@ impl PythonStore {
     }
 
     /// Submits a request (step 2).
-    fn ask(&self, asked: Asked, teller: Teller) -> RequestHandle {
+    fn ask(&self, asked: Operation, teller: Teller) -> RequestHandle {
         let request = StoreRequest::new(Arc::clone(&self.asker), asked, teller);
         let (slot, number) = (Arc::clone(&request.slot), request.number);
         if !self.forks && self.generation != generation() {
@@ -134,11 +134,11 @@ impl RemoteStore for PythonStore {
     }
 
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
-        self.ask(Asked::Get(request), Teller::Get(receiver))
+        self.ask(Operation::Get(request), Teller::Get(receiver))
     }
 
     fn list(&self, prefix: &str, recursive: bool, done: OnDone<Listing>) -> RequestHandle {
-        self.ask(Asked::List { prefix: prefix.to_owned(), recursive }, Teller::List(done))
+        self.ask(Operation::List { prefix: prefix.to_owned(), recursive }, Teller::List(done))
     }
 
     fn writer(&self) -> Option<&dyn RemoteWriter> {
@@ -168,10 +168,10 @@ impl RemoteWriter for PythonStore {
                 return RequestHandle::ended();
             }
         };
-        self.ask(Asked::Put { key: key.to_owned(), body, condition }, Teller::Put(done))
+        self.ask(Operation::Put { key: key.to_owned(), body, condition }, Teller::Put(done))
     }
 
     fn delete(&self, keys: Vec<String>, done: OnDone<()>) -> RequestHandle {
-        self.ask(Asked::Delete(keys), Teller::Delete(done))
+        self.ask(Operation::Delete(keys), Teller::Delete(done))
     }
 }

@@ -39,7 +39,7 @@ static QUEUE: Mutex<Option<Arc<Queue>>> = Mutex::new(None);
 
 impl Queue {
     /// Returns the queue of this process, and whether it is new: then the caller must start its thread.
-    fn of_process() -> io::Result<(Arc<Queue>, bool)> {
+    fn for_process() -> io::Result<(Arc<Queue>, bool)> {
         let own = generation();
         let known =
             |queue: &Option<Arc<Queue>>| queue.as_ref().filter(|queue| queue.generation == own).cloned();
@@ -101,7 +101,7 @@ impl Queue {
 
 /// Starts the thread, for a store that is being opened.
 pub fn begin(py: Python<'_>) -> PyResult<()> {
-    match Queue::of_process()? {
+    match Queue::for_process()? {
         (queue, true) => queue.start(py).inspect_err(|_| drop(queue.end())),
         (_, false) => Ok(()),
     }
@@ -109,7 +109,7 @@ pub fn begin(py: Python<'_>) -> PyResult<()> {
 
 /// Submits a request; on failure, the request gets the error.
 pub fn submit(request: StoreRequest) -> io::Result<Arc<Queue>> {
-    let (queue, is_new) = Queue::of_process()?;
+    let (queue, is_new) = Queue::for_process()?;
     queue.push(|waiting| waiting.requests.push(request));
     if is_new {
         // Step 2.

@@ -4,7 +4,7 @@
 //! 2. The other store answers, without Python, and its answer is shifted back.
 //! 3. A reference to a missing or shorter value is an error: it does not mean that the chunk is empty.
 
-use super::request::{Asked, Slot, StoreRequest, Teller};
+use super::request::{Operation, Slot, StoreRequest, Teller};
 use crate::node::store::StoreLocation;
 use crate::python::error::Raise;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use zarrow::store::remote::{Head, Outcome, Receiver, Request, Span};
+use zarrow::store::remote::{ByteRange, Head, Outcome, Receiver, Request};
 use zarrow::store::{Store, check_key};
 use zarrow::{ErrorKind, Result};
 
@@ -24,7 +24,7 @@ pub struct ReferenceTarget(Arc<dyn Store>);
 impl ReferenceTarget {
     #[new]
     fn new(py: Python<'_>, store: &Bound<'_, PyAny>) -> PyResult<ReferenceTarget> {
-        let store = StoreLocation::of(store)?.open().raise(py)?;
+        let store = StoreLocation::from_python(store)?.open().raise(py)?;
         match store.remote() {
             Some(_) => Ok(ReferenceTarget(store)),
             None => Err(PyTypeError::new_err("the target of references must be a remote store")),
@@ -43,7 +43,7 @@ impl ReferenceTarget {
         check_key(key).raise(py)?;
         let end =
             offset.checked_add(length).ok_or_else(|| PyValueError::new_err("a reference is too long"))?;
-        let Asked::Get(asked) = &request.asked else {
+        let Operation::Get(asked) = &request.asked else {
             return Err(PyValueError::new_err("only reads can be answered by a reference"));
         };
         let range = within(&asked.span, length);
@@ -51,9 +51,9 @@ impl ReferenceTarget {
         // Step 1: clip to the part's end.
         let shifted = offset.saturating_add(range.start).min(end)..offset.saturating_add(range.end).min(end);
         let (slot, expected) = (&request.slot, shifted.end - shifted.start);
-        let inner = Request::new(key, Span::Range(shifted))
+        let inner = Request::new(key, ByteRange::Range(shifted))
             .if_version(asked.if_version.clone())
-            .of_class(asked.class);
+            .with_class(asked.class);
         py.detach(|| {
             let (Some(Teller::Get(receiver)), Some(remote)) = (slot.take(), self.0.remote()) else { return };
             let receiver = Part { receiver: Some(receiver), offset, start, length, expected, came: 0 };
@@ -64,14 +64,14 @@ impl ReferenceTarget {
 }
 
 /// Returns the byte range of a span in a value of `length` bytes.
-fn within(span: &Span, length: u64) -> Range<u64> {
+fn within(span: &ByteRange, length: u64) -> Range<u64> {
     match span {
-        Span::Whole => 0..length,
-        Span::Range(range) => {
+        ByteRange::Whole => 0..length,
+        ByteRange::Range(range) => {
             let start = range.start.min(length);
             start..range.end.clamp(start, length)
         }
-        Span::Suffix(nbytes) => length.saturating_sub(*nbytes)..length,
+        ByteRange::Suffix(nbytes) => length.saturating_sub(*nbytes)..length,
     }
 }
 

@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow::ErrorKind;
 use zarrow::store::check_key;
 use zarrow::store::remote::{
-    Condition, Head, ListedValue, Listing, ObjectVersion, OnDone, Outcome, Put, Receiver, Request,
-    RequestHandle, Span,
+    ByteRange, Condition, Head, ListedValue, Listing, ObjectVersion, OnDone, Outcome, Put, Receiver, Request,
+    RequestHandle,
 };
 use zarrow_array::fork::{Mutex, generation};
 
 /// The operation.
-pub enum Asked {
+pub enum Operation {
     Get(Request),
     List { prefix: String, recursive: bool },
     Put { key: String, body: Vec<Vec<u8>>, condition: Condition },
@@ -128,7 +128,7 @@ impl Drop for Slot {
 pub struct StoreRequest {
     pub asker: Arc<KeptObject>,
     pub number: u64,
-    pub asked: Asked,
+    pub asked: Operation,
     pub slot: Arc<Slot>,
 }
 
@@ -160,17 +160,17 @@ impl StoreRequest {
 
     /// Returns an error unless the answer has the requested bytes.
     fn check(&self, start: u64, found: u64) -> PyResult<()> {
-        let Asked::Get(Request { span, .. }) = &self.asked else { return Ok(()) };
+        let Operation::Get(Request { span, .. }) = &self.asked else { return Ok(()) };
         let asked = match span {
-            Span::Whole => return Ok(()),
-            Span::Range(range) if range.start != start => {
+            ByteRange::Whole => return Ok(()),
+            ByteRange::Range(range) if range.start != start => {
                 return Err(PyValueError::new_err(format!(
                     "the store answered from byte {start}, but the request begins at byte {}",
                     range.start
                 )));
             }
-            Span::Range(range) => range.end.saturating_sub(range.start),
-            Span::Suffix(length) => *length,
+            ByteRange::Range(range) => range.end.saturating_sub(range.start),
+            ByteRange::Suffix(length) => *length,
         };
         if found > asked {
             return Err(PyValueError::new_err(format!(
@@ -199,11 +199,13 @@ impl StoreRequest {
     #[getter]
     fn kind(&self) -> &'static str {
         match &self.asked {
-            Asked::Get(Request { span: Span::Range(range), .. }) if range.start >= range.end => "measure",
-            Asked::Get(_) => "get",
-            Asked::List { .. } => "list",
-            Asked::Put { .. } => "put",
-            Asked::Delete(_) => "delete",
+            Operation::Get(Request { span: ByteRange::Range(range), .. }) if range.start >= range.end => {
+                "measure"
+            }
+            Operation::Get(_) => "get",
+            Operation::List { .. } => "list",
+            Operation::Put { .. } => "put",
+            Operation::Delete(_) => "delete",
         }
     }
 
@@ -211,10 +213,10 @@ impl StoreRequest {
     #[getter]
     fn key(&self) -> &str {
         match &self.asked {
-            Asked::Get(request) => &request.key,
-            Asked::List { prefix, .. } => prefix,
-            Asked::Put { key, .. } => key,
-            Asked::Delete(_) => "",
+            Operation::Get(request) => &request.key,
+            Operation::List { prefix, .. } => prefix,
+            Operation::Put { key, .. } => key,
+            Operation::Delete(_) => "",
         }
     }
 
@@ -222,7 +224,7 @@ impl StoreRequest {
     #[getter]
     fn range(&self) -> Option<(u64, u64)> {
         match &self.asked {
-            Asked::Get(Request { span: Span::Range(range), .. }) => Some((range.start, range.end)),
+            Operation::Get(Request { span: ByteRange::Range(range), .. }) => Some((range.start, range.end)),
             _ => None,
         }
     }
@@ -231,7 +233,7 @@ impl StoreRequest {
     #[getter]
     fn suffix(&self) -> Option<u64> {
         match &self.asked {
-            Asked::Get(Request { span: Span::Suffix(length), .. }) => Some(*length),
+            Operation::Get(Request { span: ByteRange::Suffix(length), .. }) => Some(*length),
             _ => None,
         }
     }
@@ -240,8 +242,8 @@ impl StoreRequest {
     #[getter]
     fn if_version(&self) -> Option<&str> {
         match &self.asked {
-            Asked::Get(request) => request.if_version.as_ref().map(ObjectVersion::as_str),
-            Asked::Put { condition: Condition::IfVersion(version), .. } => Some(version.as_str()),
+            Operation::Get(request) => request.if_version.as_ref().map(ObjectVersion::as_str),
+            Operation::Put { condition: Condition::IfVersion(version), .. } => Some(version.as_str()),
             _ => None,
         }
     }
@@ -249,27 +251,29 @@ impl StoreRequest {
     /// Whether the value must be missing.
     #[getter]
     fn if_absent(&self) -> bool {
-        matches!(&self.asked, Asked::Put { condition: Condition::IfAbsent, .. })
+        matches!(&self.asked, Operation::Put { condition: Condition::IfAbsent, .. })
     }
 
     /// Whether to list all values below the prefix.
     #[getter]
     fn recursive(&self) -> bool {
-        matches!(&self.asked, Asked::List { recursive: true, .. })
+        matches!(&self.asked, Operation::List { recursive: true, .. })
     }
 
     /// Value to put.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match &self.asked {
-            Asked::Put { body, .. } => PyBytes::new_with(py, body.iter().map(Vec::len).sum(), |mut place| {
-                for part in body {
-                    let (own, rest) = place.split_at_mut(part.len());
-                    own.copy_from_slice(part);
-                    place = rest;
-                }
-                Ok(())
-            }),
+            Operation::Put { body, .. } => {
+                PyBytes::new_with(py, body.iter().map(Vec::len).sum(), |mut place| {
+                    for part in body {
+                        let (own, rest) = place.split_at_mut(part.len());
+                        own.copy_from_slice(part);
+                        place = rest;
+                    }
+                    Ok(())
+                })
+            }
             _ => Err(PyTypeError::new_err("this is not a put request")),
         }
     }
@@ -278,7 +282,7 @@ impl StoreRequest {
     #[getter]
     fn keys(&self) -> Vec<String> {
         match &self.asked {
-            Asked::Delete(keys) => keys.clone(),
+            Operation::Delete(keys) => keys.clone(),
             _ => Vec::new(),
         }
     }
@@ -386,7 +390,7 @@ impl StoreRequest {
 
 impl StoreRequest {
     /// Creates a request to the store of `asker`.
-    pub fn new(asker: Arc<KeptObject>, asked: Asked, teller: Teller) -> StoreRequest {
+    pub fn new(asker: Arc<KeptObject>, asked: Operation, teller: Teller) -> StoreRequest {
         StoreRequest { asker, number: next_number(), asked, slot: Slot::new(teller) }
     }
 }

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use zarrow::store::remote::{
-    FetchPolicy, Head as ValueHead, Listing, ObjectVersion, OnDone, Outcome, Receiver, RemoteAdapter,
-    RemoteStore, Request, RequestHandle, Span,
+    ByteRange, FetchPolicy, Head as ValueHead, Listing, ObjectVersion, OnDone, Outcome, Receiver,
+    RemoteAdapter, RemoteStore, Request, RequestHandle,
 };
 use zarrow::{ErrorKind, Result};
 
@@ -85,11 +85,11 @@ impl Connection {
             }
         };
         let range = match &request.span {
-            Span::Whole => String::new(),
-            Span::Range(range) => {
+            ByteRange::Whole => String::new(),
+            ByteRange::Range(range) => {
                 format!("Range: bytes={}-{}\r\n", range.start, range.end.max(range.start + 1) - 1)
             }
-            Span::Suffix(length) => format!("Range: bytes=-{length}\r\n"),
+            ByteRange::Suffix(length) => format!("Range: bytes=-{length}\r\n"),
         };
         let text =
             format!("GET /{}/{} HTTP/1.1\r\nHost: {}\r\n{range}\r\n", self.path, request.key, self.address);
@@ -120,7 +120,7 @@ impl Connection {
         let mut flow = receiver.head(&ValueHead { start, nbytes: Some(nbytes), version });
         let mut frame = vec![0u8; 64 << 10];
         let mut left = length;
-        let is_empty = matches!(&request.span, Span::Range(range) if range.is_empty());
+        let is_empty = matches!(&request.span, ByteRange::Range(range) if range.is_empty());
         while left > 0 {
             let most = frame.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let count = stream.read(&mut frame[..most])?;

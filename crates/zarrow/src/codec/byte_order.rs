@@ -49,7 +49,9 @@ impl Swap {
             _ => None,
         };
         match foreign {
-            Some(foreign) if foreign.len() == words.len() => Ok(Swap::of(data_type, &words, &foreign)),
+            Some(foreign) if foreign.len() == words.len() => {
+                Ok(Swap::from_words(data_type, &words, &foreign))
+            }
             _ => Err(wrong_parameter(&metadata.configuration, "endian", "\"little\" or \"big\"")),
         }
     }
@@ -57,7 +59,7 @@ impl Swap {
     /// Reverses every word of elements of this type.
     pub fn all(data_type: &DataType) -> Swap {
         let words = data_type.words();
-        Swap::of(data_type, &words, &vec![true; words.len()])
+        Swap::from_words(data_type, &words, &vec![true; words.len()])
     }
 
     /// Combines this reversal with `other`, for elements of one type: words reversed twice are unchanged.
@@ -81,20 +83,20 @@ impl Swap {
         let Swap::Fields(fields) = self else { return self.clone() };
         let part = offset..offset.saturating_add(data_type.item_size().unwrap_or(0));
         let inside = fields.iter().filter(|words| part.contains(&words.offset));
-        Swap::of_fields(
+        Swap::from_fields(
             data_type,
             inside.map(|words| WordRun { offset: words.offset - offset, ..*words }).collect(),
         )
     }
 
     /// Step 2.
-    fn of(data_type: &DataType, words: &[WordRun], foreign: &[bool]) -> Swap {
+    fn from_words(data_type: &DataType, words: &[WordRun], foreign: &[bool]) -> Swap {
         let swapped = |(words, foreign): (&WordRun, &bool)| (*foreign && words.size > 1).then_some(*words);
-        Swap::of_fields(data_type, words.iter().zip(foreign).filter_map(swapped).collect())
+        Swap::from_fields(data_type, words.iter().zip(foreign).filter_map(swapped).collect())
     }
 
     /// Reverses these words in elements of `data_type`.
-    fn of_fields(data_type: &DataType, fields: Vec<WordRun>) -> Swap {
+    fn from_fields(data_type: &DataType, fields: Vec<WordRun>) -> Swap {
         match (fields.as_slice(), data_type) {
             ([], _) => Swap::None,
             ([words], data_type) if !matches!(data_type, DataType::Struct(_)) => Swap::Words(words.size),

@@ -2,14 +2,14 @@
 //!
 //! 1. [`Compressor::parse`] reads the parameters of a codec. Wrong parameters concern writers alone.
 //! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them in place, and each writes to
-//!    memory that the thread keeps. [`FromLent`] is for bytes that others may write to.
+//!    memory that the thread keeps. [`FromBorrowed`] is for bytes that others may write to.
 //! 3. A checksum at the end does not move the bytes: it is kept apart and written after them. A checksum at the start
 //!    is written before a copy of the bytes.
 
+use crate::codec::borrowed::Borrowed;
 use crate::codec::bytes_to_bytes::Encoder;
 use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::definition::Stage;
-use crate::codec::lent::Lent;
 use crate::codec::registry::Registered;
 use crate::codec::{Codecs, Scratch, built_in};
 use crate::error::{Error, ErrorKind, Result};
@@ -50,7 +50,7 @@ impl Compressor {
     pub fn parse(metadata: &CodecMetadata) -> Result<Compressor> {
         let in_codec = |error: Error| error.in_codec(&metadata.name);
         let Some(definition) = built_in::find(&metadata.name) else {
-            return Registered::of(metadata, CodecKind::BytesToBytes).map(Compressor::Registered);
+            return Registered::from_metadata(metadata, CodecKind::BytesToBytes).map(Compressor::Registered);
         };
         match definition.stage {
             Stage::Compressor { encoder, .. } => {
@@ -124,38 +124,38 @@ pub fn encode<'a>(
 }
 
 /// How a chain encodes bytes that others may write to at the same time: possible only if it reads each byte once.
-/// [`Lent`] bytes can be encoded in no other way, so every other chain gets a copy.
-pub enum FromLent<'c> {
+/// [`Borrowed`] bytes can be encoded in no other way, so every other chain gets a copy.
+pub enum FromBorrowed<'c> {
     /// Nothing is encoded: the bytes are written unchanged.
     Plain,
     /// The first codec reads the bytes, and the rest of the chain reads its output.
     Encoder(&'c dyn Encoder, &'static str, &'c [Compressor]),
 }
 
-impl<'c> FromLent<'c> {
+impl<'c> FromBorrowed<'c> {
     /// Returns the variant for `chain` if it reads each byte once.
-    pub fn of(chain: &'c [Compressor]) -> Option<FromLent<'c>> {
+    pub fn new(chain: &'c [Compressor]) -> Option<FromBorrowed<'c>> {
         match chain {
-            [] => Some(FromLent::Plain),
+            [] => Some(FromBorrowed::Plain),
             [Compressor::Encoder { name, encoder }, rest @ ..] if encoder.reads_once() => {
-                Some(FromLent::Encoder(&**encoder, name, rest))
+                Some(FromBorrowed::Encoder(&**encoder, name, rest))
             }
             _ => None,
         }
     }
 }
 
-/// As [`encode`], for bytes that the first codec reads once ([`FromLent::Encoder`]).
+/// As [`encode`], for bytes that the first codec reads once ([`FromBorrowed::Encoder`]).
 ///
 /// # Errors
 /// As [`encode`].
-pub fn encode_lent<'a>(
+pub fn encode_borrowed<'a>(
     (encoder, name, rest): (&dyn Encoder, &'static str, &[Compressor]),
-    source: Lent<'_>,
+    source: Borrowed<'_>,
     scratch: &'a mut Scratch,
     codecs: &mut Codecs,
 ) -> Result<Encoded<'a>> {
-    let nbytes = encoder.encode_lent(source, scratch, codecs).map_err(|error| error.in_codec(name))?;
+    let nbytes = encoder.encode_borrowed(source, scratch, codecs).map_err(|error| error.in_codec(name))?;
     encode_rest(rest, nbytes, scratch, codecs)
 }
 

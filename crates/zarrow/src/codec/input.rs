@@ -17,7 +17,7 @@ pub struct Input<'a> {
     /// `None` for a whole value of unknown size.
     nbytes: Option<u64>,
     /// The allocator's memory that contains the bytes, if any.
-    lent: Option<&'a BodyMemory>,
+    borrowed: Option<&'a BodyMemory>,
 }
 
 #[derive(Clone, Copy)]
@@ -36,24 +36,24 @@ enum EncodedBytes<'a> {
 
 impl<'a> Input<'a> {
     /// Creates the input for a whole value.
-    pub fn of_value(value: &'a dyn Value) -> Input<'a> {
+    pub fn from_value(value: &'a dyn Value) -> Input<'a> {
         match value.bytes() {
-            Some(bytes) => Input::of_bytes(bytes),
-            None => Input { bytes: EncodedBytes::Value { value, offset: 0 }, nbytes: None, lent: None },
+            Some(bytes) => Input::from_bytes(bytes),
+            None => Input { bytes: EncodedBytes::Value { value, offset: 0 }, nbytes: None, borrowed: None },
         }
     }
 
     /// Creates the input for bytes in memory.
-    pub fn of_bytes(bytes: &'a [u8]) -> Input<'a> {
-        Input { bytes: EncodedBytes::Bytes(bytes), nbytes: Some(bytes.len() as u64), lent: None }
+    pub fn from_bytes(bytes: &'a [u8]) -> Input<'a> {
+        Input { bytes: EncodedBytes::Bytes(bytes), nbytes: Some(bytes.len() as u64), borrowed: None }
     }
 
     /// Creates the input for a number of bytes of a value from `offset` on; the parts to read have been fetched.
-    pub fn of_bodies(bodies: &'a Bodies, offset: u64, nbytes: u64) -> Input<'a> {
+    pub fn from_bodies(bodies: &'a Bodies, offset: u64, nbytes: u64) -> Input<'a> {
         match bodies.run(offset..offset.saturating_add(nbytes)) {
-            Some((bytes, lent)) => Input { lent, ..Input::of_bytes(bytes) },
+            Some((bytes, borrowed)) => Input { borrowed, ..Input::from_bytes(bytes) },
             None => {
-                Input { bytes: EncodedBytes::Bodies { bodies, offset }, nbytes: Some(nbytes), lent: None }
+                Input { bytes: EncodedBytes::Bodies { bodies, offset }, nbytes: Some(nbytes), borrowed: None }
             }
         }
     }
@@ -107,8 +107,8 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the bytes if they are in an allocator's memory.
-    pub fn lent(&self) -> Option<(&'a BodyMemory, &'a [u8])> {
-        Some((self.lent?, self.bytes()?))
+    pub fn borrowed(&self) -> Option<(&'a BodyMemory, &'a [u8])> {
+        Some((self.borrowed?, self.bytes()?))
     }
 
     /// Returns a range of these bytes, which are [`measured`](Input::measured).
@@ -128,7 +128,7 @@ impl<'a> Input<'a> {
                 EncodedBytes::Bytes(&bytes[offset as usize..(offset + length) as usize])
             }
             EncodedBytes::Bodies { bodies, offset: start } => {
-                return Ok(Input::of_bodies(bodies, start.saturating_add(offset), length));
+                return Ok(Input::from_bodies(bodies, start.saturating_add(offset), length));
             }
         };
         Ok(Input { bytes, nbytes: Some(length), ..*self })

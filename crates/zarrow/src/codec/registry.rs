@@ -180,7 +180,7 @@ impl Registered {
     /// # Errors
     /// [`ErrorKind::UnknownCodec`] if no codec of this kind is registered under the name; errors of the codec's
     /// constructor; with the codec named.
-    pub fn of(metadata: &CodecMetadata, kind: CodecKind) -> Result<Registered> {
+    pub fn from_metadata(metadata: &CodecMetadata, kind: CodecKind) -> Result<Registered> {
         let codec = match entry(&metadata.name) {
             Some((registered, make)) if registered == kind => nested(|| make(&metadata.configuration)),
             _ => Err(ErrorKind::UnknownCodec(metadata.name.clone()).into()),

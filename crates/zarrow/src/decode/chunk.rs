@@ -141,7 +141,7 @@ impl Chunk<'_> {
                 let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
                 decode(compressors, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
-                return self.read_shard(sharding, &Input::of_bytes(&shard), claims, None, worker);
+                return self.read_shard(sharding, &Input::from_bytes(&shard), claims, None, worker);
             }
             Layout::Masked => {
                 let run = run_of_all(claims, self.shape)?;

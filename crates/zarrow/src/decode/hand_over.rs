@@ -34,7 +34,7 @@ impl Chunk<'_> {
         let kept = self.slot.and_then(|slot| slot.get());
         let (chain, input) = match &kept {
             // The elements are in memory from an earlier read.
-            Some(elements) => (&[][..], Input::of_bytes(elements)),
+            Some(elements) => (&[][..], Input::from_bytes(elements)),
             None => (&self.chain.bytes_to_bytes[..], input.within(self.encoded_limit()?)?),
         };
         let stored_nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);

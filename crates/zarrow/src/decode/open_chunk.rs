@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
             return claims.iter_mut().try_for_each(|claim| claim.fill(chunk.fill));
         };
         let slot = self.slot(chunk_index, &**value)?;
-        let input = Input::of_value(&**value);
+        let input = Input::from_value(&**value);
         let share = index.as_deref().map(|index| Share { number, count, index });
         Chunk { slot: slot.as_ref(), ..*chunk }.read(&input, claims, share, worker)
     }
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         if let Some(index) = key.as_ref().and_then(|key| self.indexes.get(key)) {
             return Ok(index);
         }
-        let index = Arc::new(read(&Input::of_value(value))?);
+        let index = Arc::new(read(&Input::from_value(value))?);
         if let Some(key) = key {
             self.indexes.insert(&key, Arc::clone(&index), index.nbytes());
         }

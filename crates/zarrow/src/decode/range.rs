@@ -76,7 +76,7 @@ impl Cuts {
         Cuts { few: FEW_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR, piece: u64::MAX };
 
     /// Returns the cuts for reads of `input`.
-    pub fn of(input: &Input<'_>) -> Cuts {
+    pub fn new(input: &Input<'_>) -> Cuts {
         if input.is_fetched() { Cuts::REMOTE } else { Cuts::LOCAL }
     }
 }
@@ -94,11 +94,11 @@ pub fn read_range(
     worker: &mut Worker,
     checkpoint: &Checkpoint<'_>,
 ) -> Result<()> {
-    if Cuts::of(input) == Cuts::LOCAL && read_apart(claim, input, strides, format, worker, checkpoint)? {
+    if Cuts::new(input) == Cuts::LOCAL && read_apart(claim, input, strides, format, worker, checkpoint)? {
         return Ok(());
     }
     let (item_size, swap) = format;
-    each_range(claim.part(), strides, item_size, Cuts::of(input), &mut |part, range| {
+    each_range(claim.part(), strides, item_size, Cuts::new(input), &mut |part, range| {
         checkpoint.pass()?;
         let memory = worker.decoded.take(range.len())?;
         let bytes = &*input.read(range.start as u64, memory)?;

@@ -49,7 +49,7 @@ impl Attributes {
     }
 
     /// Creates attributes of `text`, already parsed to `values`.
-    pub(super) fn of(text: &[u8], values: Map<String, Value>) -> Result<Attributes, MetadataError> {
+    pub(super) fn new(text: &[u8], values: Map<String, Value>) -> Result<Attributes, MetadataError> {
         match str::from_utf8(text) {
             Ok(text) if !values.is_empty() => {
                 let short = |_| MetadataError::OutOfMemory { nbytes: text.len() };
@@ -91,12 +91,12 @@ impl Document<'_> {
         const KEY: &str = "attributes";
         let values = self.object(KEY)?;
         let text = if values.is_empty() { None } else { self.text_of(KEY) };
-        Attributes::of(text.unwrap_or_default(), values)
+        Attributes::new(text.unwrap_or_default(), values)
     }
 
     /// Takes the whole document as attributes.
     pub(super) fn into_attributes(self) -> Result<Attributes, MetadataError> {
-        Attributes::of(self.text(), self.into_map())
+        Attributes::new(self.text(), self.into_map())
     }
 }
 

@@ -208,7 +208,7 @@ fn collect(
         let own = match nested {
             None => allocation::copied(node)?,
             Some(_) => {
-                let mut own = JsonText::of_object(node)?;
+                let mut own = JsonText::from_object(node)?;
                 own.remove(KEY);
                 // Exact size, since the entry does not grow.
                 allocation::copied(own.as_bytes())?

@@ -35,7 +35,7 @@ impl JsonText {
     }
 
     /// Takes the text of an object inside a document that was parsed.
-    pub(super) fn of_object(text: &[u8]) -> Result<JsonText, MetadataError> {
+    pub(super) fn from_object(text: &[u8]) -> Result<JsonText, MetadataError> {
         Ok(JsonText(allocation::copied(text)?))
     }
 
@@ -65,7 +65,7 @@ impl JsonText {
     }
 
     /// Creates an object of these members, each with the text of its value.
-    pub(crate) fn of(
+    pub(crate) fn new(
         members: impl IntoIterator<Item = (String, JsonText)>,
     ) -> Result<JsonText, MetadataError> {
         let mut text: Vec<u8> = Vec::new();
@@ -92,7 +92,7 @@ impl JsonText {
     /// Returns the object in `key`; an empty one if it is missing.
     pub(crate) fn object(&self, key: &str) -> Result<JsonText, MetadataError> {
         let text = member(&self.0, key.as_bytes()).filter(|text| text.first() == Some(&b'{'));
-        JsonText::of_object(text.unwrap_or(b"{}"))
+        JsonText::from_object(text.unwrap_or(b"{}"))
     }
 
     /// Sets `key` to the value. Afterwards the key occurs once.

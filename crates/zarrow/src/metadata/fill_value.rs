@@ -57,7 +57,11 @@ impl FillValue {
     ///
     /// It may have the form of a fill value, or xarray's form of floats in attributes: 8 bytes in base64,
     /// little-endian.
-    pub(crate) fn of_attribute(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<FillValue> {
+    pub(crate) fn from_attribute(
+        value: &Value,
+        data_type: &DataType,
+        format: ZarrFormat,
+    ) -> Option<FillValue> {
         if value.is_null() {
             return None;
         }

@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
 /// Checks that `bytes`, at most `limit` bytes long, are a JSON object, without building values.
 pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
     metadata_nbytes(bytes, limit)?;
-    Outline::of(bytes).check_depth()?;
+    Outline::parse(bytes).check_depth()?;
     deserialize(bytes, PhantomData::<IgnoredAny>)?;
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Ok(()),

@@ -17,9 +17,9 @@ use super::lenient::{Surrogate, escaped_surrogate};
 pub(super) struct Member {
     /// Unescaped key.
     pub(super) key: Vec<u8>,
-    /// Span from the key to the end of the value.
+    /// ByteRange from the key to the end of the value.
     pub(super) span: Range<usize>,
-    /// Span of the value.
+    /// ByteRange of the value.
     pub(super) value: Range<usize>,
     key_end: usize,
 }

@@ -156,11 +156,11 @@ fn bytes(value: &FillValue) -> Option<Vec<u8>> {
 
 /// Returns the values in an attribute: one, or a list.
 fn named(value: &Value, element: &DataType, format: ZarrFormat) -> Vec<Vec<u8>> {
-    if let Some(bytes) = FillValue::of_attribute(value, element, format).as_ref().and_then(bytes) {
+    if let Some(bytes) = FillValue::from_attribute(value, element, format).as_ref().and_then(bytes) {
         return vec![bytes];
     }
     let list = value.as_array().into_iter().flatten();
-    list.filter_map(|value| bytes(&FillValue::of_attribute(value, element, format)?)).collect()
+    list.filter_map(|value| bytes(&FillValue::from_attribute(value, element, format)?)).collect()
 }
 
 /// Marks the elements that satisfy `equal`.

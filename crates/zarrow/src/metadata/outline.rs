@@ -41,17 +41,17 @@ impl Outline {
         if most.depth <= MAX_DEPTH && most.tree_nbytes() <= SMALL_NBYTES {
             return Ok(());
         }
-        Outline::of(text).admit()
+        Outline::parse(text).admit()
     }
 
-    /// Returns an upper bound of [`of`](Outline::of) in every field.
+    /// Returns an upper bound of [`of`](Outline::parse) in every field.
     fn at_most(text: &[u8]) -> Outline {
         let opening = text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
         let between = text.iter().filter(|byte| matches!(byte, b',' | b':')).count();
         Outline { depth: opening, values: 1 + opening + between, nbytes: text.len() }
     }
 
-    pub(super) fn of(text: &[u8]) -> Outline {
+    pub(super) fn parse(text: &[u8]) -> Outline {
         let mut outline = Outline { values: 1, nbytes: text.len(), ..Outline::default() };
         let (mut depth, mut in_string, mut at) = (0usize, false, 0);
         while let Some(byte) = text.get(at) {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn strings_hide_what_they_hold() {
-        let outline = Outline::of(br#"{"a[[{\"[": [1, {"b": []}], "c": "]]"}"#);
+        let outline = Outline::parse(br#"{"a[[{\"[": [1, {"b": []}], "c": "]]"}"#);
         assert_eq!(outline.depth, 4);
         assert_eq!(outline.values, 1 + 4 + 3 + 2);
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_count_of_bytes_is_never_less() {
         for text in [r#"{"a[[{\"[": [1, {"b": []}], "c": "]]"}"#, "[[1], {}, 2]", "", "\"::,,[[\""] {
-            let (most, found) = (Outline::at_most(text.as_bytes()), Outline::of(text.as_bytes()));
+            let (most, found) = (Outline::at_most(text.as_bytes()), Outline::parse(text.as_bytes()));
             assert!(most.depth >= found.depth && most.values >= found.values, "{text}");
         }
         assert!(Outline::admit_text("[".repeat(MAX_DEPTH + 1).as_bytes()).is_err());
@@ -136,8 +136,8 @@ mod tests {
         for depth in [1, MAX_DEPTH, MAX_DEPTH + 1] {
             let text = nested(depth);
             let parsed = serde_json::from_str::<Value>(&text).is_ok();
-            assert_eq!(Outline::of(text.as_bytes()).admit().is_ok(), parsed, "{depth}");
+            assert_eq!(Outline::parse(text.as_bytes()).admit().is_ok(), parsed, "{depth}");
         }
-        assert!(Outline::of("[".repeat(10_000_000).as_bytes()).check_depth().is_err());
+        assert!(Outline::parse("[".repeat(10_000_000).as_bytes()).check_depth().is_err());
     }
 }

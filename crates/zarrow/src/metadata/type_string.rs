@@ -13,7 +13,7 @@ pub(super) enum ByteOrder {
 
 impl ByteOrder {
     /// Returns the byte order at the start of `text`, if any.
-    pub(super) fn of(text: &str) -> Option<ByteOrder> {
+    pub(super) fn from_type_string(text: &str) -> Option<ByteOrder> {
         match text.as_bytes().first()? {
             b'<' => Some(ByteOrder::Little),
             b'>' => Some(ByteOrder::Big),
@@ -24,8 +24,8 @@ impl ByteOrder {
 
     /// Returns the byte order of the words of `text`'s type if it is one of NumPy's. The default is little-endian,
     /// since all writers run on such machines.
-    pub(super) fn of_stored(text: &str) -> Option<ByteOrder> {
-        let order = ByteOrder::of(text);
+    pub(super) fn from_stored(text: &str) -> Option<ByteOrder> {
+        let order = ByteOrder::from_type_string(text);
         let code = text.get(usize::from(order.is_some())..)?;
         let number = Number::from_zarr_name(code).map(DataType::from);
         let data_type = number.or_else(|| DataType::from_numpy_code(code))?;
@@ -54,7 +54,7 @@ impl TypeString {
             let order = if number.names().word_size == 1 { ByteOrder::None } else { ByteOrder::Little };
             return Some(TypeString::Fixed(DataType::Number(number), order));
         }
-        let order = ByteOrder::of(text)?;
+        let order = ByteOrder::from_type_string(text)?;
         let code = text.get(1..)?;
         if code.starts_with('O') {
             return Some(TypeString::Object);

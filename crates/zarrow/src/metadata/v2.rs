@@ -148,7 +148,7 @@ fn chain(
         match kind {
             CodecKind::ArrayToArray => {
                 let named = |keys: [&str; 2]| {
-                    keys.iter().find_map(|key| stage.text(key)).and_then(ByteOrder::of_stored)
+                    keys.iter().find_map(|key| stage.text(key)).and_then(ByteOrder::from_stored)
                 };
                 let read = named(["dtype", "decode_dtype"]);
                 if let Some(read) = read

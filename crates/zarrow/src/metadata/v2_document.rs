@@ -30,7 +30,7 @@ pub(super) fn array(
     {
         return Err(unsupported(format!("dimension_names other than the attribute {ARRAY_DIMENSIONS:?}")));
     }
-    let chain = Chain::of(array, names)?;
+    let chain = Chain::from_array(array, names)?;
     let dtype = match &array.data_type {
         DataType::Struct(structure) => {
             structure::document_v2(structure, &mut chain.byte_orders.iter().copied())
@@ -68,7 +68,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn of(array: &ArrayMetadata, names: &dyn CodecNames) -> Result<Chain, MetadataError> {
+    fn from_array(array: &ArrayMetadata, names: &dyn CodecNames) -> Result<Chain, MetadataError> {
         let mut codecs = array.codecs.as_slice();
         let words = array.data_type.words().len();
         let mut chain = Chain { order: 'C', byte_orders: Vec::new(), filters: Vec::new(), compressor: None };
@@ -115,7 +115,7 @@ impl Chain {
     /// filters' output.
     fn order_before_filters(&self) -> Option<ByteOrder> {
         let read = |filter: &Value| {
-            let named = |key: &&str| ByteOrder::of_stored(filter.get(key)?.as_str()?);
+            let named = |key: &&str| ByteOrder::from_stored(filter.get(key)?.as_str()?);
             ["dtype", "decode_dtype"].iter().find_map(named)
         };
         self.filters.iter().find_map(read)

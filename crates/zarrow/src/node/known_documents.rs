@@ -27,13 +27,13 @@ pub(crate) enum Likely {
 impl Likely {
     fn new(metadata: &NodeMetadata) -> Likely {
         match metadata {
-            NodeMetadata::Array(array) => Likely::of_array(array.zarr_format),
+            NodeMetadata::Array(array) => Likely::array(array.zarr_format),
             NodeMetadata::Group(group) if group.zarr_format == ZarrFormat::V3 => Likely::V3,
             NodeMetadata::Group(_) => Likely::Any,
         }
     }
 
-    fn of_array(zarr_format: ZarrFormat) -> Likely {
+    fn array(zarr_format: ZarrFormat) -> Likely {
         match zarr_format {
             ZarrFormat::V3 => Likely::V3,
             ZarrFormat::V2 => Likely::V2Array,
@@ -95,7 +95,7 @@ pub(crate) fn remember(store: &dyn Store, path: &str, metadata: &NodeMetadata) {
 pub(crate) fn expect(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
     let place = own(&join(store.name(), path));
     if look_up(place).is_none() {
-        record(place, Likely::of_array(zarr_format));
+        record(place, Likely::array(zarr_format));
     }
 }
 

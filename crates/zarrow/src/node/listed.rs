@@ -48,10 +48,10 @@ impl ListedMembers {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn new(group: Group, members: Vec<(String, Node)>) -> Result<ListedMembers> {
-        ListedMembers::of_nodes(group, members.into_iter().map(|(name, node)| (name, Ok(node))))
+        ListedMembers::from_nodes(group, members.into_iter().map(|(name, node)| (name, Ok(node))))
     }
 
-    fn of_nodes(
+    fn from_nodes(
         group: Group,
         members: impl ExactSizeIterator<Item = (String, Result<Node>)>,
     ) -> Result<ListedMembers> {
@@ -126,7 +126,7 @@ impl ListedMembers {
     /// Drops names without a node, by their documents.
     fn with_nodes(self) -> Result<ListedMembers> {
         let group = self.group.clone();
-        ListedMembers::of_nodes(group, self.into_members()?.into_iter())
+        ListedMembers::from_nodes(group, self.into_members()?.into_iter())
     }
 
     /// Drops the names of unfinished arrays, by the sizes of their documents (step 3).
@@ -199,7 +199,7 @@ impl Group {
             let listing = PendingList::begin(&**self.store(), self.path(), false);
             return listing.finish(self).map_err(|error| self.place(error));
         }
-        ListedMembers::of_nodes(self.clone(), self.children()?.into_iter())
+        ListedMembers::from_nodes(self.clone(), self.children()?.into_iter())
     }
 }
 

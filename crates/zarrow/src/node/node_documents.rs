@@ -63,15 +63,15 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Search {
-        Search::of(path, limits, known_documents::likely(store, path).documents().to_vec())
+        Search::for_documents(path, limits, known_documents::likely(store, path).documents().to_vec())
     }
 
     /// Starts a search for a node with these documents, known from a list.
     fn listed(path: &str, limits: &MetadataLimits, shown: Vec<&'static str>) -> Search {
-        Search { is_listed: true, ..Search::of(path, limits, shown) }
+        Search { is_listed: true, ..Search::for_documents(path, limits, shown) }
     }
 
-    fn of(path: &str, limits: &MetadataLimits, asked: Vec<&'static str>) -> Search {
+    fn for_documents(path: &str, limits: &MetadataLimits, asked: Vec<&'static str>) -> Search {
         Search { path: path.to_owned(), limits: *limits, asked, is_listed: false, found: Vec::new() }
     }
 
@@ -143,7 +143,10 @@ pub(crate) fn read_each(
         ZarrFormat::V3 => Likely::V3,
         ZarrFormat::V2 => Likely::V2Array,
     };
-    searched(store, paths.iter().map(|path| Search::of(path, limits, first.documents().to_vec())).collect())
+    searched(
+        store,
+        paths.iter().map(|path| Search::for_documents(path, limits, first.documents().to_vec())).collect(),
+    )
 }
 
 /// As [`read_each`], for nodes with the documents known from a list.

@@ -69,7 +69,7 @@ pub fn open_detached(
     };
     job.spawn(task, Box::new(on_end))?;
     opening.request();
-    Ok(Detached::of_job(job))
+    Ok(Detached::new(job))
 }
 
 /// An open under way.

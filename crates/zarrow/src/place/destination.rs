@@ -96,7 +96,7 @@ impl<'a> Destination<'a> {
     }
 
     /// Returns the same memory, backed by these pages if given.
-    pub fn of_pages(self, pages: Option<&'a FreshPages>) -> Destination<'a> {
+    pub fn with_pages(self, pages: Option<&'a FreshPages>) -> Destination<'a> {
         Destination { pages, ..self }
     }
 

@@ -85,7 +85,7 @@ impl<'v> ResultMemory<'v> {
                     let is_last = number + 1 == count;
                     let (own, rest) = all.split_at_mut(if is_last { all.len() } else { nbytes });
                     data = rest;
-                    Sink::Fixed(Destination::with_spare(own, nbytes, item, item_size).of_pages(pages))
+                    Sink::Fixed(Destination::with_spare(own, nbytes, item, item_size).with_pages(pages))
                 }
                 (variable, _) => {
                     let of_batch = variable.as_ref().map(|variable| variable.at(number * elements, item));

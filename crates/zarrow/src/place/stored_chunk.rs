@@ -57,7 +57,7 @@ pub struct StoredChunk<'a> {
 /// Stored bytes that have landed in the sink's own memory.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct LandedChunk<'a> {
+pub struct ReceivedChunk<'a> {
     /// The owner that the sink returned with the memory.
     pub owner: &'a Arc<dyn Any + Send + Sync>,
     /// The bytes' offset in that memory.
@@ -66,11 +66,11 @@ pub struct LandedChunk<'a> {
     pub bytes: &'a [u8],
 }
 
-impl fmt::Debug for LandedChunk<'_> {
+impl fmt::Debug for ReceivedChunk<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (offset, nbytes) = (self.offset, self.bytes.len());
         formatter
-            .debug_struct("LandedChunk")
+            .debug_struct("ReceivedChunk")
             .field("offset", &offset)
             .field("nbytes", &nbytes)
             .finish_non_exhaustive()
@@ -83,11 +83,11 @@ impl<'a> StoredChunk<'a> {
     ///
     /// # Errors
     /// Invalid bytes, reported with the codec.
-    pub fn landed(&self) -> Result<Option<LandedChunk<'a>>> {
-        let Some((memory, stored)) = self.input.lent() else { return Ok(None) };
+    pub fn landed(&self) -> Result<Option<ReceivedChunk<'a>>> {
+        let Some((memory, stored)) = self.input.borrowed() else { return Ok(None) };
         let bytes = self.verify(stored)?;
         let Some(offset) = memory.offset_of(bytes) else { return Ok(None) };
-        Ok(Some(LandedChunk { owner: memory.owner(), offset, bytes }))
+        Ok(Some(ReceivedChunk { owner: memory.owner(), offset, bytes }))
     }
 
     /// Reads the stored bytes into `memory`, which must have their exact length, and verifies the checksums there.

@@ -72,15 +72,15 @@ impl Checkpoint<'_> {
 impl Job {
     /// Tasks numbered below `count`.
     pub fn new(count: u64) -> Job {
-        Job::of(Tasks::Listed { count, next: AtomicU64::new(0) })
+        Job::from_tasks(Tasks::Listed { count, next: AtomicU64::new(0) })
     }
 
     /// Creates a job with tasks that [arrive](Job::add) later. Their numbers carry no meaning.
     pub fn coming() -> Job {
-        Job::of(Tasks::Coming(AtomicU64::new(0)))
+        Job::from_tasks(Tasks::Coming(AtomicU64::new(0)))
     }
 
-    fn of(tasks: Tasks) -> Job {
+    fn from_tasks(tasks: Tasks) -> Job {
         let (stop, error) = (AtomicBool::new(false), Mutex::new(None));
         Job { tasks, stop, error, generation: generation(), depth: codec_calls::depth() }
     }

@@ -99,7 +99,7 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
     // dropped before `task` goes out of the caller's hands, also where a panic unwinds.
     let task_of_threads = unsafe { erase(task) };
     let pool = Pool::get();
-    pool.enter(Entry { job: Arc::clone(&job), task: TaskOfJob::Lent(task_of_threads) }, helpers);
+    pool.enter(Entry { job: Arc::clone(&job), task: TaskOfJob::Borrowed(task_of_threads) }, helpers);
     let guard = Leave { pool, job: &job, interrupted };
     job.work(task, Some(interrupted));
     drop(guard);
@@ -184,7 +184,7 @@ impl OpenJob {
         // SAFETY: as in `run`.
         let task_of_threads = unsafe { erase(task) };
         let pool = Pool::get();
-        pool.enter_open(Entry { job: Arc::clone(job), task: TaskOfJob::Lent(task_of_threads) }, helpers);
+        pool.enter_open(Entry { job: Arc::clone(job), task: TaskOfJob::Borrowed(task_of_threads) }, helpers);
         let guard = Leave { pool, job, interrupted };
         loop {
             job.work(task, Some(interrupted));
@@ -267,7 +267,7 @@ struct Entry {
 /// A task borrowed from a waiting caller, or owned by a job without one.
 #[derive(Clone)]
 enum TaskOfJob {
-    Lent(&'static Task<'static>),
+    Borrowed(&'static Task<'static>),
     Owned(OwnedTask),
 }
 
@@ -462,7 +462,7 @@ impl Pool {
             drop(state);
             let done = Done { pool: self, job: Arc::clone(&entry.job) };
             match &entry.task {
-                TaskOfJob::Lent(task) => entry.job.work(*task, None),
+                TaskOfJob::Borrowed(task) => entry.job.work(*task, None),
                 TaskOfJob::Owned(task) => entry.job.work(&**task, None),
             }
             drop(entry);

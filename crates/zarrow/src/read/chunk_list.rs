@@ -18,12 +18,12 @@ pub type Pieces<'a> = SmallVec<[(usize, PerAxis<AxisPart<'a>>); 1]>;
 pub struct ChunkList<'p> {
     plans: SmallVec<[Option<ChunkParts<'p>>; 1]>,
     /// The sorted pieces, and the index of each chunk's first piece; `None` for a single item.
-    wanted: Option<(Vec<Wanted>, Vec<usize>)>,
+    wanted: Option<(Vec<ItemPiece>, Vec<usize>)>,
 }
 
 /// An item's piece of a chunk. After sorting, the pieces of one chunk are adjacent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Wanted {
+struct ItemPiece {
     /// The array's number, and the chunk's in the C order of its grid.
     chunk: (usize, u64),
     item: usize,
@@ -46,7 +46,7 @@ impl<'p> ChunkList<'p> {
         if items.len() == 1 {
             return Ok(ChunkList { plans, wanted: None });
         }
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<ItemPiece> = Vec::new();
         for (number, (item, _)) in items.iter().enumerate() {
             if let Some(chunk_parts) = &plans[number] {
                 gather(number, item, chunk_parts, &mut wanted)?;
@@ -71,7 +71,7 @@ impl<'p> ChunkList<'p> {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`], if many items select from the chunk.
     pub fn get(&self, number: u64) -> Result<(PerAxis<u64>, Pieces<'_>)> {
-        let single = [Wanted { chunk: (0, number), item: 0, at: number }];
+        let single = [ItemPiece { chunk: (0, number), item: 0, at: number }];
         let wanted = match &self.wanted {
             None => &single[..],
             Some((wanted, starts)) => {
@@ -110,7 +110,7 @@ fn gather(
     number: usize,
     item: &Item<'_>,
     chunk_parts: &ChunkParts<'_>,
-    wanted: &mut Vec<Wanted>,
+    wanted: &mut Vec<ItemPiece>,
 ) -> Result<()> {
     let metadata = item.reader.metadata;
     let grid = metadata.chunk_grid.grid_shape(&metadata.shape);
@@ -122,7 +122,7 @@ fn gather(
     for at in 0..chunk_parts.count() {
         chunk_parts.get(at, &mut chunk_index, &mut part);
         let chunk = chunk_index.iter().zip(&grid).fold(0, |number, (index, extent)| number * extent + index);
-        wanted.try_push(Wanted { chunk: (item.array, chunk), item: number, at })?;
+        wanted.try_push(ItemPiece { chunk: (item.array, chunk), item: number, at })?;
     }
     Ok(())
 }

@@ -210,7 +210,7 @@ impl<'t> TargetMemory<'t> {
                 let place = Strided::new(memory.as_mut_ptr(), memory.len(), 0, strides);
                 // SAFETY: no other code has the memory, and the strides of a C order give each position its own place.
                 let destination = unsafe { place.destination(item.selection, item_size) };
-                Sink::Fixed(destination.of_pages(pages.as_ref()))
+                Sink::Fixed(destination.with_pages(pages.as_ref()))
             }
             // SAFETY: the contract of `ReadRequest::out`, the only way to a read into such memory.
             TargetMemory::Out(out) => Sink::Fixed(unsafe { out.destination(item.selection, item_size) }),

@@ -137,7 +137,7 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
 /// whether another attempt makes sense.
 fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
     let holder = holder(folder, name)?;
-    if !Owner::of(&holder).is_some_and(Owner::is_dead) {
+    if !Owner::parse(&holder).is_some_and(Owner::is_dead) {
         return Ok(false);
     }
     let claim = format!("{RESERVED}claim-{holder}");

@@ -54,12 +54,12 @@ enum Kind {
 
 impl Kind {
     /// Returns `None` for a file to be kept.
-    fn of(name: &str, is_local: bool) -> Option<Kind> {
+    fn from_name(name: &str, is_local: bool) -> Option<Kind> {
         let own = name.strip_prefix(RESERVED)?;
         if own.starts_with(LOCK) {
             return is_local.then_some(Kind::Locked);
         }
-        let owner = Owner::of(own)?;
+        let owner = Owner::parse(own)?;
         if owner.is_dead() {
             Some(Kind::Left)
         } else if !is_local {
@@ -73,7 +73,7 @@ impl Kind {
 }
 
 fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errno> {
-    let Some(kind) = Kind::of(name, is_local) else { return Ok(false) };
+    let Some(kind) = Kind::from_name(name, is_local) else { return Ok(false) };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
         Ok(file) => file,

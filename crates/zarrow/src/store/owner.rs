@@ -50,7 +50,7 @@ impl Owner {
     }
 
     /// Parses the owner from a text returned by [`unique`].
-    pub fn of(text: &str) -> Option<Owner> {
+    pub fn parse(text: &str) -> Option<Owner> {
         let mut numbers = text.split('-').map(|number| u64::from_str_radix(number, 16).ok());
         let (machine, process, start) = (numbers.next()??, numbers.next()??, numbers.next()??);
         (numbers.next()?? > 0 && numbers.next()?.is_some() && numbers.next().is_none()).then_some(())?;
@@ -116,7 +116,7 @@ mod tests {
     fn only_ended_processes_are_dead() {
         let own = Owner::current();
         assert!(!own.is_dead() && own.start > 0);
-        assert_eq!(Owner::of(&unique()), Some(own));
+        assert_eq!(Owner::parse(&unique()), Some(own));
         let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let started = Owner { process: other.id(), start: start_of(other.id()).unwrap(), ..own };
         assert!(!started.is_dead());
@@ -127,7 +127,7 @@ mod tests {
         assert!(!Owner { machine: own.machine + 1, ..started }.is_dead());
         assert!(!Owner { machine: 0, ..started }.is_dead() && !Owner { start: 0, ..started }.is_dead());
         for text in ["", "1-2-3", "1-2-3-4", "x-2-3-4-5", "1-2-3-4-5-6", "lock-a", "1-2-3-0-5"] {
-            assert_eq!(Owner::of(text), None, "{text}");
+            assert_eq!(Owner::parse(text), None, "{text}");
         }
     }
 }

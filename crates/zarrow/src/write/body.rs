@@ -1,6 +1,6 @@
 //! The bytes of an encoded chunk, on their way to the store or into a shard.
 
-use crate::codec::lent::Lent;
+use crate::codec::borrowed::Borrowed;
 use crate::error::Result;
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub enum Body<'w, 'v> {
     /// Bytes that no other code writes to.
     Own(Cow<'w, [u8]>),
     /// The caller's memory, which other code may write to.
-    Lent(Lent<'v>),
+    Borrowed(Borrowed<'v>),
 }
 
 impl Body<'_, '_> {
@@ -20,7 +20,7 @@ impl Body<'_, '_> {
         match self {
             Body::Own(bytes) => bytes,
             // SAFETY: a store hands the slice to the kernel or copies it: its contract.
-            Body::Lent(lent) => unsafe { lent.to_be_written() },
+            Body::Borrowed(borrowed) => unsafe { borrowed.to_be_written() },
         }
     }
 
@@ -28,7 +28,7 @@ impl Body<'_, '_> {
     pub fn nbytes(&self) -> usize {
         match self {
             Body::Own(bytes) => bytes.len(),
-            Body::Lent(lent) => lent.nbytes(),
+            Body::Borrowed(borrowed) => borrowed.nbytes(),
         }
     }
 
@@ -41,8 +41,8 @@ impl Body<'_, '_> {
         piece.try_reserve(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
         match self {
             Body::Own(bytes) => piece.extend_from_slice(bytes),
-            Body::Lent(lent) => {
-                let copied = lent.copy_to(0, &mut piece.spare_capacity_mut()[..nbytes]).len();
+            Body::Borrowed(borrowed) => {
+                let copied = borrowed.copy_to(0, &mut piece.spare_capacity_mut()[..nbytes]).len();
                 // SAFETY: `copied` bytes behind the last were written, inside the reserved memory.
                 unsafe { piece.set_len(piece.len() + copied) };
             }

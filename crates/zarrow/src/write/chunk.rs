@@ -13,10 +13,10 @@
 //! 7. A chunk that could not be read again is refused: one with more encoded bytes, or more strings, than a read
 //!    accepts.
 
-use crate::codec::lent::Lent;
+use crate::codec::borrowed::Borrowed;
 use crate::codec::{
-    Chain, ChunkElements, Encoded, EncodedChunk, FromLent, Input, Layout, Output, ShardIndex, Sharding, Swap,
-    Worker, decode, encode, encode_lent,
+    Chain, ChunkElements, Encoded, EncodedChunk, FromBorrowed, Input, Layout, Output, ShardIndex, Sharding,
+    Swap, Worker, decode, encode, encode_borrowed,
 };
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::shard::read_index;
@@ -30,7 +30,7 @@ use crate::plan::output_strides::c_strides;
 use crate::plan::part::{AxisPart, IndexList, PerAxis};
 use crate::pool::job::Checkpoint;
 use crate::write::body::Body;
-use crate::write::fill::{is_filled, is_lent_filled};
+use crate::write::fill::{is_filled, is_filled_with};
 use crate::write::values::{Level, mismatch};
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -188,7 +188,7 @@ impl<'a> Target<'a> {
                 let limit = self.as_stored().encoded_limit()?;
                 let encoded = old.load(limit, &mut worker.encoded)?;
                 decode(compressors, encoded, Output::Growing(decoded, limit), &mut worker.codecs)?;
-                Input::of_bytes(decoded)
+                Input::from_bytes(decoded)
             }
         };
         let index = read_index(sharding, self.shape, &input, worker)?;
@@ -224,10 +224,10 @@ impl<'a> Target<'a> {
         let (compressors, nbytes) = (self.chain.compressors()?, shape::nbytes(self.shape, item.len())?);
         if turn == Swap::None
             && is_covered
-            && let Some(way) = FromLent::of(compressors)
-            && let Some(lent) = memory.run(part)
+            && let Some(way) = FromBorrowed::new(compressors)
+            && let Some(borrowed) = memory.run(part)
         {
-            return self.encode_lent(lent, way, &item, worker);
+            return self.encode_borrowed(borrowed, way, &item, worker);
         }
         // Taken out, so that an old chunk can be read into it while the rest of the worker is in use.
         let mut scratch = std::mem::take(&mut worker.elements);
@@ -248,21 +248,21 @@ impl<'a> Target<'a> {
     }
 
     /// Steps 2 and 5, from the caller's memory.
-    fn encode_lent<'w, 'v>(
+    fn encode_borrowed<'w, 'v>(
         &self,
-        lent: Lent<'v>,
-        way: FromLent<'_>,
+        borrowed: Borrowed<'v>,
+        way: FromBorrowed<'_>,
         item: &[u8],
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w, 'v>>> {
-        if !self.keep_filled && is_lent_filled(lent, item) {
+        if !self.keep_filled && is_filled_with(borrowed, item) {
             return Ok(None);
         }
         let Worker { codecs, encoded, .. } = worker;
         Ok(Some(match way {
-            FromLent::Plain => Bytes { body: Body::Lent(lent), tail: Vec::new() },
-            FromLent::Encoder(encoder, name, rest) => {
-                encode_lent((encoder, name, rest), lent, encoded, codecs)?.into()
+            FromBorrowed::Plain => Bytes { body: Body::Borrowed(borrowed), tail: Vec::new() },
+            FromBorrowed::Encoder(encoder, name, rest) => {
+                encode_borrowed((encoder, name, rest), borrowed, encoded, codecs)?.into()
             }
         }))
     }
@@ -343,7 +343,7 @@ impl<'a> Target<'a> {
             None => None,
         };
         let mut elements = match &decoded {
-            Some(decoded) => ChunkElements::of(decoded, count)?,
+            Some(decoded) => ChunkElements::new(decoded, count)?,
             None => ChunkElements::repeated(&self.chain.data_type, self.fill, count)?,
         };
         let offset = self.field.map_or(0, |field| field.offset);

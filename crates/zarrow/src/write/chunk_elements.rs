@@ -59,7 +59,7 @@ impl<'a> ChunkElements<'a> {
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
-    pub fn of(decoded: &'a Decoded, count: usize) -> Result<ChunkElements<'a>> {
+    pub fn new(decoded: &'a Decoded, count: usize) -> Result<ChunkElements<'a>> {
         Ok(match decoded {
             Decoded::Fixed { bytes, swap } => {
                 let (mut bytes, item_size) = (allocation::copied(bytes)?, bytes.len() / count.max(1));
@@ -71,7 +71,7 @@ impl<'a> ChunkElements<'a> {
             )?),
             Decoded::Optional { missing, data } => {
                 let missing = allocation::copied(missing)?;
-                ChunkElements::Optional { missing, data: Box::new(Self::of(data, count)?) }
+                ChunkElements::Optional { missing, data: Box::new(Self::new(data, count)?) }
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Chunks of nothing but the fill value, which need not be stored.
 
-use crate::codec::lent::Lent;
+use crate::codec::borrowed::Borrowed;
 use std::mem::MaybeUninit;
 
 /// Whether `bytes` are repetitions of `item`, bit by bit: -0.0 is not 0.0, and NaN only equals NaN of the same bits.
@@ -15,18 +15,18 @@ pub fn is_filled(bytes: &[u8], item: &[u8]) -> bool {
 
 /// Same as [`is_filled`], for memory that may change meanwhile: each byte is read once and compared with `item`. So
 /// each item was equal to `item` at some moment.
-pub fn is_lent_filled(lent: Lent<'_>, item: &[u8]) -> bool {
+pub fn is_filled_with(borrowed: Borrowed<'_>, item: &[u8]) -> bool {
     /// Bytes that are copied at once for comparison.
     const BLOCK_NBYTES: usize = 4096;
     let mut block = [MaybeUninit::uninit(); BLOCK_NBYTES];
-    let (size, nbytes) = (item.len(), lent.nbytes());
+    let (size, nbytes) = (item.len(), borrowed.nbytes());
     // Whole items at once, or pieces of one.
     let most = BLOCK_NBYTES.checked_div(size).unwrap_or(0) * size;
     let mut start = 0;
     while start < nbytes {
         let inside = if size == 0 { 0 } else { start % size };
         let room = if most > 0 { most } else { BLOCK_NBYTES.min(size - inside) };
-        let copy = lent.copy_to(start, &mut block[..room]);
+        let copy = borrowed.copy_to(start, &mut block[..room]);
         let is_equal = if most > 0 { is_filled(copy, item) } else { item[inside..].starts_with(copy) };
         if !is_equal || copy.is_empty() {
             return false;
@@ -46,11 +46,11 @@ mod tests {
         for size in [1, 3, 8, 4095, 4096, 4097, 10_000] {
             let item: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
             let mut bytes = item.repeat(3);
-            assert!(is_lent_filled(bytes[..].into(), &item), "{size}");
-            assert!(size == 1 || !is_lent_filled(bytes[1..].into(), &item), "{size}");
+            assert!(is_filled_with(bytes[..].into(), &item), "{size}");
+            assert!(size == 1 || !is_filled_with(bytes[1..].into(), &item), "{size}");
             for at in [0, size - 1, size, 2 * size, 3 * size - 1] {
                 bytes[at] ^= 0x80;
-                assert!(!is_lent_filled(bytes[..].into(), &item), "{size}: {at}");
+                assert!(!is_filled_with(bytes[..].into(), &item), "{size}: {at}");
                 bytes[at] ^= 0x80;
             }
         }
@@ -67,7 +67,7 @@ mod tests {
                 bytes[at] = change;
             }
             prop_assert_eq!(is_filled(&bytes, &item), bytes == item.repeat(count));
-            prop_assert_eq!(is_lent_filled(bytes[..].into(), &item), bytes == item.repeat(count));
+            prop_assert_eq!(is_filled_with(bytes[..].into(), &item), bytes == item.repeat(count));
         }
     }
 

@@ -249,7 +249,7 @@ impl Writer<'_> {
         if old.is_none() && self.only_clears {
             return Ok(());
         }
-        let old = old.as_ref().map(|value| Input::of_value(&**value));
+        let old = old.as_ref().map(|value| Input::from_value(&**value));
         match target.encode(part, values.level(), old.as_ref(), worker)? {
             Some(bytes) => {
                 let parts = [bytes.body.to_be_written(), &bytes.tail];
@@ -292,7 +292,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let old = match &state.old {
-            Some((value, index)) => Some((Input::of_value(&**value).measured()?, &**index)),
+            Some((value, index)) => Some((Input::from_value(&**value).measured()?, &**index)),
             None => None,
         };
         let old = old.as_ref().map(|(input, index)| (input, *index));

@@ -1,8 +1,8 @@
 //! The values of a write: elements in the caller's memory, read in place, which other code may change meanwhile (see
-//! [`Lent`]).
+//! [`Borrowed`]).
 
 use crate::codec::Swap;
-use crate::codec::lent::Lent;
+use crate::codec::borrowed::Borrowed;
 pub(crate) use crate::codec::mismatch;
 use crate::error::{ErrorKind, Result};
 use crate::place::placement::copy;
@@ -366,7 +366,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Returns the bytes of `part`, if they are one run in the part's own C order, with no other elements in the chunk.
-    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Lent<'a>> {
+    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Borrowed<'a>> {
         if self.cast.is_some() {
             return None;
         }
@@ -375,7 +375,7 @@ impl<'a> Memory<'a> {
         let (first, nbytes) = (usize::try_from(layout.first).ok()?, layout.run(self.item_size)?);
         // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a` by the contract of
         // `Values::strided`.
-        Some(unsafe { Lent::new(self.pointer.add(first), nbytes) })
+        Some(unsafe { Borrowed::new(self.pointer.add(first), nbytes) })
     }
 
     /// Copies the elements of `part` to their places in a chunk with these strides, byte-swapped as `swap` says.

@@ -17,7 +17,7 @@ use zarrow::{Array, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, Result, Selecti
 /// Provides memory for bodies, and records its addresses.
 #[derive(Default)]
 struct Lender {
-    lent: Mutex<Vec<Range<usize>>>,
+    borrowed: Mutex<Vec<Range<usize>>>,
     /// One in this many bodies gets no memory; 0 for none.
     fails: usize,
     asked: AtomicUsize,
@@ -33,7 +33,7 @@ impl BodyAlloc for Lender {
         }
         let mut memory = vec![0u8; nbytes];
         let pointer = NonNull::new(memory.as_mut_ptr())?;
-        self.lent.lock().unwrap().push(pointer.addr().get()..pointer.addr().get() + nbytes);
+        self.borrowed.lock().unwrap().push(pointer.addr().get()..pointer.addr().get() + nbytes);
         // SAFETY: the owner keeps the memory, and holds the only reference.
         Some(unsafe { BodyMemory::new(pointer, nbytes, Arc::new(Owner(memory))) })
     }
@@ -99,7 +99,7 @@ impl ChunkSink for Assembled {
             (_, Some(landed)) => {
                 assert!(landed.owner.is::<Owner>());
                 let start = landed.bytes.as_ptr().addr() - landed.offset;
-                assert!(self.lender.lent.lock().unwrap().iter().any(|range| range.start == start));
+                assert!(self.lender.borrowed.lock().unwrap().iter().any(|range| range.start == start));
                 self.landed.fetch_add(1, Ordering::Relaxed);
                 chunk.decode(Some(landed.bytes), &mut elements)?;
             }

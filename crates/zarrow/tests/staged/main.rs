@@ -15,7 +15,7 @@ use serde_json::json;
 use simulated::{Manner, SimulatedStore, Versions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use zarrow::store::remote::{FetchPolicy, RemoteAdapter, Span};
+use zarrow::store::remote::{ByteRange, FetchPolicy, RemoteAdapter};
 use zarrow::store::{MemoryStore, RemoteZip, Store, ZipStore};
 use zarrow::{Array, ErrorKind, Index, OpenOptions, Selection};
 use zarrow_array::DecodedArray;
@@ -171,7 +171,7 @@ fn a_batch_fetches_each_chunk_once() {
         assert_eq!(batch(&staged), batch(&direct), "{}", kind.name);
         let (requests, _) = store.seen();
         let mut whole: Vec<_> =
-            requests.iter().filter(|request| request.span == Span::Whole).map(|one| &one.key).collect();
+            requests.iter().filter(|request| request.span == ByteRange::Whole).map(|one| &one.key).collect();
         let count = whole.len();
         whole.sort_unstable();
         whole.dedup();
@@ -206,7 +206,7 @@ fn an_index_is_cached_until_the_shard_is_replaced() {
     store.seen();
     assert_eq!(told(&kept.read(&crop).unwrap()), expected);
     let (requests, _) = store.seen();
-    assert!(requests.len() == 1 && requests[0].span == Span::Range(0..0), "{requests:?}");
+    assert!(requests.len() == 1 && requests[0].span == ByteRange::Range(0..0), "{requests:?}");
 }
 
 /// An index may give any size for an inner chunk in a value of any size: no request follows it.
@@ -502,7 +502,10 @@ fn a_chunk_of_a_remote_archive_is_one_request() {
         let store = zipped(&values, extra, Manner { policy: FetchPolicy::default(), ..manner(9) });
         let zip = RemoteZip::open(Arc::clone(&store) as Arc<_>, "data.zip").unwrap();
         let (requests, _) = store.seen();
-        assert!(matches!(requests[..], [ref one] if matches!(one.span, Span::Suffix(_))), "{requests:?}");
+        assert!(
+            matches!(requests[..], [ref one] if matches!(one.span, ByteRange::Suffix(_))),
+            "{requests:?}"
+        );
         let adapter = RemoteAdapter::new(Arc::new(zip));
         let keys = values.keys().filter(|key| key.as_str() != "zarr.json").count();
         assert_eq!(adapter.list("").unwrap(), ["c", "zarr.json"]);

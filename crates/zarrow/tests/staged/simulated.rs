@@ -11,8 +11,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use zarrow::store::remote::{
-    FetchPolicy, Head, ListedValue, Listing, ObjectVersion, OnDone, Outcome, Receiver, RemoteStore, Request,
-    RequestHandle, Span,
+    ByteRange, FetchPolicy, Head, ListedValue, Listing, ObjectVersion, OnDone, Outcome, Receiver,
+    RemoteStore, Request, RequestHandle,
 };
 
 /// All versions of a value, in order.
@@ -218,11 +218,11 @@ impl Shared {
                 let length = versions[*current].len();
                 let within = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(length);
                 let range = match &answer.request.span {
-                    Span::Whole => 0..length,
-                    Span::Range(range) => within(range.start)..within(range.end),
-                    Span::Suffix(count) => length - within(*count)..length,
+                    ByteRange::Whole => 0..length,
+                    ByteRange::Range(range) => within(range.start)..within(range.end),
+                    ByteRange::Suffix(count) => length - within(*count)..length,
                 };
-                let lies = self.manner.lies && answer.request.span != Span::Whole;
+                let lies = self.manner.lies && answer.request.span != ByteRange::Whole;
                 let nbytes = if lies { u64::MAX / 2 } else { length as u64 };
                 let head = Head {
                     start: range.start as u64,
@@ -259,7 +259,7 @@ impl RemoteStore for SimulatedStore {
     }
 
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
-        assert!(self.policy().has_suffix || !matches!(request.span, Span::Suffix(_)), "{request:?}");
+        assert!(self.policy().has_suffix || !matches!(request.span, ByteRange::Suffix(_)), "{request:?}");
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let cancel = Arc::clone(&is_cancelled);
         let mut state = self.shared.state.lock().unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use zarrow::store::remote::{FetchPolicy, RemoteAdapter, Request, Span};
+use zarrow::store::remote::{ByteRange, FetchPolicy, RemoteAdapter, Request};
 use zarrow::{ErrorKind, Selection};
 
 /// Inner chunks of a shard of the kinds here.
@@ -57,9 +57,9 @@ fn ranges_of(requests: &[Request], values: &BTreeMap<String, Vec<u8>>) -> BTreeM
     for request in requests {
         let nbytes = values[&request.key].len() as u64;
         let range = match &request.span {
-            Span::Whole => 0..nbytes,
-            Span::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
-            Span::Suffix(count) => nbytes - count.min(&nbytes)..nbytes,
+            ByteRange::Whole => 0..nbytes,
+            ByteRange::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
+            ByteRange::Suffix(count) => nbytes - count.min(&nbytes)..nbytes,
         };
         ranges.entry(request.key.clone()).or_default().push(range);
     }

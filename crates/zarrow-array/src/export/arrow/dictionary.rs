@@ -68,7 +68,7 @@ fn validity<T: Word + TryInto<i64>>(codes: &SharedTensor, count: i64) -> Result<
         }
         *missing = u8::from(code < 0);
     }
-    Validity::of_mask(Some(&Mask::new(vec![missing])?), codes.size())
+    Validity::from_mask(Some(&Mask::new(vec![missing])?), codes.size())
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm
         return Err(needs_copy("elements that are not aligned"));
     }
     let size = tensor.size() as i64;
-    let validity = Validity::of_tensor(tensor, mask)?;
+    let validity = Validity::from_tensor(tensor, mask)?;
     let data = tensor.pointer().as_ptr().cast_const().cast::<c_void>();
     let owner = Owner::new(tensor.owner());
     let array = match tensor.dtype() {

@@ -21,7 +21,7 @@ impl Validity {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for a mask of another length, [`Error::OutOfMemory`].
-    pub fn of_mask(mask: Option<&Mask>, count: usize) -> Result<Validity> {
+    pub fn from_mask(mask: Option<&Mask>, count: usize) -> Result<Validity> {
         let Some(mask) = mask else { return Ok(Validity::default()) };
         if mask.missing().len() != count {
             let actual = mask.missing().len();
@@ -38,12 +38,12 @@ impl Validity {
     /// NaT is a value in NumPy but null in Arrow, which would read it as a time 292 billion years ago.
     ///
     /// # Errors
-    /// See [`of_mask`](Validity::of_mask); [`Error::NeedsCopy`] for misaligned times.
-    pub fn of_tensor(tensor: &SharedTensor, mask: Option<&Mask>) -> Result<Validity> {
+    /// See [`of_mask`](Validity::from_mask); [`Error::NeedsCopy`] for misaligned times.
+    pub fn from_tensor(tensor: &SharedTensor, mask: Option<&Mask>) -> Result<Validity> {
         if !matches!(tensor.dtype(), DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }) {
-            return Validity::of_mask(mask, tensor.size());
+            return Validity::from_mask(mask, tensor.size());
         }
-        let masked = Validity::of_mask(mask, tensor.size())?;
+        let masked = Validity::from_mask(mask, tensor.size())?;
         let mut missing = match mask {
             Some(mask) if masked.null_count > 0 => Buffer::copy_of(mask.missing())?,
             _ => Buffer::zeroed(tensor.size())?,
@@ -54,6 +54,6 @@ impl Validity {
                 *missing |= u8::from(time == i64::MIN);
             }
         });
-        Validity::of_mask(Some(&Mask::new(vec![missing])?), tensor.size())
+        Validity::from_mask(Some(&Mask::new(vec![missing])?), tensor.size())
     }
 }

@@ -59,7 +59,7 @@ pub fn variable_memory(variable: &Variable, mask: Option<&Mask>, form: ArrowForm
     if shape.is_empty() {
         return Err(no_axis());
     }
-    let validity = Validity::of_mask(mask, variable.size())?;
+    let validity = Validity::from_mask(mask, variable.size())?;
     let (offsets, data) = variable.parts();
     let (offsets, data) = (offsets.clone(), data.clone());
     let address = |buffer: &SharedBytes| buffer.as_ptr().cast::<c_void>();

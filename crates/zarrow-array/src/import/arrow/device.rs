@@ -2,7 +2,7 @@
 //!
 //! Arrow's structs are in host memory, and are checked as for arrays in host memory.
 
-use super::foreign::{Lent, Part};
+use super::foreign::{ForeignArray, Part};
 use super::kind::{Element, Kind};
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
@@ -30,9 +30,9 @@ pub struct DeviceElements {
 /// [`Error::UnknownType`] and [`Error::NeedsCopy`] for types that are not tensors; [`Error::LosesMeaning`] if
 /// elements may be null; [`Error::BadArrow`] for an array that violates Arrow's rules.
 pub fn device_elements(schema: &ArrowSchema, array: ArrowArray) -> Result<DeviceElements> {
-    let owner = Arc::new(Lent::new(array));
-    let kind = Kind::of(schema)?;
-    let array = Part::of(&owner);
+    let owner = Arc::new(ForeignArray::new(array));
+    let kind = Kind::from_schema(schema)?;
+    let array = Part::new(&owner);
     let rows = array.length();
     let elements = array.elements_without_nulls(&kind.lists)?;
     let dtype = match kind.element {

@@ -53,27 +53,27 @@ pub fn dictionary_of(schema: &ArrowSchema) -> Option<&ArrowSchema> {
 }
 
 /// A borrowed array, released when the last holder is dropped.
-pub struct Lent(ArrowArray);
+pub struct ForeignArray(ArrowArray);
 
 // SAFETY: the struct is only read, and its data are immutable to both sides.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for ForeignArray {}
 
-impl Lent {
+impl ForeignArray {
     /// Takes ownership of `array`.
-    pub fn new(array: ArrowArray) -> Lent {
-        Lent(array)
+    pub fn new(array: ArrowArray) -> ForeignArray {
+        ForeignArray(array)
     }
 
     /// Creates an array without elements, of any type.
-    pub fn empty() -> Lent {
-        Lent(ArrowArray::released())
+    pub fn empty() -> ForeignArray {
+        ForeignArray(ArrowArray::released())
     }
 }
 
 /// An array, or the range of a child array that belongs to certain parent elements.
 pub struct Part<'a> {
     array: &'a ArrowArray,
-    owner: &'a Arc<Lent>,
+    owner: &'a Arc<ForeignArray>,
     /// Index of the first element, counted from the start of the buffers.
     start: i64,
     length: i64,
@@ -85,7 +85,7 @@ fn bad(what: &str) -> Error {
 
 impl<'a> Part<'a> {
     /// Returns the whole array of `owner`.
-    pub fn of(owner: &'a Arc<Lent>) -> Part<'a> {
+    pub fn new(owner: &'a Arc<ForeignArray>) -> Part<'a> {
         let array = &owner.0;
         Part { array, owner, start: array.offset, length: array.length }
     }

@@ -76,7 +76,7 @@ pub enum Offsets {
 
 impl Kind {
     /// Returns the kind of a type.
-    pub fn of(schema: &ArrowSchema) -> Result<Kind> {
+    pub fn from_schema(schema: &ArrowSchema) -> Result<Kind> {
         let (mut lists, mut row) = (Vec::new(), Vec::new());
         let mut permutation = None;
         let mut at = schema;
@@ -85,7 +85,7 @@ impl Kind {
                 return Err(unknown(schema));
             }
             if at.metadata("ARROW:extension:name") == Some(b"arrow.fixed_shape_tensor") && lists.is_empty() {
-                let tensor = TensorShape::of(at, length)?;
+                let tensor = TensorShape::from_schema(at, length)?;
                 row.extend(tensor.shape);
                 permutation = tensor.permutation;
             } else {
@@ -130,7 +130,7 @@ struct TensorShape {
 }
 
 impl TensorShape {
-    fn of(schema: &ArrowSchema, length: i64) -> Result<TensorShape> {
+    fn from_schema(schema: &ArrowSchema, length: i64) -> Result<TensorShape> {
         let wrong = || bad("the metadata of a fixed_shape_tensor does not match its storage");
         let text = schema.metadata("ARROW:extension:metadata").ok_or_else(wrong)?;
         let metadata: Value = serde_json::from_slice(text).map_err(|_| wrong())?;
@@ -188,7 +188,7 @@ fn element(schema: &ArrowSchema) -> Result<Element> {
                 name: format!("a dictionary of {nested}"),
             });
         }
-        return Ok(Element::Dictionary { index, values: Box::new(Kind::of(values)?) });
+        return Ok(Element::Dictionary { index, values: Box::new(Kind::from_schema(values)?) });
     }
     if let Some(number) = named(schema) {
         return Ok(Element::Shared(number.into()));

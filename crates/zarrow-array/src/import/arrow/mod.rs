@@ -32,7 +32,7 @@ use crate::import::Imported;
 use crate::layout::MaskedVariable;
 use crate::mask::Mask;
 use crate::{Buffer, SharedTensor};
-use foreign::{Lent, Part};
+use foreign::{ForeignArray, Part};
 use kind::{Element, Kind};
 use std::sync::Arc;
 
@@ -58,9 +58,9 @@ pub use stream::{read_stream, take_stream};
 /// # Ok::<(), zarrow_array::Error>(())
 /// ```
 pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<Imported> {
-    let kind = Kind::of(schema)?;
-    let owner = Arc::new(Lent::new(array));
-    layout(&kind, &Part::of(&owner), may_copy)
+    let kind = Kind::from_schema(schema)?;
+    let owner = Arc::new(ForeignArray::new(array));
+    layout(&kind, &Part::new(&owner), may_copy)
 }
 
 /// Imports a chunked array: a single chunk like [`array()`], several concatenated by one copy.
@@ -68,16 +68,19 @@ pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<
 /// # Errors
 /// See [`array()`].
 pub fn chunks(schema: &ArrowSchema, chunks: Vec<ArrowArray>, may_copy: bool) -> Result<Imported> {
-    let kind = Kind::of(schema)?;
-    let owners: Vec<Arc<Lent>> = chunks.into_iter().map(|chunk| Arc::new(Lent::new(chunk))).collect();
+    let kind = Kind::from_schema(schema)?;
+    let owners: Vec<Arc<ForeignArray>> =
+        chunks.into_iter().map(|chunk| Arc::new(ForeignArray::new(chunk))).collect();
     if owners.len() > 1 && !may_copy {
         return Err(needs_copy("an array in several chunks"));
     }
-    let layouts = owners.iter().map(|owner| layout(&kind, &Part::of(owner), may_copy));
+    let layouts = owners.iter().map(|owner| layout(&kind, &Part::new(owner), may_copy));
     let layouts = layouts.collect::<Result<Vec<_>>>()?;
     match <[Imported; 1]>::try_from(layouts) {
         Ok([only]) => Ok(only),
-        Err(several) if several.is_empty() => layout(&kind, &Part::of(&Arc::new(Lent::empty())), true),
+        Err(several) if several.is_empty() => {
+            layout(&kind, &Part::new(&Arc::new(ForeignArray::empty())), true)
+        }
         Err(several) => join::join(&several),
     }
 }

@@ -19,10 +19,10 @@ mod tests {
     #[test]
     fn lz4_blocks_follow_their_size() {
         let stored = [&12u32.to_le_bytes()[..], b"block"].concat();
-        let of = |stored: &[u8], nbytes| Frames::of("lz4", stored, nbytes, LARGEST_FRAME);
+        let of = |stored: &[u8], nbytes| Frames::parse("lz4", stored, nbytes, LARGEST_FRAME);
         assert_eq!(of(&stored, 12).unwrap().frames, [Frame::new(4..9, 0..12)]);
         assert!(of(&stored, 13).is_none() && of(b"ab", 0).is_none() && of(&[0; 4], 0).is_none());
-        assert!(Frames::of("lz4", &stored, 12, 11).is_none(), "larger than the limit");
-        assert!(Frames::of("lzma", &stored, 12, LARGEST_FRAME).is_none());
+        assert!(Frames::parse("lz4", &stored, 12, 11).is_none(), "larger than the limit");
+        assert!(Frames::parse("lzma", &stored, 12, LARGEST_FRAME).is_none());
     }
 }

@@ -94,7 +94,7 @@ impl Frames {
     /// Returns the frames of `stored`, compressed by `compressor` from `decoded_nbytes` bytes; `None` if the host
     /// must decode it. Compressed frames decode to at most `largest` bytes.
     #[must_use]
-    pub fn of(compressor: &str, stored: &[u8], decoded_nbytes: usize, largest: usize) -> Option<Frames> {
+    pub fn parse(compressor: &str, stored: &[u8], decoded_nbytes: usize, largest: usize) -> Option<Frames> {
         if compressor == "blosc" {
             return blosc::frames(stored, decoded_nbytes, largest);
         }

@@ -110,7 +110,7 @@ impl Filtered {
                 parse(&Parameters { configuration: &metadata.configuration, data_type }).map_err(in_filter)?
             }
             _ if order::kind(&metadata.name) != Some(CodecKind::ArrayToArray) => return Ok(None),
-            _ => match Registered::of(metadata, CodecKind::ArrayToArray)? {
+            _ => match Registered::from_metadata(metadata, CodecKind::ArrayToArray)? {
                 _ if data_type.item_size().is_none() || matches!(data_type, DataType::Optional(_)) => {
                     return Err(in_filter(ErrorKind::BadCodec(format!("cannot encode {data_type}")).into()));
                 }

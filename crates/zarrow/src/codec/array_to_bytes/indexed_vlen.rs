@@ -181,7 +181,7 @@ impl IndexedVlen {
 /// Decodes the `count` native-endian numbers of one part.
 fn decode_part(chain: &Chain, encoded: &[u8], count: usize, worker: &mut Worker) -> Result<Vec<u8>> {
     let (input, shape, item_size) =
-        (Input::of_bytes(encoded), [count as u64], chain.item_size().unwrap_or(0));
+        (Input::from_bytes(encoded), [count as u64], chain.item_size().unwrap_or(0));
     let chunk = EncodedChunk::new(chain, &input, &shape)?;
     let mut swap = Swap::None;
     let mut elements = filled(shape::nbytes(&shape, item_size)?, |memory| {

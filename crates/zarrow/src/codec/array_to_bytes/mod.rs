@@ -165,7 +165,7 @@ pub fn compile(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Box
         Some(Stage::Serializer(compile)) => compile(metadata, layout),
         Some(_) => Err(ErrorKind::UnknownCodec(metadata.name.clone()).into()),
         None => {
-            let codec = Registered::of(metadata, CodecKind::ArrayToBytes)?;
+            let codec = Registered::from_metadata(metadata, CodecKind::ArrayToBytes)?;
             layout.only_if(layout.has_fixed_elements())?;
             Ok(Box::new(codec))
         }

@@ -287,7 +287,7 @@ fn open<T>(
     let limit = if is_plain { usize::MAX } else { chunk.chain.limits.max_variable_nbytes };
     let result = EncodedChunk { input: &input, ..*chunk }
         .decompressed(limit, &mut scratch, &mut worker.codecs)
-        .and_then(|bytes| read(&Input::of_bytes(&bytes), worker));
+        .and_then(|bytes| read(&Input::from_bytes(&bytes), worker));
     worker.encoded = scratch;
     result
 }

@@ -13,7 +13,7 @@ use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
-use crate::store::remote::Span;
+use crate::store::remote::ByteRange;
 use serde_json::json;
 use std::ops::Range;
 use zarrow_array::Number;
@@ -100,9 +100,9 @@ impl Sharding {
     ///
     /// # Errors
     /// As [`grid`](Sharding::grid).
-    pub fn index_span(&self, shard_shape: &[u64]) -> Result<(Span, u64)> {
+    pub fn index_span(&self, shard_shape: &[u64]) -> Result<(ByteRange, u64)> {
         let length = self.index.nbytes(&self.grid(shard_shape)?)? as u64;
-        Ok((if self.at_end { Span::Suffix(length) } else { Span::Range(0..length) }, length))
+        Ok((if self.at_end { ByteRange::Suffix(length) } else { ByteRange::Range(0..length) }, length))
     }
 
     /// Returns offset and length of the index in a shard of `nbytes` bytes with this grid.

@@ -6,12 +6,12 @@
 //! 2. Groups of eight elements are transposed to eight planes of bits, one group per byte of a vector at a time. The
 //!    remaining groups are transposed one by one.
 //!
-//! The number of elements is a multiple of eight. As with the byte shuffle, elements may be [`Lent`].
+//! The number of elements is a multiple of eight. As with the byte shuffle, elements may be [`Borrowed`].
 
 use super::dispatch::run;
 use super::shuffle::{shuffle, unshuffle};
 use super::vector::{Kernel, Vector, elements_to_planes, load_all, planes_to_elements, store_all, turn_bits};
-use crate::codec::lent::Lent;
+use crate::codec::borrowed::Borrowed;
 use std::mem::MaybeUninit;
 
 /// Elements per slab for large elements.
@@ -63,7 +63,7 @@ pub fn bitunshuffle(
 /// # Panics
 /// As [`bitunshuffle`].
 pub fn bitshuffle(
-    source: Lent<'_>,
+    source: Borrowed<'_>,
     planes: &mut [MaybeUninit<u8>],
     size: usize,
     memory: &mut [MaybeUninit<u8>],

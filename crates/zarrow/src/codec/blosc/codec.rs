@@ -8,10 +8,10 @@
 use super::encode::{Source, bound, encode};
 use super::frame::Frame;
 use super::settings::Settings;
+use crate::codec::borrowed::Borrowed;
 use crate::codec::bytes_to_bytes::{Decoder, Encoder, wrong_size};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::Failure;
-use crate::codec::lent::Lent;
 use crate::codec::parameter::ParameterType;
 use crate::codec::{Codecs, Scratch};
 use crate::error::Result;
@@ -132,8 +132,13 @@ impl Encoder for Settings {
         true
     }
 
-    fn encode_lent(&self, source: Lent<'_>, scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
+    fn encode_borrowed(
+        &self,
+        source: Borrowed<'_>,
+        scratch: &mut Scratch,
+        codecs: &mut Codecs,
+    ) -> Result<usize> {
         let memory = scratch.take(bound(source.nbytes()))?;
-        Ok(encode(self, Source::Lent(source), memory, codecs)?)
+        Ok(encode(self, Source::Borrowed(source), memory, codecs)?)
     }
 }

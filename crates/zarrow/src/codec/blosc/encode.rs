@@ -9,8 +9,8 @@ use super::frame::{BIT_SHUFFLED, COPIED, FORMAT_VERSION, NOT_SPLIT, SHUFFLED, VE
 use super::layout::{HEADER, LARGEST, Layout, SMALLEST};
 use super::settings::{Filter, Settings};
 use super::shuffle::shuffle;
+use crate::codec::borrowed::Borrowed;
 use crate::codec::failure::{Refusal, Written};
-use crate::codec::lent::Lent;
 use crate::codec::{Codecs, Scratch};
 use std::mem::MaybeUninit;
 
@@ -18,15 +18,15 @@ use std::mem::MaybeUninit;
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
     /// Bytes that others may write to.
-    Lent(Lent<'a>),
+    Borrowed(Borrowed<'a>),
     /// Bytes that do not change.
     Own(&'a [u8]),
 }
 
 impl<'a> Source<'a> {
-    fn lent(self) -> Lent<'a> {
+    fn borrowed(self) -> Borrowed<'a> {
         match self {
-            Source::Lent(lent) => lent,
+            Source::Borrowed(borrowed) => borrowed,
             Source::Own(bytes) => bytes.into(),
         }
     }
@@ -47,12 +47,12 @@ pub fn encode(
     destination: &mut [MaybeUninit<u8>],
     codecs: &mut Codecs,
 ) -> Written {
-    let nbytes = source.lent().nbytes();
+    let nbytes = source.borrowed().nbytes();
     if nbytes > LARGEST {
         return Err(format!("Blosc takes less than 2 GiB at once, not {nbytes} bytes").into());
     }
     let destination = destination.get_mut(..bound(nbytes)).ok_or("Blosc needs more memory than its bound")?;
-    let layout = Layout::of(settings, nbytes);
+    let layout = Layout::new(settings, nbytes);
     let mut written = None;
     if settings.level > 0 && nbytes >= SMALLEST {
         // Moved out of the thread's state, so that blocks can be compressed from it with the rest of the state
@@ -65,7 +65,7 @@ pub fn encode(
     let copied = match written {
         Some(_) => 0,
         None => {
-            source.lent().copy_to(0, &mut destination[HEADER..]);
+            source.borrowed().copy_to(0, &mut destination[HEADER..]);
             COPIED
         }
     };
@@ -95,7 +95,7 @@ fn encode_blocks(
     scratch: &mut Scratch,
     codecs: &mut Codecs,
 ) -> Result<Option<usize>, Refusal> {
-    let (nbytes, block_nbytes) = (source.lent().nbytes(), layout.block_nbytes);
+    let (nbytes, block_nbytes) = (source.borrowed().nbytes(), layout.block_nbytes);
     let tables_nbytes = settings.compressor.tables_nbytes();
     let memory = block_nbytes.saturating_add(slab_nbytes(settings.item_size)).saturating_add(tables_nbytes);
     let memory = scratch.take(memory).map_err(|_| Refusal::OutOfMemory { nbytes: memory })?;
@@ -147,7 +147,7 @@ fn filtered<'a>(
     memory: &'a mut [MaybeUninit<u8>],
 ) -> &'a [u8] {
     let (planes, slab) = memory.split_at_mut(length);
-    let block = source.lent().part(start, length);
+    let block = source.borrowed().part(start, length);
     let count = length / settings.item_size;
     let whole = count * settings.item_size;
     match (settings.filter, source) {
@@ -161,7 +161,7 @@ fn filtered<'a>(
         }
         (_, Source::Own(bytes)) => return &bytes[start..start + length],
         // Others may write to the source, and compressors read their input more than once.
-        (_, Source::Lent(_)) => drop(block.copy_to(0, planes)),
+        (_, Source::Borrowed(_)) => drop(block.copy_to(0, planes)),
     }
     // SAFETY: every byte of the block was moved there above.
     unsafe { planes.assume_init_ref() }

@@ -31,7 +31,7 @@ pub fn can_split(item_size: usize, block_nbytes: usize) -> bool {
 
 impl Layout {
     /// Returns the layout of `nbytes` bytes.
-    pub fn of(settings: &Settings, nbytes: usize) -> Layout {
+    pub fn new(settings: &Settings, nbytes: usize) -> Layout {
         // zstd was added together with the flag for unsplit blocks, so no reader has to guess it.
         let splits = |block| settings.compressor != Compressor::Zstd && can_split(settings.item_size, block);
         let block_nbytes = Self::block_nbytes(settings, nbytes, splits);

@@ -6,14 +6,14 @@
 //!    drops the surplus; [`unshuffle`], which must not write there, takes narrower ones.
 //! 3. The elements after the last whole tile are transposed byte by byte.
 //!
-//! Elements to shuffle are read through their address, and the values read affect no decision: they may be [`Lent`] and
+//! Elements to shuffle are read through their address, and the values read affect no decision: they may be [`Borrowed`] and
 //! change during the shuffle.
 
 use super::dispatch::run;
 use super::vector::{
     Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, store_all,
 };
-use crate::codec::lent::Lent;
+use crate::codec::borrowed::Borrowed;
 use std::mem::MaybeUninit;
 
 /// The widest tile.
@@ -49,7 +49,7 @@ pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut [MaybeUninit<u8
 ///
 /// # Panics
 /// If the planes are too short, a bug of the caller.
-pub fn shuffle(source: Lent<'_>, planes: &mut [MaybeUninit<u8>], stride: usize, size: usize) {
+pub fn shuffle(source: Borrowed<'_>, planes: &mut [MaybeUninit<u8>], stride: usize, size: usize) {
     let count = source.nbytes() / size.max(1);
     if size <= 1 || count == 0 {
         source.copy_to(0, &mut planes[..source.nbytes()]);
@@ -140,7 +140,7 @@ unsafe fn store_planes<V: Vector, const W: usize>(
 
 /// [`shuffle`], with tiles that are `W` bytes wide.
 struct Shuffle<'a, const W: usize> {
-    source: Lent<'a>,
+    source: Borrowed<'a>,
     planes: &'a mut [MaybeUninit<u8>],
     stride: usize,
     size: usize,

@@ -26,9 +26,9 @@ pub mod zstd;
 
 use checksum::Checksum;
 
+use crate::codec::borrowed::Borrowed;
 use crate::codec::definition::Stage;
 use crate::codec::failure::{Failure, too_long};
-use crate::codec::lent::Lent;
 pub use crate::codec::output::Output;
 use crate::codec::registry::Registered;
 use crate::codec::{Codecs, Scratch, built_in};
@@ -103,7 +103,12 @@ pub trait Encoder: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`encode`](Encoder::encode).
-    fn encode_lent(&self, _source: Lent<'_>, _scratch: &mut Scratch, _codecs: &mut Codecs) -> Result<usize> {
+    fn encode_borrowed(
+        &self,
+        _source: Borrowed<'_>,
+        _scratch: &mut Scratch,
+        _codecs: &mut Codecs,
+    ) -> Result<usize> {
         Err(ErrorKind::Internal("a codec that reads its source twice".into()).into())
     }
 }
@@ -132,7 +137,8 @@ impl BytesToBytes {
     /// [`ErrorKind::UnknownCodec`] for a name of no bytes-to-bytes codec; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<BytesToBytes> {
         let Some(definition) = built_in::find(&metadata.name) else {
-            return Registered::of(metadata, CodecKind::BytesToBytes).map(BytesToBytes::Registered);
+            return Registered::from_metadata(metadata, CodecKind::BytesToBytes)
+                .map(BytesToBytes::Registered);
         };
         let in_codec = |error: Error| error.in_codec(&metadata.name);
         match definition.stage {

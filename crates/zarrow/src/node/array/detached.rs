@@ -18,7 +18,7 @@ use std::fmt;
 pub struct Detached(OpenJob);
 
 impl Detached {
-    pub(crate) fn of_job(job: OpenJob) -> Detached {
+    pub(crate) fn new(job: OpenJob) -> Detached {
         Detached(job)
     }
 

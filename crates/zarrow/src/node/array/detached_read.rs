@@ -91,9 +91,9 @@ pub fn read_detached<T: ReadTarget + Send + Sync + 'static>(
 ) -> Result<OpenJob> {
     let owned = Arc::new(owned);
     // SAFETY: `DetachedRead::owned` goes last of all that borrows from it.
-    let lent: &'static Owned<T> = unsafe { extend(&*owned) };
-    let item = lent.item()?;
-    let memory = Memory(Box::into_raw(Box::new(lent.target.as_target().memory(&item)?)));
+    let borrowed: &'static Owned<T> = unsafe { extend(&*owned) };
+    let item = borrowed.item()?;
+    let memory = Memory(Box::into_raw(Box::new(borrowed.target.as_target().memory(&item)?)));
     // SAFETY: the pointer was made above, and the sink goes before the memory, or is not used any more when it is taken
     // out.
     let sink = Arc::new(unsafe { &mut *memory.0 }.sink(&item)?);

@@ -98,25 +98,29 @@ unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
 pub fn write_detached(owned: OwnedWrite, done: impl FnOnce(Result<()>) + Send + 'static) -> Result<OpenJob> {
     let owned = Arc::new(owned);
     // SAFETY: `DetachedWrite::owned` goes last of all that borrows from it.
-    let lent: &'static OwnedWrite = unsafe { extend(&*owned) };
-    let values = lent.source.values()?;
-    check_values(&lent.array, lent.field.as_ref(), &values)?;
-    let place = lent.field.as_ref().map(|field| field.place_in(&lent.array)).transpose()?;
-    let values = Arc::new(values.broadcast(&lent.selection.shape())?.for_selection(&lent.selection));
-    let store = lent.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
-    let writer =
-        Arc::new(Writer::new(Reader { field: place, ..lent.array.reader() }, store, &lent.options(), false));
-    let part = whole_part(&lent.selection);
+    let borrowed: &'static OwnedWrite = unsafe { extend(&*owned) };
+    let values = borrowed.source.values()?;
+    check_values(&borrowed.array, borrowed.field.as_ref(), &values)?;
+    let place = borrowed.field.as_ref().map(|field| field.place_in(&borrowed.array)).transpose()?;
+    let values = Arc::new(values.broadcast(&borrowed.selection.shape())?.for_selection(&borrowed.selection));
+    let store = borrowed.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
+    let writer = Arc::new(Writer::new(
+        Reader { field: place, ..borrowed.array.reader() },
+        store,
+        &borrowed.options(),
+        false,
+    ));
+    let part = whole_part(&borrowed.selection);
     let chunk_parts = part.as_deref().map(|part| writer.reader.chunk_parts(part)).transpose()?.map(Arc::new);
-    let guard = Arc::new(DocumentGuard::new(&lent.array, &lent.selection));
+    let guard = Arc::new(DocumentGuard::new(&borrowed.array, &borrowed.selection));
     // SAFETY: as for `lent`, of the fields of the same names.
-    let (lent_writer, lent_values) = unsafe { (extend(&*writer), extend(&*values)) };
+    let (borrowed_writer, borrowed_values) = unsafe { (extend(&*writer), extend(&*values)) };
     // SAFETY: as above.
-    let lent_parts: Option<&'static ChunkParts<'static>> =
+    let borrowed_parts: Option<&'static ChunkParts<'static>> =
         unsafe { chunk_parts.as_deref().map(|parts| extend(parts)) };
     // SAFETY: as above.
-    let lent_guard: &'static dyn Guard = unsafe { extend::<DocumentGuard<'static>>(&*guard) };
-    let staged = StagedWrite::new(lent_writer, lent_parts, lent_values, Some(lent_guard));
+    let borrowed_guard: &'static dyn Guard = unsafe { extend::<DocumentGuard<'static>>(&*guard) };
+    let staged = StagedWrite::new(borrowed_writer, borrowed_parts, borrowed_values, Some(borrowed_guard));
     let write = Arc::new(DetachedWrite {
         staged,
         _chunk_parts: chunk_parts,

@@ -19,15 +19,15 @@ impl Group {
         let of_table = if columns.is_none() { table_columns(self)? } else { None };
         let columns = match columns.or(of_table.as_deref()) {
             Some(names) => allocation::try_collected(
-                names.iter().map(|name| Column::of_node(name, self.get_named(name)?)),
+                names.iter().map(|name| Column::from_node(name, self.get_named(name)?)),
             ),
             None => {
                 let mut found = Vec::new();
                 for (name, child) in self.children()? {
                     match child? {
                         Node::Array(array) if array.shape().is_empty() => {}
-                        Node::Group(group) if EncodedArray::of_group(&group)?.is_none() => {}
-                        node => found.try_push(Column::of_node(&name, node)?)?,
+                        Node::Group(group) if EncodedArray::from_group(&group)?.is_none() => {}
+                        node => found.try_push(Column::from_node(&name, node)?)?,
                     }
                 }
                 Ok(found)

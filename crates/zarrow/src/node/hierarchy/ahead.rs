@@ -12,7 +12,7 @@
 use super::document_names::DOCUMENTS;
 use super::node_path::ancestors;
 use crate::metadata::{MetadataLimits, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
-use crate::store::remote::{AheadStore, Asked};
+use crate::store::remote::{AheadStore, PendingRequests};
 use crate::store::{Store, join};
 
 /// Documents that a node of version 3 does not need.
@@ -129,7 +129,7 @@ pub(super) fn again<'a>(
     path: &str,
     zarr_format: ZarrFormat,
     limits: &MetadataLimits,
-) -> Asked<'a> {
+) -> PendingRequests<'a> {
     ahead.ask(above(path, zarr_format, limits))
 }
 

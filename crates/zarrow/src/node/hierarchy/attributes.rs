@@ -80,7 +80,7 @@ impl StoredNode<'_> {
         &self,
         change: impl FnOnce(&NodeLock<'_>, &NodeMetadata) -> Result<()>,
     ) -> Result<Changed> {
-        let held = NodeLock::of(self.store, self.path)?;
+        let held = NodeLock::new(self.store, self.path)?;
         change(&held, &self.read()?)?;
         consolidate::renew(self.store, &held, [self.path], self.options);
         let number = revision::count();

@@ -48,14 +48,14 @@ pub(crate) fn consolidate(
 ) -> Result<()> {
     writer_of(store)?;
     // Step 4.
-    let held = NodeLock::of(store, path)?;
+    let held = NodeLock::new(store, path)?;
     let mut entries = Vec::new();
     collect(store, path, "", zarr_format, options, 0, &mut entries)?;
     let limit = options.limits.metadata.max_consolidated_nbytes;
     match zarr_format {
         ZarrFormat::V3 => {
             let inline = json!({ "kind": "inline", "must_understand": false });
-            let entries = JsonText::of(entries)?;
+            let entries = JsonText::new(entries)?;
             update(store, &held, &join(path, ZARR_JSON), limit, options.durability, |document| {
                 let mut document = document.ok_or(ErrorKind::NotFound)?;
                 document.set(KEY, &inline)?;
@@ -67,8 +67,8 @@ pub(crate) fn consolidate(
         }
         ZarrFormat::V2 => {
             let own = copies(store, path, "", zarr_format, options)?;
-            let entries = JsonText::of(own.into_iter().chain(entries))?;
-            let document = JsonText::of([
+            let entries = JsonText::new(own.into_iter().chain(entries))?;
+            let document = JsonText::new([
                 (METADATA.to_owned(), entries),
                 ("zarr_consolidated_format".to_owned(), JsonText::from_value(&json!(1))?),
             ])?;

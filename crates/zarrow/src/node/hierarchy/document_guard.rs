@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, Result};
 use crate::metadata::{NodeMetadata, ZarrFormat, parse_v2_array, parse_v3};
 use crate::node::array::Array;
 use crate::selection::Selection;
-use crate::store::remote::{Fetched, Request, RequestClass, Span, fetch, version_number};
+use crate::store::remote::{ByteRange, Fetched, Request, RequestClass, fetch, version_number};
 use crate::write::options::WriteOptions;
 use crate::write::staged::Guard;
 
@@ -38,8 +38,8 @@ impl<'a> DocumentGuard<'a> {
     }
 
     fn whole(&self) -> (Request, u64) {
-        let request = Request::new(self.array.stored_node().key(), Span::Whole);
-        (request.of_class(RequestClass::Metadata), self.limit())
+        let request = Request::new(self.array.stored_node().key(), ByteRange::Whole);
+        (request.with_class(RequestClass::Metadata), self.limit())
     }
 
     /// Completes a write: removes chunks outside of an array that was made smaller. If the store refused chunks because
@@ -83,12 +83,12 @@ impl Guard for DocumentGuard<'_> {
         if !self.array.has_seen_any() {
             return self.whole();
         }
-        let request = Request::new(self.array.stored_node().key(), Span::Range(0..0));
-        (request.of_class(RequestClass::Metadata), 0)
+        let request = Request::new(self.array.stored_node().key(), ByteRange::Range(0..0));
+        (request.with_class(RequestClass::Metadata), 0)
     }
 
     fn judge(&self, asked: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>> {
-        let is_whole = asked.span == Span::Whole;
+        let is_whole = asked.span == ByteRange::Whole;
         let body = match fetched {
             Fetched::Missing => return Err(ErrorKind::NotFound.into()),
             Fetched::TooLarge(actual) if is_whole => {

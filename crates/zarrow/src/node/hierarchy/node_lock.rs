@@ -40,7 +40,7 @@ impl<'a> NodeLock<'a> {
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Write`] if another writer holds a lock for ten minutes; errors of the
     /// store.
-    pub(super) fn of(store: &'a dyn Store, path: &str) -> Result<NodeLock<'a>> {
+    pub(super) fn new(store: &'a dyn Store, path: &str) -> Result<NodeLock<'a>> {
         // Check before the root is locked, which would write to the store without need.
         let is_there = || match node_at(store, path)? {
             Some(_) => Ok(()),
@@ -62,7 +62,7 @@ impl<'a> NodeLock<'a> {
     /// the root its own.
     ///
     /// # Errors
-    /// As [`of`](NodeLock::of).
+    /// As [`of`](NodeLock::new).
     pub(super) fn above(store: &'a dyn Store, path: &str) -> Result<NodeLock<'a>> {
         let mut lock = NodeLock { store, held: Vec::new() };
         lock.add_if_any("", path.is_empty())?;

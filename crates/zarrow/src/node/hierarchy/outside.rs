@@ -20,7 +20,7 @@ use zarrow_array::allocation::Grow;
 pub(super) struct Below(Option<Vec<String>>);
 
 impl Below {
-    pub(super) fn of(array: &Array) -> Below {
+    pub(super) fn new(array: &Array) -> Below {
         Below(Below::keys(array))
     }
 
@@ -54,10 +54,10 @@ pub(super) fn erase_chunks(array: &Array) -> Result<()> {
         return writer_of(&**array.store())?
             .erase_each(vec![join(array.path(), &key)], array.options().durability);
     }
-    erase_where(array, &Below::of(array), &|_| true)
+    erase_where(array, &Below::new(array), &|_| true)
 }
 
-fn erase_where(array: &Array, below: &Below, wanted: &Wanted<'_>) -> Result<()> {
+fn erase_where(array: &Array, below: &Below, wanted: &IndexFilter<'_>) -> Result<()> {
     let ndim = array.shape().len();
     let mut keys = Vec::new();
     walk(array, below, wanted, &mut |chunk_index, key| {
@@ -96,7 +96,7 @@ pub(crate) fn stored_count(array: &Array) -> Result<u64> {
     }
     let is_inside = |chunk_index: &[u64]| chunk_index.iter().zip(&counts).all(|(index, count)| index < count);
     let mut found = 0;
-    walk(array, &Below::of(array), &is_inside, &mut |chunk_index, _| {
+    walk(array, &Below::new(array), &is_inside, &mut |chunk_index, _| {
         found += u64::from(chunk_index.len() == counts.len());
         Ok(())
     })?;
@@ -104,12 +104,12 @@ pub(crate) fn stored_count(array: &Array) -> Result<u64> {
 }
 
 /// Condition on a chunk index, or on the first numbers of one.
-type Wanted<'a> = dyn Fn(&[u64]) -> bool + 'a;
+type IndexFilter<'a> = dyn Fn(&[u64]) -> bool + 'a;
 /// Callback with a chunk index, or the first numbers of one, and its key.
 type Visit<'a> = dyn FnMut(&[u64], &str) -> Result<()> + 'a;
 
 /// Visits stored chunks accepted by `wanted` (steps 1 and 2).
-fn walk(array: &Array, below: &Below, wanted: &Wanted<'_>, visit: &mut Visit<'_>) -> Result<()> {
+fn walk(array: &Array, below: &Below, wanted: &IndexFilter<'_>, visit: &mut Visit<'_>) -> Result<()> {
     let (metadata, ndim) = (array.metadata(), array.shape().len());
     let folder = folder(array);
     let prefix = match metadata.chunk_key_encoding {
@@ -151,7 +151,7 @@ fn walk_listed(
     folder: &str,
     ndim: usize,
     keys: &[String],
-    wanted: &Wanted<'_>,
+    wanted: &IndexFilter<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let relative = |key: &'_ str| -> Option<usize> {
@@ -186,7 +186,7 @@ fn walk_below(
     array: &Array,
     folder: &str,
     chunk_index: &mut Vec<u64>,
-    wanted: &Wanted<'_>,
+    wanted: &IndexFilter<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     if chunk_index.len() == array.shape().len() {

@@ -206,11 +206,11 @@ impl Array {
         // Such a store hides chunks outside the shape, so that they could not be erased later.
         let erases_first = is_smaller && writer_of(&*store)?.needs_documents_first();
         *self = grown
-            .and_then(|()| if erases_first { erase_outside(&after, &Below::of(&after)) } else { Ok(()) })
+            .and_then(|()| if erases_first { erase_outside(&after, &Below::new(&after)) } else { Ok(()) })
             .and_then(|()| before.set_shape(shape, &place))
             .map_err(|error| before.reason(&place, Some(version), error))?;
         if is_smaller {
-            erase_outside(&after, &Below::of(&after))
+            erase_outside(&after, &Below::new(&after))
                 .and_then(|()| place.fill_cut(shape, options))
                 .map_err(|error| before.reason(&place, None, error))?;
         }
@@ -387,7 +387,7 @@ impl Array {
 
     /// Step 3, before the array gets the shape `shape`.
     fn clear_beyond(&self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
-        let below = Below::of(self);
+        let below = Below::new(self);
         erase_outside(self, &below)?;
         let grid = &self.metadata().chunk_grid;
         // `reach` extends to the end of the chunks with the last elements, or to the new shape if that is nearer.

@@ -66,7 +66,7 @@ impl EncodedArray {
     ///
     /// # Errors
     /// [`ErrorKind::Metadata`] if its members do not fit together, and errors of opening them.
-    pub fn of_group(group: &Group) -> Result<Option<EncodedArray>> {
+    pub fn from_group(group: &Group) -> Result<Option<EncodedArray>> {
         let Some(encoding) = group.attributes().get(ENCODING).and_then(Value::as_str) else {
             return Ok(None);
         };

@@ -15,11 +15,11 @@ use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
 /// A range of a value, and the number of the leaf that needs it.
-pub type Wanted = (Range<u64>, u32);
+pub type LeafRange = (Range<u64>, u32);
 
 /// One request, and the leaves that wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedRequest {
     /// The bytes.
     pub range: Range<u64>,
     /// The leaves, each once.
@@ -30,13 +30,17 @@ pub struct Merged {
 ///
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`].
-pub fn coalesce(mut wanted: Vec<Wanted>, nbytes: Option<u64>, policy: &FetchPolicy) -> Result<Vec<Merged>> {
+pub fn coalesce(
+    mut wanted: Vec<LeafRange>,
+    nbytes: Option<u64>,
+    policy: &FetchPolicy,
+) -> Result<Vec<MergedRequest>> {
     // Step 1.
     wanted.sort_unstable_by_key(|(range, leaf)| (range.start, range.end, *leaf));
     let sum = wanted.iter().fold(0u64, |sum, (range, _)| sum.saturating_add(range.end - range.start));
     let most = nbytes.is_some_and(|nbytes| sum >= nbytes / 2);
     let gap = if most { policy.merged_nbytes } else { policy.gap_nbytes };
-    let mut merged: Vec<Merged> = Vec::new();
+    let mut merged: Vec<MergedRequest> = Vec::new();
     for (range, leaf) in wanted {
         // Step 2.
         if let Some(last) = merged.last_mut()
@@ -50,22 +54,22 @@ pub fn coalesce(mut wanted: Vec<Wanted>, nbytes: Option<u64>, policy: &FetchPoli
             }
             continue;
         }
-        merged.try_push(Merged { range, leaves: SmallVec::from_slice(&[leaf]) })?;
+        merged.try_push(MergedRequest { range, leaves: SmallVec::from_slice(&[leaf]) })?;
     }
     // Step 3.
     let split = policy.split_nbytes.max(1);
     if merged.iter().all(|one| one.range.end - one.range.start <= split) {
         return Ok(merged);
     }
-    let mut requests: Vec<Merged> = allocation::with_capacity(merged.len())?;
-    for Merged { range, mut leaves } in merged {
+    let mut requests: Vec<MergedRequest> = allocation::with_capacity(merged.len())?;
+    for MergedRequest { range, mut leaves } in merged {
         leaves.sort_unstable();
         leaves.dedup();
         let count = (range.end - range.start).div_ceil(split).max(1);
         for number in 0..count {
             let start = range.start + number * split;
             let range = start..start.saturating_add(split).min(range.end);
-            requests.try_push(Merged { range, leaves: leaves.clone() })?;
+            requests.try_push(MergedRequest { range, leaves: leaves.clone() })?;
         }
     }
     Ok(requests)
@@ -96,7 +100,7 @@ mod tests {
             wanted in prop::collection::vec((0u64..5000, 1u64..300), 1..40),
             gap in 0u64..200, merged in 1u64..1000, split in 1u64..500, nbytes in prop::option::of(5300u64..9000),
         ) {
-            let wanted: Vec<Wanted> =
+            let wanted: Vec<LeafRange> =
                 wanted.iter().enumerate().map(|(leaf, (start, length))| (*start..start + length, leaf as u32)).collect();
             let requests = coalesce(wanted.clone(), nbytes, &policy(gap, merged, split)).unwrap();
             for (range, leaf) in &wanted {

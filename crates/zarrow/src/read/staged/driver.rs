@@ -13,15 +13,15 @@ use crate::pool::OpenJob;
 use crate::pool::job::Checkpoint;
 use crate::read::chunk_list::ChunkList;
 use crate::read::item::Item;
-use crate::read::staged::inbox::{Arrival, Inbox, Told};
+use crate::read::staged::direct_copy::{DirectCopy, DirectFrames};
+use crate::read::staged::inbox::{Arrival, Inbox, Reply};
 use crate::read::staged::kept::slot;
-use crate::read::staged::landing::{Landing, LandingFrames};
-use crate::read::staged::object::{Fetch, Leaf, Object, ObjectPlan, Split};
+use crate::read::staged::object::{Leaf, Object, ObjectPlan, RangeFetch, Split};
 use crate::read::staged::state::{Answer, Next, Pending, Ready, State, Work};
-use crate::store::remote::bodies::{InFlight, Landed};
+use crate::store::remote::bodies::{InFlight, InFlightBody};
 use crate::store::remote::body_memory::BodyFrames;
 use crate::store::remote::{
-    Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestClass, RequestHandle, Span,
+    ByteRange, Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestClass, RequestHandle,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -173,10 +173,10 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(fetch) = open.queue.pop_front() else { return Ok(Next::Nothing) };
         let request = Request::new(open.plan.key.as_str(), fetch.span.clone())
             .if_version(open.version.clone())
-            .of_class(fetch.class);
+            .with_class(fetch.class);
         // SAFETY: a leaf with a place is never decoded, and no other leaf has that place. Each byte of it is fetched by
         // one request of this attempt; the requests of a void attempt were forgotten, and their landings closed.
-        let landing = open.places(&fetch)?.map(|places| unsafe { Landing::new(places) });
+        let landing = open.places(&fetch)?.map(|places| unsafe { DirectCopy::new(places) });
         // Step 2: all ranges of a leaf are requested in succession, then the next object has its turn.
         match open.queue.front().map(|next| next.continues) {
             Some(true) => state.turns.push_front(object),
@@ -186,7 +186,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let number = state.next_request;
         state.next_request += 1;
         let reserved = InFlight::new(reserve, &self.inbox.in_flight);
-        let frames = landing.as_ref().map(Landing::frames);
+        let frames = landing.as_ref().map(DirectCopy::frames);
         let pending = Pending { object, fetch: fetch.clone(), handle: None, reserved, landing };
         state.requests.insert(number, pending);
         Ok(Next::Submit { number, object, fetch, request, frames })
@@ -217,13 +217,13 @@ impl<'p, 'i> Staged<'p, 'i> {
         &self,
         number: u64,
         object: u64,
-        fetch: &Fetch,
+        fetch: &RangeFetch,
         request: Request,
-        frames: Option<LandingFrames>,
+        frames: Option<DirectFrames>,
     ) -> Result<()> {
         let plan = self.state.lock().open.get(&object).map(|open| Arc::clone(&open.plan));
         let Some(plan) = plan else { return Ok(()) };
-        let told = Told::new(&self.inbox, number, frames.is_none());
+        let told = Reply::new(&self.inbox, number, frames.is_none());
         let done = Box::new(move |answer| told.tell(answer));
         let receiver: Box<dyn Receiver> = match frames {
             Some(frames) => Box::new(Collector::to(frames, fetch.limit, done)),
@@ -252,7 +252,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
         let Pending { object, fetch, reserved, landing, .. } = pending;
         drop(reserved);
-        let landed_in_place = landing.as_ref().map(Landing::close);
+        let landed_in_place = landing.as_ref().map(DirectCopy::close);
         let Some(open) = state.open.get_mut(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
         let answer = arrival
@@ -280,7 +280,7 @@ impl<'p, 'i> Staged<'p, 'i> {
             Fetched::TooLarge(actual) => {
                 drop(state);
                 let error = match fetch.span {
-                    Span::Whole => {
+                    ByteRange::Whole => {
                         ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit: fetch.limit }
                     }
                     _ => ErrorKind::Internal("the store sent more bytes than requested".into()),
@@ -304,7 +304,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                     }
                 }
                 let actual = body.bytes.len() as u64;
-                let landed = Arc::new(Landed::new(body, &self.inbox.in_flight));
+                let landed = Arc::new(InFlightBody::new(body, &self.inbox.in_flight));
                 let tasks = if !open.is_split {
                     state.add(object, Work::Split(landed, Box::new(fetch.clone())));
                     1
@@ -445,7 +445,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(inner) = &leaf.inner else {
             let shape = chunk.stored_shape();
             let chunk = Chunk { shape: &shape, slot: slot.as_ref(), ..chunk };
-            let input = Input::of_bodies(&leaf.bodies, 0, nbytes.unwrap_or_else(|| leaf.bodies.end()));
+            let input = Input::from_bodies(&leaf.bodies, 0, nbytes.unwrap_or_else(|| leaf.bodies.end()));
             // SAFETY: the object is one leaf, which is decoded by one task: that of a void attempt has ended.
             let mut claims = unsafe { self.claim(&plan.pieces) };
             return chunk.read_stored(&input, &mut claims, None, worker);
@@ -454,7 +454,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let slot = slot.map(|slot| Slot { kept: inner.kept.clone(), ..slot.inner(inner.number) });
         let chunk =
             Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot: slot.as_ref(), ..chunk };
-        let input = Input::of_bodies(&leaf.bodies, inner.range.start, inner.range.end - inner.range.start);
+        let input = Input::from_bodies(&leaf.bodies, inner.range.start, inner.range.end - inner.range.start);
         let pieces = plan.inner_pieces(&inner.wanted);
         // SAFETY: inner chunks have no place in common, each is one leaf, and a leaf is decoded by one task: that of a void
         // attempt has ended.

@@ -63,18 +63,18 @@ impl<A> Inbox<A> {
 }
 
 /// Leaves the answer to one request in the inbox, or `None` if it is dropped first.
-pub struct Told<A> {
+pub struct Reply<A> {
     inbox: Arc<Inbox<A>>,
     request: u64,
     has_work: bool,
     is_told: bool,
 }
 
-impl<A> Told<A> {
+impl<A> Reply<A> {
     /// Returns the sender of the answer to this request, and notes whether the answer brings work.
-    pub fn new(inbox: &Arc<Inbox<A>>, request: u64, has_work: bool) -> Told<A> {
+    pub fn new(inbox: &Arc<Inbox<A>>, request: u64, has_work: bool) -> Reply<A> {
         inbox.outstanding.fetch_add(1, Ordering::AcqRel);
-        Told { inbox: Arc::clone(inbox), request, has_work, is_told: false }
+        Reply { inbox: Arc::clone(inbox), request, has_work, is_told: false }
     }
 
     /// Leaves the answer.
@@ -84,7 +84,7 @@ impl<A> Told<A> {
     }
 }
 
-impl<A> Drop for Told<A> {
+impl<A> Drop for Reply<A> {
     fn drop(&mut self) {
         if !self.is_told {
             self.inbox.add(self.request, None, true);
@@ -102,13 +102,13 @@ mod tests {
     fn answers_without_work_wake_threads_in_batches_and_none_is_lost() {
         const COUNT: u64 = 2000;
         let inbox: Arc<Inbox<()>> = Arc::new(Inbox::new());
-        let told: Vec<Told<()>> = (0..COUNT).map(|request| Told::new(&inbox, request, false)).collect();
+        let told: Vec<Reply<()>> = (0..COUNT).map(|request| Reply::new(&inbox, request, false)).collect();
         let mut told = told.into_iter();
         (1..BATCH).for_each(|_| told.next().unwrap().tell(()));
         assert_eq!(inbox.delayed.load(Ordering::Relaxed), BATCH - 1);
         told.next().unwrap().tell(());
         assert_eq!(inbox.delayed.load(Ordering::Relaxed), 0);
-        let mut shares: Vec<Vec<Told<()>>> = (0..4).map(|_| Vec::new()).collect();
+        let mut shares: Vec<Vec<Reply<()>>> = (0..4).map(|_| Vec::new()).collect();
         told.enumerate().for_each(|(at, told)| shares[at % 4].push(told));
         let tellers: Vec<_> = shares
             .into_iter()

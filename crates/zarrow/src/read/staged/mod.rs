@@ -10,7 +10,7 @@
 //!    that no leaf waits for memory held by other unfinished leaves.
 //! 3. A receiver copies frames to a [body](crate::store::remote::bodies), in
 //!    [memory](crate::store::remote::body_memory) of ours or the sink's, or, if elements are stored in the result's own
-//!    form, directly to their [places](landing) in the result. Then it notifies the job. A receiver refers to the read
+//!    form, directly to their [places](direct_copy) in the result. Then it notifies the job. A receiver refers to the read
 //!    only through places that can be taken back, so that a request that is cancelled, or lost in a forked child, does
 //!    no harm.
 //! 4. A thread that takes a task handles an arrived answer, or decodes a leaf with complete bytes by the same
@@ -23,10 +23,10 @@
 //! 7. The first error, or the caller, stops the job; then all requests are cancelled.
 
 pub(crate) mod coalesce;
+pub(crate) mod direct_copy;
 pub(crate) mod driver;
 pub(crate) mod inbox;
 pub(crate) mod kept;
-pub(crate) mod landing;
 pub(crate) mod need;
 pub(crate) mod object;
 pub(crate) mod placing;

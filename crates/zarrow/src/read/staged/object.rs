@@ -8,11 +8,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::{AxisPart, PerAxis};
 use crate::read::chunk_list::{ChunkList, Pieces};
-use crate::read::staged::coalesce::{Merged, Wanted, coalesce};
-use crate::read::staged::landing::{Place, are_apart};
+use crate::read::staged::coalesce::{LeafRange, MergedRequest, coalesce};
+use crate::read::staged::direct_copy::{Place, are_apart};
 use crate::read::staged::need::Need;
-use crate::store::remote::bodies::{Bodies, Landed};
-use crate::store::remote::{FetchPolicy, ObjectVersion, RequestClass, Span};
+use crate::store::remote::bodies::{Bodies, InFlightBody};
+use crate::store::remote::{ByteRange, FetchPolicy, ObjectVersion, RequestClass};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -60,19 +60,19 @@ pub struct InnerLeaf {
     /// Its bytes in the shard.
     pub range: Range<u64>,
     /// The selected parts: the number of a piece of the plan, and the number in that piece's `chunk_parts`.
-    pub wanted: WantedOfInner,
+    pub wanted: InnerPieces,
     /// The elements, if cached by an earlier read.
     pub kept: Option<Arc<Buffer>>,
 }
 
 /// The number of a piece, and the number within its `chunk_parts`.
-pub type WantedOfInner = SmallVec<[(usize, u64); 1]>;
+pub type InnerPieces = SmallVec<[(usize, u64); 1]>;
 
 /// A range to be fetched, and the leaves that wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetch {
+pub struct RangeFetch {
     /// The bytes to fetch.
-    pub span: Span,
+    pub span: ByteRange,
     /// Maximum size in bytes.
     pub limit: u64,
     /// Expected size in bytes.
@@ -86,22 +86,22 @@ pub struct Fetch {
     pub continues: bool,
 }
 
-impl Fetch {
+impl RangeFetch {
     /// The index of a shard, in this range.
-    pub fn index(range: Range<u64>) -> Fetch {
+    pub fn index(range: Range<u64>) -> RangeFetch {
         let nbytes = range.end - range.start;
-        Fetch { span: Span::Range(range), limit: nbytes, expected: nbytes, ..Fetch::nothing() }
+        RangeFetch { span: ByteRange::Range(range), limit: nbytes, expected: nbytes, ..RangeFetch::nothing() }
     }
 
     /// A fetch of the value's size and version, without its bytes.
-    pub fn nothing() -> Fetch {
-        let (span, leaves) = (Span::Range(0..0), SmallVec::new());
-        Fetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
+    pub fn nothing() -> RangeFetch {
+        let (span, leaves) = (ByteRange::Range(0..0), SmallVec::new());
+        RangeFetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
     }
 
     /// Whether the value's size in bytes is unknown.
     pub fn is_guessed(&self) -> bool {
-        self.span == Span::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
+        self.span == ByteRange::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
     }
 }
 
@@ -111,9 +111,9 @@ pub struct Split {
     /// The leaves.
     pub leaves: Vec<Leaf>,
     /// The fetches of the leaves.
-    pub fetches: Vec<Fetch>,
+    pub fetches: Vec<RangeFetch>,
     /// The missing inner chunks.
-    pub absent: Vec<WantedOfInner>,
+    pub absent: Vec<InnerPieces>,
     /// Whether the whole object is missing.
     pub is_missing: bool,
 }
@@ -128,7 +128,7 @@ impl Split {
 /// The first step of reading an object.
 pub enum Beginning {
     /// With its index: a number of bytes at its end or at its start, or the whole value.
-    Index(Fetch),
+    Index(RangeFetch),
     /// With the needs of its single leaf.
     Leaf(Split),
 }
@@ -171,22 +171,22 @@ impl<'p> ObjectPlan<'p> {
                     return Ok(Beginning::Index(fetch));
                 }
                 let (span, limit) = sharding.index_span(&shape)?;
-                if matches!(span, Span::Suffix(_)) && !policy.has_suffix {
+                if matches!(span, ByteRange::Suffix(_)) && !policy.has_suffix {
                     // The size determines the position of the index.
-                    return Ok(Beginning::Index(Fetch::nothing()));
+                    return Ok(Beginning::Index(RangeFetch::nothing()));
                 }
                 let class = RequestClass::Metadata;
-                return Ok(Beginning::Index(Fetch {
+                return Ok(Beginning::Index(RangeFetch {
                     span,
                     limit,
                     expected: limit,
                     class,
-                    ..Fetch::nothing()
+                    ..RangeFetch::nothing()
                 }));
             }
             Need::Whole(limit) => {
-                let fetch = Fetch {
-                    span: Span::Whole,
+                let fetch = RangeFetch {
+                    span: ByteRange::Whole,
                     limit,
                     expected: self.reader.likely_nbytes(&self.shape).min(limit),
                     class: RequestClass::Chunk,
@@ -218,11 +218,11 @@ impl<'p> ObjectPlan<'p> {
         nbytes: Option<u64>,
         policy: &FetchPolicy,
         kept: &dyn Fn(u64) -> Option<Arc<Buffer>>,
-        start: Option<&Arc<Landed>>,
+        start: Option<&Arc<InFlightBody>>,
     ) -> Result<Split> {
         let landed_nbytes = start.map_or(0, |start| start.body().bytes.len() as u64);
         let mut split = Split::default();
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<LeafRange> = Vec::new();
         self.each_inner(chunk, &mut |number, of_inner| {
             let Some((offset, length)) = index.get(usize::try_from(number).unwrap_or(usize::MAX)) else {
                 return Ok(split.absent.try_push(of_inner)?);
@@ -288,7 +288,7 @@ impl<'p> ObjectPlan<'p> {
     pub fn each_inner(
         &self,
         chunk: &Chunk<'_>,
-        each: &mut dyn FnMut(u64, WantedOfInner) -> Result<()>,
+        each: &mut dyn FnMut(u64, InnerPieces) -> Result<()>,
     ) -> Result<()> {
         let Some(sharding) = self.reader.sharding() else { return Ok(()) };
         let grid = sharding.grid(&chunk.stored_shape())?;
@@ -302,7 +302,7 @@ impl<'p> ObjectPlan<'p> {
             return (0..chunk_parts.count())
                 .try_for_each(|at| each(number_of(chunk_parts, at), SmallVec::from_slice(&[(0, at)])));
         }
-        let mut gathered: BTreeMap<u64, WantedOfInner> = BTreeMap::new();
+        let mut gathered: BTreeMap<u64, InnerPieces> = BTreeMap::new();
         for (piece, chunk_parts) in self.inner.iter().enumerate() {
             for at in 0..chunk_parts.count() {
                 gathered.entry(number_of(chunk_parts, at)).or_default().push((piece, at));
@@ -319,7 +319,7 @@ impl<'p> ObjectPlan<'p> {
         &self,
         chunk: &Chunk<'_>,
         range: &Range<u64>,
-        wanted: &WantedOfInner,
+        wanted: &InnerPieces,
         add: &mut dyn FnMut(Range<u64>) -> Result<()>,
     ) -> Result<()> {
         let Some(sharding) = self.reader.sharding() else { return Ok(()) };
@@ -355,15 +355,22 @@ impl<'p> ObjectPlan<'p> {
 }
 
 /// The requests for these ranges.
-fn fetches(wanted: Vec<Wanted>, nbytes: Option<u64>, policy: &FetchPolicy) -> Result<Vec<Fetch>> {
+fn fetches(wanted: Vec<LeafRange>, nbytes: Option<u64>, policy: &FetchPolicy) -> Result<Vec<RangeFetch>> {
     let merged = coalesce(wanted, nbytes, policy)?;
     let mut before: Option<u32> = None;
-    let fetch = |Merged { range, leaves }| {
+    let fetch = |MergedRequest { range, leaves }| {
         let nbytes = range.end - range.start;
         let continues = before.is_some_and(|before| leaves.contains(&before));
         before = leaves.last().copied();
         let class = RequestClass::Chunk;
-        Fetch { span: Span::Range(range), limit: nbytes, expected: nbytes, class, leaves, continues }
+        RangeFetch {
+            span: ByteRange::Range(range),
+            limit: nbytes,
+            expected: nbytes,
+            class,
+            leaves,
+            continues,
+        }
     };
     Ok(allocation::collected(merged.into_iter().map(fetch))?)
 }
@@ -387,11 +394,11 @@ pub struct Object<'p> {
     /// The number of requests for its index, after the first one.
     pub index_requests: u32,
     /// The landed bytes of a shard without its index, from the first byte on.
-    pub start: Option<Arc<Landed>>,
+    pub start: Option<Arc<InFlightBody>>,
     /// Whether its leaves are known.
     pub is_split: bool,
     /// The pending fetches, in the order of the value.
-    pub queue: VecDeque<Fetch>,
+    pub queue: VecDeque<RangeFetch>,
     /// Its leaves, until they are decoded.
     pub leaves: Vec<Option<Leaf>>,
     /// The number of undecoded leaves and pending fills.
@@ -431,8 +438,8 @@ impl<'p> Object<'p> {
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] if only some of the bytes have a place.
-    pub fn places(&self, fetch: &Fetch) -> Result<Option<Vec<Place>>> {
-        let Span::Range(range) = &fetch.span else { return Ok(None) };
+    pub fn places(&self, fetch: &RangeFetch) -> Result<Option<Vec<Place>>> {
+        let ByteRange::Range(range) = &fetch.span else { return Ok(None) };
         let (mut places, mut placed) = (allocation::with_capacity(fetch.leaves.len())?, 0);
         for number in &fetch.leaves {
             let leaf = self.leaves.get(*number as usize).and_then(Option::as_ref);
@@ -454,7 +461,7 @@ impl<'p> Object<'p> {
     }
 
     /// Records that `landed` has arrived for these leaves, and returns the leaves that are now complete.
-    pub fn land(&mut self, landed: &Arc<Landed>, leaves: &[u32]) -> SmallVec<[Leaf; 2]> {
+    pub fn land(&mut self, landed: &Arc<InFlightBody>, leaves: &[u32]) -> SmallVec<[Leaf; 2]> {
         let mut ready = SmallVec::new();
         for number in leaves {
             let Some(slot) = self.leaves.get_mut(*number as usize) else { continue };

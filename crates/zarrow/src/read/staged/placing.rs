@@ -14,7 +14,7 @@ use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
 use crate::plan::part::run_of;
 use crate::read::chunk_list::Pieces;
-use crate::read::staged::landing::{Place, are_apart};
+use crate::read::staged::direct_copy::{Place, are_apart};
 use crate::read::staged::object::{Leaf, ObjectPlan, Split};
 use zarrow_array::{allocation, shape};
 

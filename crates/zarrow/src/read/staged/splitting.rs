@@ -11,20 +11,20 @@ use crate::error::{ErrorKind, Result};
 use crate::pool::job::Checkpoint;
 use crate::read::staged::driver::Staged;
 use crate::read::staged::kept::{index_key, kept};
-use crate::read::staged::object::{Beginning, Fetch, Leaf, ObjectPlan, Split};
+use crate::read::staged::object::{Beginning, Leaf, ObjectPlan, RangeFetch, Split};
 use crate::read::staged::state::{State, Work};
-use crate::store::remote::bodies::Landed;
-use crate::store::remote::{Body, ObjectVersion, Span};
+use crate::store::remote::bodies::InFlightBody;
+use crate::store::remote::{Body, ByteRange, ObjectVersion};
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
 
 /// Returns the size in bytes of a value, if `landed`, the answer to a request for `span`, determines it.
-fn nbytes_by(landed: &Landed, span: &Span) -> Option<u64> {
+fn nbytes_by(landed: &InFlightBody, span: &ByteRange) -> Option<u64> {
     let Body { start, bytes, .. } = landed.body();
     let end = start.saturating_add(bytes.len() as u64);
     let ends = match span {
-        Span::Whole | Span::Suffix(_) => true,
-        Span::Range(range) => !bytes.is_empty() && end < range.end,
+        ByteRange::Whole | ByteRange::Suffix(_) => true,
+        ByteRange::Range(range) => !bytes.is_empty() && end < range.end,
     };
     ends.then_some(end)
 }
@@ -62,7 +62,7 @@ impl<'p> Staged<'p, '_> {
                 self.fill_inner(plan, &split)?;
                 self.place_leaves(plan, &chunk, &mut split)?;
                 if split.fetches.is_empty() {
-                    split.fetches.try_push(Fetch::nothing())?;
+                    split.fetches.try_push(RangeFetch::nothing())?;
                 }
                 return self.add_split(object, attempt, split, version, Some(seen.nbytes));
             }
@@ -88,8 +88,8 @@ impl<'p> Staged<'p, '_> {
         object: u64,
         attempt: u32,
         plan: &Arc<ObjectPlan<'p>>,
-        landed: &Arc<Landed>,
-        fetch: &Fetch,
+        landed: &Arc<InFlightBody>,
+        fetch: &RangeFetch,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
         let policy = self.store(plan)?.policy();
@@ -101,10 +101,10 @@ impl<'p> Staged<'p, '_> {
         let Some(nbytes) = known.or_else(|| nbytes_by(landed, &fetch.span)) else {
             let (span, limit) = sharding.index_span(&chunk.stored_shape())?;
             let fetch = match span {
-                Span::Suffix(_) if policy.has_suffix => {
-                    Fetch { span, limit, expected: limit, ..Fetch::nothing() }
+                ByteRange::Suffix(_) if policy.has_suffix => {
+                    RangeFetch { span, limit, expected: limit, ..RangeFetch::nothing() }
                 }
-                _ => Fetch::nothing(),
+                _ => RangeFetch::nothing(),
             };
             return self.ask_for_index(object, attempt, start, fetch);
         };
@@ -114,7 +114,7 @@ impl<'p> Staged<'p, '_> {
         let range = offset..offset.saturating_add(length as u64);
         let found = [Some(landed), start.as_ref()].into_iter().flatten().find_map(|body| body.get(&range));
         let Some(bytes) = found else {
-            let is_refused = self.ask_for_index(object, attempt, start, Fetch::index(range));
+            let is_refused = self.ask_for_index(object, attempt, start, RangeFetch::index(range));
             return is_refused.map_err(|_| sharding.wrong_index_size(length, bytes.len()));
         };
         let index = Arc::new(sharding.parse_index(bytes, &grid, nbytes)?);
@@ -138,8 +138,8 @@ impl<'p> Staged<'p, '_> {
         &self,
         object: u64,
         attempt: u32,
-        landed: &Arc<Landed>,
-    ) -> Option<(Option<Arc<Landed>>, Option<u64>)> {
+        landed: &Arc<InFlightBody>,
+    ) -> Option<(Option<Arc<InFlightBody>>, Option<u64>)> {
         let mut state = self.state.lock();
         let open = state.open.get_mut(&object).filter(|open| open.attempt == attempt)?;
         let body = landed.body();
@@ -155,8 +155,8 @@ impl<'p> Staged<'p, '_> {
         &self,
         object: u64,
         attempt: u32,
-        start: Option<Arc<Landed>>,
-        fetch: Fetch,
+        start: Option<Arc<InFlightBody>>,
+        fetch: RangeFetch,
     ) -> Result<()> {
         /// After the first request: one for the shard's size, and one for its index.
         const MOST_REQUESTS: u32 = 2;
@@ -171,7 +171,7 @@ impl<'p> Staged<'p, '_> {
         }
         let continues = start.is_some();
         open.start = start;
-        state.queue(object, [Fetch { continues, ..fetch }]);
+        state.queue(object, [RangeFetch { continues, ..fetch }]);
         Ok(())
     }
 

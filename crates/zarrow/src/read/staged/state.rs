@@ -1,9 +1,9 @@
 //! The state shared by the threads of a staged read: open objects, requests in flight, and ready work.
 
 use crate::error::Result;
-use crate::read::staged::landing::{Landing, LandingFrames};
-use crate::read::staged::object::{Fetch, Leaf, Object, ObjectPlan};
-use crate::store::remote::bodies::{InFlight, Landed};
+use crate::read::staged::direct_copy::{DirectCopy, DirectFrames};
+use crate::read::staged::object::{Leaf, Object, ObjectPlan, RangeFetch};
+use crate::store::remote::bodies::{InFlight, InFlightBody};
 use crate::store::remote::body_memory::BodyBytes;
 use crate::store::remote::{Fetched, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +14,7 @@ pub enum Work {
     /// Starts or restarts an object.
     Begin,
     /// Splits a shard by its index, which the fetch received.
-    Split(Arc<Landed>, Box<Fetch>),
+    Split(Arc<InFlightBody>, Box<RangeFetch>),
     /// Sets the selected parts of a missing object to the fill value.
     Fill,
     /// Decodes a leaf.
@@ -32,11 +32,11 @@ pub enum Next {
         /// The object that it is for.
         object: u64,
         /// The bytes to fetch.
-        fetch: Fetch,
+        fetch: RangeFetch,
         /// The request.
         request: Request,
         /// The places of the bytes, if they do not go to a body.
-        frames: Option<LandingFrames>,
+        frames: Option<DirectFrames>,
     },
     /// Nothing, for now.
     Nothing,
@@ -60,13 +60,13 @@ pub struct Pending {
     /// The object that it is for.
     pub object: u64,
     /// The bytes to fetch.
-    pub fetch: Fetch,
+    pub fetch: RangeFetch,
     /// Handle for cancelling the request, after it was submitted.
     pub handle: Option<RequestHandle>,
     /// The memory reserved for its answer.
     pub reserved: InFlight,
     /// The places of the bytes, if they do not go to a body.
-    pub landing: Option<Landing>,
+    pub landing: Option<DirectCopy>,
 }
 
 /// The answer to a request.
@@ -114,7 +114,7 @@ impl<'p> State<'p> {
     }
 
     /// Estimates the size in bytes of a fetch: for a value of unknown size, from the sizes of earlier ones.
-    pub fn likely(&self, fetch: Option<&Fetch>) -> u64 {
+    pub fn likely(&self, fetch: Option<&RangeFetch>) -> u64 {
         let Some(fetch) = fetch else { return 0 };
         let (expected, came) = self.observed;
         if !fetch.is_guessed() || expected == 0 {
@@ -126,7 +126,7 @@ impl<'p> State<'p> {
     }
 
     /// Records the number of bytes received by a fetch.
-    pub fn observe(&mut self, fetch: &Fetch, came: u64) {
+    pub fn observe(&mut self, fetch: &RangeFetch, came: u64) {
         if fetch.is_guessed() {
             self.observed.0 = self.observed.0.saturating_add(fetch.expected);
             self.observed.1 = self.observed.1.saturating_add(came);
@@ -220,7 +220,7 @@ impl<'p> State<'p> {
     }
 
     /// Queues fetches for an object. Fetches that continue landed data come first.
-    pub fn queue(&mut self, object: u64, fetches: impl IntoIterator<Item = Fetch>) {
+    pub fn queue(&mut self, object: u64, fetches: impl IntoIterator<Item = RangeFetch>) {
         let Some(open) = self.open.get_mut(&object) else { return };
         let was_empty = open.queue.is_empty();
         open.queue.extend(fetches);

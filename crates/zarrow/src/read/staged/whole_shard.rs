@@ -14,8 +14,8 @@ use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::Result;
 use crate::plan::part::{AxisPart, PerAxis};
-use crate::read::staged::object::{Fetch, ObjectPlan};
-use crate::store::remote::{FetchPolicy, RequestClass, Span};
+use crate::read::staged::object::{ObjectPlan, RangeFetch};
+use crate::store::remote::{ByteRange, FetchPolicy, RequestClass};
 
 /// The section of a shard inside its array.
 struct Inside {
@@ -35,7 +35,7 @@ impl ObjectPlan<'_> {
         chunk: &Chunk<'_>,
         sharding: &Sharding,
         policy: &FetchPolicy,
-    ) -> Result<Option<Fetch>> {
+    ) -> Result<Option<RangeFetch>> {
         if !policy.cuts_ranges {
             return Ok(None);
         }
@@ -44,8 +44,8 @@ impl ObjectPlan<'_> {
         if limit > policy.merged_nbytes || !self.wants_most(chunk, sharding, &inside)? {
             return Ok(None);
         }
-        let (span, class) = (Span::Range(0..limit), RequestClass::Chunk);
-        Ok(Some(Fetch { span, limit, expected: limit, class, ..Fetch::nothing() }))
+        let (span, class) = (ByteRange::Range(0..limit), RequestClass::Chunk);
+        Ok(Some(RangeFetch { span, limit, expected: limit, class, ..RangeFetch::nothing() }))
     }
 
     /// Returns the section of the shard inside the array: inner chunks outside are rarely stored.

@@ -10,7 +10,7 @@ use crate::store::remote::body::{Body, Collector, Fetched, fetch};
 use crate::store::remote::put_documents::PutDocuments;
 use crate::store::remote::waiter::Waiting;
 use crate::store::remote::{
-    Listing, ObjectVersion, RemoteStore, Request, RequestClass, Span, version_number, wait,
+    ByteRange, Listing, ObjectVersion, RemoteStore, Request, RequestClass, version_number, wait,
 };
 use crate::store::{Got, Listed, Store, StoreWriter, Value, Version, check_key};
 use std::mem::MaybeUninit;
@@ -43,7 +43,7 @@ impl RemoteAdapter {
         /// A larger value is read range by range.
         const LARGE_NBYTES: u64 = 64 << 20;
         check_key(key)?;
-        let body = match self.fetch(Request::new(key, Span::Whole), LARGE_NBYTES)? {
+        let body = match self.fetch(Request::new(key, ByteRange::Whole), LARGE_NBYTES)? {
             Fetched::TooLarge(_) => self.measure(key)?,
             other => body(other)?,
         };
@@ -52,7 +52,7 @@ impl RemoteAdapter {
 
     /// Returns the size and the version of a value, without its bytes.
     fn measure(&self, key: &str) -> Result<Option<Body>> {
-        let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
+        let request = Request::new(key, ByteRange::Range(0..0)).with_class(RequestClass::Metadata);
         body(self.fetch(request, 0)?)
     }
 }
@@ -157,7 +157,7 @@ fn names_below(prefix: &str, listing: &Listing) -> Vec<String> {
 }
 
 pub(super) fn document_request(key: &str) -> Request {
-    Request::new(key, Span::Whole).of_class(RequestClass::Metadata)
+    Request::new(key, ByteRange::Whole).with_class(RequestClass::Metadata)
 }
 
 /// Returns all bytes of a value that was requested with this limit.
@@ -223,7 +223,8 @@ impl Value for RemoteValue<'_> {
             return Ok(destination[..length].write_copy_of_slice(&self.body.bytes[range]));
         }
         // Step 2.
-        let request = Request::new(&self.key, Span::Range(offset..end)).if_version(self.body.version.clone());
+        let request =
+            Request::new(&self.key, ByteRange::Range(offset..end)).if_version(self.body.version.clone());
         let Some(own) = body(self.store.fetch(request, length as u64)?)? else { return Err(changed()) };
         match of(&own) {
             Some(range) => Ok(destination[..length].write_copy_of_slice(&own.bytes[range])),

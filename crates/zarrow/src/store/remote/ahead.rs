@@ -13,7 +13,9 @@ use super::body::{Body, Collector, Fetched};
 use super::put_documents::KnownValue;
 use super::waiter::Waiting;
 use super::writer::RemoteLock;
-use super::{Condition, Listing, RemoteStore, RemoteWriter, Request, RequestClass, Span, version_number};
+use super::{
+    ByteRange, Condition, Listing, RemoteStore, RemoteWriter, Request, RequestClass, version_number,
+};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP};
 use crate::store::{
@@ -49,7 +51,7 @@ struct Meanwhile {
 #[derive(Debug)]
 enum Place {
     Listed { is_empty: bool },
-    Asked(Waiting<Listing>),
+    PendingRequests(Waiting<Listing>),
 }
 
 #[derive(Debug, Default)]
@@ -65,23 +67,23 @@ struct Known {
 }
 
 /// Requests under way.
-pub struct Asked<'a> {
+pub struct PendingRequests<'a> {
     values: Vec<(String, Waiting<Fetched>)>,
     names: Option<(String, crate::store::Listed<'a>)>,
     below: Option<(String, Waiting<Listing>)>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PendingRequests<'a> {
     /// Also asks for the names directly below `prefix`.
-    pub fn and_names(self, ahead: &'a AheadStore, prefix: &str) -> Asked<'a> {
-        Asked { names: Some((prefix.to_owned(), ahead.adapter.list_ahead(prefix))), ..self }
+    pub fn and_names(self, ahead: &'a AheadStore, prefix: &str) -> PendingRequests<'a> {
+        PendingRequests { names: Some((prefix.to_owned(), ahead.adapter.list_ahead(prefix))), ..self }
     }
 
     /// Also asks for all keys below `prefix`.
-    pub fn and_all_below(self, ahead: &'a AheadStore, prefix: &str) -> Asked<'a> {
+    pub fn and_all_below(self, ahead: &'a AheadStore, prefix: &str) -> PendingRequests<'a> {
         let remote = ahead.adapter.remote_store();
         let listing = Waiting::begin(|done| remote.list(prefix, true, done));
-        Asked { below: Some((prefix.to_owned(), listing)), ..self }
+        PendingRequests { below: Some((prefix.to_owned(), listing)), ..self }
     }
 }
 
@@ -122,14 +124,15 @@ impl AheadStore {
     /// Starts listing the path of a new group, for [`created_group`](AheadStore::created_group).
     pub fn list_meanwhile(&self, path: &str) {
         let remote = self.adapter.remote_store();
-        *self.place.lock() = Some(Place::Asked(Waiting::begin(|done| remote.list(path, false, done))));
+        *self.place.lock() =
+            Some(Place::PendingRequests(Waiting::begin(|done| remote.list(path, false, done))));
     }
 
     /// Notes that a group was created at `path`: it is fresh if the place was empty.
     pub fn created_group(&self, path: &str) {
         let is_empty = match self.place.lock().take() {
             Some(Place::Listed { is_empty }) => is_empty,
-            Some(Place::Asked(listing)) => listing.wait(&|| Ok(())).is_ok_and(|listing| {
+            Some(Place::PendingRequests(listing)) => listing.wait(&|| Ok(())).is_ok_and(|listing| {
                 // The list may be newer than the group.
                 let own = join(path, ZARR_JSON);
                 listing.prefixes.is_empty() && listing.values.iter().all(|value| value.key == own)
@@ -182,18 +185,18 @@ impl AheadStore {
     }
 
     /// Requests values, each with its limit.
-    pub fn ask(&self, keys: Vec<(String, u64)>) -> Asked<'_> {
+    pub fn ask(&self, keys: Vec<(String, u64)>) -> PendingRequests<'_> {
         let remote = self.adapter.remote_store();
         let begin = |(key, limit): (String, u64)| {
-            let request = Request::new(key.as_str(), Span::Whole).of_class(RequestClass::Metadata);
+            let request = Request::new(key.as_str(), ByteRange::Whole).with_class(RequestClass::Metadata);
             let submit = |done| remote.submit(request, Box::new(Collector::new(limit, done)));
             (key, Waiting::begin(submit))
         };
-        Asked { values: keys.into_iter().map(begin).collect(), names: None, below: None }
+        PendingRequests { values: keys.into_iter().map(begin).collect(), names: None, below: None }
     }
 
     /// Waits for the answers. Values that could not be fetched are requested again when they are needed.
-    pub fn take(&self, asked: Asked<'_>) {
+    pub fn take(&self, asked: PendingRequests<'_>) {
         self.take_values(asked.values);
         if let Some((prefix, names)) = asked.names
             && let Ok(names) = names()

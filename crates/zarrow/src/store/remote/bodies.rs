@@ -31,16 +31,16 @@ impl Drop for InFlight {
 
 /// A body that counts as in flight until it is dropped.
 #[derive(Debug)]
-pub struct Landed {
+pub struct InFlightBody {
     body: Body<BodyBytes>,
     _in_flight: InFlight,
 }
 
-impl Landed {
+impl InFlightBody {
     /// Wraps a body, and counts its bytes in `sum`.
-    pub fn new(body: Body<BodyBytes>, sum: &Arc<AtomicU64>) -> Landed {
+    pub fn new(body: Body<BodyBytes>, sum: &Arc<AtomicU64>) -> InFlightBody {
         let _in_flight = InFlight::new(body.bytes.len() as u64, sum);
-        Landed { body, _in_flight }
+        InFlightBody { body, _in_flight }
     }
 
     /// The bytes, and their offset in the value.
@@ -65,7 +65,7 @@ impl Landed {
 /// The received bytes of a value for one leaf, and the value's size.
 #[derive(Debug, Default)]
 pub struct Bodies {
-    pieces: SmallVec<[Arc<Landed>; 1]>,
+    pieces: SmallVec<[Arc<InFlightBody>; 1]>,
 }
 
 impl Bodies {
@@ -80,7 +80,7 @@ impl Bodies {
     }
 
     /// Adds a body.
-    pub fn add(&mut self, landed: Arc<Landed>) {
+    pub fn add(&mut self, landed: Arc<InFlightBody>) {
         let at = self.pieces.partition_point(|piece| piece.body.start < landed.body.start);
         self.pieces.insert(at, landed);
     }
@@ -88,7 +88,7 @@ impl Bodies {
     /// Returns the bytes in `range` if they are in one piece, and the allocator's memory that holds
     /// them, if any.
     pub fn run(&self, range: Range<u64>) -> Option<(&[u8], Option<&BodyMemory>)> {
-        self.pieces.iter().find_map(|piece| Some((piece.get(&range)?, piece.body.bytes.lent())))
+        self.pieces.iter().find_map(|piece| Some((piece.get(&range)?, piece.body.bytes.borrowed())))
     }
 
     /// Copies the bytes from `offset` on to `memory`, up to the first gap.
@@ -114,9 +114,9 @@ impl Bodies {
 mod tests {
     use super::*;
 
-    fn landed(start: u64, bytes: &[u8], in_flight: &Arc<AtomicU64>) -> Arc<Landed> {
+    fn landed(start: u64, bytes: &[u8], in_flight: &Arc<AtomicU64>) -> Arc<InFlightBody> {
         let body = Body { start, bytes: BodyBytes::Heap(bytes.to_vec()), nbytes: None, version: None };
-        Arc::new(Landed::new(body, in_flight))
+        Arc::new(InFlightBody::new(body, in_flight))
     }
 
     #[test]

@@ -69,15 +69,15 @@ pub enum BodyBytes {
     /// In ordinary memory.
     Heap(Vec<u8>),
     /// The first bytes, of this number, of an allocator's memory.
-    Lent(BodyMemory, usize),
+    Borrowed(BodyMemory, usize),
 }
 
 impl BodyBytes {
     /// Returns the allocator's memory, if the bytes are there.
-    pub fn lent(&self) -> Option<&BodyMemory> {
+    pub fn borrowed(&self) -> Option<&BodyMemory> {
         match self {
             BodyBytes::Heap(_) => None,
-            BodyBytes::Lent(memory, _) => Some(memory),
+            BodyBytes::Borrowed(memory, _) => Some(memory),
         }
     }
 }
@@ -89,7 +89,7 @@ impl Deref for BodyBytes {
         match self {
             BodyBytes::Heap(bytes) => bytes,
             // SAFETY: `filled` bytes have been copied there, and only this body writes to the memory.
-            BodyBytes::Lent(memory, filled) => unsafe {
+            BodyBytes::Borrowed(memory, filled) => unsafe {
                 std::slice::from_raw_parts(memory.pointer.as_ptr().cast_const(), *filled)
             },
         }
@@ -116,29 +116,29 @@ impl Frames for BodyFrames {
         let expected = usize::try_from(expected).unwrap_or(usize::MAX);
         match &mut self.bytes {
             // The answer is restarted, and fits.
-            BodyBytes::Lent(memory, filled) if expected <= memory.nbytes => {
+            BodyBytes::Borrowed(memory, filled) if expected <= memory.nbytes => {
                 *filled = 0;
                 return Ok(());
             }
             BodyBytes::Heap(bytes) => bytes.clear(),
-            BodyBytes::Lent(..) => self.bytes = BodyBytes::Heap(Vec::new()),
+            BodyBytes::Borrowed(..) => self.bytes = BodyBytes::Heap(Vec::new()),
         }
         // Step 1.
-        let lent = self.alloc.as_ref().filter(|_| expected > 0).and_then(|alloc| alloc.body(expected));
-        if let Some(memory) = lent.filter(|memory| expected <= memory.nbytes) {
-            self.bytes = BodyBytes::Lent(memory, 0);
+        let borrowed = self.alloc.as_ref().filter(|_| expected > 0).and_then(|alloc| alloc.body(expected));
+        if let Some(memory) = borrowed.filter(|memory| expected <= memory.nbytes) {
+            self.bytes = BodyBytes::Borrowed(memory, 0);
             return Ok(());
         }
         match &mut self.bytes {
             // Allocate all at once, so that later frames move nothing.
             BodyBytes::Heap(bytes) => Ok(bytes.make_room(expected)?),
-            BodyBytes::Lent(..) => Ok(()),
+            BodyBytes::Borrowed(..) => Ok(()),
         }
     }
 
     fn add(&mut self, frame: &[u8]) -> Result<()> {
         match &mut self.bytes {
-            BodyBytes::Lent(memory, filled) if frame.len() <= memory.nbytes - *filled => {
+            BodyBytes::Borrowed(memory, filled) if frame.len() <= memory.nbytes - *filled => {
                 // SAFETY: so many bytes are free behind those that are filled, and nobody else uses the memory.
                 unsafe {
                     memory
@@ -149,7 +149,7 @@ impl Frames for BodyFrames {
                 *filled += frame.len();
                 return Ok(());
             }
-            BodyBytes::Lent(_, filled) => {
+            BodyBytes::Borrowed(_, filled) => {
                 // Step 2.
                 let mut bytes: Vec<u8> = Vec::new();
                 bytes.make_room(filled.saturating_add(frame.len()))?;
@@ -202,14 +202,14 @@ mod tests {
             body.into_bytes()
         };
         let body = gather(6, &[b"abc", b"", b"def"]);
-        assert_eq!((&*body, body.lent().unwrap().offset_of(&body[2..])), (&b"abcdef"[..], Some(2)));
-        assert_eq!(body.lent().unwrap().offset_of(b"abc"), None);
+        assert_eq!((&*body, body.borrowed().unwrap().offset_of(&body[2..])), (&b"abcdef"[..], Some(2)));
+        assert_eq!(body.borrowed().unwrap().offset_of(b"abc"), None);
         assert_eq!(lender.1.load(Ordering::Relaxed), 1, "an answer that begins anew has its memory");
         let body = gather(2, &[b"abc", b"def"]);
-        assert_eq!((&*body, body.lent().is_none()), (&b"abcdef"[..], true), "more than was told");
+        assert_eq!((&*body, body.borrowed().is_none()), (&b"abcdef"[..], true), "more than was told");
         let body = gather(100, &[b"abc"]);
         assert_eq!(&*body, b"abc", "no memory at first");
         let body = gather(0, &[b"abc"]);
-        assert_eq!((&*body, body.lent().is_none()), (&b"abc"[..], true), "nobody told how many");
+        assert_eq!((&*body, body.borrowed().is_none()), (&b"abc"[..], true), "nobody told how many");
     }
 }

@@ -27,7 +27,7 @@ mod write_mark;
 mod writer;
 
 pub use adapter::RemoteAdapter;
-pub(crate) use ahead::{AheadStore, Asked};
+pub(crate) use ahead::{AheadStore, PendingRequests};
 pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
 pub use body_memory::{BodyAlloc, BodyMemory};
@@ -35,7 +35,7 @@ pub(crate) use documents::documents;
 pub use interrupt::interrupted_by;
 pub(crate) use interrupt::{pass_here, pass_now_and_then};
 pub use listing::{ListedValue, Listing};
-pub use put_body::{LentBytes, PutBody};
+pub use put_body::{BorrowedBytes, PutBody};
 pub use receiver::{Head, Outcome, Receiver};
 pub(crate) use waiter::Waiting;
 pub use waiter::wait;
@@ -110,7 +110,7 @@ pub(crate) fn version_number(version: &ObjectVersion) -> [u64; 4] {
 
 /// Requested bytes of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Span {
+pub enum ByteRange {
     /// All bytes.
     Whole,
     /// The bytes in a range, cut at the end of the value.
@@ -136,7 +136,7 @@ pub struct Request {
     /// The value's key.
     pub key: String,
     /// The requested bytes.
-    pub span: Span,
+    pub span: ByteRange,
     /// Required version of the value; any other version is [`Outcome::Changed`].
     pub if_version: Option<ObjectVersion>,
     /// Purpose of the request.
@@ -145,7 +145,7 @@ pub struct Request {
 
 impl Request {
     /// Creates a request for bytes of a chunk, of any version.
-    pub fn new(key: impl Into<String>, span: Span) -> Request {
+    pub fn new(key: impl Into<String>, span: ByteRange) -> Request {
         Request { key: key.into(), span, if_version: None, class: RequestClass::Chunk }
     }
 
@@ -157,7 +157,7 @@ impl Request {
 
     /// Returns the same request with this class.
     #[must_use]
-    pub fn of_class(self, class: RequestClass) -> Request {
+    pub fn with_class(self, class: RequestClass) -> Request {
         Request { class, ..self }
     }
 }

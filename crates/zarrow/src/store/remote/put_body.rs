@@ -2,7 +2,7 @@
 //!
 //! 1. A writer that keeps its values until a put has ended can lend their memory, so that the value is never copied as a
 //!    whole.
-//! 2. Lent memory may change at any time. A store copies each piece once, and sends and examines only the copy.
+//! 2. Borrowed memory may change at any time. A store copies each piece once, and sends and examines only the copy.
 //! 3. The writer takes the memory back when the put is answered or cancelled, without waiting for the store. Every later
 //!    copy fails, and a body that is not sent completely by then must not become a value.
 
@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Memory that a writer lends to a put.
-pub trait LentBytes: Send + Sync + fmt::Debug {
+pub trait BorrowedBytes: Send + Sync + fmt::Debug {
     /// Size in bytes.
     fn nbytes(&self) -> usize;
 
@@ -28,20 +28,20 @@ pub enum PutBody {
     /// Consecutive parts.
     Owned(Vec<Vec<u8>>),
     /// Memory of the writer.
-    Lent(Arc<dyn LentBytes>),
+    Borrowed(Arc<dyn BorrowedBytes>),
 }
 
 impl PutBody {
     /// Returns the bytes as owned parts; copies lent ones.
     ///
     /// # Errors
-    /// As [`LentBytes::append_to`].
+    /// As [`BorrowedBytes::append_to`].
     pub fn into_parts(self) -> Result<Vec<Vec<u8>>> {
         match self {
             PutBody::Owned(parts) => Ok(parts),
-            PutBody::Lent(lent) => {
+            PutBody::Borrowed(borrowed) => {
                 let mut bytes = Vec::new();
-                lent.append_to(0, lent.nbytes(), &mut bytes)?;
+                borrowed.append_to(0, borrowed.nbytes(), &mut bytes)?;
                 Ok(vec![bytes])
             }
         }

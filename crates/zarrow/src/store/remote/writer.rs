@@ -10,7 +10,7 @@
 //! 5. The values below a prefix are listed, and deleted many at a time, the documents of nodes first.
 
 use super::adapter::RemoteAdapter;
-use super::{Condition, Listing, ObjectVersion, Put, RemoteWriter, Span, wait};
+use super::{ByteRange, Condition, Listing, ObjectVersion, Put, RemoteWriter, wait};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Fetched, fetch};
 use crate::store::remote::{Request, RequestClass};
@@ -72,7 +72,7 @@ impl RemoteAdapter {
     /// Returns the condition that the value now under `key` is still stored; `None` if the store has no versions for
     /// it.
     fn present(&self, key: &str) -> Result<Option<Condition>> {
-        let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
+        let request = Request::new(key, ByteRange::Range(0..0)).with_class(RequestClass::Metadata);
         Ok(match fetch(self.remote_store(), request, 0, &|| Ok(()))? {
             Fetched::Body(body) => body.version.map(Condition::IfVersion),
             Fetched::Missing => Some(Condition::IfAbsent),

@@ -5,7 +5,9 @@ use super::corrupt;
 use super::directory::Directory;
 use super::end_record::{EndRecord, TAIL_NBYTES};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::remote::{Body, Fetched, ObjectVersion, RemoteStore, Request, RequestClass, Span, fetch};
+use crate::store::remote::{
+    Body, ByteRange, Fetched, ObjectVersion, RemoteStore, Request, RequestClass, fetch,
+};
 use std::sync::Arc;
 use zarrow_array::allocation;
 
@@ -28,8 +30,8 @@ impl RemoteArchive {
     /// # Errors
     /// As [`RemoteZip::open`](super::RemoteZip::open).
     pub fn open(store: Arc<dyn RemoteStore>, key: &str) -> Result<RemoteArchive> {
-        let get = |span: Span, version: Option<ObjectVersion>, limit: u64| -> Result<Body> {
-            let request = Request::new(key, span).if_version(version).of_class(RequestClass::Metadata);
+        let get = |span: ByteRange, version: Option<ObjectVersion>, limit: u64| -> Result<Body> {
+            let request = Request::new(key, span).if_version(version).with_class(RequestClass::Metadata);
             match fetch(&*store, request, limit, &|| Ok(()))? {
                 Fetched::Body(body) => Ok(body),
                 Fetched::Missing => Err(ErrorKind::NotFound.into()),
@@ -38,15 +40,15 @@ impl RemoteArchive {
             }
         };
         let tail = if store.policy().has_suffix {
-            get(Span::Suffix(TAIL_NBYTES), None, TAIL_NBYTES)?
+            get(ByteRange::Suffix(TAIL_NBYTES), None, TAIL_NBYTES)?
         } else {
-            let told = get(Span::Range(0..0), None, 0)?;
+            let told = get(ByteRange::Range(0..0), None, 0)?;
             let nbytes = told.nbytes.ok_or_else(|| {
                 Error::from(ErrorKind::Unsupported(
                     "a zip archive of unknown size, because the store sent no size".into(),
                 ))
             })?;
-            get(Span::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), told.version, TAIL_NBYTES)?
+            get(ByteRange::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), told.version, TAIL_NBYTES)?
         };
         let tail_end = tail.start.saturating_add(tail.bytes.len() as u64);
         if tail.nbytes.is_some_and(|nbytes| nbytes != tail_end) {
@@ -63,7 +65,7 @@ impl RemoteArchive {
             }
             None => {
                 let missing = tail.start - range.start;
-                let first = get(Span::Range(range.start..tail.start), tail.version.clone(), missing)?;
+                let first = get(ByteRange::Range(range.start..tail.start), tail.version.clone(), missing)?;
                 if first.start != range.start
                     || first.bytes.len() as u64 != missing
                     || first.version != tail.version

@@ -14,7 +14,7 @@ use super::entry::{Entry, Method};
 use super::inflate::{compare, crc32, inflated};
 use super::remote_archive::RemoteArchive;
 use crate::error::{Error, Result};
-use crate::store::remote::{Head, Outcome, Receiver, Request, RequestClass, RequestHandle, Span};
+use crate::store::remote::{ByteRange, Head, Outcome, Receiver, Request, RequestClass, RequestHandle};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use zarrow_array::allocation::Grow;
@@ -53,7 +53,7 @@ pub fn fetch_member(
         }
     };
     let current = Arc::new(Current::default());
-    let fetch = Fetch { archive, position, range, class, current: Arc::clone(&current) };
+    let fetch = MemberFetch { archive, position, range, class, current: Arc::clone(&current) };
     fetch.begin(receiver);
     RequestHandle::new(move || current.cancel())
 }
@@ -101,7 +101,7 @@ impl Current {
 }
 
 /// Wanted stored bytes of a member.
-struct Fetch {
+struct MemberFetch {
     archive: Arc<RemoteArchive>,
     position: usize,
     range: Range<u64>,
@@ -109,7 +109,7 @@ struct Fetch {
     current: Arc<Current>,
 }
 
-impl Fetch {
+impl MemberFetch {
     fn entry(&self) -> Result<&Entry> {
         self.archive.directory.entry(self.position)
     }
@@ -134,9 +134,9 @@ impl Fetch {
             return receiver.done(Ok(Outcome::Stopped));
         };
         let (archive, current) = (Arc::clone(&self.archive), Arc::clone(&self.current));
-        let request = Request::new(&*archive.key, Span::Range(span.clone()))
+        let request = Request::new(&*archive.key, ByteRange::Range(span.clone()))
             .if_version(archive.version.clone())
-            .of_class(self.class);
+            .with_class(self.class);
         let is_whole = |entry: &Entry| {
             self.range == (0..entry.stored_nbytes) && matches!(entry.method(), Ok(Method::Stored))
         };
@@ -159,7 +159,7 @@ impl Fetch {
 
 /// Receives bytes of the archive, and passes on the member's bytes.
 struct Answer {
-    fetch: Fetch,
+    fetch: MemberFetch,
     receiver: Box<dyn Receiver>,
     /// Requested bytes of the archive.
     span: Range<u64>,

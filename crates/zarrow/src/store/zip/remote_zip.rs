@@ -10,8 +10,8 @@ use super::remote_archive::RemoteArchive;
 use super::remote_member::fetch_member;
 use crate::error::Result;
 use crate::store::remote::{
-    FetchPolicy, Head, ListedValue, Listing, OnDone, Outcome, Receiver, RemoteStore, Request, RequestHandle,
-    Span,
+    ByteRange, FetchPolicy, Head, ListedValue, Listing, OnDone, Outcome, Receiver, RemoteStore, Request,
+    RequestHandle,
 };
 use crate::store::{join, normalize_path};
 use std::ops::{ControlFlow, Range};
@@ -137,10 +137,10 @@ impl RemoteStore for RemoteZip {
 }
 
 /// Returns the byte range of a span in a value of this size.
-fn range_of(span: &Span, nbytes: u64) -> Range<u64> {
+fn range_of(span: &ByteRange, nbytes: u64) -> Range<u64> {
     match span {
-        Span::Whole => 0..nbytes,
-        Span::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
-        Span::Suffix(count) => nbytes.saturating_sub(*count)..nbytes,
+        ByteRange::Whole => 0..nbytes,
+        ByteRange::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
+        ByteRange::Suffix(count) => nbytes.saturating_sub(*count)..nbytes,
     }
 }

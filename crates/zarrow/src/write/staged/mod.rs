@@ -22,12 +22,12 @@ use crate::plan::part::whole_part;
 use crate::pool;
 use crate::pool::OpenJob;
 use crate::pool::job::Checkpoint;
-use crate::read::staged::inbox::{Arrival, Inbox, Told};
+use crate::read::staged::inbox::{Arrival, Inbox, Reply};
 use crate::selection::Selection;
 use crate::store::remote::bodies::InFlight;
 use crate::store::remote::{
-    Collector, Condition, Fetched, Put, PutBody, RemoteStore, RemoteWriter, Request, RequestClass,
-    RequestHandle, Span,
+    ByteRange, Collector, Condition, Fetched, Put, PutBody, RemoteStore, RemoteWriter, Request, RequestClass,
+    RequestHandle,
 };
 use crate::write::body::Body;
 use crate::write::values::Values;
@@ -261,7 +261,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         purpose: Purpose,
         reserved: InFlight,
         lease: Option<Lease<'p>>,
-        submit: impl FnOnce(Told<Answer>) -> RequestHandle,
+        submit: impl FnOnce(Reply<Answer>) -> RequestHandle,
     ) {
         let number = {
             let mut state = self.state.lock();
@@ -272,7 +272,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 .insert(number, Pending { purpose, handle: None, _reserved: reserved, _lease: lease });
             number
         };
-        let handle = submit(Told::new(&self.inbox, number, true));
+        let handle = submit(Reply::new(&self.inbox, number, true));
         // A request that has ended already is not in the list.
         if let Some(pending) = self.state.lock().requests.get_mut(&number) {
             pending.handle = Some(handle);
@@ -345,7 +345,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let (_, puts) = self.remote()?;
         let key = self.key(attempt.chunk);
         if puts.tells_versions() {
-            let request = Request::new(key, Span::Whole);
+            let request = Request::new(key, ByteRange::Whole);
             return self.fetch(
                 Purpose::Old(attempt),
                 request,
@@ -353,7 +353,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 self.occupy(self.chunk_nbytes()),
             );
         }
-        let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
+        let request = Request::new(key, ByteRange::Range(0..0)).with_class(RequestClass::Metadata);
         self.fetch(Purpose::Version(attempt), request, 0, self.occupy(0))
     }
 
@@ -368,7 +368,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let Some(chunk_parts) = self.chunk_parts else { return Ok(()) };
         self.writer.with_target(chunk_parts, attempt.chunk, checkpoint, |chunk_index, target, part| {
             let key = self.writer.reader.key(chunk_index);
-            let input = old.map(Input::of_bytes);
+            let input = old.map(Input::from_bytes);
             let encoded = match target.encode(part, self.values.level(), input.as_ref(), worker) {
                 Err(error) if self.writer.only_clears && error.is_of_stored_bytes() => return Ok(()),
                 encoded => encoded?,
@@ -385,11 +385,11 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             };
             let nbytes = bytes.body.nbytes() + bytes.tail.len();
             let (body, lease) = match bytes.body {
-                Body::Lent(lent) if nbytes >= LENT_NBYTES && bytes.tail.is_empty() => {
+                Body::Borrowed(borrowed) if nbytes >= LENT_NBYTES && bytes.tail.is_empty() => {
                     // SAFETY: the state keeps the lease until the request is over, and is dropped with the write, within
                     // the lifetime of the values.
-                    let lease = unsafe { Lease::new(lent) };
-                    (PutBody::Lent(lease.bytes()), Some(lease))
+                    let lease = unsafe { Lease::new(borrowed) };
+                    (PutBody::Borrowed(lease.bytes()), Some(lease))
                 }
                 body => {
                     let mut copy = Vec::new();
@@ -463,7 +463,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 if attempt.condition == Condition::IfAbsent {
                     return self.change(attempt, None, worker, checkpoint);
                 }
-                let request = Request::new(self.key(attempt.chunk), Span::Whole);
+                let request = Request::new(self.key(attempt.chunk), ByteRange::Whole);
                 let reserved = self.occupy(self.chunk_nbytes());
                 self.fetch(Purpose::Old(attempt), request, LARGE_NBYTES, reserved)
             }

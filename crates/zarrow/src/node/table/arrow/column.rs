@@ -62,13 +62,13 @@ impl Column {
     /// Creates the column of a node: an array, or a group that represents one.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongNode`] for other groups; errors of [`EncodedArray::of_group`] and [`new`](Column::new).
-    pub fn of_node(name: &str, node: Node) -> Result<Column> {
+    /// [`ErrorKind::WrongNode`] for other groups; errors of [`EncodedArray::from_group`] and [`new`](Column::new).
+    pub fn from_node(name: &str, node: Node) -> Result<Column> {
         let group = match node {
             Node::Array(array) => return Column::new(name, array),
             Node::Group(group) => group,
         };
-        let Some(array) = EncodedArray::of_group(&group)? else {
+        let Some(array) = EncodedArray::from_group(&group)? else {
             let kind = ErrorKind::WrongNode { expected: "an array", found: "a group" };
             return Err(Error::from(kind).in_array(group.store().name(), group.path()));
         };

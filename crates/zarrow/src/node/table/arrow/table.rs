@@ -133,7 +133,7 @@ impl Table {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for an array without axes.
-    pub fn of_array(array: Array, options: TableOptions) -> Result<Table> {
+    pub fn from_array(array: Array, options: TableOptions) -> Result<Table> {
         Ok(Table { is_struct: false, ..Table::new(vec![Column::new("", array)?], options)? })
     }
 

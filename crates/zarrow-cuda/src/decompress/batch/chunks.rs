@@ -1,6 +1,6 @@
-//! Assigning chunks to waves: step 1 of [`wave`](super).
+//! Assigning chunks to batches: step 1 of [`batch`](super).
 
-use super::Waves;
+use super::Batches;
 use super::planned::{Planned, Room};
 use super::slot::Origin;
 use crate::bodies::PinnedBody;
@@ -17,7 +17,7 @@ fn largest(frames: &Frames) -> u64 {
     frames.frames.iter().map(|frame| frame.destination.len() as u64).max().unwrap_or(0)
 }
 
-impl Waves<'_> {
+impl Batches<'_> {
     /// Returns whether the compressor allows the device to take a chunk.
     fn may_take(&self, chunk: &StoredChunk<'_>) -> bool {
         chunk.is_raw
@@ -30,7 +30,7 @@ impl Waves<'_> {
     /// Plans the work on a chunk with the stored bytes `bytes`; `None` if the host must decode it.
     fn plan(&self, chunk: &StoredChunk<'_>, bytes: &[u8]) -> Result<Option<Planned>> {
         let most = self.share.largest_frame();
-        let frames = chunk.compressor.and_then(|name| Frames::of(name, bytes, chunk.decoded_nbytes, most));
+        let frames = chunk.compressor.and_then(|name| Frames::parse(name, bytes, chunk.decoded_nbytes, most));
         let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
         let frames = frames.filter(|frames| self.decompressor.takes(frames.format));
         let frames = frames.filter(|frames| self.share.is_next_on_device(largest(frames)));
@@ -71,7 +71,7 @@ impl Waves<'_> {
         self.fill_wave(Room { nbytes: decoded_nbytes, ..planned.room() }, |filling| {
             self.measured.timed(decoded_nbytes, || chunk.decode(bytes, filling.memory()))?;
             let origin = Origin::Slot(filling.start());
-            filling.add(|wave| wave.add(&planned, origin)).map_err(|error| self.stop(error))
+            filling.add(|batch| batch.add(&planned, origin)).map_err(|error| self.stop(error))
         })
     }
 
@@ -88,9 +88,9 @@ impl Waves<'_> {
             return self.decode_here(chunk, Some(landed.bytes)).map(|()| true);
         };
         self.fill_wave(planned.room(), |filling| {
-            let added = filling.add(|wave| {
-                let number = wave.number_of(&body)?;
-                wave.add(&planned, Origin::Body(number, landed.offset))
+            let added = filling.add(|batch| {
+                let number = batch.number_of(&body)?;
+                batch.add(&planned, Origin::Body(number, landed.offset))
             });
             added.map_err(|error| self.stop(error))
         })?;
@@ -107,7 +107,7 @@ impl Waves<'_> {
             let added = match planned {
                 Some(planned) => {
                     let origin = Origin::Slot(filling.start() + offset);
-                    filling.add(|wave| wave.add(&planned, origin))
+                    filling.add(|batch| batch.add(&planned, origin))
                 }
                 None => {
                     self.decode_here(chunk, Some(bytes))?;
@@ -119,7 +119,7 @@ impl Waves<'_> {
     }
 }
 
-impl ChunkSink for Waves<'_> {
+impl ChunkSink for Batches<'_> {
     fn take(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<()> {
         if chunk.compressor.is_some() {
             self.measured.stored(chunk.decoded_nbytes, chunk.stored_nbytes);
@@ -142,7 +142,7 @@ impl ChunkSink for Waves<'_> {
             let pieces = pieces.map_err(|error| self.stop(error))?;
             let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: 0 };
             self.fill_wave(planned.room(), |filling| {
-                let added = filling.add(|wave| wave.add(&planned, Origin::Fill));
+                let added = filling.add(|batch| batch.add(&planned, Origin::Fill));
                 added.map_err(|error| self.stop(error))
             })?;
         }

@@ -1,7 +1,7 @@
 //! Memory borrowed from a caller for reading, which other code may write to at the same time.
 //!
 //! The rule: such memory is never passed to code that reads it twice and trusts the first read. The type enforces it:
-//! 1. [`Lent`] gives no slice: compressors, checksums and comparisons of slices cannot take it.
+//! 1. [`Borrowed`] gives no slice: compressors, checksums and comparisons of slices cannot take it.
 //! 2. It is copied, by address; only the copy is examined.
 //! 3. Its address is passed only to code that reads each byte once: a system call that writes it, and the first step
 //!    of Blosc, which moves it. `docs/architecture.md` explains for each reader why that holds.
@@ -14,31 +14,31 @@ use std::mem::MaybeUninit;
 
 /// Bytes that are readable during `'a`, and may change at any time.
 #[derive(Debug, Clone, Copy)]
-pub struct Lent<'a> {
+pub struct Borrowed<'a> {
     pointer: *const u8,
     nbytes: usize,
     lifetime: PhantomData<&'a [u8]>,
 }
 
 // SAFETY: the memory is only read, and may be read by any thread.
-unsafe impl Send for Lent<'_> {}
+unsafe impl Send for Borrowed<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Lent<'_> {}
+unsafe impl Sync for Borrowed<'_> {}
 
-impl<'a> From<&'a [u8]> for Lent<'a> {
+impl<'a> From<&'a [u8]> for Borrowed<'a> {
     /// Bytes that never change are a special case of borrowed memory.
-    fn from(bytes: &'a [u8]) -> Lent<'a> {
-        Lent { pointer: bytes.as_ptr(), nbytes: bytes.len(), lifetime: PhantomData }
+    fn from(bytes: &'a [u8]) -> Borrowed<'a> {
+        Borrowed { pointer: bytes.as_ptr(), nbytes: bytes.len(), lifetime: PhantomData }
     }
 }
 
-impl<'a> Lent<'a> {
+impl<'a> Borrowed<'a> {
     /// Borrows the `nbytes` bytes from `pointer` on.
     ///
     /// # Safety
     /// They are readable during `'a`.
-    pub unsafe fn new(pointer: *const u8, nbytes: usize) -> Lent<'a> {
-        Lent { pointer, nbytes, lifetime: PhantomData }
+    pub unsafe fn new(pointer: *const u8, nbytes: usize) -> Borrowed<'a> {
+        Borrowed { pointer, nbytes, lifetime: PhantomData }
     }
 
     /// Returns the number of bytes.
@@ -52,10 +52,10 @@ impl<'a> Lent<'a> {
     }
 
     /// Returns the `nbytes` bytes from `start` on, clipped to the end.
-    pub fn part(self, start: usize, nbytes: usize) -> Lent<'a> {
+    pub fn part(self, start: usize, nbytes: usize) -> Borrowed<'a> {
         let start = start.min(self.nbytes);
         let nbytes = nbytes.min(self.nbytes - start);
-        Lent { pointer: self.pointer.wrapping_add(start), nbytes, lifetime: PhantomData }
+        Borrowed { pointer: self.pointer.wrapping_add(start), nbytes, lifetime: PhantomData }
     }
 
     /// Copies the bytes from `start` on to the front of `place`, as many as fit, and returns the copy.
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn copies_stay_inside() {
         let bytes = *b"abcdef";
-        let lent = Lent::from(&bytes[..]);
+        let borrowed = Borrowed::from(&bytes[..]);
         let mut place = [MaybeUninit::uninit(); 4];
-        assert_eq!(lent.copy_to(0, &mut place), b"abcd");
-        assert_eq!(lent.copy_to(4, &mut place), b"ef");
-        assert_eq!(lent.copy_to(7, &mut place), b"");
-        assert_eq!(lent.part(1, 3).copy_to(1, &mut place), b"cd");
-        assert_eq!(lent.part(5, 9).copy_to(0, &mut place), b"f");
-        assert_eq!(lent.part(9, 1).nbytes(), 0);
+        assert_eq!(borrowed.copy_to(0, &mut place), b"abcd");
+        assert_eq!(borrowed.copy_to(4, &mut place), b"ef");
+        assert_eq!(borrowed.copy_to(7, &mut place), b"");
+        assert_eq!(borrowed.part(1, 3).copy_to(1, &mut place), b"cd");
+        assert_eq!(borrowed.part(5, 9).copy_to(0, &mut place), b"f");
+        assert_eq!(borrowed.part(9, 1).nbytes(), 0);
     }
 }

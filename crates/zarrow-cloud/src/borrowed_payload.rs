@@ -1,10 +1,10 @@
 //! Bodies of puts that are copied from the writer's memory while they are sent.
 //!
 //! 1. `object_store` makes the request, with a placeholder as its body: zeros of the same size. The request carries the
-//!    lent bytes in its extensions, and the transport sends these instead.
+//!    borrowed bytes in its extensions, and the transport sends these instead.
 //! 2. Each piece is copied just before it is sent, so that the kernel copies it from the processor's cache. No page of
 //!    new memory is touched.
-//! 3. A put that succeeds without its lent bytes has stored the placeholder, and is an error.
+//! 3. A put that succeeds without its borrowed bytes has stored the placeholder, and is an error.
 //! 4. Only for clients that do not examine the body: a signature or a checksum would be that of the placeholder.
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use zarrow::Result;
-use zarrow::store::remote::LentBytes;
+use zarrow::store::remote::BorrowedBytes;
 
 /// Bytes that are copied at once.
 const PIECE_NBYTES: usize = 64 << 10;
@@ -25,15 +25,15 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// A body to be copied while it is sent.
 #[derive(Debug, Clone)]
-pub struct LentPayload {
-    bytes: Arc<dyn LentBytes>,
+pub struct BorrowedPayload {
+    bytes: Arc<dyn BorrowedBytes>,
     /// Whether the last piece was copied.
     is_sent: Arc<AtomicBool>,
 }
 
-impl LentPayload {
-    pub fn new(bytes: Arc<dyn LentBytes>) -> LentPayload {
-        LentPayload { bytes, is_sent: Arc::default() }
+impl BorrowedPayload {
+    pub fn new(bytes: Arc<dyn BorrowedBytes>) -> BorrowedPayload {
+        BorrowedPayload { bytes, is_sent: Arc::default() }
     }
 
     /// Returns the placeholder (step 1).
@@ -44,23 +44,23 @@ impl LentPayload {
     }
 
     /// Returns the body of one attempt to send it.
-    pub fn body(&self) -> LentBody {
-        LentBody { payload: self.clone(), at: 0 }
+    pub fn body(&self) -> BorrowedBody {
+        BorrowedBody { payload: self.clone(), at: 0 }
     }
 
-    /// Whether the transport has sent the lent bytes (step 3).
+    /// Whether the transport has sent the borrowed bytes (step 3).
     pub fn is_sent(&self) -> bool {
         self.is_sent.load(Ordering::Acquire)
     }
 }
 
 /// The pieces of a lent body.
-pub struct LentBody {
-    payload: LentPayload,
+pub struct BorrowedBody {
+    payload: BorrowedPayload,
     at: usize,
 }
 
-impl Body for LentBody {
+impl Body for BorrowedBody {
     type Data = Bytes;
     type Error = zarrow::Error;
 

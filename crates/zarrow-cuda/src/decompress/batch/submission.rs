@@ -1,9 +1,9 @@
-//! Submitting a filled slot to the device: steps 2 to 4 of [`wave`](super).
+//! Submitting a filled slot to the device: steps 2 to 4 of [`batch`](super).
 
-use super::Waves;
+use super::Batches;
 use super::answers::{ANSWER_NBYTES, Submitted};
 use super::planned::FRAME_NBYTES;
-use super::slot::{Copied, Origin, Wave, WaveFrame};
+use super::slot::{Batch, BatchFrame, Copied, Origin};
 use crate::decompress::format::Format;
 use crate::decompress::{Frames, checksums};
 use crate::driver::functions::Address;
@@ -19,37 +19,38 @@ use std::sync::Arc;
 /// Bytes of a slot for results.
 const ANSWER_SLOT_NBYTES: usize = 256 << 10;
 
-impl Waves<'_> {
+impl Batches<'_> {
     /// Steps 2 to 4.
-    pub(super) fn submit(&self, mut wave: Wave) -> Result<()> {
-        if wave.pieces.is_empty() {
+    pub(super) fn submit(&self, mut batch: Batch) -> Result<()> {
+        if batch.pieces.is_empty() {
             return Ok(());
         }
         let device = self.result.device();
         let item_width = width(self.result.item_size());
-        let lists = wave.used.next_multiple_of(ALIGNMENT);
-        let guards = lists + wave.frames.len() * FRAME_NBYTES;
-        let guarded_count = wave.frames.iter().filter(|frame| frame.checksum.is_some()).count();
+        let lists = batch.used.next_multiple_of(ALIGNMENT);
+        let guards = lists + batch.frames.len() * FRAME_NBYTES;
+        let guarded_count = batch.frames.iter().filter(|frame| frame.checksum.is_some()).count();
         let boxes = guards + guarded_count * size_of::<Guarded>();
-        let total = boxes + (wave.pieces.len() + wave.copies.len() + wave.patches.len()) * size_of::<Piece>();
-        let lane = self.lanes.next()?;
-        let bodies = wave.bodies.iter().map(|body| body.on_device(lane));
+        let total =
+            boxes + (batch.pieces.len() + batch.copies.len() + batch.patches.len()) * size_of::<Piece>();
+        let stream = self.streams.next()?;
+        let bodies = batch.bodies.iter().map(|body| body.on_device(stream));
         let bodies: Vec<Arc<DeviceMemory>> = zarrow_array::allocation::try_collected(bodies)?;
-        let staging = DeviceMemory::new_in(device, total, lane)?;
-        let decompressed = DeviceMemory::new_in(device, wave.decompressed, lane)?;
-        let answers = DeviceMemory::new_in(device, wave.frames.len() * ANSWER_NBYTES, lane)?;
+        let staging = DeviceMemory::new_in(device, total, stream)?;
+        let decompressed = DeviceMemory::new_in(device, batch.decompressed, stream)?;
+        let answers = DeviceMemory::new_in(device, batch.frames.len() * ANSWER_NBYTES, stream)?;
         // Groups the frames by format.
-        wave.frames.sort_by_key(|frame| frame.format as u8);
-        let (copies, patches) = (std::mem::take(&mut wave.copies), std::mem::take(&mut wave.patches));
+        batch.frames.sort_by_key(|frame| frame.format as u8);
+        let (copies, patches) = (std::mem::take(&mut batch.copies), std::mem::take(&mut batch.patches));
         // The lists follow the bytes; if there are too many frames, they go to a separate slot.
-        let (mut pointer, room) = wave.slot.ready()?;
+        let (mut pointer, room) = batch.slot.ready()?;
         let (mut own, mut start) = (None, lists);
         if total > room {
             let slot =
                 own.insert(device.idle.take(device.context(), (total - lists).max(ANSWER_SLOT_NBYTES))?);
             (pointer, start) = (slot.ready()?.0, 0);
         }
-        // SAFETY: the slot has this many bytes there, after those of the chunks, and only this wave uses it.
+        // SAFETY: the slot has this many bytes there, after those of the chunks, and only this batch uses it.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
                 pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(),
@@ -64,8 +65,8 @@ impl Waves<'_> {
         };
         let (list, rest) = bytes.split_at_mut(guards - lists);
         let (guard_list, rest) = rest.split_at_mut(boxes - guards);
-        let column = wave.frames.len() * 8;
-        for (number, frame) in wave.frames.iter().enumerate() {
+        let column = batch.frames.len() * 8;
+        for (number, frame) in batch.frames.iter().enumerate() {
             let words = [
                 address(frame.source),
                 frame.source_nbytes as u64,
@@ -78,7 +79,7 @@ impl Waves<'_> {
             }
         }
         let statuses = answers.address() + column as u64;
-        let guarded = wave.frames.iter().enumerate().filter_map(|(number, frame)| {
+        let guarded = batch.frames.iter().enumerate().filter_map(|(number, frame)| {
             let checksum = frame.checksum?;
             Some(Guarded {
                 source: decompressed.address() + frame.destination as u64,
@@ -110,7 +111,7 @@ impl Waves<'_> {
             fill: [*value; 16],
             ..Piece::none()
         });
-        let placed = wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
+        let placed = batch.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
         for (place, piece) in
             rest.chunks_exact_mut(size_of::<Piece>()).zip(copied.chain(patched).chain(placed))
         {
@@ -118,40 +119,40 @@ impl Waves<'_> {
         }
         // Step 3.
         let mut timed = Vec::new();
-        let timer = Timer::start(device, lane);
-        let filled = if own.is_some() { wave.used } else { total };
-        for used in wave.used_ranges(filled) {
-            wave.slot.send(used.clone(), staging.address() + used.start as u64, lane)?;
+        let timer = Timer::start(device, stream);
+        let filled = if own.is_some() { batch.used } else { total };
+        for used in batch.used_ranges(filled) {
+            batch.slot.send(used.clone(), staging.address() + used.start as u64, stream)?;
         }
         if let Some(slot) = &mut own {
-            slot.send(0..total - lists, staging.address() + lists as u64, lane)?;
+            slot.send(0..total - lists, staging.address() + lists as u64, stream)?;
         }
         timed.extend(timer.stop(Timing::Copy { nbytes: total as u64 }));
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
         let greatest = copies.iter().map(|copy| copy.nbytes as u64).max().unwrap_or(0);
         let behind = |boxes: usize| piece_list + (boxes * size_of::<Piece>()) as u64;
-        // SAFETY: the lists were written above and are copied first in the lane; their addresses point into memory
-        // that is freed in the lane's order, and into the result, at positions computed within its layout.
+        // SAFETY: the lists were written above and are copied first in the stream; their addresses point into memory
+        // that is freed in the stream's order, and into the result, at positions computed within its layout.
         unsafe {
-            device.launch_place(lane, 1, piece_list, count_of(copies.len())?, greatest)?;
-            device.launch_place(lane, 1, behind(copies.len()), count_of(patches.len())?, 1)?;
-            self.decompress(lane, &wave.frames, list, answers.address(), &mut timed)?;
+            device.launch_place(stream, 1, piece_list, count_of(copies.len())?, greatest)?;
+            device.launch_place(stream, 1, behind(copies.len()), count_of(patches.len())?, 1)?;
+            self.decompress(stream, &batch.frames, list, answers.address(), &mut timed)?;
             if !guarded.is_empty() {
-                checksums::verify((device, lane), &guarded, staging.address() + guards as u64)?;
+                checksums::verify((device, stream), &guarded, staging.address() + guards as u64)?;
             }
             let first = behind(copies.len() + patches.len());
-            let greatest = wave.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
-            device.launch_place(lane, item_width, first, count_of(wave.pieces.len())?, greatest)?;
+            let greatest = batch.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
+            device.launch_place(stream, item_width, first, count_of(batch.pieces.len())?, greatest)?;
         }
-        if wave.frames.is_empty() {
+        if batch.frames.is_empty() {
             return Ok(());
         }
-        let nbytes = wave.frames.len() * ANSWER_NBYTES;
+        let nbytes = batch.frames.len() * ANSWER_NBYTES;
         let mut slot = device.idle.take(device.context(), nbytes.max(ANSWER_SLOT_NBYTES))?;
         slot.ready()?;
-        slot.receive(answers.address(), nbytes, lane)?;
-        let expected = wave.frames.iter().map(|frame| frame.destination_nbytes as u64);
+        slot.receive(answers.address(), nbytes, stream)?;
+        let expected = batch.frames.iter().map(|frame| frame.destination_nbytes as u64);
         let expected = zarrow_array::allocation::collected(expected)?;
         self.submitted.lock().push(Submitted { slot, expected, timed });
         Ok(())
@@ -164,8 +165,8 @@ impl Waves<'_> {
     /// See [`Decompressor::decompress`].
     unsafe fn decompress(
         &self,
-        lane: Stream,
-        frames: &[WaveFrame],
+        stream: Stream,
+        frames: &[BatchFrame],
         list: Address,
         answers: Address,
         timed: &mut Vec<Timed>,
@@ -190,12 +191,12 @@ impl Waves<'_> {
                 let _current = device.enter()?;
                 self.decompressor.temporary_nbytes(&batch)?
             };
-            let temporary = DeviceMemory::new_in(device, nbytes, lane)?;
-            let timer = Timer::start(device, lane);
-            // SAFETY: the caller's contract; temporary memory is freed in the order of the lane.
+            let temporary = DeviceMemory::new_in(device, nbytes, stream)?;
+            let timer = Timer::start(device, stream);
+            // SAFETY: the caller's contract; temporary memory is freed in the order of the stream.
             unsafe {
                 let (address, nbytes) = (temporary.address(), temporary.nbytes());
-                self.decompressor.decompress(&batch, address, nbytes, (device, lane))?;
+                self.decompressor.decompress(&batch, address, nbytes, (device, stream))?;
             }
             timed.extend(timer.stop(Timing::Batch {
                 format: batch.format,
@@ -210,5 +211,5 @@ impl Waves<'_> {
 }
 
 fn count_of(count: usize) -> Result<u32> {
-    u32::try_from(count).map_err(|_| Error::Unsupported("a wave has too many boxes".to_owned()))
+    u32::try_from(count).map_err(|_| Error::Unsupported("a batch has too many boxes".to_owned()))
 }

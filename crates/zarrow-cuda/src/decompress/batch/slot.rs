@@ -23,7 +23,7 @@ const SLOT_NBYTES: usize = 16 << 20;
 pub(super) enum Origin {
     /// Offset in the slot.
     Slot(usize),
-    /// Index of a body in the wave, and offset in that body.
+    /// Index of a body in the batch, and offset in that body.
     Body(usize, usize),
     /// Offset in the decompressed bytes.
     Decompressed(usize),
@@ -42,7 +42,7 @@ impl Origin {
         }
     }
 
-    /// Returns whether the origin is aligned; all memory of a wave begins aligned.
+    /// Returns whether the origin is aligned; all memory of a batch begins aligned.
     fn is_aligned(self, alignment: usize) -> bool {
         match self {
             Origin::Slot(at) | Origin::Body(_, at) | Origin::Decompressed(at) => at.is_multiple_of(alignment),
@@ -53,7 +53,7 @@ impl Origin {
 
 /// A frame: its source, and its destination in the decompressed bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaveFrame {
+pub(super) struct BatchFrame {
     pub(super) format: Format,
     pub(super) source: Origin,
     pub(super) source_nbytes: usize,
@@ -71,13 +71,13 @@ pub(super) struct Copied {
 }
 
 /// A slot being filled.
-pub(super) struct Wave {
+pub(super) struct Batch {
     pub(super) slot: Slot,
     pub(super) room: usize,
     pub(super) used: usize,
     pub(super) decompressed: usize,
     pub(super) bodies: Vec<Arc<PinnedBody>>,
-    pub(super) frames: Vec<WaveFrame>,
+    pub(super) frames: Vec<BatchFrame>,
     /// Copies to do before frames are decompressed.
     pub(super) copies: Vec<Copied>,
     /// Bytes to patch on the device, after all copies.
@@ -89,25 +89,37 @@ pub(super) struct Wave {
     pub(super) promised: usize,
 }
 
-/// A wave filled by several threads, each in its own range of the slot.
+/// A batch filled by several threads, each in its own range of the slot.
 pub(super) struct Shared {
     /// `None` once it was submitted to the device.
-    pub(super) wave: Option<Wave>,
+    pub(super) batch: Option<Batch>,
     /// Number of threads filling it.
     pub(super) fillers: usize,
     /// Whether it is closed to further threads.
     pub(super) is_full: bool,
 }
 
-impl Wave {
+impl Batch {
     /// Takes a slot of the device for at least `nbytes`.
-    pub(super) fn new(device: &'static Device, nbytes: usize) -> Result<Wave> {
+    pub(super) fn new(device: &'static Device, nbytes: usize) -> Result<Batch> {
         let mut slot = device.idle.take(device.context(), nbytes.max(SLOT_NBYTES))?;
         let (_, room) = slot.ready()?;
         let (bodies, frames, pieces) = (Vec::new(), Vec::new(), Vec::new());
         let (copies, patches) = (Vec::new(), Vec::new());
         let (used, decompressed, promised, unused) = (0, 0, 0, Vec::new());
-        Ok(Wave { slot, room, used, decompressed, bodies, frames, copies, patches, pieces, unused, promised })
+        Ok(Batch {
+            slot,
+            room,
+            used,
+            decompressed,
+            bodies,
+            frames,
+            copies,
+            patches,
+            pieces,
+            unused,
+            promised,
+        })
     }
 
     /// Returns whether it has room for this, and behind it for the lists known so far.
@@ -145,7 +157,7 @@ impl Wave {
         starts.zip(ends).map(|(start, end)| start..end).filter(|range| !range.is_empty()).collect()
     }
 
-    /// Returns the index of a body in this wave.
+    /// Returns the index of a body in this batch.
     pub(super) fn number_of(&mut self, body: &Arc<PinnedBody>) -> Result<usize> {
         // Chunks of one body are consecutive, but chunks of other threads may be in between.
         if let Some(number) = self.bodies.iter().rposition(|other| Arc::ptr_eq(other, body)) {
@@ -178,7 +190,7 @@ impl Wave {
                     if let Some((at, value)) = frame.patch {
                         self.patches.try_push((source.later(at - frame.source.start), value))?;
                     }
-                    self.frames.try_push(WaveFrame {
+                    self.frames.try_push(BatchFrame {
                         format: frames.format,
                         source,
                         source_nbytes: nbytes,
@@ -205,20 +217,20 @@ impl Wave {
 impl Shared {
     /// Reserves bytes of its slot, if there is room.
     pub(super) fn reserve(&mut self, room: Room) -> Result<Option<(usize, NonNull<u8>)>> {
-        let Some(wave) = self.wave.as_mut().filter(|wave| wave.has(room)) else { return Ok(None) };
-        let place = wave.set_aside(room)?;
+        let Some(batch) = self.batch.as_mut().filter(|batch| batch.has(room)) else { return Ok(None) };
+        let place = batch.set_aside(room)?;
         self.fillers += 1;
         Ok(Some(place))
     }
 
-    /// Closes the wave to further threads. Returns it if no thread is filling it.
-    pub(super) fn close(&mut self) -> Option<Wave> {
+    /// Closes the batch to further threads. Returns it if no thread is filling it.
+    pub(super) fn close(&mut self) -> Option<Batch> {
         self.is_full = true;
         self.take()
     }
 
-    /// Returns the wave, if it is closed and no thread is filling it.
-    pub(super) fn take(&mut self) -> Option<Wave> {
-        if self.is_full && self.fillers == 0 { self.wave.take() } else { None }
+    /// Returns the batch, if it is closed and no thread is filling it.
+    pub(super) fn take(&mut self) -> Option<Batch> {
+        if self.is_full && self.fillers == 0 { self.batch.take() } else { None }
     }
 }

@@ -8,19 +8,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// A byte range of a body.
-pub struct Window {
+pub struct BodyRange {
     inner: HttpResponseBody,
     skip: u64,
     left: u64,
 }
 
-impl Window {
-    pub fn new(inner: HttpResponseBody, range: &Range<u64>) -> Window {
-        Window { inner, skip: range.start, left: range.end.saturating_sub(range.start) }
+impl BodyRange {
+    pub fn new(inner: HttpResponseBody, range: &Range<u64>) -> BodyRange {
+        BodyRange { inner, skip: range.start, left: range.end.saturating_sub(range.start) }
     }
 }
 
-impl Body for Window {
+impl Body for BodyRange {
     type Data = Bytes;
     type Error = HttpError;
 

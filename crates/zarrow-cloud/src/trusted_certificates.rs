@@ -13,7 +13,7 @@ use zarrow::Result;
 
 /// The accepted certificates.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub enum Trust {
+pub enum TrustedCertificates {
     /// Certificates signed by the system's authorities.
     #[default]
     System,
@@ -23,24 +23,24 @@ pub enum Trust {
     Anyone,
 }
 
-impl Trust {
+impl TrustedCertificates {
     /// Parses the option: `true`, `false`, or the path of a file of certificates.
     ///
     /// # Errors
     /// [`Unsupported`](zarrow::ErrorKind::Unsupported) if the file cannot be read, or has no certificate.
-    pub fn parse(text: &str) -> Result<Trust> {
+    pub fn parse(text: &str) -> Result<TrustedCertificates> {
         match text {
-            "true" => Ok(Trust::System),
-            "false" => Ok(Trust::Anyone),
-            path => Trust::of_file(path),
+            "true" => Ok(TrustedCertificates::System),
+            "false" => Ok(TrustedCertificates::Anyone),
+            path => TrustedCertificates::from_file(path),
         }
     }
 
     /// Trusts only the authorities of a file.
     ///
     /// # Errors
-    /// As [`parse`](Trust::parse).
-    pub fn of_file(path: &str) -> Result<Trust> {
+    /// As [`parse`](TrustedCertificates::parse).
+    pub fn from_file(path: &str) -> Result<TrustedCertificates> {
         let wrong = |why: &str| {
             unsupported(format!(
                 "the file of certificates {path:?} {why}: expected authorities in the format PEM"
@@ -48,7 +48,7 @@ impl Trust {
         };
         let text = std::fs::read(path).map_err(|error| wrong(&format!("cannot be read ({error})")))?;
         match Certificate::from_pem_bundle(&text) {
-            Ok(found) if !found.is_empty() => Ok(Trust::Only(text.into())),
+            Ok(found) if !found.is_empty() => Ok(TrustedCertificates::Only(text.into())),
             _ => Err(wrong("has no certificate")),
         }
     }
@@ -59,9 +59,9 @@ impl Trust {
     /// If a certificate cannot be parsed.
     pub fn apply(&self, client: ClientBuilder) -> reqwest::Result<ClientBuilder> {
         Ok(match self {
-            Trust::System => client,
-            Trust::Only(text) => client.tls_certs_only(Certificate::from_pem_bundle(text)?),
-            Trust::Anyone => client.tls_danger_accept_invalid_certs(true),
+            TrustedCertificates::System => client,
+            TrustedCertificates::Only(text) => client.tls_certs_only(Certificate::from_pem_bundle(text)?),
+            TrustedCertificates::Anyone => client.tls_danger_accept_invalid_certs(true),
         })
     }
 }
@@ -71,12 +71,12 @@ pub fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|error| matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))))
 }
 
-impl fmt::Debug for Trust {
+impl fmt::Debug for TrustedCertificates {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Trust::System => "System",
-            Trust::Only(_) => "Only",
-            Trust::Anyone => "Anyone",
+            TrustedCertificates::System => "System",
+            TrustedCertificates::Only(_) => "Only",
+            TrustedCertificates::Anyone => "Anyone",
         })
     }
 }

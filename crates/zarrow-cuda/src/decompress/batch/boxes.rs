@@ -1,13 +1,13 @@
 //! Boxes of elements for the placing kernel: the selected part of a chunk, with its strides in the chunk and in the
 //! result.
 
-use super::Waves;
+use super::Batches;
 use crate::error::{Error, Result};
 use crate::kernel::structs::Piece;
 use crate::kernel::{walk, width};
 use zarrow::ChunkAxis;
 
-impl Waves<'_> {
+impl Batches<'_> {
     /// Returns the boxes of a part of a chunk, without their sources.
     pub(super) fn pieces(&self, axes: &[ChunkAxis], shape: &[u64], template: &Piece) -> Result<Vec<Piece>> {
         let item_size = self.result.item_size();

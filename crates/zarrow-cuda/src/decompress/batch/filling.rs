@@ -1,8 +1,8 @@
-//! Filling a slot: steps 1 and 2 of [`wave`](super).
+//! Filling a slot: steps 1 and 2 of [`batch`](super).
 
-use super::Waves;
+use super::Batches;
 use super::planned::Room;
-use super::slot::{Shared, Wave};
+use super::slot::{Batch, Shared};
 use crate::error::{Error, Result};
 use crate::memory::ALIGNMENT;
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
-/// Range of a wave's slot that one thread fills.
+/// Range of a batch's slot that one thread fills.
 pub(super) struct Filling<'a> {
     shared: &'a Mutex<Shared>,
     start: usize,
@@ -32,19 +32,19 @@ impl Filling<'_> {
     /// Marks the bytes as unused.
     pub(super) fn leave(&self) -> Result<()> {
         let range = self.start..self.start + self.memory.len();
-        self.add(|wave| Ok(wave.unused.try_push(range)?))
+        self.add(|batch| Ok(batch.unused.try_push(range)?))
     }
 
-    /// Adds to the lists of the wave.
-    pub(super) fn add(&self, add: impl FnOnce(&mut Wave) -> Result<()>) -> Result<()> {
+    /// Adds to the lists of the batch.
+    pub(super) fn add(&self, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         let mut shared = self.shared.lock();
-        let given = || Err(Error::Unsupported("a wave was submitted while it was filled".to_owned()));
-        shared.wave.as_mut().map_or_else(given, add)
+        let given = || Err(Error::Unsupported("a batch was submitted while it was filled".to_owned()));
+        shared.batch.as_mut().map_or_else(given, add)
     }
 }
 
-impl Waves<'_> {
-    /// Runs `work` on a range of an open wave, concurrently with other threads. The last thread submits a full wave
+impl Batches<'_> {
+    /// Runs `work` on a range of an open batch, concurrently with other threads. The last thread submits a full batch
     /// to the device.
     pub(super) fn fill_wave<T>(
         &self,
@@ -59,18 +59,18 @@ impl Waves<'_> {
         let full = {
             let mut shared = shared.lock();
             shared.fillers -= 1;
-            if let Some(wave) = &mut shared.wave {
-                wave.promised -= room.decompressed;
+            if let Some(batch) = &mut shared.batch {
+                batch.promised -= room.decompressed;
             }
             shared.take()
         };
         // A failed read submits nothing more to the device.
         let done = done?;
-        full.map_or(Ok(()), |wave| self.submit(wave)).map_err(|error| self.stop(error))?;
+        full.map_or(Ok(()), |batch| self.submit(batch)).map_err(|error| self.stop(error))?;
         Ok(done)
     }
 
-    /// Reserves bytes of the open wave, or of the next one.
+    /// Reserves bytes of the open batch, or of the next one.
     fn reserve(&self, room: Room) -> Result<(Arc<Mutex<Shared>>, usize, NonNull<u8>)> {
         let mut open = self.open.lock();
         if let Some(shared) = &*open
@@ -81,9 +81,9 @@ impl Waves<'_> {
         // The next slot is taken before the copy of this one begins, so that they differ. Other threads that arrive
         // in the meantime need it too.
         let nbytes = room.nbytes.saturating_add(room.lists_nbytes()).saturating_add(2 * ALIGNMENT);
-        let mut next = Wave::new(self.result.device(), nbytes)?;
+        let mut next = Batch::new(self.result.device(), nbytes)?;
         let (start, pointer) = next.set_aside(room)?;
-        let next = Arc::new(Mutex::new(Shared { wave: Some(next), fillers: 1, is_full: false }));
+        let next = Arc::new(Mutex::new(Shared { batch: Some(next), fillers: 1, is_full: false }));
         let before = open.replace(Arc::clone(&next));
         drop(open);
         if let Some(full) = before.and_then(|shared| shared.lock().close()) {
@@ -92,10 +92,10 @@ impl Waves<'_> {
         Ok((next, start, pointer))
     }
 
-    /// Submits the remaining wave, after all threads have ended.
+    /// Submits the remaining batch, after all threads have ended.
     pub(super) fn submit_last(&self) -> Result<()> {
         let last = self.open.lock().take();
         let full = last.and_then(|shared| shared.lock().close());
-        full.map_or(Ok(()), |wave| self.submit(wave))
+        full.map_or(Ok(()), |batch| self.submit(batch))
     }
 }

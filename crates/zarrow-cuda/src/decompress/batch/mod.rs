@@ -1,17 +1,17 @@
-//! Waves: pinned slots full of stored chunks that the device decompresses and places.
+//! Batches: pinned slots full of stored chunks that the device decompresses and places.
 //!
-//! 1. The threads of the read fill one wave together. A thread with a chunk reserves bytes of the slot and reads
+//! 1. The threads of the read fill one batch together. A thread with a chunk reserves bytes of the slot and reads
 //!    the chunk's stored bytes into them: that is the only copy on the host. Chunks of a remote store are in pinned
 //!    memory already, and stay there (`bodies.rs`). A chunk for the host is decoded directly to the slot.
 //! 2. When the slot is full, or has enough to decompress, the next one is taken. The last thread that fills the
-//!    full wave submits it to the device: it allocates device memory, and lists the frames and the boxes of
+//!    full batch submits it to the device: it allocates device memory, and lists the frames and the boxes of
 //!    elements by address, after the bytes or in a separate slot.
-//! 3. The wave goes to a lane (`lanes.rs`): its slot and bodies are copied while the device still works on others.
+//! 3. The batch goes to a stream (`read_streams.rs`): its slot and bodies are copied while the device still works on others.
 //!    Then uncompressed pieces are copied to their position in the decompressed bytes, and misaligned frames to an
 //!    aligned one; frames are decompressed in one batch per format; their checksums are verified; one launch undoes
 //!    the shuffle and the byte order, crops, transposes and scatters all elements, and fills the boxes of missing
 //!    chunks.
-//! 4. The statuses of all frames are copied back, and checked when the last wave is done.
+//! 4. The statuses of all frames are copied back, and checked when the last batch is done.
 
 mod answers;
 mod boxes;
@@ -26,8 +26,8 @@ use self::slot::Shared;
 use super::Decompressor;
 use crate::bodies::PinnedBodies;
 use crate::error::{Error, Result};
-use crate::lanes::Lanes;
 use crate::meter::{self, Meter};
+use crate::read_streams::ReadStreams;
 use crate::route::Share;
 use crate::tensor::DeviceTensor;
 use std::sync::Arc;
@@ -81,9 +81,9 @@ pub fn read(
     decompressor: &dyn Decompressor,
     share: &Share,
 ) -> Result<Done> {
-    let waves = Waves {
+    let batches = Batches {
         result,
-        lanes: Lanes::new(result)?,
+        streams: ReadStreams::new(result)?,
         decompressor,
         share,
         measured: Meter::default(),
@@ -97,45 +97,45 @@ pub fn read(
         landed: AtomicU64::new(0),
         filled: AtomicU64::new(0),
     };
-    let outcome = request.by_ref().stored(&waves).read();
-    if let Some(error) = waves.error.lock().take() {
+    let outcome = request.by_ref().stored(&batches).read();
+    if let Some(error) = batches.error.lock().take() {
         return Err(error);
     }
     match outcome {
         Err(error)
-            if waves.is_replaced.load(Ordering::Relaxed)
+            if batches.is_replaced.load(Ordering::Relaxed)
                 && !matches!(error.kind(), ErrorKind::Interrupted) =>
         {
             return Ok(Done { is_replaced: true, ..Done::default() });
         }
         outcome => outcome?,
     }
-    waves.submit_last()?;
+    batches.submit_last()?;
     // Step 4.
     let (mut failed_frames, mut timed) = (0, Vec::new());
-    for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
+    for mut submitted in std::mem::take(&mut *batches.submitted.lock()) {
         failed_frames += submitted.failed()?;
         timed.append(&mut submitted.timed);
     }
     if let Some(format) = share.format() {
-        waves.measured.measure(format, result.device());
+        batches.measured.measure(format, result.device());
     }
     meter::measure(&timed, result.device());
     let done = Done {
-        on_device: waves.on_device.load(Ordering::Relaxed),
-        on_host: waves.on_host.load(Ordering::Relaxed),
-        landed: waves.landed.load(Ordering::Relaxed),
-        filled: waves.filled.load(Ordering::Relaxed),
+        on_device: batches.on_device.load(Ordering::Relaxed),
+        on_host: batches.on_host.load(Ordering::Relaxed),
+        landed: batches.landed.load(Ordering::Relaxed),
+        filled: batches.filled.load(Ordering::Relaxed),
         failed_frames,
         is_replaced: false,
     };
-    waves.lanes.finish().map(|()| done)
+    batches.streams.finish().map(|()| done)
 }
 
-/// The waves of one read.
-struct Waves<'a> {
+/// The batches of one read.
+struct Batches<'a> {
     result: &'a DeviceTensor,
-    lanes: Lanes<'a>,
+    streams: ReadStreams<'a>,
     decompressor: &'a dyn Decompressor,
     share: &'a Share,
     measured: Meter,
@@ -151,7 +151,7 @@ struct Waves<'a> {
     filled: AtomicU64,
 }
 
-impl Waves<'_> {
+impl Batches<'_> {
     /// Stores the error, and stops the read by an equivalent one.
     fn stop(&self, error: Error) -> zarrow::Error {
         let text = error.to_string();

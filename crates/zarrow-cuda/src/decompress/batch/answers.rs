@@ -1,4 +1,4 @@
-//! Results of a wave: step 4 of [`wave`](super).
+//! Results of a batch: step 4 of [`batch`](super).
 
 use crate::error::Result;
 use crate::meter::Timed;
@@ -7,7 +7,7 @@ use crate::pinned::Slot;
 /// Result bytes per frame: the number of bytes written (64 bits), and its status (32 bits).
 pub(super) const ANSWER_NBYTES: usize = 8 + 4;
 
-/// A submitted wave, and its expected results.
+/// A submitted batch, and its expected results.
 pub(super) struct Submitted {
     pub(super) slot: Slot,
     pub(super) expected: Vec<u64>,

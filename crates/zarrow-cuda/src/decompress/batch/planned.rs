@@ -1,4 +1,4 @@
-//! A chunk planned for a wave, and the room that it needs there.
+//! A chunk planned for a batch, and the room that it needs there.
 
 use crate::decompress::frames::Frames;
 use crate::kernel::structs::{Guarded, Piece};
@@ -33,7 +33,7 @@ impl Planned {
     }
 }
 
-/// Room needed in a wave.
+/// Room needed in a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Room {
     /// Bytes of the slot.

@@ -1,7 +1,7 @@
 //! Frames copied directly into the result, for elements stored in the result's own form.
 //!
 //! 1. The places of a request are claims that the driver makes when it submits the request. They belong to the
-//!    request's receiver until they are [closed](Landing::close).
+//!    request's receiver until they are [closed](DirectCopy::close).
 //! 2. A frame is copied under the landing's lock, if the landing is open. So no byte is written after closing, whatever
 //!    the store does with an abandoned request.
 //! 3. The driver closes the landing when the answer has arrived, when the request is abandoned, and when the read ends,
@@ -50,10 +50,10 @@ pub fn are_apart(places: &[Place]) -> bool {
 
 /// The places of one request, held by the driver; closed when dropped.
 #[derive(Debug)]
-pub struct Landing(Arc<Shared>);
+pub struct DirectCopy(Arc<Shared>);
 
 /// Receives the frames of the request.
-pub struct LandingFrames(Arc<Shared>);
+pub struct DirectFrames(Arc<Shared>);
 
 type Shared = Mutex<Option<Open>>;
 
@@ -67,18 +67,18 @@ struct Open {
     placed: u64,
 }
 
-impl Landing {
+impl DirectCopy {
     /// Creates a landing at these places, sorted by their ranges in the value.
     ///
     /// # Safety
     /// Until the landing is closed or dropped the places are memory, and no other code writes to them or reads them.
-    pub unsafe fn new(places: Vec<Place>) -> Landing {
-        Landing(Arc::new(Mutex::new(Some(Open { places, at: 0, placed: 0 }))))
+    pub unsafe fn new(places: Vec<Place>) -> DirectCopy {
+        DirectCopy(Arc::new(Mutex::new(Some(Open { places, at: 0, placed: 0 }))))
     }
 
     /// Returns the receiver of the frames.
-    pub fn frames(&self) -> LandingFrames {
-        LandingFrames(Arc::clone(&self.0))
+    pub fn frames(&self) -> DirectFrames {
+        DirectFrames(Arc::clone(&self.0))
     }
 
     /// Takes the destinations back. Returns the number of received bytes, and whether they are complete.
@@ -89,7 +89,7 @@ impl Landing {
     }
 }
 
-impl Drop for Landing {
+impl Drop for DirectCopy {
     fn drop(&mut self) {
         self.close();
     }
@@ -112,7 +112,7 @@ impl Open {
     }
 }
 
-impl Frames for LandingFrames {
+impl Frames for DirectFrames {
     type Bytes = BodyBytes;
 
     fn begin(&mut self, start: u64, _expected: u64) -> Result<()> {
@@ -146,7 +146,7 @@ mod tests {
         let places = [Place::new(10, first), Place::new(15, second)];
         // SAFETY: the memory outlives the landing, and is read only when that was closed.
         let landing =
-            unsafe { Landing::new(places.iter().filter_map(|place| place.part(&(11..18))).collect()) };
+            unsafe { DirectCopy::new(places.iter().filter_map(|place| place.part(&(11..18))).collect()) };
         let mut receiver = landing.frames();
         receiver.begin(11, 8).unwrap();
         receiver.add(b"xxxxx").unwrap();
