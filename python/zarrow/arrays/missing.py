@@ -154,18 +154,6 @@ def attributes_for(value: Any, dtype: Any) -> dict[str, Any]:
     return {"_FillValue": coded(float(value))}
 
 
-def fill_value_named(attributes: dict[str, Any], dtype: Any) -> Any:
-    """Return the number that the attribute `_FillValue` names as `attributes_for` writes it, or None."""
-    value = attributes.get("_FillValue")
-    if dtype.kind == "f" and isinstance(value, str):
-        try:
-            value = struct.unpack("<d", binascii.a2b_base64(value))[0]
-        except (binascii.Error, struct.error):
-            return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and dtype.kind in ("f" if isinstance(value, float) else "iuf") else None
-
-
 def filled(data: Any, form: str, dtype: Any, options: dict[str, Any]) -> Any:
     """Fill missing elements, and add the value and its attribute to the options (steps 2 and 3)."""
     value = fill_value_for(data, options.get("fill_value"), dtype)

@@ -16,6 +16,7 @@ from zarrow import _zarrow
 from zarrow.arrays import missing
 from zarrow.errors import ZarrowWarning
 from zarrow.hints.calling_line import frames_of_zarrow
+from zarrow.interchange import fill_values
 
 _OF_SCALES = frozenset(
     (
@@ -55,6 +56,8 @@ def carried(dataset: Any, zarr_format: int) -> dict[str, Any]:
         if named.size == 1 and named.dtype.kind in "iufc":
             own |= missing.attributes_for(named[0], dataset.dtype)
             fill = named[0]
+    elif "_FillValue" in own and zarr_format == 3 and names(dataset) is not None:
+        own = fill_values.to_version_3(own, None, dataset.dtype, dataset.name)
     elif zarr_format == 2 and names(dataset) is not None:
         fill = None
     return {"attributes": own, "fill_value": fill}

@@ -8,8 +8,8 @@
    version 3 moves them to `dimension_names`, a copy to version 2 back. Version 2 cannot store names of some
    dimensions only: a warning says so.
 5. xarray takes the fill value of version 2, and in version 3 the attribute `_FillValue`, for missing
-   elements. A copy of an array with dimension names moves the one to the other. An array of version 2 with
-   dimension names has no fill value unless the caller gives one.
+   elements. A copy of an array with dimension names moves the one to the other (`fill_values`). An array of
+   version 2 with dimension names has no fill value unless the caller gives one.
 
 Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 """
@@ -17,29 +17,30 @@ Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 from zarrow import _zarrow
 from zarrow._zarrow import Array
-from zarrow.arrays import missing
 from zarrow.errors import ZarrowWarning
 from zarrow.hints.calling_line import frames_of_zarrow
-from zarrow.interchange import hdf5
+from zarrow.interchange import fill_values, hdf5
 
 
 def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a new array, with what can be kept of the labels of its data."""
     family = type(data).__module__.partition(".")[0]
     if isinstance(data, Array):
-        return _kept(options, names_for(data, zarr_format), carried(data, zarr_format), data.dtype)
+        return _copied(_of_array(data), zarr_format, options)
     if family == "zarr" and hasattr(data, "metadata"):
-        names = getattr(data.metadata, "dimension_names", None)
-        own = {"attributes": dict(data.attrs), "fill_value": data.fill_value}
-        return _kept(options, names, own, data.dtype)
+        return _copied(_of_zarr_python(data), zarr_format, options)
     if family == "h5py" and hasattr(data, "dims"):
         return _kept(options, hdf5.names(data), hdf5.carried(data, zarr_format), data.dtype)
     if family == "xarray" and hasattr(data, "dims"):
-        options = {**options, "attributes": {**data.attrs, **(options.get("attributes") or {})}}
+        own = dict(data.attrs)
+        if zarr_format == 3:
+            own = fill_values.to_version_3(own, None, _wanted(options, data.dtype), str(data.name))
+        options = {**options, "attributes": {**own, **(options.get("attributes") or {})}}
         if options.get("dimension_names") is None:
             options["dimension_names"] = [str(name) for name in data.dims]
         _warn_of_coordinates(data)
@@ -80,41 +81,84 @@ def _holds(dtype: Any, value: Any, own: Any) -> bool:
     return bool(cast == value or (cast != cast and value != value))
 
 
+@dataclass(frozen=True)
+class _Source:
+    """Metadata of an array to copy; the fill value may be None in version 2."""
+
+    name: str
+    zarr_format: int
+    dtype: Any
+    names: tuple[str | None, ...] | None
+    attributes: dict[str, Any]
+    fill_value: Any
+
+
+def _of_array(array: Array) -> _Source:
+    fill_value = array.fill_value if array._has_fill_value() else None
+    attributes = array.attrs.asdict()
+    return _Source(array.name, array.zarr_format, array.dtype, _names_of(array), attributes, fill_value)
+
+
+def _of_zarr_python(array: Any) -> _Source:
+    attributes, zarr_format = dict(array.attrs), array.metadata.zarr_format
+    names = None
+    if zarr_format == 3:
+        names = array.metadata.dimension_names if array.shape else ()
+    else:
+        stored = attributes.get("_ARRAY_DIMENSIONS")
+        if isinstance(stored, list) and len(stored) == len(array.shape):
+            names = tuple(stored) if all(isinstance(name, str) for name in stored) else None
+    return _Source(array.name, zarr_format, array.dtype, names, attributes, array.fill_value)
+
+
+def _copied(source: _Source, zarr_format: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a copy in a version of the format (steps 4 and 5)."""
+    names, wanted = source.names, _wanted(options, source.dtype)
+    attributes, fill_value = source.attributes, source.fill_value
+    is_same = source.zarr_format == zarr_format and (zarr_format == 2 or wanted.kind == source.dtype.kind)
+    if not is_same and names is not None and None not in names:
+        attributes = {key: value for key, value in attributes.items() if key != "_ARRAY_DIMENSIONS"}
+        if source.zarr_format == 3:
+            attributes, named = fill_values.to_version_2(attributes, fill_value, source.dtype)
+            if zarr_format == 3:
+                attributes = fill_values.to_version_3(attributes, named, wanted, source.name)
+            else:
+                fill_value = named
+        else:
+            attributes = fill_values.to_version_3(attributes, fill_value, wanted, source.name)
+    own = {"attributes": attributes, "fill_value": fill_value}
+    return _kept(options, _named(names, source.name, zarr_format), own, source.dtype)
+
+
+def _wanted(options: dict[str, Any], dtype: Any) -> Any:
+    """Return the data type that the options give a copy, if NumPy has it."""
+    try:
+        return dtype if options.get("dtype") is None else _zarrow._import("numpy").dtype(options["dtype"])
+    except (TypeError, ValueError):
+        return dtype
+
+
 def names_for(array: Array, zarr_format: int) -> tuple[str | None, ...] | None:
     """Return the dimension names that a version of the format can store (step 4)."""
-    names = array.dimension_names if zarr_format == 3 else _names_of(array)
+    return _named(_names_of(array), array.name, zarr_format)
+
+
+def _named(
+    names: tuple[str | None, ...] | None, name: str, zarr_format: int
+) -> tuple[str | None, ...] | None:
     if zarr_format == 2 and names is not None and None in names:
         if any(names):
             _warn(
-                f"the dimension names {names} of {array.name!r} are not stored: version 2 needs one for "
+                f"the dimension names {names} of {name!r} are not stored: version 2 needs one for "
                 "every dimension; copy the array to a group of version 3 to keep them"
             )
         return None
-    return names
+    return names or (None if zarr_format == 3 else names)
 
 
 def _names_of(array: Array) -> tuple[str | None, ...] | None:
     """Return the dimension names; for no dimensions, version 3 omits the empty list that version 2 needs."""
     return () if not array.shape and array.zarr_format == 3 else array.dimension_names
-
-
-def carried(array: Array, zarr_format: int) -> dict[str, Any]:
-    """Return attributes and fill value of an array for a copy in a version of the format (steps 4 and 5).
-
-    A fill value that version 2 leaves open is left out.
-    """
-    attributes, names = array.attrs.asdict(), _names_of(array)
-    has_fill_value = array._has_fill_value()
-    fill = {"fill_value": array.fill_value} if has_fill_value else {}
-    if array.zarr_format == zarr_format or names is None or None in names:
-        return {**fill, "attributes": attributes}
-    attributes.pop("_ARRAY_DIMENSIONS", None)
-    if zarr_format == 3:
-        if has_fill_value and "_FillValue" not in attributes and array.dtype.kind in "iufc":
-            attributes |= missing.attributes_for(array.fill_value, array.dtype)
-        return {**fill, "attributes": attributes}
-    named = missing.fill_value_named(attributes, array.dtype)
-    return {**({} if named is None else {"fill_value": named}), "attributes": attributes}
 
 
 def _warn_of_coordinates(data: Any) -> None:
