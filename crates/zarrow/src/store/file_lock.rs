@@ -23,7 +23,7 @@ use crate::store::key::split;
 use crate::store::new_file::{MODE, disappears, write};
 use crate::store::owner::{Owner, unique};
 use crate::store::retry::{Retry, retry_on_intr};
-use crate::store::step::step;
+use crate::store::step::{fault, step};
 use crate::store::temporary_name::{lock_name, lock_path};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -90,6 +90,7 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
     let mut retry = Retry::race();
     loop {
         step("make or open the file of a lock");
+        fault()?;
         let held = File::new(retry_on_intr(|| rustix::fs::openat(folder, name, flags, MODE))?);
         let Some(file) = held.get() else { return Ok(None) };
         step("lock");

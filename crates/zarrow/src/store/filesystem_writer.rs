@@ -31,7 +31,7 @@ use crate::store::new_file::{MODE, disappears, write};
 use crate::store::owner::Owner;
 use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
-use crate::store::step::step;
+use crate::store::step::{fault, step};
 use crate::store::temporary_name::{lock_path, unique_name};
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
@@ -67,7 +67,8 @@ impl FilesystemStore {
     pub(super) fn open_new(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
         let mut retry = Retry::race();
         loop {
-            match retry_on_intr(|| rustix::fs::openat(self.root(), path, flags, MODE)) {
+            let open = || fault().and_then(|()| rustix::fs::openat(self.root(), path, flags, MODE));
+            match retry_on_intr(open) {
                 Ok(file) => return Ok(file),
                 // The folder is missing, or was erased after it was created.
                 Err(Errno::NOENT) => {
@@ -87,7 +88,8 @@ impl FilesystemStore {
         let mut above = "";
         for end in ends.filter(|end| *end > 0) {
             let folder = &path[..end];
-            match rustix::fs::mkdirat(self.root(), folder, Mode::from_raw_mode(0o777)) {
+            let make = || rustix::fs::mkdirat(self.root(), folder, Mode::from_raw_mode(0o777));
+            match fault().and_then(|()| make()) {
                 // Step 3.
                 Ok(()) => {
                     self.sweep_once(above);
@@ -238,6 +240,7 @@ impl FileDraft<'_> {
             retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(write)?;
         }
         step("rename");
+        fault().map_err(write)?;
         rustix::fs::renameat(self.folder(), &self.path, self.folder(), &self.target).map_err(write)?;
         self.path.clear();
         self.store.sync_folders(&self.parent, self.durability)?;
@@ -436,7 +439,7 @@ impl StoreWriter for FilesystemStore {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(write(error).into()),
         }
-        let detached = detach(self, prefix)?;
+        let detached = detach(self, prefix, marks)?;
         self.sync_folders(split(prefix).0, durability)?;
         Ok(detached)
     }

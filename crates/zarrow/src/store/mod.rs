@@ -2,6 +2,8 @@
 
 mod capabilities;
 pub(crate) mod codec_calls;
+#[cfg(test)]
+pub(crate) mod faults;
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
@@ -12,6 +14,7 @@ mod key;
 mod leftover;
 mod memory;
 mod memory_writer;
+mod moving;
 mod new_file;
 mod owner;
 mod read_only;

@@ -5,6 +5,7 @@
 //!    and no path gets too long.
 //! 3. If the owner of a folder lacks permission to change it, the permission is added.
 
+use crate::store::step::fault_of_rename;
 use crate::store::temporary_name::unique_name;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -46,7 +47,10 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
         for inner in folders_left(&inside)? {
             // Step 2.
             let moved = CString::new(unique_name()).map_err(|_| Errno::INVAL)?;
-            let rename = || rustix::fs::renameat(&inside, inner.as_c_str(), top, moved.as_c_str());
+            let rename = || {
+                fault_of_rename(&inside, &inner)?;
+                rustix::fs::renameat(&inside, inner.as_c_str(), top, moved.as_c_str())
+            };
             match rename() {
                 Err(Errno::ACCESS | Errno::PERM) => {
                     own(&inside, &inner)?;

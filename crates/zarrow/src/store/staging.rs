@@ -4,27 +4,30 @@
 //!    sweep keeps it until the owner has ended.
 //! 2. To publish the values, the folder is exchanged with the node's folder in one step. The hidden name then refers to
 //!    the old values.
-//! 3. A store's root cannot be exchanged, and neither can a folder that must be kept. There, values are moved one by
-//!    one. The `marks`, which make the others a node, are removed first and set last: until then there is no node, and
-//!    never a wrong one. Every other value is moved away under its lock, since the lock's holder would write it again.
-//!    The marks are covered by the node's lock.
+//! 3. A store's root cannot be exchanged, and neither can a folder that must be kept or cannot be renamed. There, values
+//!    are moved one by one (`moving`). The `marks`, which make the others a node, are removed first and set last: until
+//!    then there is no node, and never a wrong one. After an error, the new values are moved out again, and the old ones
+//!    back.
 //! 4. On a file system without exchange, the old folder is moved away, and then the new one into its place.
 //! 5. The remaining content of the hidden folder is removed at the end, outside any lock.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::key_fault::RESERVED;
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::flock::try_flock;
 use crate::store::key::split;
+use crate::store::moving::{Source, move_back, names, remove_folder, rename};
 use crate::store::new_file::{disappears, write};
+use crate::store::owner::unique;
 use crate::store::removal::remove;
 use crate::store::retry::Retry;
-use crate::store::step::step;
-use crate::store::temporary_name::{is_reserved, unique_name};
-use crate::store::{Detached, Durability, Lock, Stage, Store, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use crate::store::step::{fault, step};
+use crate::store::temporary_name::unique_name;
+use crate::store::{Detached, Durability, Stage, Store, join};
+use rustix::fs::{Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use zarrow_array::fork::generation;
 
@@ -56,43 +59,65 @@ impl<'a> FolderStage<'a> {
         Ok(FolderStage { store, prefix: prefix.to_owned(), hidden, inside, durability })
     }
 
-    /// Steps 2 and 4. `None` if the existing folder is kept, because it is not to be replaced.
+    /// Steps 2 and 4. `None` if the existing folder is kept, because it is not to be replaced or cannot be renamed.
     fn swap(&self, replace: bool) -> Result<Option<()>> {
-        let (root, hidden, place) = (self.store.root(), &*self.hidden.path, &*self.prefix);
+        let root = self.store.root();
+        let (hidden, place) = (path_name(&self.hidden.path)?, path_name(&self.prefix)?);
         let flags = if replace { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
-        match rustix::fs::renameat_with(root, hidden, root, place, flags) {
+        match rename(root, &hidden, root, &place, flags) {
             Ok(()) => return Ok(Some(())),
             Err(Errno::EXIST | Errno::NOTEMPTY) => return Ok(None),
+            Err(Errno::XDEV) if replace => return Ok(None),
             Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             Err(error) => return Err(write(error).into()),
         }
+        let mut old = None;
         if replace {
-            let away = join(split(hidden).0, &unique_name());
-            match rustix::fs::renameat(root, place, root, &away) {
-                Ok(()) => drop(Hidden { store: self.store, path: away, generation: generation() }),
+            let path = join(split(&self.hidden.path).0, &unique_name());
+            match rename(root, &place, root, &path_name(&path)?, RenameFlags::empty()) {
+                Ok(()) => old = Some(Hidden { store: self.store, path, generation: generation() }),
                 Err(Errno::NOENT) => {}
+                Err(Errno::XDEV) => return Ok(None),
                 Err(error) => return Err(write(error).into()),
             }
         }
-        match rustix::fs::renameat(root, hidden, root, place) {
+        match rename(root, &hidden, root, &place, RenameFlags::empty()) {
             Ok(()) => Ok(Some(())),
             Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(None),
-            Err(error) => Err(write(error).into()),
+            Err(error) => {
+                let error = write(error).into();
+                let Some(mut old) = old else { return Err(error) };
+                match rename(root, &path_name(&old.path)?, root, &place, RenameFlags::NOREPLACE) {
+                    Ok(()) => {
+                        old.path.clear();
+                        Err(error)
+                    }
+                    Err(back) => Err(old.keep(&error, &write(back).into())),
+                }
+            }
         }
     }
 
     /// Step 3.
     fn move_each(&self, replace: bool, marks: &[&str]) -> Result<Option<Hidden<'a>>> {
         let place = self.store.folder(&self.prefix)?.ok_or(ErrorKind::NotFound)?;
+        let inside = self.hidden.folder()?;
+        let new = names(&inside, marks)?;
         let away = match replace {
             true => Some(take_all(self.store, &self.prefix, marks)?),
             false => None,
         };
-        let names = names(&self.hidden.folder()?, marks)?;
-        for name in names.iter().rev() {
-            let moved =
-                rustix::fs::renameat(&self.hidden.folder()?, name.as_c_str(), &place, name.as_c_str());
-            moved.map_err(write)?;
+        let move_one = |from: &OwnedFd, to: &OwnedFd, name: &CString| -> Result<()> {
+            Ok(rename(from, name, to, name, RenameFlags::empty()).map_err(write)?)
+        };
+        for (at, name) in new.iter().enumerate().rev() {
+            let Err(error) = move_one(&inside, &place, name) else { continue };
+            let back = new[at + 1..].iter().try_for_each(|name| move_one(&place, &inside, name));
+            return Err(match (away, back) {
+                (Some(away), Ok(())) => away.give_back(&place, marks, error),
+                (Some(away), Err(back)) => away.keep(&error, &back),
+                (None, _) => error,
+            });
         }
         Ok(away)
     }
@@ -112,7 +137,7 @@ impl<'a> Stage<'a> for FolderStage<'a> {
             None => self.move_each(replace, marks)?,
         };
         self.store.sync_folders(&self.prefix, self.durability)?;
-        Ok(Box::new(FolderRemains(away.into_iter().chain([self.hidden]).collect())))
+        Ok(FolderRemains::of(away.into_iter().chain([self.hidden]).collect()))
     }
 }
 
@@ -126,81 +151,91 @@ pub fn detach_inside<'a>(
     if names(&folder, marks)?.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Box::new(FolderRemains(vec![take_all(store, prefix, marks)?]))))
+    Ok(Some(FolderRemains::of(vec![take_all(store, prefix, marks)?])))
 }
 
 fn take_all<'a>(store: &'a FilesystemStore, prefix: &str, marks: &[&str]) -> Result<Hidden<'a>> {
     let (away, folder) = Hidden::make(store, prefix)?;
     let from = store.folder(prefix)?.ok_or(ErrorKind::NotFound)?;
-    for name in names(&from, marks)? {
-        let _lock = lock_of_value(store, prefix, &from, &name, marks)?;
-        match rustix::fs::renameat(&from, name.as_c_str(), &folder, name.as_c_str()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(write(error).into()),
-        }
+    let from = Source::new(store, prefix, from, marks);
+    let taken = from.names().and_then(|names| names.iter().try_for_each(|name| from.move_to(&folder, name)));
+    match taken {
+        Ok(()) => Ok(away),
+        Err(error) => Err(away.give_back(from.folder(), marks, error)),
     }
-    Ok(away)
 }
 
-/// Takes the lock of `name` in the folder `prefix`, if it is a value and not one of the marks.
-fn lock_of_value<'a>(
+/// Erases the folder `prefix`, which cannot be renamed: the `marks` first, in a way that an error undoes. After that
+/// there is no node, and the result reports an error.
+fn erase_in_place<'a>(
     store: &'a FilesystemStore,
     prefix: &str,
-    folder: &OwnedFd,
-    name: &CStr,
     marks: &[&str],
-) -> Result<Option<Box<dyn Lock + 'a>>> {
-    let Ok(text) = name.to_str() else { return Ok(None) };
-    let key = join(prefix, text);
-    if marks.contains(&text) || check_key(&key).is_err() {
-        return Ok(None);
+) -> Result<Option<Box<dyn Detached + 'a>>> {
+    let Some(from) = store.folder(prefix)? else { return Ok(None) };
+    let from = Source::new(store, prefix, from, marks);
+    let (parent, name) = split(prefix);
+    let above = store.folder(parent)?.ok_or(ErrorKind::NotFound)?;
+    let (away, folder) = Hidden::make(store, parent)?;
+    let (first, rest): (Vec<CString>, Vec<CString>) =
+        from.names()?.into_iter().partition(|name| name.to_str().is_ok_and(|name| marks.contains(&name)));
+    if let Err(error) = first.iter().try_for_each(|name| from.move_to(&folder, name)) {
+        return Err(away.give_back(from.folder(), marks, error));
     }
-    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
-            store.lock(&key, &|| Ok(())).map(Some)
-        }
-        _ => Ok(None),
-    }
+    let name = path_name(name)?;
+    let erased =
+        rest.iter().try_for_each(|name| from.erase(name)).and_then(|()| remove_folder(&above, &name));
+    let left = erased.err().map(|error| {
+        let text = format!("the node was erased, but some of its data remain at {prefix}: {}", error.kind());
+        ErrorKind::Write(std::io::Error::other(text)).into()
+    });
+    Ok(Some(Box::new(FolderRemains { hidden: vec![away], left })))
 }
 
-/// Returns the names in `folder` except writers' temporary files, the `marks` first.
-fn names(folder: impl AsFd, marks: &[&str]) -> Result<Vec<CString>> {
-    let mut found = Vec::new();
-    for entry in Dir::read_from(folder).map_err(write)? {
-        let name = entry.map_err(write)?.file_name().to_owned();
-        if !matches!(name.as_bytes(), b"." | b"..") && !name.to_str().is_ok_and(is_reserved) {
-            found.push(name);
-        }
-    }
-    let rank = |name: &CString| {
-        marks.iter().position(|mark| mark.as_bytes() == name.as_bytes()).unwrap_or(marks.len())
-    };
-    found.sort_by_key(rank);
-    Ok(found)
+/// Returns a path or name for a system call.
+fn path_name(path: &str) -> Result<CString> {
+    Ok(CString::new(path).map_err(|_| write(Errno::INVAL))?)
 }
 
 /// Renames the folder `prefix` to a hidden name, if it exists.
-pub fn detach<'a>(store: &'a FilesystemStore, prefix: &str) -> Result<Option<Box<dyn Detached + 'a>>> {
+pub fn detach<'a>(
+    store: &'a FilesystemStore,
+    prefix: &str,
+    marks: &[&str],
+) -> Result<Option<Box<dyn Detached + 'a>>> {
     let path = join(split(prefix).0, &unique_name());
     step("rename a folder away");
-    match rustix::fs::renameat(store.root(), prefix, store.root(), &path) {
-        Ok(()) => Ok(Some(Box::new(FolderRemains(vec![Hidden { store, path, generation: generation() }])))),
+    let (place, away) = (path_name(prefix)?, path_name(&path)?);
+    match rename(store.root(), &place, store.root(), &away, RenameFlags::empty()) {
+        Ok(()) => Ok(Some(FolderRemains::of(vec![Hidden { store, path, generation: generation() }]))),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(Errno::XDEV) => erase_in_place(store, prefix, marks),
         Err(error) => Err(write(error).into()),
     }
 }
 
 /// Hidden folders with values that are no longer needed.
-struct FolderRemains<'a>(Vec<Hidden<'a>>);
+struct FolderRemains<'a> {
+    hidden: Vec<Hidden<'a>>,
+    /// The error of values that could not be removed.
+    left: Option<Error>,
+}
+
+impl<'a> FolderRemains<'a> {
+    fn of(hidden: Vec<Hidden<'a>>) -> Box<dyn Detached + 'a> {
+        Box::new(FolderRemains { hidden, left: None })
+    }
+}
 
 /// Returns the result of a detach that has nothing left to remove.
 pub fn nothing_left<'a>() -> Box<dyn Detached + 'a> {
-    Box::new(FolderRemains(Vec::new()))
+    FolderRemains::of(Vec::new())
 }
 
 impl<'a> Detached for FolderRemains<'a> {
     fn clear(self: Box<Self>) -> Result<()> {
-        self.0.into_iter().try_for_each(Hidden::clear)
+        self.hidden.into_iter().try_for_each(Hidden::clear)?;
+        self.left.map_or(Ok(()), Err)
     }
 }
 
@@ -210,7 +245,8 @@ impl<'a> Hidden<'a> {
         let mut retry = Retry::race();
         loop {
             let path = join(parent, &unique_name());
-            match rustix::fs::mkdirat(store.root(), &path, Mode::from_raw_mode(0o777)) {
+            let make = || rustix::fs::mkdirat(store.root(), &path, Mode::from_raw_mode(0o777));
+            match fault().and_then(|()| make()) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => {
                     retry.again(&|| Ok(()), || write(Errno::EXIST).into())?;
@@ -245,6 +281,32 @@ impl<'a> Hidden<'a> {
         }
     }
 
+    /// Moves everything back to the folder `place`, the `marks` last, and returns the `error` that led here.
+    fn give_back(self, place: &OwnedFd, marks: &[&str], error: Error) -> Error {
+        let back = self.folder().and_then(|folder| {
+            names(&folder, marks)?.iter().rev().try_for_each(|name| move_back(&folder, place, name, marks))
+        });
+        match back {
+            Ok(()) => error,
+            Err(back) => self.keep(&error, &back),
+        }
+    }
+
+    /// Keeps the folder under a name that no sweep removes, because its content could not be moved back; returns an
+    /// error that says where.
+    fn keep(mut self, error: &Error, back: &Error) -> Error {
+        let path = std::mem::take(&mut self.path);
+        let kept = join(split(&path).0, &format!("{RESERVED}kept-{}", unique()));
+        let renamed = rustix::fs::renameat(self.store.root(), &*path, self.store.root(), &*kept);
+        let at = if renamed.is_ok() { kept } else { path };
+        let text = format!(
+            "{}, and the old data, which are now at {at}, could not be moved back ({}): move them back by hand",
+            error.kind(),
+            back.kind()
+        );
+        ErrorKind::Write(std::io::Error::other(text)).into()
+    }
+
     fn remove(&mut self) -> Result<(), Errno> {
         let path = std::mem::take(&mut self.path);
         // In a forked child, the folder belongs to the parent.
@@ -253,6 +315,7 @@ impl<'a> Hidden<'a> {
         }
         let name = CString::new(path).map_err(|_| Errno::INVAL)?;
         step("remove a folder");
+        fault()?;
         match remove(self.store.root(), &name) {
             // Another process's sweep may have removed it first, or a writer may still add files: a later sweep removes
             // those.

@@ -3,6 +3,7 @@
 mod attributes;
 mod changes;
 mod erasures;
+mod faults;
 mod resize;
 
 use super::*;
