@@ -28,7 +28,7 @@ pub fn with_faults<T>(before: usize, count: usize, work: impl FnOnce() -> T) -> 
     (left.is_none_or(|(before, left)| before == 0 && left < count), result)
 }
 
-/// Makes all folders below `top` impossible to rename in this thread, like those in a lower layer of an overlay.
+/// Makes all folders below `top` impossible to rename in this thread, as in a lower layer of an overlay.
 pub fn fix_folders(top: &std::path::Path) {
     use std::os::unix::fs::MetadataExt;
     let mut folders = vec![top.to_owned()];

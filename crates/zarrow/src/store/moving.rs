@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A folder of a store whose entries are moved away or erased.
+/// A folder of a store, to move its entries away or erase them.
 pub struct Source<'a> {
     store: &'a FilesystemStore,
     /// `None` if it is not text: then no key is below it.

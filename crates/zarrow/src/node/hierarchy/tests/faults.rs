@@ -17,7 +17,7 @@ const KINDS: [Kind; 2] = [Kind::Array, Kind::Group];
 const OLD: &str = "old";
 const NEW: &str = "new";
 
-/// Creates an array or a group with two arrays, all of them with this text as their attribute.
+/// Creates an array or an empty group, with this text as its attribute.
 fn make(store: &Arc<dyn Store>, path: &str, kind: Kind, format: ZarrFormat, text: &str) -> crate::Result<()> {
     let attributes = map(json!({"of": text}));
     let options = OpenOptions::default();
