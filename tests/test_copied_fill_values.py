@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -175,6 +176,27 @@ def test_a_copy_of_another_type_opens(tmp_path: Path, zarr_format: Any) -> None:
     target = zarrow.create_group(tmp_path / "target", zarr_format=zarr_format)
     target.create_array("v", data=zarrow.open(tmp_path / "source")["v"], dtype="f4")
     np.testing.assert_array_equal(opened(tmp_path / "target")["v"], [1, np.nan])
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.filterwarnings("ignore:variable 'v2' has multiple fill values")
+def test_attributes_of_hdf5_name_missing_elements(tmp_path: Path, zarr_format: Any) -> None:
+    cases: list[tuple[Any, Any]] = [
+        ([1.0, -9.0], np.array([-9.0])),
+        ([1, -9], -9),
+        ([1, -9, 7], [7, -9]),
+        ([False, True], True),
+    ]
+    target = zarrow.create_group(tmp_path / "target", zarr_format=zarr_format)
+    with h5py.File(tmp_path / "source", "w") as source:
+        for number, (elements, fill_value) in enumerate(cases):
+            dataset = source.create_dataset(f"v{number}", data=elements)
+            dataset.dims[0].label = f"x{number}"
+            dataset.attrs["_FillValue"] = fill_value
+            target[f"v{number}"] = dataset
+    for number, (elements, fill_value) in enumerate(cases):
+        masked = opened(tmp_path / "target")[f"v{number}"].isnull()
+        assert masked.values.tolist() == np.isin(elements, fill_value).tolist()
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

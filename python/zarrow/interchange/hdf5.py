@@ -55,8 +55,8 @@ def carried(dataset: Any, zarr_format: int) -> dict[str, Any]:
         named = np.asarray(own["_FillValue"]).ravel()
         if named.size == 1 and named.dtype.kind in "iufc":
             own |= missing.attributes_for(named[0], dataset.dtype)
-            fill = named[0]
-    elif "_FillValue" in own and zarr_format == 3 and names(dataset) is not None:
+            return {"attributes": own, "fill_value": named[0]}
+    if "_FillValue" in own and zarr_format == 3 and names(dataset) is not None:
         own = fill_values.to_version_3(own, None, dataset.dtype, dataset.name)
     elif zarr_format == 2 and names(dataset) is not None:
         fill = None
