@@ -202,5 +202,7 @@ def test_attributes_of_hdf5_name_missing_elements(tmp_path: Path, zarr_format: A
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_attributes_of_a_data_array_name_missing_elements(tmp_path: Path, zarr_format: Any) -> None:
     data = xr.DataArray([1.0, -9.0], dims="x", attrs={"_FillValue": np.float32(-9), "units": "K"})
-    zarrow.create_group(tmp_path, zarr_format=zarr_format)["v"] = data
-    np.testing.assert_array_equal(opened(tmp_path)["v"], [1, np.nan])
+    group = zarrow.create_group(tmp_path, zarr_format=zarr_format)
+    for name, source in {"v": data, "named": data.rename("t"), "variable": data.variable}.items():
+        group[name] = source
+        np.testing.assert_array_equal(opened(tmp_path)[name], [1, np.nan])

@@ -39,7 +39,8 @@ def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any
     if family == "xarray" and hasattr(data, "dims"):
         own = dict(data.attrs)
         if zarr_format == 3:
-            own = fill_values.to_version_3(own, None, _wanted(options, data.dtype), str(data.name))
+            name = str(getattr(data, "name", None) or "data")
+            own = fill_values.to_version_3(own, None, _wanted(options, data.dtype), name)
         options = {**options, "attributes": {**own, **(options.get("attributes") or {})}}
         if options.get("dimension_names") is None:
             options["dimension_names"] = [str(name) for name in data.dims]
