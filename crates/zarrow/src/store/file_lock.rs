@@ -10,7 +10,8 @@
 //! 4. On a file system without `flock`, the lock is a dangling link. Its text names the process that created it, which
 //!    is the holder. If that process was on this machine and has ended, one other process removes the link: the one
 //!    that first creates a claim file for it. Whether a process on another machine has ended is unknown: zarrow waits
-//!    for the lock, and after some time raises an error that says what to do.
+//!    for the lock, and after some time raises an error that says what to do. It does so sooner for a file of step 1,
+//!    which does not name its holder.
 //! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
 //!    the value go with it, and so do later writes of the holder: they do not come back at the old path.
 
@@ -25,7 +26,7 @@ use crate::store::owner::{Owner, unique};
 use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::step::{fault, step};
 use crate::store::temporary_name::{lock_name, lock_path};
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ use zarrow_array::fork::{File, generation};
 
 /// Maximum wait for an unknown holder, measured by the age of its file (step 4).
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Maximum wait for a regular file, which names no holder. A process that can use `flock` made it.
+const FILE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A held lock.
 pub struct FileLock {
@@ -127,8 +131,10 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
                     return Ok(Ok(false));
                 }
             }
-            Ok(false) if is_old(folder, name) => return Err(stuck(key)),
-            Ok(false) => return Ok(Ok(false)),
+            Ok(false) => match stuck(folder, name, key) {
+                Some(error) => return Err(error),
+                None => return Ok(Ok(false)),
+            },
             Err(error) => return Ok(Err(error)),
         }
     }
@@ -167,20 +173,21 @@ fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
     }
 }
 
-fn is_old(folder: &OwnedFd, name: &str) -> bool {
-    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    let made = found.ok().and_then(|found| u64::try_from(found.st_mtime).ok()).map(Duration::from_secs);
-    let age = made.and_then(|made| SystemTime::now().duration_since(UNIX_EPOCH + made).ok());
-    age.is_some_and(|age| age > PATIENCE)
-}
-
-fn stuck(key: &str) -> Error {
-    let text = format!(
-        "the lock {} is held by another machine, or was left there by a killed process: if no \
-         process writes, remove it",
-        lock_path(key)
-    );
-    ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()
+/// Returns the error for a lock if its file is too old.
+fn stuck(folder: &OwnedFd, name: &str, key: &str) -> Option<Error> {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let made = u64::try_from(found.st_mtime).map(Duration::from_secs).ok()?;
+    let age = SystemTime::now().duration_since(UNIX_EPOCH + made).ok()?;
+    let (patience, reason) = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => (
+            FILE_PATIENCE,
+            "was made by a process that can lock files, which this process cannot (`flock` fails here): that \
+             process still writes, or was killed",
+        ),
+        _ => (PATIENCE, "is held by another machine, or was left there by a killed process"),
+    };
+    let text = format!("the lock {} {reason}: if no process writes, remove it", lock_path(key));
+    (age > patience).then(|| ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into())
 }
 
 impl Drop for FileLock {
@@ -196,5 +203,25 @@ impl Drop for FileLock {
             // A child forked just now also has the file open, so closing it here would not unlock it.
             let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_names_no_holder_ends_the_wait_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FilesystemStore::create(folder.path()).unwrap();
+        let root = store.folder("").unwrap().unwrap();
+        let file = std::fs::File::create(folder.path().join(lock_name("x"))).unwrap();
+        assert!(!lock_link(&root, &lock_name("x"), "x").unwrap().unwrap());
+        file.set_modified(SystemTime::now() - FILE_PATIENCE - Duration::from_secs(5)).unwrap();
+        let error = lock_link(&root, &lock_name("x"), "x").unwrap_err().to_string();
+        assert!(
+            error.contains("the lock .zarrow-lock-x was made by a process that can lock files"),
+            "{error}"
+        );
     }
 }
