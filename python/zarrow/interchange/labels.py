@@ -17,8 +17,7 @@ Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from zarrow import _zarrow
 from zarrow._zarrow import Array
@@ -82,8 +81,7 @@ def _holds(dtype: Any, value: Any, own: Any) -> bool:
     return bool(cast == value or (cast != cast and value != value))
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """Metadata of an array to copy; the fill value may be None in version 2."""
 
     name: str

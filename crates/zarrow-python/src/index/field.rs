@@ -56,7 +56,10 @@ impl ElementPart {
     /// Returns a request to read `selection`.
     pub fn request<'a>(&'a self, selection: &'a Selection) -> Result<ReadRequest<'a>> {
         let request = self.array.request(selection)?;
-        Ok(self.field.as_deref().into_iter().fold(request, ReadRequest::field))
+        Ok(match &self.field {
+            Some(field) => request.field(field),
+            None => request,
+        })
     }
 
     /// Returns a request to write to `selection`.

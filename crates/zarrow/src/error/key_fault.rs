@@ -10,7 +10,7 @@ pub(crate) fn key_fault(key: &str) -> &'static str {
     }
     let fault = key.split('/').find_map(|part| match part {
         "" => Some("a name between its slashes is empty"),
-        "." | ".." => Some("\".\" and \"..\" are not names"),
+        "." | ".." => Some("\".\" and \"..\" are not allowed as names"),
         part if part.starts_with(RESERVED) => {
             Some("names that begin with \".zarrow-\" are reserved for writers")
         }

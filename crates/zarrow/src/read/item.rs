@@ -2,7 +2,7 @@
 
 use crate::codec::{Layout, Swap};
 use crate::decode::reader::Reader;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::metadata::FillValue;
 use crate::selection::{AxisSelection, Selection};
 use zarrow_array::DataType;
@@ -49,8 +49,19 @@ impl<'a> Item<'a> {
         error.in_array(self.reader.store.name(), self.reader.path)
     }
 
+    /// Adds chunk and codec to the error of text that is not UTF-8, which is found when all chunks are read.
+    pub fn at_text(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Array(zarrow_array::Error::NotUtf8 { index }) => {
+                let chunk = self.chunk_with(*index as u64);
+                error.in_codec(self.reader.chain.elements_codec()).in_chunk(&chunk)
+            }
+            _ => error,
+        }
+    }
+
     /// Returns the chunk that holds the element `index` (in C order) of the selection.
-    pub fn chunk_with(&self, index: u64) -> Vec<u64> {
+    fn chunk_with(&self, index: u64) -> Vec<u64> {
         let mut rest = index;
         let mut numbers: Vec<u64> = Vec::new();
         for extent in self.selection.flat_shape().iter().rev() {

@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;
 use crate::read::item::Item;
-use crate::read::target::{FromFilled, ReadTarget, TargetMemory};
+use crate::read::target::{Filled, FromFilled, ReadTarget, Target, TargetMemory};
 use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
@@ -44,14 +44,32 @@ pub enum Batch {
 /// # Errors
 /// Any [`ErrorKind`](crate::ErrorKind), with chunk and codec; new memory of a failed read is dropped.
 pub fn read<T: ReadTarget>(item: &Item<'_>, target: &T, interrupted: &dyn Fn() -> bool) -> Result<T::Output> {
-    let mut memory = target.as_target().memory(item)?;
+    T::Output::from_filled(match target.as_target() {
+        Target::New => Filled::Decoded(read_new(item, interrupted)?),
+        target => read_to(item, target, interrupted)?,
+    })
+}
+
+/// Reads one item into new memory in C order: the most frequent target, which a small read does not wrap and unwrap.
+fn read_new(item: &Item<'_>, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
+    let (data_type, fill) = item.element();
+    let mut memory = ResultMemory::new(data_type, item.selection.shape(), item.reader.missing)?;
+    for mut sink in memory.sinks(&[item.selection.flat_shape()]) {
+        sink.set_field(item.reader.field);
+        read_into(&[(*item, &sink)], interrupted)?;
+    }
+    // SAFETY: the parts of all chunks cover the selection (tested by a property test of `ChunkParts`), and every part
+    // was placed or filled, else there was an error.
+    unsafe { memory.finish(fill, interrupted) }.map_err(|error| item.at_text(error))
+}
+
+fn read_to(item: &Item<'_>, target: Target<'_>, interrupted: &dyn Fn() -> bool) -> Result<Filled> {
+    let mut memory = target.memory(item)?;
     let sink = memory.sink(item)?;
     read_into(&[(*item, &sink)], interrupted)?;
     drop(sink);
-    // SAFETY: the parts of all chunks cover the selection (tested by a property test of `ChunkParts`), and every part
-    // was placed or filled, else there was an error.
-    let filled = unsafe { memory.finish(item, interrupted)? };
-    T::Output::from_filled(filled)
+    // SAFETY: as in `read_new`.
+    unsafe { memory.finish(item, interrupted) }
 }
 
 /// Reads each item to its target; the first error stops all.
@@ -70,7 +88,7 @@ pub fn read_each<'t, T: ReadTarget + 't>(
     read_all(items, &sinks, interrupted)?;
     drop(sinks);
     let outputs = memories.into_iter().zip(items).map(|(memory, item)| {
-        // SAFETY: as in `read`.
+        // SAFETY: as in `read_new`.
         T::Output::from_filled(unsafe { memory.finish(item, interrupted)? })
     });
     allocation::try_collected(outputs)
@@ -100,7 +118,7 @@ pub fn read_stacked(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Resul
     sinks.iter_mut().zip(items).for_each(|(sink, item)| sink.set_field(item.reader.field));
     read_all(items, &sinks, interrupted)?;
     drop(sinks);
-    // SAFETY: as in `read`, for each item.
+    // SAFETY: as in `read_new`, for each item.
     unsafe { memory.finish(fill, interrupted) }.map(Some)
 }
 

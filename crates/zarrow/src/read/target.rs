@@ -234,13 +234,7 @@ impl<'t> TargetMemory<'t> {
             TargetMemory::New(memory) => {
                 // SAFETY: the caller's contract.
                 let decoded = unsafe { memory.finish(fill, interrupted) };
-                decoded.map(Filled::Decoded).map_err(|error| match error.kind() {
-                    ErrorKind::Array(zarrow_array::Error::NotUtf8 { index }) => {
-                        let chunk = item.chunk_with(*index as u64);
-                        error.in_codec(item.reader.chain.elements_codec()).in_chunk(&chunk)
-                    }
-                    _ => error,
-                })
+                decoded.map(Filled::Decoded).map_err(|error| item.at_text(error))
             }
             TargetMemory::ColumnMajor { memory, turned, .. } => {
                 let axes: Vec<usize> = (0..turned.len()).rev().collect();
