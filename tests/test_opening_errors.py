@@ -178,7 +178,11 @@ def test_a_path_that_reads_like_a_mode(folder):
             FileExistsError,
             "a group is already here.*overwrite=True",
         ),
-        (lambda: zarrow.create_group("new.zarr", "a/../b"), ValueError, 'invalid path.*"\\.\\." are not allowed'),
+        (
+            lambda: zarrow.create_group("new.zarr", "a/../b"),
+            ValueError,
+            'invalid path.*"\\.\\." are not allowed',
+        ),
         (lambda: zarrow.create_group("new.zarr", "a//b"), ValueError, "a name between its slashes is empty"),
         (
             lambda: zarrow.create_group("new.zarr", "a/__b"),

@@ -239,7 +239,7 @@ def test_handmade_archives_are_read(tmp_path):
         (handmade(b"a\\..\\b"), "bad_key", "backslash"),
         (handmade(b"a\0b"), "bad_key", "NUL"),
         (handmade(b"a//b"), "bad_key", "empty"),
-        (handmade(b"\xff\xfe", flags=1 << 11), "corrupt", "not UTF-8"),
+        (handmade(b"\xff\xfe", flags=1 << 11), "corrupt", "not valid UTF-8"),
         (handmade(flags=1), "unsupported", "is encrypted"),
         (handmade(method=12), "unsupported", "bzip2"),
         (handmade(method=93), "unsupported", "zstd"),

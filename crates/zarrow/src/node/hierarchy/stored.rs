@@ -9,9 +9,9 @@
 //! 4. The array may be made smaller during the write. Chunks written outside it are then removed, under the lock for
 //!    changes of shape (`resize`), and the writer gets an error. Chunks of a killed writer are never visible, since
 //!    growing clears them. For a remote store, steps 1 to 3 are in `document_guard`: it has no folders.
-//! 5. A read checks once if chunks were missing (`decode/presence.rs`): is there an array of the same layout, and no
-//!    smaller one? A missing document counts as deleted only if the handle has seen it before: arrays from
-//!    consolidated metadata may have no document.
+//! 5. A read checks once if chunks were missing (`decode/presence.rs`): is there an array of the same layout? A missing
+//!    document counts as deleted only if the handle has seen it before: arrays from consolidated metadata may have no
+//!    document.
 
 use super::attributes::StoredNode;
 use super::document_guard::{DocumentGuard, SMALLER};
@@ -78,10 +78,6 @@ impl Array {
         }
         match self.stored_node().read() {
             Ok(NodeMetadata::Array(found)) => {
-                if found.shape.iter().zip(self.shape()).any(|(found, known)| found < known) {
-                    // The missing chunk was removed with the rest, or belongs to a smaller replacement.
-                    return Err(ErrorKind::Stale(SMALLER).into());
-                }
                 if found.shape == self.shape() {
                     self.see(version.unwrap_or_default());
                 }

@@ -526,12 +526,6 @@ fn reads_of_erased_arrays_raise_an_error() {
         let longer = ArrayMetadata { shape: vec![9, 4], ..metadata(zarr_format, Number::Int16) };
         replace(&store, "a", longer).unwrap();
         handles.into_iter().for_each(|array| read_all(array).unwrap());
-        // A smaller one has lost chunks that the handle may read.
-        let shorter = ArrayMetadata { shape: vec![3, 4], ..metadata(zarr_format, Number::Int16) };
-        replace(&store, "a", shorter).unwrap();
-        for array in handles {
-            assert_eq!((code(read_all(array)), code(read_both(array))), ("stale", "stale"));
-        }
         replace(&store, "a", metadata(zarr_format, Number::Int64)).unwrap();
         for array in handles {
             assert_eq!((code(read_all(array)), code(read_both(array))), ("stale", "stale"));
