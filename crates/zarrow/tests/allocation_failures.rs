@@ -8,8 +8,8 @@
 
 use serde_json::{Map, Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use zarrow::arrow::{Column, Table, TableOptions};
 use zarrow::metadata::{Attributes, CodecMetadata, FillValue, MetadataLimits};
@@ -29,25 +29,30 @@ static ALLOCATOR: Failing = Failing;
 /// Smaller allocations do not grow with data.
 const LEAST: usize = 4096;
 
-static ARMED: AtomicBool = AtomicBool::new(false);
-static COUNT: AtomicU64 = AtomicU64::new(0);
-static FAILS: AtomicU64 = AtomicU64::new(0);
+// Failures apply to the thread that attacks. When a test ends, the test harness copies the captured output on that test's
+// thread, while the next test already attacks; a failure there would abort the process. The engine uses one thread.
+thread_local! {
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static FAILS: Cell<u64> = const { Cell::new(0) };
 
-/// Allocations of at least this size always fail.
-static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+    /// Allocations of at least this size always fail.
+    static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
+}
 
 fn fails(nbytes: usize) -> bool {
-    if nbytes >= MOST.load(Ordering::SeqCst) {
+    if nbytes >= MOST.get() {
         return true;
     }
-    if nbytes < LEAST || !ARMED.load(Ordering::SeqCst) {
+    if nbytes < LEAST || !ARMED.get() {
         return false;
     }
-    let fails = COUNT.fetch_add(1, Ordering::SeqCst) + 1 == FAILS.load(Ordering::SeqCst);
+    COUNT.set(COUNT.get() + 1);
+    let fails = COUNT.get() == FAILS.get();
     if fails && std::env::var_os("ALLOCATION_TRACE").is_some() {
-        ARMED.store(false, Ordering::SeqCst);
+        ARMED.set(false);
         eprintln!("{nbytes} bytes:\n{}", std::backtrace::Backtrace::force_capture());
-        ARMED.store(true, Ordering::SeqCst);
+        ARMED.set(true);
     }
     fails
 }
@@ -78,7 +83,7 @@ unsafe impl GlobalAlloc for Failing {
     }
 }
 
-/// One allocator for all tests of the process: one at a time.
+/// One test at a time: the number of threads and the recycled memory are those of the process.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// The state that an operation works on, and the operation.
@@ -114,11 +119,11 @@ fn attack(name: &str, prepare: &dyn Fn() -> Prepared) {
         if std::env::var_os("ALLOCATION_TRACE").is_some() {
             eprintln!("{name}: allocation {number}");
         }
-        COUNT.store(0, Ordering::SeqCst);
-        FAILS.store(number, Ordering::SeqCst);
-        ARMED.store(true, Ordering::SeqCst);
+        COUNT.set(0);
+        FAILS.set(number);
+        ARMED.set(true);
         let result = act();
-        ARMED.store(false, Ordering::SeqCst);
+        ARMED.set(false);
         if let Err(error) = result {
             assert_eq!(error.kind().code(), "out_of_memory", "{name}, allocation {number}: {error}");
         }
@@ -130,7 +135,7 @@ fn attack(name: &str, prepare: &dyn Fn() -> Prepared) {
                 "{name}, allocation {number}: {key}"
             );
         }
-        if COUNT.load(Ordering::SeqCst) < number {
+        if COUNT.get() < number {
             return;
         }
         act().unwrap_or_else(|error| panic!("{name}, again after allocation {number}: {error}"));
@@ -454,6 +459,7 @@ fn more() -> Result<Attributes> {
 #[test]
 fn hierarchies() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    zarrow::set_num_threads(1);
     for format in [ZarrFormat::V2, ZarrFormat::V3] {
         let with = |name: &str, consolidated: bool, act: fn(&mut Group) -> Result<()>| {
             attack(&format!("{name}, {format:?}"), &|| {
@@ -486,6 +492,7 @@ fn hierarchies() {
 #[test]
 fn fill_values() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    zarrow::set_num_threads(1);
     attack("a large fill value", &|| {
         let store = Arc::new(MemoryStore::default());
         let dtype = DataType::RawBytes { length: 6000 };
@@ -509,9 +516,9 @@ fn fill_values() {
 /// process; the library's allocations are smaller.
 fn asks_before(name: &str, act: &dyn Fn() -> Result<()>) {
     zarrow::set_num_threads(1);
-    MOST.store(1 << 20, Ordering::SeqCst);
+    MOST.set(1 << 20);
     let refused = act();
-    MOST.store(usize::MAX, Ordering::SeqCst);
+    MOST.set(usize::MAX);
     assert_eq!(refused.unwrap_err().kind().code(), "out_of_memory", "{name}");
     act().unwrap_or_else(|error| panic!("{name}: {error}"));
 }
