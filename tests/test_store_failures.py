@@ -79,6 +79,31 @@ def test_store_exceptions_are_the_cause() -> None:
     check(fill({}))
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(5, "Input/output error"), PermissionError(13, "no"), TimeoutError("slow")]
+)
+def test_members_that_the_store_cannot_read_are_errors(error: OSError) -> None:
+    class Members(dict[str, bytes]):
+        def __getitem__(self, key: str) -> bytes:
+            if key == "bad/zarr.json" and fails:
+                raise error
+            return super().__getitem__(key)
+
+    fails = False
+    store = zarrow.PythonStore(Members(), sole_writer=True)
+    group = zarrow.create_group(store)
+    group["bad"], group["good"] = [1], [2]
+    fails = True
+    expected = StorePermissionError if isinstance(error, PermissionError) else StoreError
+    lists = [group.items, group.values, group.arrays, group.groups, group.array_keys, group.members]
+    for act in (*lists, lambda: zarrow.load(store)):
+        with pytest.raises(expected, match='path "bad"'):
+            act()
+    assert group.keys() == ["bad", "good"]
+    fails = False
+    assert list(zarrow.load(store)) == ["bad", "good"]
+
+
 def test_answers_of_wrong_types_and_lengths_are_errors() -> None:
     def longer(found: Any) -> Any:
         return type(found).from_bytes(found.to_bytes() + b"more")

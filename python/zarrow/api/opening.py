@@ -137,6 +137,8 @@ def load(
     """Read an array, or all arrays of a group, into memory.
 
     The arrays of a group are read at once: a cloud store needs only two round trips more than for one array.
+    A member with invalid or unsupported metadata is left out with a warning. If the store cannot read a
+    member, `load` raises an error: a result is never incomplete because a request failed.
 
     Parameters are as in `open`.
 

@@ -372,7 +372,16 @@ class Group(_Node):
     def values(self) -> list[AnyNode]:
         """List the members, sorted by name."""
     def items(self) -> list[tuple[str, AnyNode]]:
-        """List the members with their names, sorted."""
+        """List the members with their names, sorted.
+
+        A member with invalid or unsupported metadata is left out with a warning, here and in the other lists
+        of nodes; `keys` has all names. If the store cannot read a member, they raise an error.
+
+        Raises
+        ------
+        StoreError, StorePermissionError
+            The store cannot list the group, or cannot read a member (an `OSError`).
+        """
     def arrays(self) -> list[tuple[str, Array]]:
         """List the arrays with their names, sorted."""
     def groups(self) -> list[tuple[str, Group]]:

@@ -94,21 +94,26 @@ fn members_of<'py, T: IntoPyObject<'py>>(
 ) -> PyResult<Bound<'py, PyList>> {
     let members = PyList::empty(py);
     for (name, child) in children {
-        match child.raise(py) {
-            Ok(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
-            Ok(_) => {}
-            Err(error) => leave_out(py, &name, error)?,
+        match opened(py, &name, child)? {
+            Some(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
+            _ => {}
         }
     }
     Ok(members)
 }
 
-/// Warns of a member that cannot be opened. Ctrl-C, which may come while the exception is made, is raised.
-fn leave_out(py: Python<'_>, name: &str, error: PyErr) -> PyResult<()> {
-    if !is_ordinary(py, &error) {
-        return Err(error);
+/// Returns a listed member, or `None` with a warning if it can never be opened, because its metadata are invalid or
+/// unsupported. Any other error is raised, such as one of the store.
+fn opened(py: Python<'_>, name: &str, child: zarrow::Result<Node>) -> PyResult<Option<Node>> {
+    let is_left_out = child.as_ref().is_err_and(zarrow::Error::is_permanent);
+    match child.raise(py) {
+        // Ctrl-C may come while the exception is made.
+        Err(error) if is_left_out && is_ordinary(py, &error) => {
+            warning(py, &format!("{name:?} is left out: {}", error.value(py)))?;
+            Ok(None)
+        }
+        child => child.map(Some),
     }
-    warning(py, &format!("{name:?} is left out: {}", error.value(py)))
 }
 
 impl Group {
@@ -146,8 +151,8 @@ impl Group {
         }
     }
 
-    /// Returns a list with the result of `of` for each wanted member and its name. Members that cannot be opened
-    /// are skipped with a warning.
+    /// Returns a list with the result of `of` for each wanted member and its name. Members with invalid or unsupported
+    /// metadata are skipped with a warning.
     fn members<'py, T: IntoPyObject<'py>>(
         &self,
         py: Python<'py>,
@@ -383,10 +388,9 @@ impl Group {
         let group = self.latest(py)?;
         let mut members = Vec::new();
         for (name, child) in waiting(py, || group.children())? {
-            match child.raise(py) {
-                Ok(node) if matches!(node, Node::Array(_)) == of_arrays => members.push((name, node)),
-                Ok(_) => {}
-                Err(error) => leave_out(py, &name, error)?,
+            match opened(py, &name, child)? {
+                Some(node) if matches!(node, Node::Array(_)) == of_arrays => members.push((name, node)),
+                _ => {}
             }
         }
         let listed = waiting(py, || ListedMembers::new((*group).clone(), members))?;

@@ -254,6 +254,27 @@ impl Error {
         )
     }
 
+    /// Returns whether opening the node again fails in the same way: its metadata are invalid or ask for something
+    /// unsupported, or its path is a loop of links. Any other error may be temporary: the store failed, denied access
+    /// or timed out, or memory ran out.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self.kind() {
+            ErrorKind::Io(error) => matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENAMETOOLONG)),
+            ErrorKind::Metadata(_)
+            | ErrorKind::UnknownCodec(_)
+            | ErrorKind::BadCodec(_)
+            | ErrorKind::CodecFailed(_)
+            | ErrorKind::BadValue(_)
+            | ErrorKind::BadKey(_)
+            | ErrorKind::Limit { .. }
+            | ErrorKind::Shape(_)
+            | ErrorKind::Unsupported(_) => true,
+            ErrorKind::Array(error) => !matches!(error, zarrow_array::Error::OutOfMemory { .. }),
+            _ => false,
+        }
+    }
+
     /// Adds the codec, unless an inner codec is set already.
     #[must_use]
     pub fn in_codec(mut self, codec: &str) -> Error {
