@@ -42,7 +42,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench check test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
+.PHONY: help tools wheel demo bench check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -115,10 +115,27 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(BIN)/mypy python benches
 	$(call step,clippy)
 	cargo clippy $(CARGO_FLAGS) --all-targets -- --deny warnings
+	@$(MAKE) --no-print-directory rust-version
 	$(call step,rustdoc)
 	RUSTDOCFLAGS='--deny warnings' cargo doc $(CARGO_FLAGS) --no-deps --exclude zarrow-python --quiet
 	$(call step,packages)
 	cargo package $(PACKAGE_FLAGS) --no-verify --quiet
+
+# The oldest Rust that Cargo.toml declares. Nothing is linked, in a folder of its own, since a compiler cannot use another's work.
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+rust-version: ## compiles with the oldest Rust that the crates declare
+	$(call step,Rust $(RUST_VERSION))
+	@if ! command -v rustup >/dev/null; then echo "not checked: rustup is missing"; \
+	elif ! rustup run $(RUST_VERSION) rustc --version 2>/dev/null \
+	  && ! rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update; then \
+	  echo "not checked: Rust $(RUST_VERSION) could not be installed"; \
+	else CARGO_TARGET_DIR="$(CURDIR)/target/rust-$(RUST_VERSION)" rustup run $(RUST_VERSION) cargo check $(CARGO_FLAGS) --quiet; fi
+
+CARGO_DENY := 0.20.2
+deny: ## licences, sources and advisories of all crates, by cargo-deny (built at the first use, some minutes)
+	$(call step,cargo deny)
+	cargo install cargo-deny --locked --quiet --version $(CARGO_DENY) --root build/cargo-deny-$(CARGO_DENY)
+	build/cargo-deny-$(CARGO_DENY)/bin/cargo-deny check
 
 # The short loop: what most changes break, without the wheel.
 check: $(VENV)/ready ## formatting, lints, types and unit tests: under 3 minutes once everything is built

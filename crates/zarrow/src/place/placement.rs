@@ -91,21 +91,20 @@ unsafe fn copy_words(
     };
     // SAFETY: the caller's contract covers every position that the rows visit, and merging changes none.
     unsafe {
-        match (swap, item_size) {
-            (1, size)
-                if let Axis::Even { count, .. } = inner
-                    && inner.is_run(size) =>
-            {
-                let row = count * size;
-                if past_caches && row >= nontemporal_copy::LINE_NBYTES {
-                    rows(outer, source, destination, &|from, to| nontemporal_copy::copy(from, to, row));
-                    nontemporal_copy::finish();
-                } else {
-                    rows(outer, source, destination, &|from, to| {
-                        std::ptr::copy_nonoverlapping(from, to, row)
-                    });
-                }
+        if let Axis::Even { count, .. } = inner
+            && swap == 1
+            && inner.is_run(item_size)
+        {
+            let row = count * item_size;
+            if past_caches && row >= nontemporal_copy::LINE_NBYTES {
+                rows(outer, source, destination, &|from, to| nontemporal_copy::copy(from, to, row));
+                nontemporal_copy::finish();
+            } else {
+                rows(outer, source, destination, &|from, to| std::ptr::copy_nonoverlapping(from, to, row));
             }
+            return;
+        }
+        match (swap, item_size) {
             (1, 1) => items::<1, 1>(outer, inner, source, destination),
             (1, 2) => items::<2, 1>(outer, inner, source, destination),
             (1, 4) => items::<4, 1>(outer, inner, source, destination),
