@@ -35,6 +35,7 @@ mod mask;
 mod ndarray;
 mod recycle;
 mod shared_bytes;
+mod validity_bitmap;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 
@@ -55,9 +56,10 @@ pub use layout::{
     DecodedArray, ForeignMemory, ForeignStrides, IndexStep, MaskedTensor, MaskedVariable, SharedTensor,
     StridedLayout, Tensor, Variable,
 };
-pub use mask::{Mask, count_missing, pack_validity};
+pub use mask::{Mask, count_missing};
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};
 pub use shared_bytes::SharedBytes;
+pub use validity_bitmap::pack_validity;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,7 +1,7 @@
 //! Limits the concurrent requests to a host, from all stores of a process.
 //!
 //! 1. The limit starts at 64. While all permits are in use, each answer adds one, so that the limit doubles in each
-//!    round trip, up to 256. A fast answer adds none: more connections to a near host cost time and save none.
+//!    round trip, up to 256. A fast answer adds none: for a near host, more connections only cost time.
 //! 2. A request for a pause halves the limit, at most once a second: a burst of such answers counts once. A connection
 //!    that fails leaves the limit unchanged. After either, the limit grows by one in each round trip.
 //! 3. Requests that are in flight when the limit falls continue: their permits are discarded when they end.

@@ -2,10 +2,10 @@
 //!
 //! 1. The services themselves honour conditions. Other servers may ignore them, or honour only `If-Match`: then one of
 //!    two concurrent writes is lost.
-//! 2. Before the first conditional put there, three puts are sent to unused keys: one on the condition of an impossible
-//!    version, and two at once on the condition that the key is absent. The first and one of the others must be
-//!    refused. One writer does this, and the others wait for its result. Stored probes are deleted during the put that
-//!    follows.
+//! 2. The first conditional put there is preceded by three puts to unused keys. A put on the condition of an impossible
+//!    version must be refused. Of two simultaneous puts on the condition that the key is absent, exactly one must be
+//!    refused. One writer runs this test, and the others wait for its result. The stored probes are deleted during the
+//!    put that follows.
 //! 3. The answer is remembered for each server and bucket, as long as the process lives. Listings leave these keys out.
 
 use crate::connection::Connection;

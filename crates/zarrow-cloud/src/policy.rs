@@ -1,4 +1,5 @@
-//! Time-outs, and numbers of retries.
+//! Time-outs, and numbers of retries. `transport` applies the time-outs; `retry` decides which requests are tried
+//! again.
 
 use std::time::Duration;
 

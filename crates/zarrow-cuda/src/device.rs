@@ -1,7 +1,7 @@
 //! A device: its primary context, shared by all libraries of the process, its streams and its memory pool.
 //!
 //! Work on our memory goes to one stream of the device, `stream`, so that it is ordered without waiting. The parts
-//! of a read go to other streams, its [streams](crate::read_streams), concurrently; events order the two.
+//! of a read go to other streams, its [streams](crate::read_streams), concurrently. Events order them against `stream`.
 
 use crate::context::{Current, PrimaryContext};
 use crate::decompress::format::Format;

@@ -115,10 +115,10 @@ fn place_for(
     }
 }
 
-/// Steps 1 to 4.
+/// Does steps 1 to 4 of the module.
 ///
-/// Several callers take the parts in turn: threads that have finished one part begin the next, and if chunks are so
-/// large that a part has few of them, they are still decoded on all threads.
+/// A thread that has finished one part begins the next, so that all threads work even if a part has only a few large
+/// chunks.
 fn read_by_parts(request: &ReadRequest<'_>, result: &DeviceTensor) -> Result<()> {
     let item_size = result.item_size();
     let (array, field, missing) = (request.array(), request.selected_field(), request.missing_values());

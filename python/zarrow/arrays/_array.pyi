@@ -184,8 +184,8 @@ class Array(_Node):
 
         Lists are broadcast to one shape by NumPy's rules, which gives the points' axes. A mask is the same as
         lists of its true positions, so a mask of the array's shape gives one axis. Other axes may have
-        slices, which apply to every point. As in NumPy, the points' axes replace the lists if these are
-        adjacent, and otherwise come first.
+        slices, which apply to every point. As in NumPy, the points' axes take the place of the lists if these
+        stand side by side in the index, and otherwise come first.
 
         Examples
         --------

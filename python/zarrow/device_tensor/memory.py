@@ -1,7 +1,6 @@
 """Frees GPU memory that other libraries of the process have cached.
 
-The driver counts it as used. If a device has no memory left, the libraries are asked for it, once for each
-allocation.
+The driver counts it as used. When an allocation fails, each library is asked once to free its cache.
 """
 
 from __future__ import annotations

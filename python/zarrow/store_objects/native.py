@@ -14,7 +14,7 @@ from zarrow.errors import ZarrowError
 
 Native: TypeAlias = Path | CloudStore
 
-# obstore's words and the options of `CloudStore`; None for words that it needs no option for.
+# obstore's options and those of `CloudStore`; None if `CloudStore` needs no such option.
 _S3 = {
     "bucket": None,
     "access_key_id": "aws_access_key_id",

@@ -3,7 +3,7 @@
 //! 1. Axes of length 1 are dropped.
 //! 2. The others are sorted by their stride at the destination, the smallest last: neighbouring threads then write
 //!    neighbouring elements.
-//! 3. An axis that continues where the next one ends, on every side, is merged with it.
+//! 3. Two neighbouring axes are merged if they are contiguous with each other on every side.
 //! 4. A launch takes eight axes. If more are left, the host walks the outermost ones, with a launch per position.
 
 use super::structs::MAX_RANK;

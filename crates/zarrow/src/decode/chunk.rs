@@ -5,7 +5,7 @@
 //!    byte range is read, and its elements are moved to their places.
 //! 3. Compressed elements are decompressed directly into the output if they are contiguous there, else into the
 //!    worker's memory, and moved from there. The chunk is decompressed once, for any number of parts. If the codec can
-//!    decode ranges, only the contiguous run, or a small part, is decompressed.
+//!    decode ranges, only a contiguous or small selection is decompressed.
 //! 4. A shard's inner chunks are read as described in [`shard`](super::shard), each by these same steps, at any depth.
 //! 5. Elements behind a mask are decoded from the first selected element to the last. Mask and elements are decoded
 //!    directly into the result if the selected elements are contiguous both in the chunk and in the result.

@@ -3,8 +3,8 @@
 pub(crate) mod cache;
 pub(crate) mod chunk;
 pub(crate) mod hand_over;
+pub(crate) mod missing_chunk;
 pub(crate) mod open_chunk;
-pub(crate) mod presence;
 pub(crate) mod range;
 pub(crate) mod reader;
 pub(crate) mod shard;

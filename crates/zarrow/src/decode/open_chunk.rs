@@ -2,16 +2,17 @@
 //!
 //! 1. A read opens each chunk once, however many tasks share the chunk: the first task opens it, the others wait, and
 //!    all read from the same open chunk. So no task sees a concurrent write, and a chunk that appears or vanishes is
-//!    missing for all tasks or for none.
+//!    missing for all tasks or for none; a missing one gets the fill value ([`missing_chunk`]).
 //! 2. An index kept from an earlier read is used only if it belongs to exactly the open version.
-//! 3. The last task closes the chunk. Tasks begin in the order of their chunks, so that the number of open chunks
-//!    exceeds the number of working threads by one at most.
+//! 3. The last task closes the chunk. Tasks begin in the order of their chunks, so that at most one chunk more is open
+//!    than threads are working.
 //!
 //! This holds for stores that replace whole values, as ours do, and for files that another program replaces by a new
 //! file. A file overwritten in place cannot be detected.
 
 use crate::codec::{Input, ShardIndex, Worker};
 use crate::decode::chunk::{Chunk, Slot};
+use crate::decode::missing_chunk;
 use crate::decode::reader::Reader;
 use crate::decode::share::Share;
 use crate::error::Result;
@@ -175,7 +176,7 @@ impl<'a> Reader<'a> {
             // All shares of a shard select the same part.
             let is_first = number == 0 || !self.is_sharded();
             let claims = if is_first { claims } else { &mut [] };
-            return claims.iter_mut().try_for_each(|claim| claim.fill(chunk.fill));
+            return missing_chunk::fill(claims, chunk.fill);
         };
         let slot = self.slot(chunk_index, &**value)?;
         let input = Input::from_value(&**value);

@@ -2,7 +2,7 @@
 
 use crate::codec::{Chain, ShardIndex};
 use crate::decode::cache::Cache;
-use crate::decode::presence::{Presence, may_be_of_another};
+use crate::decode::missing_chunk::{Presence, may_be_of_another};
 use crate::error::Result;
 use crate::metadata::ArrayMetadata;
 use crate::metadata::missing::MissingValues;
@@ -41,14 +41,15 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Notes that a chunk is missing (step 1 of [`presence`](crate::decode::presence)).
+    /// Notes that a chunk is missing (step 1 of [`missing_chunk`](crate::decode::missing_chunk)).
     pub fn note_missing(&self) {
         if let Some(missed) = self.missed {
             missed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Applies steps 2 and 3 of [`presence`](crate::decode::presence) to the result `read`; `missed` is the note of step 1.
+    /// Applies steps 2 and 3 of [`missing_chunk`](crate::decode::missing_chunk) to the result `read`; `missed` is the note
+    /// of step 1.
     ///
     /// # Errors
     /// Any error of `read` or of [`Presence::check`].

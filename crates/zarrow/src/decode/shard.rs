@@ -6,6 +6,7 @@
 
 use crate::codec::{Chain, Input, Layout, ShardIndex, Sharding, Worker};
 use crate::decode::chunk::{Chunk, stored_part};
+use crate::decode::missing_chunk;
 use crate::decode::share::Share;
 use crate::error::{ErrorKind, Result};
 use crate::place::output_claim::OutputClaim;
@@ -62,7 +63,7 @@ impl Chunk<'_> {
             // SAFETY: no two pieces of the claims, which are not used meanwhile, have a place in common.
             let mut claims = unsafe { claims_of(pieces) };
             match index.get(number as usize) {
-                None => claims.iter_mut().try_for_each(|claim| claim.fill(self.fill)),
+                None => missing_chunk::fill(&mut claims, self.fill),
                 Some((offset, length)) => {
                     self.read_inner(sharding, number, &input.slice(offset, length)?, &mut claims, worker)
                 }

@@ -16,8 +16,8 @@ use zarrow_array::allocation;
 use super::codec_names::CodecNames;
 use super::json::{self, Document};
 use super::members::{key_text, member, members};
-use super::v3::CONSOLIDATED as KEY;
-use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, v2, v3};
+use super::read_v3::CONSOLIDATED as KEY;
+use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, read_v2, read_v3};
 
 const METADATA: &str = "metadata";
 
@@ -165,14 +165,14 @@ impl Entry {
             None => Ok(Attributes::default()),
         };
         match self {
-            Entry::V3(text) => Ok(v3::split(text, limits, names)?.0),
+            Entry::V3(text) => Ok(read_v3::split(text, limits, names)?.0),
             Entry::V2Array { zarray, zattrs } => {
                 let zarray = Document::parse(zarray, most)?;
-                v2::array(zarray, attributes(zattrs)?, limits, names).map(NodeMetadata::Array)
+                read_v2::array(zarray, attributes(zattrs)?, limits, names).map(NodeMetadata::Array)
             }
             Entry::V2Group { zgroup, zattrs } => {
                 let zgroup = Document::parse(zgroup, most)?;
-                v2::group(zgroup, attributes(zattrs)?).map(NodeMetadata::Group)
+                read_v2::group(zgroup, attributes(zattrs)?).map(NodeMetadata::Group)
             }
         }
     }

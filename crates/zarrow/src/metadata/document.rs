@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::codec_names::CodecNames;
 use super::{
     ArrayMetadata, Attributes, GroupMetadata, JsonText, MetadataError, MetadataLimits, ZarrFormat, check,
-    json, structure, v2_document, v3_document,
+    json, structure, write_v2, write_v3,
 };
 
 /// Name of the document that defines a node of version 3.
@@ -30,8 +30,8 @@ impl ArrayMetadata {
                 "{} in Zarr version 3: its padding and shapes",
                 self.data_type
             ))),
-            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::array(self)?, &self.attributes)?)]),
-            ZarrFormat::V2 => with_attributes(&self.attributes, ZARRAY, &v2_document::array(self, names)?),
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(write_v3::array(self)?, &self.attributes)?)]),
+            ZarrFormat::V2 => with_attributes(&self.attributes, ZARRAY, &write_v2::array(self, names)?),
         }
     }
 
@@ -51,7 +51,7 @@ impl ArrayMetadata {
     /// # Errors
     /// [`MetadataError::Invalid`] for a fill value of another type.
     pub fn v3_document(&self) -> Result<Map<String, Value>, MetadataError> {
-        v3_document::array(self)
+        write_v3::array(self)
     }
 }
 
@@ -63,7 +63,7 @@ impl GroupMetadata {
     /// [`MetadataError::OutOfMemory`].
     pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
-            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::group(self), &self.attributes)?)]),
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(write_v3::group(self), &self.attributes)?)]),
             ZarrFormat::V2 => {
                 let zgroup = Map::from_iter([("zarr_format".to_owned(), json!(2))]);
                 with_attributes(&self.attributes, ZGROUP, &zgroup)

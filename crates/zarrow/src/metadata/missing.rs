@@ -4,7 +4,7 @@
 //!   numbers of floats of 16 bits and fewer, are compared by their bits, as are all other types.
 //! - A value outside the type's range is equal to no element: an attribute with such a value has no effect.
 //!
-//! Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`, for its replacement of JSON's floats.
+//! Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`, for floats that it stores as text.
 
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ARRAY_DIMENSIONS, ArrayMetadata, FillValue, ZarrFormat};

@@ -27,14 +27,14 @@ mod members;
 pub(crate) mod missing;
 mod normal_form;
 mod outline;
+mod read_v2;
+mod read_v3;
 mod repair;
 mod structure;
 mod type_string;
-mod v2;
-mod v2_document;
-mod v3;
-mod v3_document;
 mod value_tree;
+mod write_v2;
+mod write_v3;
 
 #[cfg(test)]
 mod tests;
@@ -54,7 +54,7 @@ pub use document::Document;
 pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 pub(crate) use edit::JsonText;
 pub use fill_value::FillValue;
-pub(crate) use v2::{ARRAY_DIMENSIONS, dimension_names};
+pub(crate) use read_v2::{ARRAY_DIMENSIONS, dimension_names};
 
 use serde_json::Value;
 use zarrow_array::DataType;
@@ -138,7 +138,7 @@ pub(crate) fn read_v3(
     names: &dyn CodecNames,
 ) -> Result<NodeMetadata, MetadataError> {
     check::metadata_nbytes(bytes, limits.max_consolidated_nbytes)?;
-    let (mut node, consolidated) = v3::split(bytes, limits, names)?;
+    let (mut node, consolidated) = read_v3::split(bytes, limits, names)?;
     if let (NodeMetadata::Group(group), Some(text)) = (&mut node, consolidated) {
         group.consolidated = Consolidated::from_v3(text, *limits)?;
     }
@@ -187,7 +187,7 @@ pub(crate) fn read_v2_array(
     names: &dyn CodecNames,
 ) -> Result<ArrayMetadata, MetadataError> {
     let document = json::Document::parse(zarray, limits.max_metadata_nbytes)?;
-    v2::array(document, attributes(zattrs, limits)?, limits, names)
+    read_v2::array(document, attributes(zattrs, limits)?, limits, names)
 }
 
 /// Reads a `.zgroup` and its `.zattrs` and `.zmetadata`, if there are any.
@@ -205,7 +205,7 @@ pub fn parse_v2_group(
         Some(bytes) => Some(Consolidated::from_v2(bytes, *limits)?),
         None => None,
     };
-    Ok(GroupMetadata { consolidated, ..v2::group(document, attributes(zattrs, limits)?)? })
+    Ok(GroupMetadata { consolidated, ..read_v2::group(document, attributes(zattrs, limits)?)? })
 }
 
 /// Returns the data type in the notation of Zarr version 3: a name, or an object of name and configuration.

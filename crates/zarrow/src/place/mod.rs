@@ -1,7 +1,6 @@
 //! Places: the memory of a result, and how decoded elements reach it.
 
 pub(crate) mod axis;
-pub(crate) mod bitmap;
 pub(crate) mod chunk_sink;
 pub(crate) mod destination;
 pub(crate) mod nontemporal_copy;
@@ -14,4 +13,5 @@ pub(crate) mod stored_chunk;
 pub(crate) mod strided;
 pub(crate) mod strided_layout;
 pub(crate) mod transposition;
+pub(crate) mod validity_bitmap;
 pub(crate) mod variable;

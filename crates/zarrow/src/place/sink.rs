@@ -3,10 +3,10 @@
 use crate::codec::{Decoded, Swap};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::FillValue;
-use crate::place::bitmap::{Bitmap, pack};
 use crate::place::chunk_sink::{ChunkSink, axes_of};
 use crate::place::destination::{Destination, Source};
 use crate::place::sentinel_masked::SentinelMasked;
+use crate::place::validity_bitmap::{Bitmap, pack};
 use crate::place::variable::VariableSink;
 use crate::plan::field::FieldPlace;
 use crate::plan::output_strides::c_strides;

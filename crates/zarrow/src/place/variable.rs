@@ -50,7 +50,7 @@ enum PieceElements {
     Selected { data: Vec<u8>, lengths: Vec<u32> },
     /// The fill value, for a missing chunk.
     Fill,
-    /// Nothing, for missing elements.
+    /// Empty values, where all elements are missing.
     Empty,
 }
 

@@ -4,8 +4,8 @@
 //!    axis. Evenly spaced positions on a grid of equal chunks need no list of pieces.
 //! 2. Listed positions are sorted, so that the positions in one chunk are adjacent; an offset per chunk says where they
 //!    begin.
-//! 3. Points are cut on all their axes at once. They are numbered by chunk, counting all chunks between the lowest and
-//!    the highest, and sorted by that number, unless one chunk holds every point or the points are already sorted.
+//! 3. Points are cut on all their axes at once. Each point gets the number of its chunk in the box of all touched
+//!    chunks. The points are sorted by this number, unless they already are, or are in one chunk.
 //! 4. The combinations of the axes' chunks are numbered in C order.
 //!
 //! A chunk's part is cut along the grid of a shard's inner chunks in the same way.

@@ -9,7 +9,7 @@
 //!    fails.
 //! 5. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves if there is none.
 //! 6. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
-//!    caller begins only if the pool has a thread, and the last thread stays until that job has ended.
+//!    caller (an asynchronous read) begins only if the pool has a thread, and the last thread stays until that job has ended.
 //! 7. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
 //!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
 //!    enough.

@@ -8,18 +8,18 @@
 //!    are shards, a task is a share of a shard's inner chunks.
 //! 4. A chunk is opened once, as described in [`open_chunk`](crate::decode::open_chunk). A missing chunk gives the fill value;
 //!    any other is read as described in [`chunk`](crate::decode::chunk).
-//! 5. If a chunk was missing, its array may have been erased: [`presence`](crate::decode::presence).
+//! 5. If a chunk was missing, its array may have been erased: [`missing_chunk`](crate::decode::missing_chunk).
 //! 6. When all tasks have succeeded the memory is filled, and becomes the result.
 
 pub(crate) mod chunk_list;
 pub(crate) mod direct;
 pub(crate) mod item;
 pub(crate) mod map;
-pub(crate) mod shares;
 pub(crate) mod staged;
 pub(crate) mod target;
+pub(crate) mod thread_count;
 
-use crate::decode::presence::may_be_of_another;
+use crate::decode::missing_chunk::may_be_of_another;
 use crate::error::Result;
 use crate::place::result::ResultMemory;
 use crate::place::sink::Sink;

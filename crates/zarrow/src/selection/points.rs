@@ -1,8 +1,8 @@
 //! Points: lists of several axes that are taken together, the first position of each, the second of each, and so on.
 //!
 //! 1. The lists have been broadcast to one shape, and enumerate it in C order.
-//! 2. If the lists and the integers are adjacent indices, the axes of that shape replace the lists in the result;
-//!    otherwise they come before all others.
+//! 2. If the lists and integers stand side by side in the index, the axes of that shape take their place in the result.
+//!    Otherwise they come before all others.
 //!
 //! Source: NumPy, "Advanced indexing" and "Combining advanced and basic indexing".
 

@@ -3,15 +3,15 @@
 //! 1. The file is created if it is missing, and locked with `flock`. The kernel unlocks it when the process ends, in
 //!    whatever way.
 //! 2. The holder removes the file before unlocking it. A process that gets the lock of a file that has been removed
-//!    starts again. So the holder is always the process with the lock on the file of that name, and the file exists as
-//!    long as the lock is held.
+//!    starts again. So the holder is always the process that has locked the file that now has this name, and the
+//!    file exists as long as the lock is held.
 //! 3. A killed holder leaves its file, unlocked: the next holder takes it over, and a sweep removes it. A child that
 //!    the holder forked does not keep the lock.
 //! 4. On a file system without `flock`, the lock is a dangling link. Its text names the process that created it, which
 //!    is the holder. If that process was on this machine and has ended, one other process removes the link: the one
 //!    that first creates a claim file for it. Whether a process on another machine has ended is unknown: zarrow waits
-//!    for the lock, and after some time raises an error that says what to do. It does so sooner for a file of step 1,
-//!    which does not name its holder.
+//!    for the lock, and after some time raises an error that says what to do. It waits less for a lock file of step 1,
+//!    which names no holder.
 //! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
 //!    the value go with it, and so do later writes of the holder: they do not come back at the old path.
 
@@ -21,11 +21,11 @@ use crate::store::Lock;
 use crate::store::filesystem::FilesystemStore;
 use crate::store::flock::{is_still, try_flock};
 use crate::store::key::split;
-use crate::store::new_file::{MODE, disappears, write};
 use crate::store::owner::{Owner, unique};
 use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::step::{fault, step};
 use crate::store::temporary_name::{lock_name, lock_path};
+use crate::store::write_errors::{MODE, disappears, write};
 use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;

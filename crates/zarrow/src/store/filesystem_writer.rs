@@ -9,12 +9,12 @@
 //! 3. Folders are created when they are needed. The first write or lock of this process in a folder sweeps what killed
 //!    writers left there, and in the folders above it up to the root of the store. A folder created by this process has
 //!    nothing to sweep.
-//! 4. Overwriting sets the value without a lock. Then it checks whether the lock is held, and *then* whether the value
-//!    is still its own. A process that read an older value holds the lock until after its own write. So if the lock is
-//!    free, that write has happened and is visible. A process that takes the lock later reads the new value. Otherwise
-//!    the value is written once more, under the lock. The file stays open until then, so that no other file can get its
-//!    number. It is the value as long as it has a name, since only another value removes the name. On a file system
-//!    that may not count names, the name is looked up.
+//! 4. A whole value is written without its lock, although another process may be changing the value that it replaces.
+//!    That process holds the lock until it has written. So the lock is checked first, and the value second: if the lock
+//!    is free, any such write is visible, and a process that takes the lock later reads the new value. If the lock is
+//!    held, or the value is not the written one, the value is written once more, under the lock. The file stays open
+//!    until then, so that no other file can get its number. Only another value takes the file's name away, so the file
+//!    is the value as long as it has a name. On a file system that may not count names, the name is looked up.
 //! 5. After an erasure there is no value, so step 4 cannot tell which process erased it. A value is therefore erased
 //!    only under its lock: if the lock is free, and then the value is missing, no process can have read it and still
 //!    write a result derived from it.
@@ -27,12 +27,12 @@ use crate::store::filesystem::{FilesystemStore, refuse_url, stat_version};
 use crate::store::flock::{is_still, try_flock};
 use crate::store::key::split;
 use crate::store::leftover::{sweep_below, sweep_folder};
-use crate::store::new_file::{MODE, disappears, write};
 use crate::store::owner::Owner;
 use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::step::{fault, step};
 use crate::store::temporary_name::{lock_path, unique_name};
+use crate::store::write_errors::{MODE, disappears, write};
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice};

@@ -1,7 +1,7 @@
 //! Locks on open files, by `flock`.
 
-use crate::store::new_file::MODE;
 use crate::store::temporary_name::unique_name;
+use crate::store::write_errors::MODE;
 use rustix::fs::{AtFlags, FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::os::fd::AsFd;

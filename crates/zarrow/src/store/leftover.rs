@@ -15,11 +15,11 @@
 use crate::error::key_fault::RESERVED;
 use crate::store::capabilities::is_local;
 use crate::store::flock::{is_still, try_flock};
-use crate::store::new_file::write;
 use crate::store::owner::Owner;
 use crate::store::removal::remove;
 use crate::store::step::step;
 use crate::store::temporary_name::{LOCK, is_reserved};
+use crate::store::write_errors::write;
 use crate::{Error, Result};
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

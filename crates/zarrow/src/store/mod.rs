@@ -15,7 +15,6 @@ mod leftover;
 mod memory;
 mod memory_writer;
 mod moving;
-mod new_file;
 mod owner;
 mod read_only;
 pub mod remote;
@@ -26,6 +25,7 @@ mod step;
 mod temporary_name;
 #[cfg(test)]
 mod tests;
+mod write_errors;
 mod writer;
 mod zip;
 

@@ -8,10 +8,10 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
-use crate::store::new_file::write;
 use crate::store::removal::remove;
 use crate::store::step::{fault, fault_of_rename};
 use crate::store::temporary_name::is_reserved;
+use crate::store::write_errors::write;
 use crate::store::{Lock, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;

@@ -42,7 +42,7 @@ use crate::plan::chunk_parts::ChunkParts;
 use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::pool;
 use crate::pool::job::Checkpoint;
-use crate::read::shares::TASKS_PER_THREAD;
+use crate::read::thread_count::TASKS_PER_THREAD;
 use crate::selection::Selection;
 use crate::store::{Draft, Durability, Lock, StoreWriter, Value, until_no_conflict};
 use crate::write::options::WriteOptions;

@@ -1,4 +1,5 @@
-//! Validity bitmaps for Arrow, omitted if no element is null.
+//! Validity of an exported array: the number of nulls, and the bitmap of its mask, packed by
+//! [`pack_validity`](crate::pack_validity). Without nulls there is no bitmap.
 
 use crate::Buffer;
 use crate::dtype::DataType;
@@ -38,7 +39,7 @@ impl Validity {
     /// NaT is a value in NumPy but null in Arrow, which would read it as a time 292 billion years ago.
     ///
     /// # Errors
-    /// See [`of_mask`](Validity::from_mask); [`Error::NeedsCopy`] for misaligned times.
+    /// See [`from_mask`](Validity::from_mask); [`Error::NeedsCopy`] for misaligned times.
     pub fn from_tensor(tensor: &SharedTensor, mask: Option<&Mask>) -> Result<Validity> {
         if !matches!(tensor.dtype(), DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }) {
             return Validity::from_mask(mask, tensor.size());

@@ -1,6 +1,6 @@
 //! Structs from another library: every number and every pointer is checked before use.
 
-use super::bitmap;
+use super::validity_bitmap;
 use crate::Buffer;
 use crate::error::{Error, Result};
 use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
@@ -235,6 +235,6 @@ impl<'a> Part<'a> {
         let bits = self.buffer(0)?;
         // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the
         // part.
-        unsafe { bitmap::missing(bits.cast(), self.start(), self.length()) }
+        unsafe { validity_bitmap::missing(bits.cast(), self.start(), self.length()) }
     }
 }

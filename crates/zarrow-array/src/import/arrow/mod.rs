@@ -13,7 +13,6 @@
 //!
 //! Sources: Arrow C data interface; canonical extension types.
 
-mod bitmap;
 mod device;
 mod dictionary;
 mod foreign;
@@ -23,6 +22,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
+mod validity_bitmap;
 mod values;
 
 use crate::dtype::Number;

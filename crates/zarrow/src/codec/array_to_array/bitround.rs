@@ -1,5 +1,5 @@
-//! `bitround`: keeps a number of mantissa bits of real numbers, or a number of bits of integers from their highest bit
-//! on. The stored numbers have the same type, so decoding does nothing.
+//! `bitround`: rounds real numbers to a number of mantissa bits, and integers to a number of bits, counted from the
+//! highest bit that is set. The stored numbers have the same type, so decoding does nothing.
 //!
 //! Source: zarr-extensions `bitround`, numcodecs `BitRound`.
 

@@ -11,7 +11,7 @@ pub(crate) mod write_request;
 
 use crate::codec::{Chain, Layout, ShardIndex};
 use crate::decode::cache::Cache;
-use crate::decode::presence::Presence;
+use crate::decode::missing_chunk::Presence;
 use crate::decode::reader::Reader;
 use crate::decode::reader::SeenVersion;
 use crate::error::{Error, ErrorKind, Result};

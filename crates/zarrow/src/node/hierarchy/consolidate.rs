@@ -7,13 +7,12 @@
 //!    consolidated group's document is rewritten each time, so consolidate a hierarchy of many nodes when it is
 //!    complete.
 //! 3. Before a node is erased or replaced, its copies are removed, so that they never describe other chunks. If the
-//!    node cannot be erased or replaced, they are restored. If the copies cannot be written, a node is not replaced; it
-//!    is erased nevertheless, since that may make the room that they need, and they are removed afterwards.
+//!    node cannot be erased or replaced, they are restored. If the copies cannot be removed first, on a full disk
+//!    for example, replacing fails. Erasing continues, since it frees space; the copies are removed afterwards.
 //! 4. Consolidating holds the lock of the group: a node created below at the same time is either seen, or adds itself
 //!    afterwards.
-//!
-//! 5. A stored change remains if its copies cannot be written (a full disk, a document of another owner): that is a
-//!    warning and not an error, since the caller would repeat a failed change.
+//! 5. A stored change remains if its copies cannot be written (a full disk, a document of another owner). The caller
+//!    gets a warning: after an error it would repeat a change that is already stored.
 //!
 //! Programs that do not do this leave stale copies. A process killed between a change and its copies leaves the old
 //! description. Consolidating again repairs both.

@@ -6,7 +6,7 @@
 //! 3. A node that replaces another, or is created with elements, is built in a hidden place (`StoreWriter::stage`). If
 //!    that fails, or this process is killed, the store remains unchanged.
 //! 4. Under the locks of the groups above, steps 1 and 2 are checked again, and the node is published in one step. At
-//!    the root of a store it takes a few steps, and there is no node between them. If two processes create a node, one
+//!    the root of a store this takes a few steps, and in between readers find no node. If two processes create a node, one
 //!    succeeds.
 //! 5. What was replaced or erased is removed after the locks are released.
 //! 6. A store without hidden places also shows an array with elements only when it is complete: see

@@ -3,8 +3,8 @@
 //!
 //! 1. Keys of chunks are numbers, one per axis, joined by `/` or `.`. Everything else below the array is kept: files
 //!    with other names, folders named like a chunk, and folders with a Zarr document.
-//! 2. With `/` each axis is one level of folders. A level is listed only if `wanted` accepts a key below it. A remote
-//!    store lists all levels with one request, unless that fails.
+//! 2. With `/` each axis is one level of folders. A level is listed only if `wanted` accepts its numbers, the
+//!    first of a chunk's. A remote store lists all levels with one request, unless that fails.
 
 use super::document_names::DOCUMENTS;
 use crate::error::Result;

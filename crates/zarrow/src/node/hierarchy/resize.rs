@@ -98,7 +98,7 @@ impl Array {
     /// # Errors
     /// As [`resize`](Array::resize); [`ErrorKind::Interrupted`].
     pub fn resize_with(&mut self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
-        // A listing older than the new shape may lack chunks that others write outside of it.
+        // Shrinking lists the chunks only after the shape is set: others may add chunks after an earlier list.
         let grows = shape.iter().zip(self.shape()).any(|(new, old)| new > old);
         let chunks = grows.then(|| folder(self));
         let resized = self.with_documents(false, chunks, |array| array.resize_stored(shape, options));
@@ -203,7 +203,7 @@ impl Array {
             Ok(())
         };
         let is_smaller = shape.iter().zip(before.shape()).any(|(new, old)| new < old);
-        // Such a store hides chunks outside the shape, so that they could not be erased later.
+        // A store that needs documents first hides the chunks outside the shape: they are erased before it shrinks.
         let erases_first = is_smaller && writer_of(&*store)?.needs_documents_first();
         *self = grown
             .and_then(|()| if erases_first { erase_outside(&after, &Below::new(&after)) } else { Ok(()) })

@@ -9,7 +9,7 @@
 //! 4. The array may be made smaller during the write. Chunks written outside it are then removed, under the lock for
 //!    changes of shape (`resize`), and the writer gets an error. Chunks of a killed writer are never visible, since
 //!    growing clears them. For a remote store, steps 1 to 3 are in `document_guard`: it has no folders.
-//! 5. A read checks once if chunks were missing (`decode/presence.rs`): is there an array of the same layout? A missing
+//! 5. A read checks once if chunks were missing (`decode/missing_chunk.rs`): is there an array of the same layout? A missing
 //!    document counts as deleted only if the handle has seen it before: arrays from consolidated metadata may have no
 //!    document.
 

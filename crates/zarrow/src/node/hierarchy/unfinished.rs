@@ -3,7 +3,8 @@
 //! 1. An unfinished document is put first, on the condition that there is no node: this decides between two concurrent
 //!    creators, before either has put a chunk.
 //! 2. Then the chunks are put.
-//! 3. The array's document replaces the unfinished one, on the condition that this is still stored. So readers never
+//! 3. The array's document replaces the unfinished one, on the condition that the unfinished one is still
+//!    stored. So readers never
 //!    see the array without all of its chunks.
 //! 4. If the elements cannot be written, the values put so far are erased. A killed writer leaves the unfinished
 //!    document: readers find no node, creating a node there is an error with the reason, and replacing it works.

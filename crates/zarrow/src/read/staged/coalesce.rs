@@ -2,8 +2,8 @@
 //!
 //! 1. The ranges are sorted by start.
 //! 2. Two neighbours become one request if the gap between them is at most [`gap_nbytes`](FetchPolicy::gap_nbytes) and
-//!    the request at most [`merged_nbytes`](FetchPolicy::merged_nbytes). If half of the value or more is selected, any
-//!    gap is fetched along.
+//!    the request at most [`merged_nbytes`](FetchPolicy::merged_nbytes). If half of the value or more is selected,
+//!    all gaps are fetched too.
 //! 3. A range larger than [`split_nbytes`](FetchPolicy::split_nbytes) is split into requests of that size.
 //!
 //! This is a pure function of the ranges: nothing here calls a store.

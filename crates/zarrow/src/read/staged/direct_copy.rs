@@ -140,11 +140,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_placed_until_the_landing_is_closed() {
+    fn frames_are_placed_until_the_copy_is_closed() {
         let mut memory = [MaybeUninit::new(0u8); 7];
         let (first, second) = memory.split_at_mut(3);
         let places = [Place::new(10, first), Place::new(15, second)];
-        // SAFETY: the memory outlives the landing, and is read only when that was closed.
+        // SAFETY: the memory outlives the `DirectCopy`, and is read only after that is closed.
         let landing =
             unsafe { DirectCopy::new(places.iter().filter_map(|place| place.part(&(11..18))).collect()) };
         let mut receiver = landing.frames();

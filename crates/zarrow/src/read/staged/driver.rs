@@ -2,6 +2,7 @@
 
 use crate::codec::{Input, Worker};
 use crate::decode::chunk::{Chunk, Slot};
+use crate::decode::missing_chunk;
 use crate::decode::reader::Reader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::chunk_sink::ChunkSink;
@@ -400,16 +401,16 @@ impl<'p, 'i> Staged<'p, 'i> {
         plan.reader.note_missing();
         let fill = &plan.reader.metadata.fill_value;
         // SAFETY: no leaf of an object that is not stored is decoded, and what an earlier attempt decoded has ended.
-        unsafe { self.claim(&plan.pieces) }.iter_mut().try_for_each(|claim| claim.fill(fill))
+        missing_chunk::fill(&mut unsafe { self.claim(&plan.pieces) }, fill)
     }
 
     /// Fills the selected parts of missing inner chunks.
     pub(super) fn fill_inner(&self, plan: &Arc<ObjectPlan<'p>>, split: &Split) -> Result<()> {
         for wanted in &split.absent {
             let pieces = plan.inner_pieces(wanted);
-            // SAFETY: inner chunks that are not stored are no leaves, and each is here once.
+            // SAFETY: a missing inner chunk has no leaf, so nothing else writes its elements, and the list names it once.
             let mut claims = unsafe { self.claim(&pieces) };
-            claims.iter_mut().try_for_each(|claim| claim.fill(&plan.reader.metadata.fill_value))?;
+            missing_chunk::fill(&mut claims, &plan.reader.metadata.fill_value)?;
         }
         Ok(())
     }

@@ -6,13 +6,13 @@
 //!    into leaves, one per inner chunk; if [most of it](whole_shard) is selected, index and inner chunks are fetched
 //!    together. Any other chunk is one leaf.
 //! 2. The store's preference and the limit on a read's memory in flight bound the number of concurrent requests. Shard
-//!    indexes go first; the other requests take turns over the objects. All ranges of a leaf are admitted at once, so
-//!    that no leaf waits for memory held by other unfinished leaves.
+//!    indexes go first; the other requests take turns over the objects. Memory is reserved for all ranges of a
+//!    leaf together. Otherwise incomplete leaves could wait for each other's memory for ever.
 //! 3. A receiver copies frames to a [body](crate::store::remote::bodies), in
 //!    [memory](crate::store::remote::body_memory) of ours or the sink's, or, if elements are stored in the result's own
-//!    form, directly to their [places](direct_copy) in the result. Then it notifies the job. A receiver refers to the read
-//!    only through places that can be taken back, so that a request that is cancelled, or lost in a forked child, does
-//!    no harm.
+//!    form, directly to their [places](direct_copy) in the result. Then it notifies the job. The read can revoke the
+//!    receiver's memory at any time, so that a late frame of a cancelled request, or of one in a forked child, writes
+//!    nowhere.
 //! 4. A thread that takes a task handles an arrived answer, or decodes a leaf with complete bytes by the same
 //!    [`Chunk::read`](crate::decode::chunk) as any other read. Each leaf is decoded once, and its claims are made there.
 //! 5. All bytes of an object are of one version, if the store distinguishes versions. If a request finds another

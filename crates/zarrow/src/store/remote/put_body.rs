@@ -3,8 +3,8 @@
 //! 1. A writer that keeps its values until a put has ended can lend their memory, so that the value is never copied as a
 //!    whole.
 //! 2. Borrowed memory may change at any time. A store copies each piece once, and sends and examines only the copy.
-//! 3. The writer takes the memory back when the put is answered or cancelled, without waiting for the store. Every later
-//!    copy fails, and a body that is not sent completely by then must not become a value.
+//! 3. When the put is answered or cancelled, the writer takes its memory back at once. The store cannot copy any more
+//!    then, and must not store a body that it has only in part.
 
 use crate::error::Result;
 use std::fmt;

@@ -8,7 +8,7 @@ use super::json::{self, Document, extents};
 use super::members::members;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
-    MetadataLimits, NodeMetadata, ZarrFormat, check, data_type, repair, v2,
+    MetadataLimits, NodeMetadata, ZarrFormat, check, data_type, read_v2, repair,
 };
 use crate::error::metadata::excerpt;
 
@@ -70,7 +70,7 @@ fn array(
     let attributes = document.attributes()?;
     let dimension_names = match document.optional("dimension_names") {
         Some(names) => Some(dimension_names(names)?),
-        None => v2::dimension_names(&attributes, shape.len()),
+        None => read_v2::dimension_names(&attributes, shape.len()),
     };
     let fill_value = document.required("fill_value")?;
     // GDAL stores null for integers without a nodata value: undefined, as in version 2.

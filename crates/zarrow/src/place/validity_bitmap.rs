@@ -1,8 +1,7 @@
 //! Arrow's validity bitmap, made from a mask while the mask is still in the processor's caches.
 //!
-//! 1. When the mask of a part has been written, each run of its bytes in the result that begins at a multiple of 8
-//!    elements, and has a multiple of 8 or ends the result, owns whole bytes of the bitmap. They are packed, and the
-//!    missing elements counted.
+//! 1. A part is packed, and its missing elements are counted, as soon as its mask is written, if it covers whole bytes
+//!    of the bitmap: it begins at a multiple of 8 elements, and ends at one or at the end of the result.
 //! 2. Otherwise two parts would share a byte. Then the bitmap is abandoned, and computed at the first request.
 
 use crate::place::destination::{Destination, Disjoint};

@@ -1,6 +1,7 @@
-//! Tells whether a missing chunk was never stored, or was erased with its array.
+//! Missing chunks: their elements get the fill value, if they were never stored.
 //!
-//! 1. A read records whether a chunk was missing. A read without missing chunks sends no extra request.
+//! 1. A read fills the elements of a missing chunk, and records that one was missing. A read without missing chunks
+//!    sends no extra request.
 //! 2. After its last chunk, the read checks once whether the array still exists, with the layout known to the handle.
 //!    If so, each missing chunk was never stored and has the fill value; otherwise the read is an error.
 //! 3. The read makes the same check if stored bytes cannot be decoded, since bytes of another array are not corrupt,
@@ -9,6 +10,16 @@
 //! Slow stores are not checked: that would add a request to each read. See `Array::check_presence`.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::FillValue;
+use crate::place::output_claim::OutputClaim;
+
+/// Sets the elements of a missing chunk, or of a missing inner chunk, to the fill value (step 1).
+///
+/// # Errors
+/// As [`OutputClaim::fill`].
+pub fn fill(claims: &mut [OutputClaim<'_>], fill_value: &FillValue) -> Result<()> {
+    claims.iter_mut().try_for_each(|claim| claim.fill(fill_value))
+}
 
 /// An array that may have been erased.
 pub trait Presence: Sync {

@@ -1,4 +1,4 @@
-//! Converts checked metadata to the `zarr.json` of Zarr version 3, which [`super::v3`] reads back as the same
+//! Converts checked metadata to the `zarr.json` of Zarr version 3, which [`super::read_v3`] reads back as the same
 //! metadata.
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,6 @@
-//! How the work of a read or a write is split: its chunks, the threads worth using, and the shares of a chunk.
+//! Chooses the number of threads of a read, and divides its chunks among them: into tasks, and shards into shares.
+//!
+//! A remote read uses all threads of the pool, since they only work while answers arrive (`read/staged/driver.rs`).
 
 use crate::codec::{Layout, Sharding};
 use crate::decode::reader::Reader;
@@ -43,8 +45,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the number of threads worth using for `part`: waking a thread costs as much as decoding some elements.
-    /// Decoded elements count, which may be far more than the selected ones: a line through compressed chunks decodes
-    /// all of each chunk.
+    /// Decoded elements are counted, not selected ones: reading one line through compressed chunks decodes every
+    /// chunk completely.
     pub fn threads(&self, part: &[AxisPart<'_>]) -> usize {
         /// Minimum work per thread, in bytes.
         const THREAD_NBYTES: u64 = 128 << 10;

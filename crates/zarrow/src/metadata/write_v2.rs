@@ -1,6 +1,6 @@
-//! Converts checked metadata to the `.zarray` of Zarr version 2, which [`super::v2`] reads back as the same metadata.
+//! Converts checked metadata to the `.zarray` of Zarr version 2, which [`super::read_v2`] reads back as the same metadata.
 //!
-//! The steps of [`super::v2`], backwards:
+//! The steps of [`super::read_v2`], backwards:
 //! 1. a `transpose` at the start that reverses the axes is order `F`; no other is allowed;
 //! 2. the `bytes` codec is the byte order of the data type;
 //! 3. the last bytes-to-bytes codec is the compressor, and the codecs before it are filters.
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
 use super::codec_names::{CodecKind, CodecNames};
+use super::read_v2::{ARRAY_DIMENSIONS, dimension_names, in_other_order};
 use super::type_string::{ByteOrder, type_string};
-use super::v2::{ARRAY_DIMENSIONS, dimension_names, in_other_order};
 use super::{ArrayMetadata, ChunkGrid, ChunkKeyEncoding, MetadataError, ZarrFormat, structure};
 
 /// Returns the `.zarray` of an array.
