@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import (
     Array,
@@ -58,6 +58,7 @@ async def read_async(
     *,
     out: Any = None,
     mask: Any = None,
+    decode: Literal["cf"] | None = None,
     device: Any = None,
     stream: Any = None,
     decompress: Any = None,
@@ -77,6 +78,8 @@ async def read_async(
         the task is cancelled.
     mask
         Which values mean that an element is missing, as for `read`.
+    decode
+        "cf" decodes by CF attributes, as for `read`.
     device, stream, decompress
         Read to a GPU, as for `read`. After the `await`, work in `stream` sees the result. Without `stream`,
         an `out` of PyTorch or CuPy uses the current stream of the task's thread.
@@ -108,6 +111,10 @@ async def read_async(
             f"Array.read_async() takes no {name}=: "
             f"type await asyncio.to_thread(array.read, selection, {name}=...)"
         )
+    if decode is not None:
+        from zarrow.arrays import cf
+
+        return await cf.read_async(self, selection, decode, {"out": out, "mask": mask, "device": device})
     if any(option is not None for option in (device, stream, decompress)) or _is_on_device(out):
         if stream is None:
             stream = _current_stream(out)

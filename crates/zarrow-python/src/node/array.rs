@@ -16,14 +16,16 @@ use crate::node::out::read_selection;
 use crate::node::{array_summary, attributes, metadata, missing};
 use crate::python::argument::{argument, axis_to_append, known, refused};
 use crate::python::error::{Attempt, Raise, indexing};
+use crate::python::importing::import;
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::json;
 use crate::python::summary::Summary;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{
-    PyBytes, PyCapsule, PyDict, PyEllipsis, PyFloat, PyInt, PyRange, PySlice, PyString, PyTuple,
+    IntoPyDict, PyBytes, PyCapsule, PyDict, PyEllipsis, PyFloat, PyInt, PyRange, PySlice, PyString, PyTuple,
 };
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -254,26 +256,27 @@ impl Array {
 
     #[doc = help!("Array.read")]
     #[pyo3(
-        signature = (selection = None, *more, out = None, mmap = false, mask = None, order = "C", device = None,
-                     stream = None, decompress = None, **unknown),
-        text_signature = "($self, selection=None, *, out=None, mmap=False, mask=None, order=\"C\", device=None, \
-                          stream=None, decompress=None)"
+        signature = (selection = None, *more, out = None, mmap = false, mask = None, decode = None, order = "C",
+                     device = None, stream = None, decompress = None, **unknown),
+        text_signature = "($self, selection=None, *, out=None, mmap=False, mask=None, decode=None, order=\"C\", \
+                          device=None, stream=None, decompress=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Array>,
         selection: Option<Bound<'py, PyAny>>,
         more: &Bound<'py, PyTuple>,
         out: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument)] mmap: bool,
         mask: Option<Bound<'py, PyAny>>,
+        decode: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument)] order: &str,
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument)] decompress: Option<&str>,
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
         known(py, "Array.read", unknown)?;
         if !more.is_empty() {
             let text = "read takes one selection: type array.read((0, slice(1, 3))), or array[0, 1:3]";
@@ -289,6 +292,17 @@ impl Array {
             ));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        if let Some(decode) = decode {
+            let others = [
+                ("out", out),
+                ("mmap", mmap.then(|| true.into_bound_py_any(py)).transpose()?),
+                ("mask", mask),
+                ("order", (order != "C").then(|| order.into_bound_py_any(py)).transpose()?),
+                ("device", device),
+            ];
+            let arguments = (slf, index, decode, others.into_py_dict(py)?);
+            return import(py, "zarrow.arrays.cf")?.call_method1("read", arguments);
+        }
         let (device, stream) = (device.as_ref(), stream.as_ref());
         let arguments = Arguments { device, out: out.as_ref(), stream, decompress };
         if let Some(place) = Destination::from_arguments(&arguments)? {
@@ -296,9 +310,9 @@ impl Array {
                 let text = "mmap=, mask= and order= are not supported on a device: pass device= without them";
                 return Err(PyValueError::new_err(text));
             }
-            return self.array.read_by(&index, Indexing::Plain, None, Some(place));
+            return this.array.read_by(&index, Indexing::Plain, None, Some(place));
         }
-        let (elements, selection) = self.array.asked(&index, Indexing::Plain)?;
+        let (elements, selection) = this.array.asked(&index, Indexing::Plain)?;
         if is_column_major(order, &elements)? {
             let read = |interrupt: &dyn Fn() -> bool| {
                 elements.request(&selection)?.cancel(interrupt).column_major().read()
