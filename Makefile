@@ -21,6 +21,7 @@ VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
 PEERS := build/peers-$(call key,bench)
 DATA := build/data-$(call key,demo)
+UPSTREAM := build/upstream-$(call key,upstream)-$(call key,test)
 NVRTC := build/nvrtc-$(call key,nvrtc)
 NVCOMP := build/nvcomp-$(call key,nvcomp)
 NVCOMP5 := build/nvcomp-$(call key,nvcomp5)
@@ -42,7 +43,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
+.PHONY: help tools wheel demo bench check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +80,17 @@ $(DATA)/ready: requirements/demo.lock | $(VENV)/ready
 	$(call step,data in $(DATA))
 	rm -rf $(DATA)
 	$(PIP_INSTALL) --no-deps --no-compile --target $(DATA) --requirement requirements/demo.lock
+	@touch $@
+
+# zarr-python's tests are only in its source distribution, which `test.lock` has the hash of.
+$(UPSTREAM)/ready: requirements/upstream.lock | $(VENV)/ready
+	$(call step,test suites of zarr-python and xarray in $(UPSTREAM))
+	rm -rf $(UPSTREAM) && mkdir -p $(UPSTREAM)/zarr-tests
+	$(PIP_INSTALL) --no-deps --target $(UPSTREAM) --requirement requirements/upstream.lock
+	sed -n '/^zarr==/,/[^\\]$$/p' requirements/test.lock > $(UPSTREAM)/zarr.lock
+	$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --no-binary zarr --require-hashes \
+	  --dest $(UPSTREAM) --requirement $(UPSTREAM)/zarr.lock
+	tar --extract --file $(UPSTREAM)/zarr-*.tar.gz --directory $(UPSTREAM)/zarr-tests --strip-components 1
 	@touch $@
 
 wheel: $(VENV)/ready
@@ -178,6 +190,11 @@ test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azur
 	cd tests && ../$(BIN)/python -m stores.install
 	$(call step,store tests)
 	$(IN_TIME) 3600 $(BIN)/pytest -m stores
+
+test-upstream: wheel $(UPSTREAM)/ready ## the tests of zarr-python and xarray on zarrow: PAIRS="zarr:pipeline xarray:engine"
+	$(call step,tests of zarr-python and xarray)
+	cd tests && PYTHONPATH="$(CURDIR)/$(UPSTREAM)" $(IN_TIME) 5400 ../$(BIN)/python -m upstream \
+	  --zarr "$(CURDIR)/$(UPSTREAM)/zarr-tests" --folder "$(CURDIR)/build/upstream" $(PAIRS)
 
 # The driver of CUDA in software, in which the kernels run as C++ (crates/zarrow-cuda/software_device), plain and under
 # sanitizers. Contraction is off, as on the GPU: a multiplication and an addition are rounded each.
@@ -376,11 +393,11 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench stores nvrtc nvcomp nvcomp5; do \
+	for name in test torch demo bench stores upstream nvrtc nvcomp nvcomp5; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (demo|stores|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
-	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \
+	    $$(case $$name in (demo|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
+	    $$(case $$name in (torch|bench|upstream) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
 	done
