@@ -108,7 +108,7 @@ demo: wheel $(DATA)/ready ## real arrays from a Zarr store into NumPy, PyTorch, 
 
 DEMO = $(BIN)/zarrow demo --data $(DATA) --folder build/demo --masked-writer target/release/examples/write_masked
 
-bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full, --sweep, --remote
+bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full, --sweep, --programs, --remote
 	$(call step,limit of the machine)
 	cargo build $(CARGO_FLAGS) --example limit --example slow_store --example object_server
 	$(call step,benchmarks)

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from benches import chart, data, remote, report
+from benches.programs import program_rows
 from benches.results import Results
 from benches.rounds import measure
 from benches.row import Row
@@ -20,8 +21,8 @@ CHART = Path("docs/benchmarks.svg")  # redrawn when every row was measured
 def main() -> None:
     """Run the command line."""
     arguments = parse()
+    BUILD.mkdir(parents=True, exist_ok=True)
     if arguments.remote:
-        BUILD.mkdir(parents=True, exist_ok=True)
         remote.run(arguments.rows, arguments.rounds or (1 if arguments.quick else ROUNDS), BUILD)
         return
     scale = QUICK if arguments.quick else FULL if arguments.full else NORMAL
@@ -41,6 +42,8 @@ def main() -> None:
         if len(measured) == len(sweep_rows()):
             print(write_table(facts, measured))
         return
+    if arguments.programs:
+        return
     for series in dict.fromkeys(row.series for row in rows if row.series):
         points = [point for point in results.in_order() if point["series"] == series]
         print(report.series_table(series, points))
@@ -50,10 +53,11 @@ def main() -> None:
 
 
 def chosen_rows(scale: Scale, arguments: argparse.Namespace) -> list[Row]:
-    """Return the rows named on the command line, from the sweep with `--sweep`."""
-    if not arguments.sweep:
+    """Return the rows named on the command line, from the sweep with `--sweep`, or from the programs."""
+    if not arguments.sweep and not arguments.programs:
         return chosen(scale, arguments.rows)
-    return [row for row in sweep_rows() if not arguments.rows or row.name in arguments.rows]
+    rows = sweep_rows() if arguments.sweep else program_rows(scale)
+    return [row for row in rows if not arguments.rows or row.name in arguments.rows]
 
 
 def parse() -> argparse.Namespace:
@@ -64,6 +68,7 @@ def parse() -> argparse.Namespace:
     size.add_argument("--quick", action="store_true", help="small data and few rounds, as a trial")
     size.add_argument("--full", action="store_true", help="with the array of 4 GiB")
     parser.add_argument("--sweep", action="store_true", help="the short rows, for docs/sweep.md")
+    parser.add_argument("--programs", action="store_true", help="zarr-python and xarray on zarrow")
     parser.add_argument("--remote", action="store_true", help="the remote rows, for docs/remote.md")
     parser.add_argument(
         "--rounds", type=int, help=f"counted runs for each peer (default: {ROUNDS}; quick: 2)"

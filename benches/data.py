@@ -17,7 +17,7 @@ import zarr
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
-from benches import single_files, sweep
+from benches import programs, single_files, sweep
 from benches.scale import COLUMNS, COUNTED_CHUNK, PERIOD, SMALL_CHUNK, SMALL_READS, Scale
 
 
@@ -39,6 +39,8 @@ def writer(scale: Scale, name: str) -> Callable[[Path], None]:
     """Return a function that writes the named set."""
     if sweep.is_set(name):
         return sweep.writer(name)
+    if programs.is_set(name):
+        return programs.writer(name)
     kind, _, number = name.partition("-")
     if kind == "size":
         return lambda path: write_size(path, scale.side, int(number))

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from benches import machine
+from benches.every import every_row
 from benches.row import Row
 from benches.rows import all_rows
 from benches.scale import Scale
-from benches.sweep import sweep_rows
 
 
 class Results:
@@ -37,9 +37,7 @@ class Results:
 
     def in_order(self) -> list[dict[str, Any]]:
         """Return the measured rows, in the order of the report."""
-        return [
-            self.rows[row.name] for row in [*all_rows(self.scale), *sweep_rows()] if row.name in self.rows
-        ]
+        return [self.rows[row.name] for row in every_row(self.scale) if row.name in self.rows]
 
     @property
     def complete(self) -> bool:

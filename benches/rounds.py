@@ -85,8 +85,9 @@ def takers(row: Row, folder: Path) -> list[str]:
     return [
         name
         for name, peer in PEERS.items()
+        if row.peers is None or name in row.peers
         if (folder / f"{row.data}{peer.suffix}").exists()
-        if peer.rows is None or row.name in peer.rows
+        if row.peers is not None or peer.rows is None or row.name in peer.rows
         if row.task != "call" or row.name in peer.calls
         if not row.late or peer.reads_http
     ]

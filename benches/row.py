@@ -30,6 +30,8 @@ class Row:
     """Maximum of zarrow's time."""
     peak: float | None = None
     """Maximum of zarrow's resident bytes, minus the resident bytes before."""
+    peers: tuple[str, ...] | None = None
+    """The peers; by default all that have the data and a task."""
     ours: str = "zarrow"
     """The way of using zarrow that the bars apply to."""
     kept: int = 1

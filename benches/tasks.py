@@ -161,6 +161,20 @@ def opening(peer: Peer, row: Row, path: Path) -> Run:
     return run
 
 
+def members(peer: Peer, row: Row, path: Path) -> Run:
+    """Take each array from an open group of zarr-python."""
+    group = zarr.open_group(path, mode="r")
+    names = list(group.array_keys())
+
+    def run() -> tuple[float, Any]:
+        started = time.perf_counter()
+        for name in names:
+            group[name]
+        return (time.perf_counter() - started) / len(names), None
+
+    return run
+
+
 def creating(peer: Peer, row: Row, path: Path) -> Run:
     """Create arrays."""
     times = 100
@@ -276,6 +290,7 @@ TASKS: dict[str, Callable[[Peer, Row, Path], Run]] = {
         orthogonal,
         change,
         opening,
+        members,
         creating,
         threads,
         to_arrow,

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from benches import memory
+from benches.every import every_row
 from benches.peers import PEERS
 from benches.row import Row
-from benches.rows import all_rows
 from benches.scale import SCALES
-from benches.sweep import sweep_rows
 from benches.tasks import TASKS, Run, read_late
 
 
@@ -30,7 +29,7 @@ def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
     """Answer until stdin ends. All other output goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    row = next(row for row in [*all_rows(SCALES[scale]), *sweep_rows()] if row.name == row_name)
+    row = next(row for row in every_row(SCALES[scale]) if row.name == row_name)
     try:
         peer = PEERS[peer_name]()
         path = Path(folder, row.data + peer.suffix)

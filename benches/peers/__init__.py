@@ -2,6 +2,7 @@
 
 from benches.peers.in_memory import PyArrow, PyTorch, TvmFfi
 from benches.peers.peer import Peer
+from benches.peers.programs import LoadedAtOnce, OnEngine, OnPipeline, Xarray
 from benches.peers.single_file import Blosc2, H5py, NumpyLoad, NumpyMapped, StringCopy
 from benches.peers.zarr_reader import Fused, Tensorstore, Zarrista, ZarrPython, Zarrs
 from benches.peers.zarrow_reader import Cached, Into, Mapped, Zarrow
@@ -16,6 +17,7 @@ PEERS: dict[str, type[Peer]] = {
         ZarrPython,
         Fused,
         Zarrs,
+        OnPipeline,
         Zarrista,
         Tensorstore,
         NumpyLoad,
@@ -26,6 +28,9 @@ PEERS: dict[str, type[Peer]] = {
         PyTorch,
         TvmFfi,
         PyArrow,
+        Xarray,
+        OnEngine,
+        LoadedAtOnce,
     )
 }
 

@@ -1,0 +1,36 @@
+"""The data of the programs that are not among the other sets."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+PREFIX = "programs-"
+VARIABLES = 24
+STEPS, SIDE = 32, 128
+
+
+def is_set(name: str) -> bool:
+    """Return whether this is a set of the programs."""
+    return name == f"{PREFIX}dataset"
+
+
+def writer(name: str) -> Callable[[Path], None]:
+    """Return a function that writes the named set."""
+    return write_dataset
+
+
+def write_dataset(path: Path) -> None:
+    """Write a dataset as xarray does: variables with dimension names, in consolidated metadata."""
+    import xarray
+
+    axes = {"time": STEPS, "y": SIDE, "x": SIDE}
+    rng = np.random.default_rng(6)
+    variables = {
+        f"variable_{number}": (tuple(axes), np.round(rng.normal(0, 9, tuple(axes.values())), 1).astype("f4"))
+        for number in range(VARIABLES)
+    }
+    coordinates = {name: np.arange(size) * 0.5 for name, size in axes.items()}
+    encoding = {name: {"chunks": (8, 64, 64)} for name in variables}
+    dataset = xarray.Dataset(variables, coordinates)
+    dataset.to_zarr(path, encoding=encoding, zarr_format=3, consolidated=True)
