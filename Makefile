@@ -127,6 +127,8 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(BIN)/mypy python benches
 	$(call step,clippy)
 	cargo clippy $(CARGO_FLAGS) --all-targets -- --deny warnings
+	$(call step,fuzz targets compile)
+	cargo check --release --locked --quiet --manifest-path fuzz/Cargo.toml
 	@$(MAKE) --no-print-directory rust-version
 	$(call step,rustdoc)
 	RUSTDOCFLAGS='--deny warnings' cargo doc $(CARGO_FLAGS) --no-deps --exclude zarrow-python --quiet

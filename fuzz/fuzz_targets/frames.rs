@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let compressor = COMPRESSORS[usize::from(*number) % COMPRESSORS.len()];
     let decoded_nbytes = u32::from_le_bytes(*size) as usize;
     let largest = if *number < 128 { LARGEST_FRAME } else { usize::MAX };
-    let Some(found) = Frames::of(compressor, stored, decoded_nbytes, largest) else { return };
+    let Some(found) = Frames::parse(compressor, stored, decoded_nbytes, largest) else { return };
     assert_ne!(compressor, "bz2");
     let mut filled = 0;
     for frame in &found.frames {

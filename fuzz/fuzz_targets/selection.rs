@@ -171,6 +171,6 @@ fuzz_target!(|case: Case| {
         Ok(zarrow::Batch::Ragged(parts)) => {
             assert_eq!(parts.iter().map(numbers).collect::<Vec<_>>(), expected);
         }
-        Err(error) => assert!(items.is_empty(), "{error}"),
+        Err(error) => assert!(requests.is_empty(), "{error}"),
     }
 });
