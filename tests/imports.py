@@ -1,4 +1,4 @@
-"""Finds the imports between the modules of a crate, and the circles that they form.
+"""Finds the imports between the modules of a crate or a Python package, and the circles that they form.
 
 1. Each file below `src` is a module. Tests are left out, in files of their own and inside of other files.
 2. A path that starts with `crate`, `self`, `super` or the name of a child is resolved to the module with the
@@ -7,10 +7,13 @@
    `mod.rs` are no imports.
 4. A circle is a set of modules that reach each other by imports (a strongly connected component).
 5. The folders of the engine are layers. Each uses only those before it; an import of a later one runs upward.
+6. In Python, imports inside of functions count, and those for type checkers do not. Nor do re-exports of an
+   `__init__.py`, and imports of the whole package, whose public names everything may use.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -48,11 +51,39 @@ def paths(tree: str) -> Iterator[tuple[Module, str]]:
                 yield prefix + parts, name or prefix[-1]
 
 
-class Crate:
+class Imports:
+    """Modules, their files, and the modules that each imports."""
+
+    files: dict[Module, str]
+    imports: dict[Module, set[Module]]
+
+    def circles(self) -> list[list[str]]:
+        """Return the files of each circle, sorted."""
+        reached = {module: self.reachable(module) for module in self.files}
+        seen: set[Module] = set()
+        found = []
+        for module in sorted(self.files):
+            circle = {other for other in reached[module] if module in reached[other]}
+            if circle and module not in seen:
+                seen |= circle
+                found.append(sorted(self.files[other] for other in circle))
+        return found
+
+    def reachable(self, module: Module) -> set[Module]:
+        found: set[Module] = set()
+        waiting = [module]
+        while waiting:
+            new = self.imports[waiting.pop()] - found
+            found |= new
+            waiting += new
+        return found
+
+
+class Crate(Imports):
     """The modules of a crate, by their path, and the modules that each imports."""
 
     def __init__(self, source: Path) -> None:
-        self.files: dict[Module, str] = {}
+        self.files = {}
         self.texts: dict[Module, str] = {}
         for file in sorted(source.rglob("*.rs")):
             parts = file.relative_to(source).with_suffix("").parts
@@ -107,18 +138,6 @@ class Crate:
                 found.add(self.defining(absolute))
         return found - {module}
 
-    def circles(self) -> list[list[str]]:
-        """Return the files of each circle, sorted."""
-        reached = {module: self.reachable(module) for module in self.files}
-        seen: set[Module] = set()
-        found = []
-        for module in sorted(self.files):
-            circle = {other for other in reached[module] if module in reached[other]}
-            if circle and module not in seen:
-                seen |= circle
-                found.append(sorted(self.files[other] for other in circle))
-        return found
-
     def upward(self) -> set[tuple[str, str]]:
         """Return the imports between files that run from a layer to a later one (step 5)."""
         place = {layer: number for number, layer in enumerate(LAYERS)}
@@ -129,11 +148,35 @@ class Crate:
             if module and other and place[module[0]] < place[other[0]]
         }
 
-    def reachable(self, module: Module) -> set[Module]:
-        found: set[Module] = set()
-        waiting = [module]
-        while waiting:
-            new = self.imports[waiting.pop()] - found
-            found |= new
-            waiting += new
-        return found
+
+class Package(Imports):
+    """The modules of a Python package, and the modules that each imports, by step 6."""
+
+    def __init__(self, source: Path) -> None:
+        self.files = {}
+        trees: dict[Module, ast.Module] = {}
+        for file in sorted(source.rglob("*.py")):
+            parts = file.relative_to(source.parent).with_suffix("").parts
+            module = parts[:-1] if parts[-1] == "__init__" else parts
+            self.files[module] = file.relative_to(source).as_posix()
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            if parts[-1] == "__init__":
+                tree.body = [item for item in tree.body if not isinstance(item, ast.Import | ast.ImportFrom)]
+            trees[module] = tree
+        self.imports = {module: set(self.imported(tree)) - {module} for module, tree in trees.items()}
+
+    def imported(self, tree: ast.AST) -> Iterator[Module]:
+        if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING"):
+            return
+        names: list[str] = []
+        if isinstance(tree, ast.Import):
+            names = [alias.name for alias in tree.names]
+        elif isinstance(tree, ast.ImportFrom) and tree.module:
+            names = [f"{tree.module}.{alias.name}" for alias in tree.names]
+        for name in names:
+            path = tuple(name.split("."))
+            found = next((path[:end] for end in range(len(path), 1, -1) if path[:end] in self.files), None)
+            if found is not None:
+                yield found
+        for child in ast.iter_child_nodes(tree):
+            yield from self.imported(child)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from imports import Crate, paths
+from imports import Crate, Package, paths
 
 CRATES = sorted((Path(__file__).parent.parent / "crates").iterdir())
 ENGINE = CRATES[0].with_name("zarrow")
+PACKAGE = CRATES[0].parent.parent / "python" / "zarrow"
 LISTED = Path(__file__).with_name("import_circles.txt")
 UPWARD = Path(__file__).with_name("upward_imports.txt")
 
@@ -31,6 +32,10 @@ def test_modules_form_no_circle_but_the_listed_ones(crate: Path) -> None:
     assert not new, f"modules import each other in a circle: {new}"
     stale = [circle for circle in listed(crate.name) if not any(set(some) <= set(circle) for some in found)]
     assert not stale, f"tests/import_circles.txt lists circles that are gone: {stale}"
+
+
+def test_python_modules_form_no_circle() -> None:
+    assert Package(PACKAGE).circles() == []
 
 
 def test_layers_use_only_those_before_them() -> None:
@@ -52,6 +57,22 @@ def test_circles_are_found(tmp_path: Path) -> None:
     for name, text in sources.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert Crate(tmp_path).circles() == [["a.rs", "b/deep.rs"]]
+
+
+def test_circles_of_python_are_found(tmp_path: Path) -> None:
+    sources = {
+        "__init__.py": "from package.a import f",
+        "a.py": "from package.folder import b\nimport package",
+        "folder/__init__.py": "",
+        "folder/b.py": "def g():\n    import package.c",
+        "c.py": "from package.a import f",
+        "d.py": "import typing\nif typing.TYPE_CHECKING:\n    from package.e import E",
+        "e.py": "from package.d import D",
+    }
+    (tmp_path / "package" / "folder").mkdir(parents=True)
+    for name, text in sources.items():
+        (tmp_path / "package" / name).write_text(text, encoding="utf-8")
+    assert Package(tmp_path / "package").circles() == [["a.py", "c.py", "folder/b.py"]]
 
 
 def test_use_trees_are_read() -> None:

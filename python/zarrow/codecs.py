@@ -17,10 +17,10 @@ with zarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from zarrow import _zarrow
-from zarrow.hints.unknown_names import close_name, submodule
+from zarrow.hints.close_names import close_name
 
 __all__ = ["register"]
 
@@ -247,7 +247,3 @@ def _whereabouts(name: str) -> str:
         "zarrow.codecs.register(CLASS) adds a class with numcodecs' protocol, "
         f"zarrow.codecs.register({codec_id!r}, decode=..., encode=...) adds a codec made of functions"
     )
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for one that exists
-    __getattr__ = submodule(__name__)

@@ -10,8 +10,6 @@ not_found
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 __all__ = [
     "CodecError",
     "DataTypeError",
@@ -164,14 +162,3 @@ class ZarrowWarning(UserWarning):
     For example a store that other libraries cannot open, a skipped member, or a stored change that could not
     be copied to the consolidated metadata.
     """
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for one that exists
-
-    def __getattr__(name: str) -> object:
-        """Suggest names for exceptions of other libraries."""
-        if name.startswith("_"):  # what an import of this module asks for
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-        from zarrow.hints.unknown_names import submodule
-
-        return submodule(__name__)(name)

@@ -16,7 +16,9 @@ from typing import Any
 
 from zarrow import _zarrow
 from zarrow.arrays import swaps
+from zarrow.arrays.indexing import numpy_index
 from zarrow.arrays.methods import add_method, add_property
+from zarrow.arrays.numpy_form import numpy_form
 
 BINARY = (
     "add",
@@ -84,11 +86,6 @@ WRITING = ("fill", "partition", "put", "sort")
 RESHAPING = ("copy", "reshape", "transpose")
 OF_MASKED = ("compressed", "count")
 VIEWS = ("flat", "imag", "real")
-
-
-def numpy_form(value: Any) -> Any:
-    """Return the NumPy form of a decoded array, and anything else unchanged (step 1)."""
-    return value.numpy() if isinstance(value, _zarrow.DecodedArray) else value  # type: ignore[attr-defined]
 
 
 def add_to_classes() -> None:
@@ -335,8 +332,6 @@ def _item(self: Any, *index: Any) -> Any:
 
 def _set_item(self: Any, index: Any, value: Any, /) -> None:
     """Write values to part of the memory, with any NumPy index and NumPy's casts."""
-    from zarrow.arrays.indexing import numpy_index
-
     memory, index, values = self.numpy(), numpy_index(index), numpy_form(value)
     if isinstance(value, _zarrow.Tensor) and value is not self:
         values = _exchanged(memory, index, values, value._assignments)

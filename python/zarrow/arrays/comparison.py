@@ -6,7 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from zarrow import _zarrow
-from zarrow.arrays.arithmetic import numpy_form
+from zarrow.arrays.numpy_form import numpy_form
 
 if TYPE_CHECKING:
     import numpy as np

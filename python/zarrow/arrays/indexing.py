@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from zarrow import _zarrow
-from zarrow.arrays.arithmetic import numpy_form
+from zarrow.arrays.numpy_form import numpy_form
 from zarrow.errors import IndexingError
 
 if TYPE_CHECKING:

@@ -18,11 +18,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from zarrow import _zarrow
+from zarrow import _zarrow, codecs, errors
 from zarrow.arrays.arithmetic import BINARY, METHODS, UNARY
 from zarrow.arrays.methods import add_method
 from zarrow.errors import ZarrowError
 from zarrow.groups.attributes import Attributes
+from zarrow.hints.close_names import close_name
 
 
 def add_to_classes() -> None:
@@ -38,6 +39,8 @@ def add_to_classes() -> None:
         add_method(owner, "__getattr__", _no_attribute(hint))
     for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
         add_method(kind, "__setattr__", _set_attribute)
+    for module in (codecs, errors):
+        vars(module)["__getattr__"] = _submodule(module.__name__)
     for made, text in _CONSTRUCTORS.items():
         setattr(made, "__new__", staticmethod(_refused_construction(text)))  # noqa: B010
     for name in BINARY:
@@ -95,39 +98,6 @@ def _refused_construction(text: str) -> Any:
     return create
 
 
-def close_name(name: str, names: Iterable[str]) -> str:
-    """Ask whether a name was misspelt; "" if none is that close (step 4)."""
-    plain = _plain(name)
-    most = 1 if len(plain) < 8 else 2
-    close = [
-        (distance, other)
-        for other in names
-        if min(len(plain), len(other)) > 2
-        and not other.startswith("_")
-        and (distance := _misspellings(plain, _plain(other))) <= most
-    ]
-    return f"did you mean {min(close)[1]}?" if close else ""
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "")
-
-
-def _misspellings(name: str, other: str) -> int:
-    """Count letters that are missing, added, swapped or wrong; a wrong one of a short name counts twice."""
-    wrong = 1 if len(name) > 4 else 2
-    rows = [list(range(len(other) + 1))]
-    for at, letter in enumerate(name):
-        row = [at + 1]
-        for place, theirs in enumerate(other):
-            kept = rows[at][place] + (0 if letter == theirs else wrong)
-            row.append(min(kept, rows[at][place + 1] + 1, row[place] + 1))
-            if at and place and letter == other[place - 1] and theirs == name[at - 1]:
-                row[-1] = min(row[-1], rows[at - 1][place - 1] + 1)
-        rows.append(row)
-    return rows[-1][-1]
-
-
 def of_module(name: str) -> str:
     """Return the message for an unknown name of the module, with the replacement."""
     from zarrow.hints.familiar_modules import MODULE
@@ -149,7 +119,7 @@ def _of_numpy(name: str) -> str:
     return f"type numpy.{name}, which takes zarrow's arrays" if callable(found) else ""
 
 
-def submodule(module: str) -> Any:
+def _submodule(module: str) -> Any:
     """Make the `__getattr__` of a module below `zarrow`."""
 
     def missing(name: str) -> Any:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,41 +26,10 @@ def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] 
     """Return the engine's form of a store object, and whether it is read-only; None for other objects."""
     from zarrow.store_objects.asker import Asker
     from zarrow.store_objects.python_store import PythonStore
+    from zarrow.store_objects.recognition import recognised
 
     if isinstance(store, Asker):
         return store, False
     if isinstance(store, PythonStore):
-        return _resolved(store.store, store, store.allow, store.sole_writer)
-    return _resolved(store, store, (), False)
-
-
-def _resolved(
-    store: Any, source: Any, allow: tuple[str, ...], sole_writer: bool
-) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] | None:
-    """Resolve `store`, which the user gave as `source`."""
-    from zarrow.store_objects import mapping, native, obstore_store, zarr_store
-
-    kind = type(store)
-    if kind.__module__.startswith("zarr.") and kind.__name__ == "StorePath":
-        raise TypeError(
-            "a StorePath of zarr-python is a store and the path of a node: "
-            f"zarrow.open(store_path.store, {str(store.path)!r})"
-        )
-    if kind.__module__.startswith("icechunk.") and kind.__name__.endswith("Session"):
-        store = store.store
-    found = native.resolve(store)
-    if found is not None:
-        return found
-    if kind.__module__.startswith("virtualizarr.") and kind.__name__ == "ManifestStore":
-        from zarrow.store_objects.manifest import ManifestAsker
-
-        return ManifestAsker(store, source, allow), False
-    if kind.__module__.startswith("zarr.") and kind.__name__ == "ObjectStore":
-        return obstore_store.ObstoreAsker(store.store, source), bool(store.read_only)
-    if obstore_store.kind_of(store) is not None:
-        return obstore_store.ObstoreAsker(store, source), False
-    abstract = sys.modules.get("zarr.abc.store")
-    if abstract is not None and isinstance(store, abstract.Store):
-        return zarr_store.ZarrAsker(store, source, sole_writer), bool(store.read_only)
-    asker = mapping.asker(store, source, sole_writer)
-    return None if asker is None else (asker, False)
+        return recognised(store.store, store, store.allow, store.sole_writer)
+    return recognised(store, store, (), False)

@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
 
 
-def asker(store: Any, source: Any, sole_writer: bool) -> MappingAsker | None:
-    """Return the asker of a mapping; None for any other object."""
-    if type(store) is dict:
-        return DictAsker(store, source, True)
-    if type(store).__module__ == "fsspec.mapping" and type(store).__name__ == "FSMap":
-        references: Any = getattr(store, "fs", None)
-        if type(getattr(references, "references", None)).__name__ == "LazyReferenceMapper":
-            from zarrow.store_objects.parquet_references import ParquetReferenceAsker
-
-            return ParquetReferenceAsker(store, source)
-        return FsspecAsker(store, source, sole_writer)
-    if isinstance(store, Mapping):
-        return MappingAsker(store, source, sole_writer)
-    return None
-
-
 def bytes_of(value: Any) -> bytes | memoryview:
     """Return the bytes of a store's answer."""
     if isinstance(value, bytes):

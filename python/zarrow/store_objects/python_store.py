@@ -47,9 +47,9 @@ class PythonStore:
         self.store = store
         self.allow = tuple(allow)
         self.sole_writer = bool(sole_writer)
-        from zarrow.store_objects import resolve
+        from zarrow.store_objects.recognition import recognised
 
-        if resolve(self) is None:
+        if recognised(store, self, self.allow, self.sole_writer) is None:
             raise TypeError(f"{type(store).__qualname__} is neither a store nor a mapping of keys to bytes")
 
     def __repr__(self) -> str:

@@ -1,0 +1,61 @@
+"""Recognises store objects of zarr-python, obstore, fsspec, icechunk and VirtualiZarr, and mappings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zarrow import CloudStore, MemoryStore
+    from zarrow.store_objects.asker import Asker
+
+
+def recognised(
+    store: Any, source: Any, allow: tuple[str, ...], sole_writer: bool
+) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] | None:
+    """Return the engine's form of `store`, which the user gave as `source`; None for other objects."""
+    from zarrow.store_objects import native, obstore_store, zarr_store
+
+    kind = type(store)
+    if kind.__module__.startswith("zarr.") and kind.__name__ == "StorePath":
+        raise TypeError(
+            "a StorePath of zarr-python is a store and the path of a node: "
+            f"zarrow.open(store_path.store, {str(store.path)!r})"
+        )
+    if kind.__module__.startswith("icechunk.") and kind.__name__.endswith("Session"):
+        store = store.store
+    found = native.resolve(store)
+    if found is not None:
+        return found
+    if kind.__module__.startswith("virtualizarr.") and kind.__name__ == "ManifestStore":
+        from zarrow.store_objects.manifest import ManifestAsker
+
+        return ManifestAsker(store, source, allow), False
+    if kind.__module__.startswith("zarr.") and kind.__name__ == "ObjectStore":
+        return obstore_store.ObstoreAsker(store.store, source), bool(store.read_only)
+    if obstore_store.kind_of(store) is not None:
+        return obstore_store.ObstoreAsker(store, source), False
+    abstract = sys.modules.get("zarr.abc.store")
+    if abstract is not None and isinstance(store, abstract.Store):
+        return zarr_store.ZarrAsker(store, source, sole_writer), bool(store.read_only)
+    if isinstance(store, Mapping):
+        return _mapping_asker(store, source, sole_writer), False
+    return None
+
+
+def _mapping_asker(store: Any, source: Any, sole_writer: bool) -> Asker:
+    """Return the asker of a mapping."""
+    from zarrow.store_objects.mapping import DictAsker, FsspecAsker, MappingAsker
+
+    if type(store) is dict:
+        return DictAsker(store, source, True)
+    if type(store).__module__ != "fsspec.mapping" or type(store).__name__ != "FSMap":
+        return MappingAsker(store, source, sole_writer)
+    if type(getattr(store.fs, "references", None)).__name__ == "LazyReferenceMapper":
+        from zarrow.store_objects.parquet_references import ParquetReferenceAsker
+
+        return ParquetReferenceAsker(store, source)
+    return FsspecAsker(store, source, sole_writer)
