@@ -76,7 +76,9 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::indexer::Indexer;
     #[pymodule_export]
-    use crate::node::open::{_open_detached, _open_members, num_threads, open, set_num_threads};
+    use crate::node::open::{
+        _members_or_errors, _open_detached, _open_members, num_threads, open, set_num_threads,
+    };
     #[pymodule_export]
     use crate::node::store::MemoryStore;
     #[pymodule_export]

@@ -140,7 +140,7 @@ impl Group {
     }
 
     /// Returns the group with all changes that this process has made to consolidated metadata.
-    fn latest(&self, py: Python<'_>) -> PyResult<Arc<zarrow::Group>> {
+    pub fn latest(&self, py: Python<'_>) -> PyResult<Arc<zarrow::Group>> {
         let group = self.inner();
         match waiting(py, || group.changed())? {
             None => Ok(group),
@@ -493,6 +493,16 @@ impl Group {
     /// Return whether the store is remote.
     fn _is_remote(&self) -> bool {
         self.inner().store().remote().is_some()
+    }
+
+    /// Return whether the metadata of everything below come from one document.
+    fn _is_consolidated(&self) -> bool {
+        self.inner().is_consolidated()
+    }
+
+    /// Return the same group, which lists its members even if their metadata are consolidated.
+    fn _without_consolidated(&self) -> Group {
+        Group::new(self.inner().without_consolidated())
     }
 
     /// Change the attributes, and update this object's state of them.

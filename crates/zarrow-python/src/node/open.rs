@@ -1,12 +1,12 @@
 //! Opening of paths and URLs, and the number of threads.
 
 use crate::node::detached::{DetachedRead, tell_with};
-use crate::node::group::{items_of, node};
+use crate::node::group::{Group, items_of, node};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
 use crate::node::{array_input, cloud_store, metadata};
 use crate::python::argument::argument;
-use crate::python::error::Raise;
+use crate::python::error::{Raise, is_ordinary};
 use crate::python::importing::import;
 use crate::python::interrupt::waiting;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
@@ -187,6 +187,23 @@ pub fn _open_members<'py>(
         Node::Array(_) => None,
     };
     Ok((node(py, opened)?, members))
+}
+
+/// Return the members of a group with their names, and an exception in place of a member that cannot be opened.
+#[pyfunction]
+pub fn _members_or_errors<'py>(group: &Bound<'py, Group>) -> PyResult<Bound<'py, PyList>> {
+    let py = group.py();
+    let group = group.get().latest(py)?;
+    let members = PyList::empty(py);
+    for (name, child) in waiting(py, || group.children())? {
+        let member = match child.raise(py).and_then(|child| node(py, child)) {
+            Ok(member) => member,
+            Err(error) if is_ordinary(py, &error) => error.into_value(py).into_bound(py).into_any(),
+            Err(error) => return Err(error),
+        };
+        members.append((name, member))?;
+    }
+    Ok(members)
 }
 
 /// In other libraries the second argument is the mode; here it is the path of a node.

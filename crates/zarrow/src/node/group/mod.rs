@@ -109,6 +109,13 @@ impl Group {
         self.metadata.consolidated.is_some()
     }
 
+    /// Returns the same group without its consolidated metadata, so that it lists the store.
+    #[must_use]
+    pub fn without_consolidated(&self) -> Group {
+        let metadata = GroupMetadata { consolidated: None, ..(*self.metadata).clone() };
+        Group { metadata: Arc::new(metadata), ..self.clone() }
+    }
+
     pub(crate) fn place(&self, error: Error) -> Error {
         error.in_array(self.store.name(), &self.path)
     }
