@@ -47,6 +47,7 @@ Memory of other libraries
     from_arrow                     by one protocol
     io                             helpers from one library to another
     gpu                            tensors on a GPU, and for zarr-python
+    xarray                         an engine for xarray
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -138,6 +139,7 @@ from zarrow.store_objects.python_store import PythonStore
 if _typing.TYPE_CHECKING:
     from zarrow import gpu as gpu
     from zarrow import io as io
+    from zarrow import xarray as xarray
 
 __all__ = [
     "Array",
@@ -227,8 +229,8 @@ _HELP_DEPTH = 4
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
 
     def __getattr__(name: str) -> _typing.Any:
-        """Import `zarrow.gpu` and `zarrow.io` on first access; suggest a replacement for any other name."""
-        if name in ("gpu", "io"):
+        """Import `zarrow.gpu` and the like on first access; suggest a replacement for any other name."""
+        if name in ("gpu", "io", "xarray"):
             import importlib
 
             return importlib.import_module(f"zarrow.{name}")
@@ -246,4 +248,4 @@ def __dir__() -> list[str]:
         if frame.f_back is None:
             break
         frame = frame.f_back
-    return sorted({*__all__, "gpu", "io"})
+    return sorted({*__all__, "gpu", "io", "xarray"})

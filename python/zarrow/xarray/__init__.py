@@ -1,0 +1,36 @@
+"""An engine for xarray: reads Zarr by zarrow, with xarray's own CF decoding.
+
+>>> import xarray, zarrow
+>>> dataset = xarray.Dataset({"rain": ("day", [1.0, 2.0])}, coords={"day": [1, 2]})
+>>> _ = dataset.to_zarr("rain.zarr", consolidated=False)
+>>> xarray.open_dataset("rain.zarr", engine="zarrow", consolidated=False)["rain"].sum().item()
+3.0
+
+Open
+    open_zarr                      `xarray.open_zarr` with this engine
+    enable                         `engine="zarr"` uses this engine from now on
+
+Read
+    load                           many variables in one batch
+"""
+
+from __future__ import annotations
+
+try:
+    import xarray as _xarray  # noqa: F401  # the error below names the remedy
+except ModuleNotFoundError as error:
+    if error.name != "xarray":
+        raise
+    raise ImportError("zarrow.xarray needs xarray: pip install 'xarray>=2026.9'") from error
+
+from zarrow.xarray.enabling import enable
+from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
+from zarrow.xarray.loading import load
+from zarrow.xarray.opening import open_zarr
+
+__all__ = ["ZarrowBackendEntrypoint", "enable", "load", "open_zarr"]
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

@@ -1,0 +1,118 @@
+"""Makes the engine `"zarr"` of xarray read by zarrow, so that unchanged programs do.
+
+1. `xarray.open_zarr`, `engine="zarr"` and the choice of an engine by a name in `.zarr` all ask xarray's
+   table of engines, which `enable` changes.
+2. What zarrow does not open, xarray's own engine opens: then also its errors are the same.
+3. Chunks for dask are those of xarray's own engine.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+import xarray
+from xarray.backends.common import BACKEND_ENTRYPOINTS
+from xarray.backends.plugins import detect_parameters, refresh_engines
+from xarray.backends.zarr import ZarrBackendEntrypoint
+
+from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
+
+_NAME = "zarr"
+_lock = threading.Lock()
+_enabled: list[Enabled] = []
+
+
+def enable() -> Enabled:
+    """Have `xarray.open_zarr` and `engine="zarr"` read by zarrow, from now on or in a `with` block.
+
+    This applies to the whole process. Stores that zarrow does not open are opened by xarray's own engine.
+
+    Returns
+    -------
+    Enabled
+        A context manager, whose end restores xarray's own engine; so does its method `disable`.
+
+    Examples
+    --------
+    >>> import xarray, zarrow
+    >>> _ = xarray.Dataset({"rain": ("day", [1.0, 2.0])}).to_zarr("unchanged.zarr", consolidated=False)
+    >>> with zarrow.xarray.enable():
+    ...     dataset = xarray.open_zarr("unchanged.zarr", consolidated=False)
+    >>> dataset["rain"].values
+    array([1., 2.])
+    """
+    return Enabled()
+
+
+class Enabled:
+    """The state of `enable`, undone by the end of a `with` block or by `disable`."""
+
+    def __init__(self) -> None:
+        with _lock:
+            _enabled.append(self)
+            _apply()
+
+    def disable(self) -> None:
+        """Restore xarray's own engine, unless another `enable` is still in effect."""
+        with _lock:
+            if self in _enabled:
+                _enabled.remove(self)
+            _apply()
+
+    def __enter__(self) -> Self:
+        with _lock:
+            if self not in _enabled:
+                _enabled.append(self)
+            _apply()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.disable()
+
+
+def _apply() -> None:
+    """Enter the engine in effect into xarray's table (step 1)."""
+    wanted = _UnchangedEntrypoint if _enabled else ZarrBackendEntrypoint
+    module, current = BACKEND_ENTRYPOINTS[_NAME]
+    if current is not wanted:
+        BACKEND_ENTRYPOINTS[_NAME] = (module, wanted)
+        refresh_engines()
+
+
+class _UnchangedEntrypoint(ZarrowBackendEntrypoint):
+    """The engine `"zarr"` while enabled (steps 2 and 3)."""
+
+    _prefers_shards = False
+    description = ZarrBackendEntrypoint.description
+    open_dataset_parameters = detect_parameters(ZarrBackendEntrypoint.open_dataset)
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Whether the engine is chosen for a store if none is named: as xarray's own."""
+        return ZarrBackendEntrypoint().guess_can_open(filename_or_obj)
+
+    def open_dataset(self, filename_or_obj: Any, **options: Any) -> xarray.Dataset:
+        """Open a group as a dataset."""
+        # xarray's own engine ignores this option.
+        own = {**options, "use_zarr_fill_value_as_mask": None}
+        try:
+            return super().open_dataset(filename_or_obj, **own)
+        except Exception:
+            return ZarrBackendEntrypoint().open_dataset(filename_or_obj, **options)
+
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> xarray.DataTree:
+        """Open a group and all groups below it as a tree."""
+        try:
+            return super().open_datatree(filename_or_obj, **options)
+        except Exception:
+            return ZarrBackendEntrypoint().open_datatree(filename_or_obj, **options)
+
+    def open_groups_as_dict(self, filename_or_obj: Any, **options: Any) -> dict[str, xarray.Dataset]:
+        """Open a group and all groups below it as datasets by path."""
+        try:
+            return super().open_groups_as_dict(filename_or_obj, **options)
+        except Exception:
+            return ZarrBackendEntrypoint().open_groups_as_dict(filename_or_obj, **options)

@@ -1,0 +1,185 @@
+"""The engine `"zarrow"` of xarray, with the signatures of xarray's own engine `"zarr"`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import xarray
+from xarray.backends.common import BackendEntrypoint, _normalize_path, datatree_from_dict_with_io_cleanup
+from xarray.backends.plugins import detect_parameters
+from xarray.backends.store import StoreBackendEntrypoint
+
+from zarrow.xarray.data_store import ZarrowStore, groups_below, members, open_group
+from zarrow.xarray.first_reads import FirstReads
+
+
+class ZarrowBackendEntrypoint(BackendEntrypoint):
+    """Reads Zarr by zarrow: `xarray.open_dataset(store, engine="zarrow")`."""
+
+    description = "Open Zarr stores by zarrow"
+    supports_groups = True
+    # Whether dask's chunks are shards, or the chunks in them as those of the engine "zarr".
+    _prefers_shards: ClassVar[bool] = True
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Whether this engine opens a store if no engine is named: only if zarr-python is not installed."""
+        if not isinstance(filename_or_obj, str | os.PathLike):
+            return False
+        name = os.fspath(filename_or_obj).rstrip("/")
+        return name.endswith(".zarr") and importlib.util.find_spec("zarr") is None
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: Any = True,
+        decode_times: Any = True,
+        concat_characters: Any = True,
+        decode_coords: Any = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: Any = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        mode: str = "r",
+        consolidated: bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        zarr_format: int | None = None,
+        store: Any = None,
+        engine: Any = None,
+        use_zarr_fill_value_as_mask: bool | None = None,
+        cache_members: bool = True,
+    ) -> xarray.Dataset:
+        """Open a group as a dataset: see `xarray.open_dataset`.
+
+        `cache_members` has no effect: members are listed once, when the dataset is opened.
+        """
+        is_own = not store
+        if is_own:
+            opened = open_group(
+                _normalize_path(filename_or_obj),
+                group,
+                mode=mode,
+                consolidated=consolidated,
+                storage_options=storage_options,
+                zarr_format=zarr_format,
+            )
+            store = ZarrowStore(
+                opened,
+                members(opened),
+                drop_variables=drop_variables,
+                use_zarr_fill_value_as_mask=use_zarr_fill_value_as_mask,
+                prefers_shards=self._prefers_shards,
+            )
+        dataset = StoreBackendEntrypoint().open_dataset(
+            store,
+            mask_and_scale=mask_and_scale,
+            decode_times=decode_times,
+            concat_characters=concat_characters,
+            decode_coords=decode_coords,
+            drop_variables=drop_variables,
+            use_cftime=use_cftime,
+            decode_timedelta=decode_timedelta,
+        )
+        if is_own:
+            # Nothing is open. The dataset would pickle the store's method.
+            dataset.set_close(None)
+        return dataset
+
+    # xarray sets it for engines by name alone, not for a class as `engine=`.
+    open_dataset_parameters = detect_parameters(open_dataset)
+
+    def open_datatree(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: Any = True,
+        decode_times: Any = True,
+        concat_characters: Any = True,
+        decode_coords: Any = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: Any = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        mode: str = "r",
+        consolidated: bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        zarr_format: int | None = None,
+    ) -> xarray.DataTree:
+        """Open a group and all groups below it as a tree: see `xarray.open_datatree`."""
+        groups = self.open_groups_as_dict(
+            filename_or_obj,
+            mask_and_scale=mask_and_scale,
+            decode_times=decode_times,
+            concat_characters=concat_characters,
+            decode_coords=decode_coords,
+            drop_variables=drop_variables,
+            use_cftime=use_cftime,
+            decode_timedelta=decode_timedelta,
+            group=group,
+            mode=mode,
+            consolidated=consolidated,
+            storage_options=storage_options,
+            zarr_format=zarr_format,
+        )
+        return datatree_from_dict_with_io_cleanup(groups)
+
+    def open_groups_as_dict(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: Any = True,
+        decode_times: Any = True,
+        concat_characters: Any = True,
+        decode_coords: Any = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: Any = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        mode: str = "r",
+        consolidated: bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        zarr_format: int | None = None,
+    ) -> dict[str, xarray.Dataset]:
+        """Open a group and all groups below it as datasets by path: see `xarray.open_groups`."""
+        opened = open_group(
+            _normalize_path(filename_or_obj),
+            group,
+            mode=mode,
+            consolidated=consolidated,
+            storage_options=storage_options,
+            zarr_format=zarr_format,
+        )
+        first_reads = FirstReads()
+        stores = {
+            path: ZarrowStore(
+                node,
+                listed,
+                drop_variables=drop_variables,
+                prefers_shards=self._prefers_shards,
+                first_reads=first_reads,
+            )
+            for path, (node, listed) in groups_below(opened).items()
+        }
+        entrypoint = StoreBackendEntrypoint()
+        # Variables of all groups join the batch before the first is decoded.
+        for store in stores.values():
+            store.get_variables()
+        datasets = {
+            path.strip("/") or "." if group else path: entrypoint.open_dataset(
+                store,
+                mask_and_scale=mask_and_scale,
+                decode_times=decode_times,
+                concat_characters=concat_characters,
+                decode_coords=decode_coords,
+                drop_variables=drop_variables,
+                use_cftime=use_cftime,
+                decode_timedelta=decode_timedelta,
+            )
+            for path, store in stores.items()
+        }
+        for dataset in datasets.values():
+            dataset.set_close(None)
+        return datasets

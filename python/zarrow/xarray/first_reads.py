@@ -1,0 +1,64 @@
+"""The first reads of coordinates, which xarray makes one by one while it opens a dataset, as one batch.
+
+xarray reads each index, and the first and the last element of each variable of times. The first of these
+reads loads all such variables of the dataset or tree, which are small: in a remote store that is one round
+trip, not one for each. The elements are kept until their variable was read completely.
+
+Larger variables, and variables that cannot be read, are read one by one.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zarrow._zarrow import _read_each
+from zarrow.errors import ZarrowError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from zarrow.xarray.arrays import ZarrowArray
+
+# Elements of a variable in the batch, in bytes. Texts count as pointers.
+_INDEX_NBYTES = 1 << 26
+_TIMES_NBYTES = 1 << 20
+
+
+class FirstReads:
+    """The batch of a dataset or tree."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[ZarrowArray] = []
+        self._values: dict[int, np.ndarray[Any, Any]] = {}
+
+    def add(self, array: ZarrowArray, *, is_index: bool) -> bool:
+        """Add an array to the batch, unless it is too large."""
+        nbytes = int(np.prod(array.shape, dtype=object)) * array.dtype.itemsize
+        if nbytes > (_INDEX_NBYTES if is_index else _TIMES_NBYTES):
+            return False
+        self._waiting.append(array)
+        return True
+
+    def values(self, array: ZarrowArray, *, only_read: bool = False) -> np.ndarray[Any, Any] | None:
+        """Return the elements of an array of the batch; None if it must be read alone."""
+        with self._lock:
+            if self._waiting and not only_read:
+                waiting, self._waiting = self._waiting, []
+                try:
+                    decoded = _read_each([item.array for item in waiting])
+                    self._values = {
+                        id(item): item.view(part) for item, part in zip(waiting, decoded, strict=True)
+                    }
+                except (ZarrowError, OSError, ValueError, MemoryError):
+                    # Each read alone raises its own error.
+                    self._values = {}
+            return self._values.get(id(array))
+
+    def forget(self, array: ZarrowArray) -> None:
+        """Drop the elements of an array that was read completely."""
+        with self._lock:
+            self._values.pop(id(array), None)

@@ -1,0 +1,340 @@
+"""Programs of xarray: unchanged ones with `enable`, `open_zarr`, `load`, and round trips to a server."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+import zarr
+from xarray.backends.common import BACKEND_ENTRYPOINTS
+from xarray.backends.zarr import ZarrBackendEntrypoint
+
+import zarrow
+import zarrow.xarray
+from xarray_cases import DATASETS, cf, kinds, same, tree, write
+from zarrow.xarray.arrays import ZarrowArray
+from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Consolidated metadata is currently",
+    "ignore:The data type",
+    "ignore:Failed to open Zarr store with",
+    "ignore:The specified chunks separate",
+)
+
+
+def is_ours(dataset: xr.Dataset | xr.DataTree) -> bool:
+    """Whether a variable that is not in memory is read by zarrow."""
+    variables = dataset.variables.values()
+    found = set()
+    for variable in variables:
+        data: Any = variable._data
+        if hasattr(data, "dask"):
+            data = next(iter(dict(data.dask.layers[f"original-{data.name}"]).values()))
+            data = getattr(data, "value", data)
+        while hasattr(data, "array") and not isinstance(data, ZarrowArray):
+            data = data.array
+        if not isinstance(variable, xr.IndexVariable):
+            found.add(isinstance(data, ZarrowArray))
+    assert len(found) == 1
+    return found.pop()
+
+
+# Unchanged programs
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("name", DATASETS)
+def test_unchanged_programs_read_by_zarrow(tmp_path: Path, name: str, version: int) -> None:
+    path = write(DATASETS[name](), tmp_path / "data.zarr", zarr_format=version)
+    stock = [xr.open_zarr(path), xr.open_dataset(path), xr.open_dataset(path, engine="zarr", chunks={})]
+    with zarrow.xarray.enable():
+        ours = [xr.open_zarr(path), xr.open_dataset(path), xr.open_dataset(path, engine="zarr", chunks={})]
+    for found, expected in zip(ours, stock, strict=True):
+        if name != "nothing":
+            assert is_ours(found) and not is_ours(expected)
+        same(found, expected)
+
+
+def test_unchanged_programs_read_trees_by_zarrow(tmp_path: Path) -> None:
+    path = write(tree(), tmp_path / "tree.zarr")
+    stock = xr.open_datatree(path, engine="zarr")
+    with zarrow.xarray.enable():
+        ours = xr.open_datatree(path, engine="zarr")
+        assert is_ours(ours)
+        same(ours, stock)
+        assert set(xr.open_groups(path, engine="zarr")) == {node.path for node in stock.subtree}
+
+
+def test_enable_can_be_undone_and_nested(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    stock = BACKEND_ENTRYPOINTS["zarr"]
+    outer = zarrow.xarray.enable()
+    with zarrow.xarray.enable():
+        assert is_ours(xr.open_zarr(path))
+    assert is_ours(xr.open_zarr(path))
+    assert xr.backends.list_engines()["zarr"].__class__ is not ZarrBackendEntrypoint
+    outer.disable()
+    outer.disable()
+    assert BACKEND_ENTRYPOINTS["zarr"] == stock and not is_ours(xr.open_zarr(path))
+    with outer:
+        assert is_ours(xr.open_zarr(path))
+    assert BACKEND_ENTRYPOINTS["zarr"] == stock
+    assert type(xr.backends.list_engines()["zarr"]) is ZarrBackendEntrypoint
+
+
+def test_chunks_for_dask_of_unchanged_programs_stay(tmp_path: Path) -> None:
+    dataset = xr.Dataset({"a": ("x", np.arange(64.0))})
+    path = write(dataset, tmp_path / "a.zarr", encoding={"a": {"chunks": (2,), "shards": (16,)}})
+    stock = xr.open_zarr(path)
+    with zarrow.xarray.enable():
+        same(xr.open_zarr(path), stock)
+    assert zarrow.xarray.open_zarr(path)["a"].data.chunksize == (16,)
+
+
+def test_what_zarrow_does_not_open_xarray_opens(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr", consolidated=False)
+
+    class Unknown(zarr.storage.MemoryStore):
+        """A store that only zarr-python can ask."""
+
+        async def get(self, *arguments: Any, **options: Any) -> Any:
+            raise RuntimeError("the store is closed")
+
+    with zarrow.xarray.enable():
+        for missing in (tmp_path / "none.zarr", f"{path}/none"):
+            with pytest.raises(FileNotFoundError) as ours:
+                xr.open_zarr(missing)
+        with pytest.raises(RuntimeError, match="the store is closed"):
+            xr.open_zarr(Unknown(), consolidated=False)
+        with pytest.raises(KeyError, match="dimension_names"):
+            xr.open_zarr(_without_names(tmp_path), consolidated=False)
+    with pytest.raises(FileNotFoundError) as stock:
+        xr.open_zarr(f"{path}/none")
+    assert str(ours.value) == str(stock.value)
+
+
+def _without_names(folder: Path) -> Path:
+    zarrow.create_array(folder / "unnamed.zarr", "a", data=[1, 2])
+    return folder / "unnamed.zarr"
+
+
+# open_zarr
+
+
+@pytest.mark.parametrize("chunks", [{}, None, {"x": 1}])
+def test_open_zarr_is_xarrays(tmp_path: Path, chunks: Any) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    for options in (
+        {},
+        {"chunks": chunks},
+        {"decode_cf": False},
+        {"drop_variables": ["x"], "decode_times": False},
+    ):
+        ours, stock = zarrow.xarray.open_zarr(path, **options), xr.open_zarr(path, **options)
+        assert is_ours(ours)
+        same(ours, stock)
+    write(tree(), tmp_path / "tree.zarr")
+    same(
+        zarrow.xarray.open_zarr(tmp_path / "tree.zarr", "cf/deep"),
+        xr.open_zarr(tmp_path / "tree.zarr", "cf/deep"),
+    )
+
+
+# load
+
+
+@pytest.mark.parametrize("chunks", [None, {}])
+@pytest.mark.parametrize("name", DATASETS)
+def test_load_gives_what_xarray_loads(tmp_path: Path, name: str, chunks: Any) -> None:
+    path = write(DATASETS[name](), tmp_path / "data.zarr")
+    ours = xr.open_dataset(path, engine="zarrow", chunks=chunks)
+    assert zarrow.xarray.load(ours) is ours
+    assert all(variable._in_memory for variable in ours.variables.values())
+    same(ours, xr.open_dataset(path, engine="zarr", chunks=chunks).load())
+
+
+def test_load_reads_selections_and_computes_the_rest(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    ours, stock = (xr.open_dataset(path, engine=engine, chunks={}) for engine in ("zarrow", "zarr"))
+    for change in (
+        lambda dataset: dataset.isel(time=slice(1, 5), x=0),
+        lambda dataset: dataset + dataset["label"],
+        lambda dataset: dataset.chunk(time=3),
+        lambda dataset: dataset["packed"].mean("time").to_dataset(),
+    ):
+        with xr.set_options(keep_attrs=True):
+            xr.testing.assert_identical(
+                zarrow.xarray.load(change(ours.drop_vars(["stamp", "lead"]))),
+                change(stock.drop_vars(["stamp", "lead"])).load(),
+            )
+    lazy = xr.open_dataset(path, engine="zarrow").isel(time=[3, 1], x=slice(None, None, -1))
+    xr.testing.assert_identical(
+        zarrow.xarray.load(lazy), stock.isel(time=[3, 1], x=slice(None, None, -1)).load()
+    )
+
+
+def test_load_takes_names_arrays_and_trees(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    ours, stock = (xr.open_dataset(path, engine=engine) for engine in ("zarrow", "zarr"))
+    zarrow.xarray.load(ours, "packed")
+    assert ours.variables["packed"]._in_memory and not ours.variables["lead"]._in_memory
+    with pytest.raises(KeyError, match="'none'"):
+        zarrow.xarray.load(ours, ["packed", "none"])
+    assert not ours.variables["lead"]._in_memory
+    array = zarrow.xarray.load(xr.open_dataset(path, engine="zarrow")["packed"])
+    assert array.variable._in_memory and array.coords["height"].variable._in_memory
+    xr.testing.assert_identical(array, stock["packed"])
+    # Also of another engine.
+    xr.testing.assert_identical(zarrow.xarray.load(stock), ours)
+    path = write(tree(), tmp_path / "tree.zarr")
+    ours, stock = (xr.open_datatree(path, engine=engine) for engine in ("zarrow", "zarr"))
+    zarrow.xarray.load(ours, ["a", "cf/deep/b"])
+    assert ours["cf/deep/b"].variable._in_memory and not ours["none/below/c"].variable._in_memory
+    same(zarrow.xarray.load(ours), stock.load())
+
+
+def test_load_puts_elements_into_given_arrays(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    ours, stock = (xr.open_dataset(path, engine=engine) for engine in ("zarrow", "zarr"))
+    out = np.full((2, 7), 5.0, "f4").T
+    zarrow.xarray.load(ours, out={"packed": out})
+    assert ours["packed"].values is out
+    assert np.array_equal(out, stock["packed"].values.astype("f4"), equal_nan=True)
+    fresh = xr.open_dataset(path, engine="zarrow")
+    for name, wrong, error in (
+        ("packed", np.zeros((7, 3)), ValueError),
+        ("packed", np.zeros((7, 2), "i4"), TypeError),
+        ("none", np.zeros(3), KeyError),
+        ("time", np.zeros(7, "M8[ns]"), ValueError),
+    ):
+        with pytest.raises(error, match=name):
+            zarrow.xarray.load(fresh, out={name: wrong})
+    assert not fresh.variables["packed"]._in_memory
+
+
+def test_a_failed_load_changes_nothing(tmp_path: Path) -> None:
+    path = write(kinds(), tmp_path / "data.zarr")
+    next(file for file in (path / "float16/c").rglob("*") if file.is_file()).write_bytes(b"damaged")
+    found = xr.open_dataset(path, engine="zarrow")
+    with pytest.raises(zarrow.CodecError, match="float16"):
+        zarrow.xarray.load(found)
+    assert not any(v._in_memory for v in found.variables.values() if not isinstance(v, xr.IndexVariable))
+    assert zarrow.xarray.load(found, ["bool", "strings"])["bool"].values.tolist() == [True, False, True]
+
+
+# Round trips
+
+
+class Rounds:
+    """Counts round trips: the server answers when no more requests arrive."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._waiting = 0
+        self._last = 0.0
+        self.count = 0
+        self.requests = 0
+
+    def wait(self) -> None:
+        """Wait until the client waits for all answers."""
+        with self._condition:
+            self.requests += 1
+            self._waiting += 1
+            self._last = time.monotonic()
+            mine = self.count
+            while self.count == mine:
+                rest = self._last + 0.1 - time.monotonic()
+                if rest <= 0:
+                    self.count += 1
+                    self._condition.notify_all()
+                else:
+                    self._condition.wait(rest)
+            self._waiting -= 1
+
+    def take(self) -> int:
+        """Return the number of round trips since the last call."""
+        found, self.count = self.count, 0
+        return found
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Rounds]]:
+    """Serve the test's folder, and count round trips."""
+    rounds = Rounds()
+
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            rounds.wait()
+            super().do_GET()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 256
+
+    server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", rounds
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def many() -> xr.Dataset:
+    """Twelve coordinates, of which two are times, and twelve variables."""
+    coordinates: dict[str, Any] = {f"x{number}": np.arange(3 + number % 4) for number in range(8)}
+    coordinates["time"] = pd.date_range("2000", periods=5)
+    coordinates["reference"] = ("time", pd.date_range("1990", periods=5))
+    coordinates["height"] = ("x0", [1.0, 2.0, 3.0])
+    coordinates["scalar"] = 7
+    variables = {f"v{number}": (("time", "x0"), np.full((5, 3), float(number))) for number in range(12)}
+    return xr.Dataset(variables, coords=coordinates)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_dataset_opens_in_two_round_trips_and_loads_in_one(
+    tmp_path: Path, server: tuple[str, Rounds], version: int
+) -> None:
+    path = write(many(), tmp_path / "many.zarr", zarr_format=version)
+    url, rounds = server
+    for chunks in (None, {}):
+        found = xr.open_dataset(f"{url}/many.zarr", engine="zarrow", chunks=chunks)
+        assert rounds.take() <= 2
+        zarrow.xarray.load(found)
+        assert rounds.take() == 1
+        xr.testing.assert_identical(found, xr.open_dataset(path, engine="zarr"))
+
+
+def test_a_tree_opens_in_two_round_trips(tmp_path: Path, server: tuple[str, Rounds]) -> None:
+    nodes = {
+        f"/{first}/{second}": xr.Dataset(
+            {"a": (("time", "x"), np.zeros((2, 3)))},
+            coords={"x": [1, 2, 3], "time": pd.date_range("2000", periods=2)},
+        )
+        for first in "abcde"
+        for second in "fghij"
+    }
+    path = write(xr.DataTree.from_dict(nodes), tmp_path / "tree.zarr")
+    url, rounds = server
+    found = xr.open_datatree(f"{url}/tree.zarr", engine="zarrow")
+    assert rounds.take() <= 2
+    zarrow.xarray.load(found)
+    assert rounds.take() <= 1
+    xr.testing.assert_identical(found, xr.open_datatree(path, engine="zarr"))
+
+
+def test_the_engine_class_can_be_passed(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    assert is_ours(xr.open_dataset(path, engine=ZarrowBackendEntrypoint))
