@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import pickle
-import re
 from pathlib import Path
 
 import duckdb
@@ -249,16 +248,10 @@ def test_other_encodings_name_a_reader(tmp_path):
     anndata_store.cells(group.create_group("obs"))
     group.create_group("all", attributes={"encoding-type": "anndata"})
     opened = zarrow.open(tmp_path)
-    for name, way in (
-        ("csr", r"type (scipy.*)"),
-        ("csc", r"type (scipy.*)"),
-        ("obs", r"type (group.to_arrow\(\)\.arrow\(\))"),
-        ("all", "type (anndata.read_zarr)"),
-    ):
-        with pytest.raises(zarrow.NodeTypeError, match=way) as raised:
+    for name, way in (("obs", r"type group.to_pandas\(\)"), ("all", r"type zarrow\.load\(path\)")):
+        with pytest.raises(zarrow.NodeTypeError, match=way):
             opened[name].read()
-        if name in ("csr", "csc"):
-            [code] = re.findall(r"type (scipy.*?\"\]\))", str(raised.value))
-            found = eval(code, {"scipy": scipy, "group": opened[name]})
-            assert (found != matrix).nnz == 0
+    for name in ("csr", "csc"):
+        assert (opened[name].read() != matrix).nnz == 0
+    assert opened["obs"].to_pandas().shape == (4, 6)
     assert opened["obs"].to_arrow().arrow().num_rows == 4

@@ -94,6 +94,7 @@ from zarrow._zarrow import (
     set_memory_cache,
     set_num_threads,
 )
+from zarrow.anndata import add_to_class as _add_anndata
 from zarrow.api.asynchronous import add_to_class as _add_asynchronous
 from zarrow.api.asynchronous import open_async, read_many_async
 from zarrow.api.creation import consolidate_metadata, create_array, create_group
@@ -211,6 +212,7 @@ __all__ = [
     "zeros_like",
 ]
 
+_add_anndata()
 _add_arithmetic()
 _add_categorical()
 _add_info()

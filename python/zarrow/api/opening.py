@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Unpack
 
+    from anndata import AnnData
+
     from zarrow import DecodedArray
     from zarrow.api.limits import DecodeLimits
 
@@ -133,7 +135,7 @@ def open_array(
 @says_options
 def load(
     store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
-) -> DecodedArray | dict[str, Any]:
+) -> DecodedArray | AnnData | dict[str, Any]:
     """Read an array, or all arrays of a group, into memory.
 
     The arrays of a group are read at once: a cloud store needs only two round trips more than for one array.
@@ -148,11 +150,15 @@ def load(
         The elements of the array, in new memory.
     dict
         For a group: the elements of each array by name, and such a dict for each member group.
+    anndata.AnnData
+        For a group that stores one, as `anndata.read_zarr` reads it.
 
     Raises
     ------
     NotFoundError, MetadataError, CodecError, OutOfMemoryError, StoreError
         As `open` and `Array.read`.
+    UnsupportedError
+        An AnnData has an element of another encoding, such as an awkward array.
 
     Examples
     --------
@@ -163,6 +169,11 @@ def load(
     """
     node, members = _open_members(_with_options(store, storage_options), path)
     if members is not None:
+        if node.attrs.get("encoding-type") == "anndata":
+            from zarrow.anndata.elements import load_anndata
+
+            adata: AnnData = load_anndata(members)
+            return adata
         return _load_members(members)
     elements: DecodedArray = node[...]
     return elements

@@ -24,6 +24,7 @@ from zarrow._zarrow import (
     asarray,
     open,
 )
+from zarrow.anndata import is_anndata
 from zarrow.api import at_once
 from zarrow.api.array_options import Store
 from zarrow.api.copying import copy_array, copy_group
@@ -81,7 +82,9 @@ def save(
     array
         A single array to store at the path: anything that `asarray` takes. A table of pandas, polars or
         pyarrow, an Arrow stream, or a dict of arrays is stored as a group with an array for each column,
-        which `Group.to_arrow` reads back. An `Array` or `Group` of a store is copied completely.
+        which `Group.to_arrow` reads back. An `Array` or `Group` of a store is copied completely. An AnnData
+        is stored in its own format, which `load` and `anndata.read_zarr` read back, except that text columns
+        stay text; it replaces only another AnnData. Its dask arrays are computed in memory first.
     path
         Path in the store; by default its root.
     missing
@@ -156,8 +159,13 @@ def save(
             "the two"
         )
     _refuse_text(array)
-    array = opened(array)
     store = _with_options(store, storage_options)
+    if is_anndata(array):
+        from zarrow.anndata import saving
+
+        saving.save(store, path, array)
+        return
+    array = opened(array)
     if isinstance(array, Array) and missing is None:
         copy_array(array, store, path, 3)
         return
@@ -211,6 +219,11 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
     A table becomes a group of its columns.
     """
+    if is_anndata(value):
+        from zarrow.anndata import saving
+
+        saving.save(group, path, value, group.zarr_format)
+        return
     value = opened(value)
     if value is None:
         raise TypeError(
@@ -247,6 +260,8 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
     if depth > _MAX_DEPTH:
         raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one contains itself")
     for name, given in named.items():
+        if is_anndata(given):
+            continue
         with tables.naming(name):
             array = opened(given)
         columns = tables.columns(array)

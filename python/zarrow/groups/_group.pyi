@@ -3,12 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Unpack, final
 
+import pandas
+import polars
+import scipy.sparse
 from typing_extensions import CapsuleType
 
 from zarrow.api.array_options import Chunks, Codec, Codecs, LayoutOptions
 from zarrow.api.typed import AnyNode
 from zarrow.arrays._array import Array
 from zarrow.arrays._categorical import Categorical
+from zarrow.arrays._masked_tensor import MaskedTensor
+from zarrow.arrays._masked_variable import MaskedVariable
 from zarrow.groups import node_info
 from zarrow.groups._node import _Node
 from zarrow.groups._tree import Tree
@@ -412,11 +417,16 @@ class Group(_Node):
         """
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Count the results of `members`."""
-    def read(self, selection: Any = None) -> Categorical | Any:
-        """Read a group in which AnnData stores a nullable or categorical array.
+    def read(
+        self, selection: Any = None
+    ) -> (
+        Categorical | MaskedTensor | MaskedVariable | scipy.sparse.csr_matrix | scipy.sparse.csc_matrix | Any
+    ):
+        """Read a nullable, categorical or sparse array that AnnData stored as a group.
 
         The attribute `encoding-type` names the kind: `nullable-integer`, `nullable-boolean` and
-        `nullable-string-array` groups have values and a mask, `categorical` groups have codes and categories.
+        `nullable-string-array` groups have values and a mask, `categorical` groups have codes and categories,
+        `csr_matrix` and `csc_matrix` groups are read as by `to_scipy`.
 
         Parameters
         ----------
@@ -425,7 +435,7 @@ class Group(_Node):
 
         Returns
         -------
-        MaskedTensor, MaskedVariable or Categorical
+        MaskedTensor, MaskedVariable, Categorical, or a sparse matrix of SciPy
 
         Raises
         ------
@@ -442,6 +452,73 @@ class Group(_Node):
         >>> cells = zarrow.open("cells.zarr")
         >>> cells["count"].read().tolist(), cells["kind"].read(slice(1, 3)).tolist()
         ([3, None, 7, 0], [None, 'B'])
+        """
+    def to_scipy(self, selection: Any = None) -> scipy.sparse.csr_matrix | scipy.sparse.csc_matrix:
+        """Read a sparse matrix that AnnData stored, or some rows of it.
+
+        Rows of a CSR matrix are read without the others: first `indptr`, from the first to the last row, then
+        the runs of `data` and `indices` in one batch. The same holds for columns of a CSC matrix. Across this
+        axis, the selection is applied after the read.
+
+        Parameters
+        ----------
+        selection
+            Rows, or a tuple of rows and columns, each a slice, a list of positions in any order, or a mask.
+            An integer keeps its axis. By default all.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix or csc_matrix
+            As stored. It shares the decoded memory, unless several runs were joined;
+            `scipy.sparse.csr_array(matrix)` shares it too.
+
+        Raises
+        ------
+        NodeTypeError
+            The group is no sparse matrix (a `TypeError`).
+        MetadataError
+            Its arrays do not fit together (a `ValueError`).
+        IndexingError
+            A position is outside of its axis (an `IndexError`).
+
+        And as `Array.read`.
+        """
+    def to_pandas(
+        self, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
+    ) -> pandas.DataFrame:
+        """Read a table into pandas, all columns in one batch.
+
+        A table of AnnData (`obs`, `var`) gets its index, and the types that `anndata.read_zarr` gives:
+        categoricals, nullable integers and bools, and pandas' strings. Other groups get a default index.
+
+        Parameters
+        ----------
+        columns
+            Names in the order of the columns; by default as in `to_arrow`.
+        rows
+            A slice of rows; by default all.
+
+        Raises
+        ------
+        MetadataError
+            A column's arrays do not fit together (a `ValueError`).
+        UnsupportedError
+            A column has an encoding that zarrow does not read.
+
+        And as `to_arrow` and `Array.read`.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> zarrow.open("cells.zarr").to_pandas("kind", rows=slice(0, 1))["kind"].tolist()
+        ['T']
+        """
+    def to_polars(
+        self, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
+    ) -> polars.DataFrame:
+        """Read a table into polars: `to_arrow(columns, rows=rows).polars()`.
+
+        The index of an AnnData table is the first column.
         """
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Arrow: the table of `to_arrow()` as a stream in a capsule."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 _XARRAY = "xarray.open_zarr(path), which reads by zarr-python"
 
 MODULE = {
-    "AnnData": 'zarrow.open(path)["obs"].to_arrow(), or anndata.read_zarr(path), which reads by zarr-python',
+    "AnnData": "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one",
     "AsyncArray": "await zarrow.open_async(store, path), then await array.read_async(selection)",
     "AsyncGroup": "await zarrow.open_async(store, path) for each array",
     "Blosc": 'compressors={"id": "blosc", "cname": "lz4"} of zarrow.create_array',
@@ -100,7 +100,7 @@ MODULE = {
     "num2date": 'array.read(decode="cf")',
     "open_consolidated": "zarrow.open(store): it uses consolidated metadata if there are any",
     "open_dataarray": _XARRAY,
-    "open_dataframe": "zarrow.open(store).to_arrow().arrow().to_pandas()",
+    "open_dataframe": "zarrow.open(store).to_pandas()",
     "open_dataset": _XARRAY,
     "open_datatree": 'xarray.open_datatree(path, engine="zarr"), which reads by zarr-python',
     "open_kerchunk": 'zarrow.open(fsspec.get_mapper("reference://", fo="references.json"))',
@@ -121,7 +121,7 @@ MODULE = {
     "read_elem": 'group["name"].read(), or zarrow.load(store, path)',
     "read_h5ad": "anndata.read_h5ad(path), which reads HDF5",
     "read_image": "zarrow.load(store, path)",
-    "read_pandas": "zarrow.open(store).to_arrow().arrow().to_pandas()",
+    "read_pandas": "zarrow.open(store).to_pandas()",
     "read_parquet": "polars.read_parquet(path), and zarrow.save(store, table)",
     "read_table": "zarrow.open(store).to_arrow().arrow()",
     "read_zarr": "zarrow.load(store), or zarrow.open(store)",
@@ -152,8 +152,8 @@ MODULE = {
     "to_arrow": "group.to_arrow(), or array.to_arrow()",
     "to_jax": "array[...].jax()",
     "to_numpy": "array[...].numpy()",
-    "to_pandas": "group.to_arrow().arrow().to_pandas()",
-    "to_polars": "group.to_arrow().polars()",
+    "to_pandas": "group.to_pandas()",
+    "to_polars": "group.to_polars()",
     "to_torch": "array[...].torch()",
     "to_xarray": _XARRAY,
     "tree": "zarrow.open(store).tree()",

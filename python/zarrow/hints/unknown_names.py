@@ -341,10 +341,15 @@ def _way_to_a_table(name: str, rows: str) -> str:
     """Say how to reach a method of a table of another library."""
     from zarrow.hints import names_of_others as others
 
+    is_group = rows == "group.to_arrow()"
     return _first_way(
         name,
         [
-            ("pandas", others.PANDAS_FRAME, f"{rows}.arrow().to_pandas()"),
+            (
+                "pandas",
+                others.PANDAS_FRAME,
+                "group.to_pandas()" if is_group else f"{rows}.arrow().to_pandas()",
+            ),
             ("polars", others.POLARS_FRAME, f"{rows}.polars()"),
             ("pyarrow", others.ARROW_TABLE, f"{rows}.arrow()"),
         ],

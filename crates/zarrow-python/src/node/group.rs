@@ -420,11 +420,14 @@ impl Group {
     #[doc = help!("Group.read")]
     #[pyo3(signature = (selection = None))]
     fn read<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Group>,
         selection: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let group = self.latest(py)?;
+        let py = slf.py();
+        let group = slf.get().latest(py)?;
+        if is_sparse(&group) {
+            return import(py, "zarrow.anndata.sparse")?.call_method1("read", (slf, selection));
+        }
         let place = |error: zarrow::Error| error.in_array(group.store().name(), group.path());
         let Some(array) = waiting(py, || EncodedArray::from_group(&group))? else {
             return Err(place(not_an_array(&group).into())).raise(py);
@@ -556,33 +559,30 @@ impl Group {
     }
 }
 
+/// Whether the group is a sparse matrix in AnnData's format.
+fn is_sparse(group: &zarrow::Group) -> bool {
+    let encoding = group.attributes().get("encoding-type").and_then(serde_json::Value::as_str);
+    matches!(encoding, Some("csr_matrix" | "csc_matrix"))
+}
+
 /// Returns the message for a group that `read` does not accept, depending on its AnnData encoding.
 fn not_an_array(group: &zarrow::Group) -> ErrorKind {
     let attributes = group.attributes();
     let encoding = attributes.get("encoding-type").and_then(serde_json::Value::as_str);
     let (found, expected) = match encoding {
-        Some("csr_matrix") => (
-            "a csr_matrix of AnnData",
-            "an array: type scipy.sparse.csr_matrix((group[\"data\"][...], group[\"indices\"][...], \
-             group[\"indptr\"][...]), shape=group.attrs[\"shape\"])",
-        ),
-        Some("csc_matrix") => (
-            "a csc_matrix of AnnData",
-            "an array: type scipy.sparse.csc_matrix((group[\"data\"][...], group[\"indices\"][...], \
-             group[\"indptr\"][...]), shape=group.attrs[\"shape\"])",
-        ),
         Some("anndata") => (
             "an AnnData object",
-            "an array: type anndata.read_zarr(path), or group[\"obs\"].to_arrow() for one of its tables",
+            "an array: type zarrow.load(path), or group[\"obs\"].to_pandas() for one of its tables",
         ),
         None if attributes.get("column-order").is_none() => (
             "a group",
             "an array, or a group that stands for one: type group[\"name\"][...], or zarrow.load(path) for all \
              of its arrays",
         ),
-        Some("dataframe") | None => {
-            ("a table", "an array: type group.to_arrow().arrow(), or group[\"name\"] for a column")
-        }
+        Some("dataframe") | None => (
+            "a table",
+            "an array: type group.to_pandas() or group.to_arrow(), or group[\"name\"] for a column",
+        ),
         Some(_) => ("a group", "an array, or a group that stands for one: type group[\"name\"][...]"),
     };
     ErrorKind::WrongNode { expected, found }

@@ -1,0 +1,194 @@
+"""Reading of elements in AnnData's format, by the attribute `encoding-type`.
+
+1. An element is planned first: its arrays are added to a batch, and a function is returned that makes the
+   object of the decoded arrays. One batch reads all arrays of a table or of an AnnData.
+2. Objects share the decoded memory, except where pandas copies.
+3. Results are those of `anndata.io.read_elem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zarrow._zarrow import Array, Group, _import, _read_each, read_many
+from zarrow.anndata import encoding_of, sparse
+from zarrow.errors import MetadataError, UnsupportedError
+
+if TYPE_CHECKING:
+    import pandas
+
+Made: TypeAlias = Callable[[], Any]
+
+_ARRAYS = ("", "array", "string-array", "rec-array", "numeric-scalar", "string", "bytes", "null")
+_NULLABLE = {"nullable-integer": "IntegerArray", "nullable-boolean": "BooleanArray"}
+_PARTS = ("X", "obs", "var", "obsm", "varm", "obsp", "varp", "layers", "uns", "raw")
+
+
+class Batch:
+    """Arrays to read together; `rows` selects from each that is added with rows (step 1)."""
+
+    def __init__(self, rows: slice | None = None) -> None:
+        self._arrays: list[tuple[Array, bool]] = []
+        self._rows = rows
+        self._decoded: Sequence[Any] = ()
+
+    def add(self, array: Array, *, by_row: bool = True) -> Made:
+        """Add an array; the function returns its elements for NumPy after `read`."""
+        at = len(self._arrays)
+        self._arrays.append((array, by_row))
+        return lambda: self._decoded[at].numpy()
+
+    def read(self) -> None:
+        """Read all arrays at once."""
+        if self._rows is None:
+            self._decoded = _read_each([array for array, _ in self._arrays])
+        else:
+            items = [(array, self._rows if by_row else ...) for array, by_row in self._arrays]
+            decoded = read_many(items)
+            self._decoded = [decoded[at] for at in range(len(items))]
+
+
+def load_anndata(members: list[tuple[str, Any]]) -> Any:
+    """Read an AnnData object."""
+    batch = Batch()
+    parts = {name: plan(node, batch) for name, node in members if name in _PARTS}
+    batch.read()
+    made = {name: make() for name, make in parts.items()}
+    return _import("anndata").AnnData(**made)
+
+
+def read_frame(group: Group, columns: str | Sequence[str] | None, rows: slice | None) -> pandas.DataFrame:
+    """Read a table."""
+    batch = Batch(rows)
+    make = _table(group, batch, [columns] if isinstance(columns, str) else columns)
+    batch.read()
+    frame: pandas.DataFrame = make()
+    return frame
+
+
+def plan(node: Array | Group, batch: Batch) -> Made:
+    """Add the arrays of an element to the batch; the returned function makes its object (step 1)."""
+    encoding = encoding_of(node)
+    if isinstance(node, Array):
+        return _array(node, encoding, batch)
+    if encoding in sparse.FORMATS:
+        return _sparse(node, batch)
+    if encoding == "dataframe":
+        return _table(node, batch, None)
+    if encoding == "categorical":
+        return _categorical(node, batch)
+    if encoding in _NULLABLE:
+        return _nullable(node, _NULLABLE[encoding], batch)
+    if encoding == "nullable-string-array":
+        return _strings(node, batch)
+    if encoding in ("", "dict", "raw"):
+        below = {name: plan(member, batch) for name, member in node.items()}
+        return lambda: {name: make() for name, make in below.items()}
+    raise _unknown(node, encoding)
+
+
+def _array(array: Array, encoding: str, batch: Batch) -> Made:
+    if encoding not in _ARRAYS:
+        raise _unknown(array, encoding)
+    if encoding == "null":
+        return lambda: None
+    elements = batch.add(array)
+    if encoding in ("numeric-scalar", "bytes", "string"):
+        return lambda: elements().item()
+    if encoding == "rec-array":
+        return lambda: _with_objects(elements())
+    return elements
+
+
+def _with_objects(values: Any) -> Any:
+    """Return structures with Python's strings in place of text of fixed size, as anndata does."""
+    np = _import("numpy")
+    types = {"U": lambda field: "O", "S": lambda field: f"U{field.itemsize}"}
+    fields = [(name, values.dtype[name]) for name in values.dtype.names]
+    return values.astype([(name, types.get(field.kind, np.dtype)(field)) for name, field in fields])
+
+
+def _sparse(group: Group, batch: Batch) -> Made:
+    (_, arrays) = sparse.parts(group)
+    shape = tuple(group._attributes()["shape"])
+    axis = sparse.FORMATS[encoding_of(group)]
+    parts = [batch.add(array) for array in arrays]
+    return lambda: sparse.assembled(group, axis, shape, *(part() for part in parts))
+
+
+def _table(group: Group, batch: Batch, columns: Sequence[str] | None) -> Made:
+    names: list[str] = list(group.to_arrow(columns).column_names or ())
+    index = group._attributes().get("_index") if encoding_of(group) == "dataframe" else None
+    if columns is None and index is not None:
+        names = names[1:]
+    made = {name: plan(group[name], batch) for name in names}
+    made_index = None if index is None else plan(group[index], batch)
+
+    def make() -> Any:
+        pandas = _import("pandas")
+        frame = pandas.DataFrame(
+            {name: _of_one_axis(column()) for name, column in made.items()},
+            index=made_index and made_index(),
+            columns=names or None,
+        )
+        if index not in (None, "_index"):
+            frame.index.name = index
+        return frame
+
+    return make
+
+
+def _of_one_axis(values: Any) -> Any:
+    """Return a column's values; pandas takes tensors only as a list of them."""
+    return list(values) if getattr(values, "ndim", 1) > 1 else values
+
+
+def _categorical(group: Group, batch: Batch) -> Made:
+    codes = batch.add(group.get_array("codes"))
+    categories = batch.add(group.get_array("categories"), by_row=False)
+    ordered = bool(group._attributes().get("ordered", False))
+    return lambda: _import("pandas").Categorical.from_codes(codes(), categories(), ordered=ordered)
+
+
+def _nullable(group: Group, kind: str, batch: Batch) -> Made:
+    values, mask = _values_and_mask(group, batch)
+    return lambda: getattr(_import("pandas").arrays, kind)(values(), mask=mask())
+
+
+def _strings(group: Group, batch: Batch) -> Made:
+    values, mask = _values_and_mask(group, batch)
+    is_nan = group._attributes().get("na-value", "NA") == "NaN"
+
+    def make() -> Any:
+        np, pandas = _import("numpy"), _import("pandas")
+        dtype = pandas.StringDtype(na_value=np.nan if is_nan else pandas.NA)
+        found = pandas.array(values().astype(np.dtypes.StringDType(na_object=dtype.na_value)), dtype=dtype)
+        found[mask()] = pandas.NA
+        return found
+
+    return make
+
+
+def _values_and_mask(group: Group, batch: Batch) -> tuple[Made, Made]:
+    values, mask = group.get_array("values"), group.get_array("mask")
+    if mask.dtype.kind != "b" or mask.shape != values.shape:
+        raise MetadataError(
+            f"{group.name!r}: mask of {mask.dtype} and shape {mask.shape}, expected bools of shape "
+            f"{values.shape}",
+            kind="metadata",
+            store=group.store,
+            path=group.path,
+        )
+    return batch.add(values), batch.add(mask)
+
+
+def _unknown(node: Array | Group, encoding: str) -> UnsupportedError:
+    version = node._attributes().get("encoding-version")
+    return UnsupportedError(
+        f"{node.name!r} has the AnnData encoding {encoding!r}, version {version!r}, which zarrow does not "
+        "read: type anndata.read_zarr(path), or zarrow.open(path) to read other parts",
+        kind="unsupported",
+        store=node.store,
+        path=node.path,
+    )

@@ -1,0 +1,186 @@
+"""Sparse matrices stored as groups: rows of a CSR matrix, or columns of a CSC matrix, without reading all.
+
+1. `indptr` says where each row's elements are; of a contiguous range of rows, only this range is read.
+2. Adjacent rows are one run. All runs of `data` and of `indices` are read in one batch, which decodes each
+   chunk once.
+3. SciPy trusts positions, so they are checked before it gets them.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import Array, Group, _import, read_many
+from zarrow.anndata import encoding_of
+from zarrow.errors import IndexingError, MetadataError, NodeTypeError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+FORMATS = {"csr_matrix": 0, "csc_matrix": 1}
+
+
+def check(group: Group) -> None:
+    """Refuse a group that is no sparse matrix."""
+    encoding = encoding_of(group)
+    if encoding not in FORMATS:
+        found = f"encoding-type {encoding!r}" if encoding else "no attribute 'encoding-type'"
+        raise NodeTypeError(
+            f"{group.name!r} has {found}, expected 'csr_matrix' or 'csc_matrix': type group.tree() to find "
+            "one",
+            kind="wrong_node",
+            store=group.store,
+        )
+
+
+def read(group: Group, selection: Any = None) -> Any:
+    """Read a selection of a sparse matrix (steps 1 to 3)."""
+    axis = FORMATS[encoding_of(group)]
+    shape, members = parts(group)
+    along, across = _normalized(selection, shape)[:: -1 if axis else 1]
+    rows, extent = _positions(along, shape[axis])
+    values, indices, pointers = _read_rows(group, members, rows)
+    new_shape = (extent, shape[1 - axis])[:: -1 if axis else 1]
+    matrix = assembled(group, axis, new_shape, values, indices, pointers)
+    if isinstance(across, slice) and across == slice(None):
+        return matrix
+    other = _as_list(across)
+    return matrix[other, :] if axis else matrix[:, other]
+
+
+def parts(group: Group) -> tuple[tuple[int, int], tuple[Array, Array, Array]]:
+    """Return shape and arrays of a sparse matrix; its metadata are checked."""
+    shape: Any = group._attributes().get("shape")
+    is_shape = isinstance(shape, list) and len(shape) == 2
+    if not is_shape or not all(type(extent) is int and extent >= 0 for extent in shape):
+        raise _malformed(group, f"attribute 'shape' is {shape!r}, expected two integers")
+    data, indices, indptr = (group.get_array(name) for name in ("data", "indices", "indptr"))
+    axis = FORMATS[encoding_of(group)]
+    if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        raise _malformed(group, "indices and indptr must be integers")
+    if indptr.shape != (shape[axis] + 1,) or data.ndim != 1 or indices.shape != data.shape:
+        raise _malformed(
+            group,
+            f"shapes of data {data.shape}, indices {indices.shape} and indptr {indptr.shape} do not fit a "
+            f"matrix of shape {tuple(shape)}",
+        )
+    return (shape[0], shape[1]), (data, indices, indptr)
+
+
+def assembled(
+    group: Group,
+    axis: int,
+    shape: tuple[int, ...],
+    values: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    pointers: npt.NDArray[Any],
+) -> Any:
+    """Make SciPy's matrix of its parts, whose memory it shares (step 3)."""
+    if pointers[0] != 0 or pointers[-1] != len(indices) or (pointers[1:] < pointers[:-1]).any():
+        raise _malformed(group, "indptr does not rise from 0 to the number of elements")
+    if len(indices) and not (indices.min() >= 0 and indices.max() < shape[1 - axis]):
+        raise _malformed(group, f"indices are outside of 0 to {shape[1 - axis] - 1}")
+    sparse = _import("scipy.sparse")
+    make = sparse.csc_matrix if axis else sparse.csr_matrix
+    return make((values, indices, pointers), shape=shape, copy=False)
+
+
+def _read_rows(
+    group: Group, members: tuple[Array, Array, Array], rows: slice | npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Read the elements of rows: values, positions, and where each row begins (steps 1 and 2)."""
+    np = _import("numpy")
+    data, indices, indptr = members
+    if isinstance(rows, slice):
+        stored = indptr[rows.start : rows.stop + 1].numpy().astype("i8")
+        first, last = stored[:-1], stored[1:]
+    else:
+        low, high = (int(np.min(rows)), int(np.max(rows))) if len(rows) else (0, -1)
+        stored = indptr[low : high + 2].numpy().astype("i8")
+        first, last = stored[rows - low], stored[rows - low + 1]
+    if (last < first).any() or (len(first) and (first.min() < 0 or last.max() > data.shape[0])):
+        raise _malformed(group, "indptr does not rise from 0 to the number of elements")
+    pointers = np.zeros(len(first) + 1, "i8")
+    np.cumsum(last - first, out=pointers[1:])
+    runs = _runs(first, last)
+    if not runs:
+        return data[:0].numpy(), indices[:0].numpy(), pointers
+    batch = read_many([(array, run) for array in (data, indices) for run in runs])
+    pieces = [batch[at].numpy() for at in range(2 * len(runs))]
+    if len(runs) == 1:
+        return pieces[0], pieces[1], pointers
+    return np.concatenate(pieces[: len(runs)]), np.concatenate(pieces[len(runs) :]), pointers
+
+
+def _runs(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> list[slice]:
+    """Return the runs of elements of rows; rows without elements have none, and adjacent rows share one."""
+    np = _import("numpy")
+    filled = last > first
+    first, last = first[filled], last[filled]
+    if not len(first):
+        return []
+    begins = np.flatnonzero(np.concatenate(([True], first[1:] != last[:-1])))
+    ends = np.concatenate((begins[1:], [len(first)])) - 1
+    return [
+        slice(start, stop) for start, stop in zip(first[begins].tolist(), last[ends].tolist(), strict=True)
+    ]
+
+
+def _normalized(selection: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
+    """Return the index of each axis."""
+    if selection is None or selection is Ellipsis:
+        return slice(None), slice(None)
+    if not isinstance(selection, tuple):
+        return selection, slice(None)
+    given = [item for item in selection if item is not Ellipsis]
+    if len(given) > 2:
+        raise IndexingError(
+            f"{len(given)} indices for a sparse matrix of shape {shape}, expected at most 2", kind="index"
+        )
+    if len(given) < 2 and len(selection) > len(given) and selection[0] is Ellipsis:
+        return (slice(None), *given) if given else (slice(None), slice(None))
+    return (*given, slice(None), slice(None))[:2]
+
+
+def _positions(index: Any, extent: int) -> tuple[slice | npt.NDArray[np.intp], int]:
+    """Return rows as a range or as positions, and their number; an integer keeps its axis."""
+    np = _import("numpy")
+    if isinstance(index, slice):
+        start, stop, step = index.indices(extent)
+        if step == 1:
+            stop = max(start, stop)
+            return slice(start, stop), stop - start
+        rows = np.arange(start, stop, step)
+        return rows, len(rows)
+    rows = np.atleast_1d(np.asarray(_as_list(index)))
+    if rows.dtype == bool:
+        if rows.shape != (extent,):
+            raise IndexingError(f"mask has shape {rows.shape}, expected ({extent},)", kind="index")
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise IndexingError(
+            f"index is {index!r}, expected an integer, a slice, a list of positions or a mask", kind="index"
+        )
+    rows = rows.astype(np.intp)
+    rows = np.where(rows < 0, rows + extent, rows)
+    outside = (rows < 0) | (rows >= extent)
+    if outside.any():
+        position = np.asarray(_as_list(index)).reshape(-1)[outside][0]
+        raise IndexingError(f"index {position} is outside of an axis of length {extent}", kind="index")
+    return rows, len(rows)
+
+
+def _as_list(index: Any) -> Any:
+    """Return an integer as a list of one, so that its axis stays."""
+    if isinstance(index, bool):
+        raise IndexingError(f"index is {index}, expected an integer", kind="index")
+    try:
+        return [operator.index(index)]
+    except TypeError:
+        return index
+
+
+def _malformed(group: Group, text: str) -> MetadataError:
+    return MetadataError(f"{group.name!r}: {text}", kind="metadata", store=group.store, path=group.path)
