@@ -1,55 +1,20 @@
-//! The codecs of this crate, a line each.
+//! The codecs of this crate: the tables of the folders for each kind.
 
-use crate::codec::array_to_array::{self as filter, transpose};
-use crate::codec::array_to_bytes::{bytes, indexed_vlen, optional, packbits, pcodec, sharding, vlen};
-use crate::codec::blosc;
-use crate::codec::bytes_to_bytes::{base64, bz2, checksum_codecs, deflate, lz4, lzma, shuffle, zstd};
 use crate::codec::definition::Definition;
+use crate::codec::{array_to_array, array_to_bytes, blosc, bytes_to_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::Configuration;
 
-/// The codecs that most arrays use come first.
-static CODECS: &[&Definition] = &[
-    &bytes::DEFINITION,
-    &zstd::DEFINITION,
-    &blosc::DEFINITION,
-    &deflate::GZIP,
-    &sharding::DEFINITION,
-    &checksum_codecs::CRC32C,
-    &transpose::DEFINITION,
-    &vlen::UTF8,
-    &vlen::BYTES,
-    &vlen::EITHER,
-    &indexed_vlen::DEFINITION,
-    &optional::DEFINITION,
-    &packbits::DEFINITION,
-    &pcodec::DEFINITION,
-    &deflate::ZLIB,
-    &lz4::DEFINITION,
-    &bz2::DEFINITION,
-    &lzma::DEFINITION,
-    &shuffle::DEFINITION,
-    &base64::DEFINITION,
-    &checksum_codecs::CRC32,
-    &checksum_codecs::ADLER32,
-    &checksum_codecs::FLETCHER32,
-    &checksum_codecs::LOOKUP3,
-    &filter::bitround::DEFINITION,
-    &filter::cast_value::DEFINITION,
-    &filter::astype::DEFINITION,
-    &filter::categorize::DEFINITION,
-    &filter::delta::DEFINITION,
-    &filter::fixed_scale_offset::DEFINITION,
-    &filter::packbits::DEFINITION,
-    &filter::quantize::DEFINITION,
-    &filter::reshape::DEFINITION,
-    &filter::scale_offset::DEFINITION,
-    &filter::squeeze::DEFINITION,
-];
+/// Returns all codecs.
+fn all() -> impl Iterator<Item = &'static Definition> {
+    let tables =
+        [array_to_bytes::CODECS, bytes_to_bytes::CODECS, &[&blosc::DEFINITION], array_to_array::CODECS];
+    tables.into_iter().flatten().copied()
+}
 
 /// Returns the codec with this name.
 pub fn find(name: &str) -> Option<&'static Definition> {
-    CODECS.iter().find(|codec| codec.names.contains(&name)).copied()
+    all().find(|codec| codec.names.contains(&name))
 }
 
 /// Checks a user's choice before it is stored: that the codec has these parameters, with these types. Ranges and
@@ -82,19 +47,18 @@ mod tests {
 
     #[test]
     fn every_name_is_one_codecs_alone() {
-        let mut names: Vec<&str> = CODECS.iter().flat_map(|codec| codec.names).copied().collect();
+        let mut names: Vec<&str> = all().flat_map(|codec| codec.names).copied().collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        assert!(CODECS.iter().all(|codec| !codec.names.is_empty()));
+        assert!(all().all(|codec| !codec.names.is_empty()));
     }
 
     #[test]
     fn what_is_usual_may_be_chosen() {
         let types = [Number::Bool.into(), Number::Float64.into(), zarrow_array::DataType::String];
-        for (codec, data_type) in CODECS.iter().flat_map(|codec| types.iter().map(move |each| (codec, each)))
-        {
+        for (codec, data_type) in all().flat_map(|codec| types.iter().map(move |each| (codec, each))) {
             let defaults = (codec.defaults)(data_type).as_object().cloned().unwrap_or_default();
             check_parameters(codec.name(), &defaults).unwrap();
         }

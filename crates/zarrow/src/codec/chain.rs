@@ -1,27 +1,22 @@
-//! A list of codecs, compiled once when an array is opened.
+//! A list of codecs, compiled once when an array is opened: see [`compile`](super::compile).
 //!
-//! 1. Every codec is known and on the correct side of the border between array and bytes. Leading transposes are
-//!    merged into one order of axes: reading them only changes strides.
-//! 2. The array-to-bytes codec follows. The byte order of `bytes` becomes a flag of the move.
-//! 3. The rest are bytes-to-bytes codecs.
-//! 4. Any other array-to-array codec is a filter, and the codecs after it form a nested chain (see
-//!    [`array_to_array`](super::array_to_array)).
+//! 1. Transposes at the start are one order of axes. The array-to-bytes codec follows, then the bytes-to-bytes codecs.
+//! 2. [`ArrayToBytes`] is the only interface to an array-to-bytes codec outside its file. Such a codec may have chains
+//!    for its parts, so the two types stand in one file.
 
-use crate::codec::DecodeLimits;
-use crate::codec::array_to_array::{Filtered, transpose};
-use crate::codec::array_to_bytes::{self, ArrayToBytes, Layout, bytes};
-use crate::codec::bytes_to_bytes::{BytesToBytes, between_limit, decode};
 use crate::codec::compress::{Compressor, Encoded, encode};
-use crate::codec::definition::ChunkLayout;
-use crate::codec::{ChunkElements, Codecs, Output, Scratch, order};
+use crate::codec::decompress::{BytesToBytes, between_limit};
+use crate::codec::encoded_chunk::not_in_chunk;
+use crate::codec::{
+    ChunkElements, Codecs, DecodeLimits, Decoded, EncodedChunk, Input, Scratch, Swap, Worker,
+};
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{CodecMetadata, FillValue};
+use crate::metadata::FillValue;
+use std::fmt::Debug;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, allocation, shape};
-
-/// Maximum number of codecs in a chain, more than any real chain has.
-const MAX_CODECS: usize = 32;
 
 /// A compiled list of codecs.
 #[derive(Debug)]
@@ -31,67 +26,18 @@ pub struct Chain {
     /// Array axis of each stored axis; `None` for the same order.
     pub order: Option<Vec<usize>>,
     /// Name of the filter or the array-to-bytes codec, for error messages.
-    name: Box<str>,
+    pub(super) name: Box<str>,
     /// The array-to-bytes codec.
     pub(super) array_to_bytes: Box<dyn ArrayToBytes>,
     /// The bytes-to-bytes codecs, in encoding order.
     pub bytes_to_bytes: Vec<BytesToBytes>,
-    /// The same codecs as metadata, and as compressors after the first write.
-    compressors: (Vec<CodecMetadata>, OnceCell<Vec<Compressor>>),
+    /// The same codecs as compressors, after the first write.
+    pub(super) compressors: OnceCell<Vec<Compressor>>,
     /// Limits against hostile input.
     pub limits: DecodeLimits,
 }
 
 impl Chain {
-    /// Compiles `codecs` for chunks of `chunk_shape`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::UnknownCodec`], [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`], with the codec named.
-    pub fn new(
-        codecs: &[CodecMetadata],
-        data_type: &DataType,
-        chunk_shape: &[u64],
-        fill_value: &FillValue,
-        limits: &DecodeLimits,
-    ) -> Result<Chain> {
-        if codecs.len() > MAX_CODECS {
-            let (what, actual, limit) = ("the number of codecs", codecs.len() as u64, MAX_CODECS as u64);
-            return Err(ErrorKind::Limit { what, actual, limit }.into());
-        }
-        order::check(codecs)?;
-        let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
-        let (transposes, rest) = codecs.split_at(transposes);
-        let order = transpose::compose(transposes, chunk_shape.len())?;
-        let stored_shape = match &order {
-            Some(order) => order.iter().map(|axis| chunk_shape[*axis]).collect(),
-            None => chunk_shape.to_vec(),
-        };
-        let Some((codec, bytes_to_bytes)) = rest.split_first() else {
-            return Err(ErrorKind::BadCodec(
-                "expected a codec from array to bytes (such as \"bytes\")".into(),
-            )
-            .into());
-        };
-        if let Some(filtered) = Filtered::new(codec, bytes_to_bytes, data_type, &stored_shape, limits)? {
-            return Ok(Chain {
-                data_type: data_type.clone(),
-                order,
-                name: codec.name.as_str().into(),
-                array_to_bytes: Box::new(filtered),
-                compressors: (Vec::new(), OnceCell::new()),
-                bytes_to_bytes: Vec::new(),
-                limits: *limits,
-            });
-        }
-        let compressors = (bytes_to_bytes.to_vec(), OnceCell::new());
-        let bytes_to_bytes = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<_>>()?;
-        let layout = ChunkLayout { data_type, shape: &stored_shape, fill_value, limits };
-        let array_to_bytes =
-            array_to_bytes::compile(codec, &layout).map_err(|error| error.in_codec(&codec.name))?;
-        let (data_type, name, limits) = (data_type.clone(), codec.name.as_str().into(), *limits);
-        Ok(Chain { data_type, order, name, array_to_bytes, bytes_to_bytes, compressors, limits })
-    }
-
     /// Returns the bytes of an element if all elements have the same size.
     pub fn item_size(&self) -> Option<usize> {
         self.data_type.item_size()
@@ -105,24 +51,6 @@ impl Chain {
     /// Returns whether all elements have the same size and none can be missing.
     pub fn has_fixed_elements(&self) -> bool {
         self.data_type.item_size().is_some() && !matches!(self.data_type, DataType::Optional(_))
-    }
-
-    /// Returns the maximum decoded size of `encoded` bytes, by the ratio limit.
-    pub fn ratio_limit(&self, encoded: usize) -> usize {
-        usize::try_from(self.limits.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
-    }
-
-    /// Checks by the ratio limit that `encoded` bytes may decode to `nbytes`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`].
-    pub fn check_ratio(&self, nbytes: usize, encoded: usize) -> Result<()> {
-        let (actual, limit) = (nbytes as u64, self.ratio_limit(encoded) as u64);
-        if actual > limit {
-            let what = "the decoded size of a chunk for its stored size (DecodeLimits.max_ratio)";
-            return Err(ErrorKind::Limit { what, actual, limit }.into());
-        }
-        Ok(())
     }
 
     /// Returns the maximum encoded size of a valid chunk of `shape`.
@@ -154,19 +82,63 @@ impl Chain {
         if self.bytes_to_bytes.is_empty() { self.layout() } else { Layout::Whole }
     }
 
-    /// Decompresses the bytes of [elements](Layout::Elements), filling `memory`.
+    fn chunk<'a>(&'a self, input: &'a Input<'a>, shape: &'a [u64]) -> Result<EncodedChunk<'a>> {
+        EncodedChunk::new(&self.bytes_to_bytes, &self.limits, input, shape, self.item_size().unwrap_or(0))
+    }
+
+    /// Decodes the elements in `run`, counted in C order, of a chunk of `shape` to fresh memory. Elements without a fixed
+    /// size are all decoded.
     ///
     /// # Errors
-    /// As [`decode`].
-    pub fn decompress_elements(
+    /// Any [`ErrorKind`] that invalid bytes cause, with the codec.
+    pub fn decode(
         &self,
-        encoded: &[u8],
+        input: &Input<'_>,
+        shape: &[u64],
+        run: Range<usize>,
+        worker: &mut Worker,
+    ) -> Result<Decoded> {
+        self.array_to_bytes.decode(&self.chunk(input, shape)?, run, worker)
+    }
+
+    /// Decodes the fixed-size elements in `run` to all of `memory`. Returns the words of each element that the caller
+    /// reverses.
+    ///
+    /// # Errors
+    /// As [`decode`](Chain::decode).
+    pub fn decode_run(
+        &self,
+        input: &Input<'_>,
+        shape: &[u64],
+        run: Range<usize>,
         memory: &mut [MaybeUninit<u8>],
-        codecs: &mut Codecs,
+        worker: &mut Worker,
+    ) -> Result<Swap> {
+        let chunk = self.chunk(input, shape)?;
+        chunk.check(&run, memory)?;
+        self.array_to_bytes.decode_run(&chunk, run, memory, worker)
+    }
+
+    /// Decodes the fixed-size elements in `run` to all of `elements`, and to all of `mask`, which has 1 for a missing
+    /// element.
+    ///
+    /// # Errors
+    /// As [`decode`](Chain::decode).
+    pub fn decode_masked(
+        &self,
+        input: &Input<'_>,
+        shape: &[u64],
+        run: Range<usize>,
+        mask: &mut [MaybeUninit<u8>],
+        elements: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
     ) -> Result<()> {
-        // Faults outside the compressors are faults of the elements.
-        decode(&self.bytes_to_bytes, encoded, Output::Exact(memory), codecs)
-            .map_err(|error| error.in_codec(bytes::NAME))
+        let chunk = self.chunk(input, shape)?;
+        chunk.check(&run, elements)?;
+        if mask.len() != run.len() {
+            return Err(not_in_chunk());
+        }
+        self.array_to_bytes.decode_masked(&chunk, run, mask, elements, worker)
     }
 
     /// Encodes the elements of a chunk of `shape`.
@@ -174,7 +146,7 @@ impl Chain {
     /// # Errors
     /// Errors of the codecs, with the codec named.
     pub fn encode(&self, elements: ChunkElements<'_>, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
-        let bytes = self.array_to_bytes.encode(self, elements, shape, codecs)?;
+        let bytes = self.array_to_bytes.encode(elements, shape, codecs)?;
         let compressors = self.compressors()?;
         if compressors.is_empty() {
             return Ok(bytes);
@@ -184,18 +156,16 @@ impl Chain {
         Ok(allocation::concatenated(&[body, &tail])?)
     }
 
-    /// Returns the bytes-to-bytes codecs as encoders. Their settings are parsed at the first write: wrong settings do
-    /// not concern readers.
+    /// Returns the bytes-to-bytes codecs as encoders. Their settings are parsed at the first write.
     ///
     /// # Errors
-    /// As [`Compressor::parse`].
+    /// As [`BytesToBytes::compressor`].
     pub fn compressors(&self) -> Result<&[Compressor]> {
-        let (metadata, parsed) = &self.compressors;
-        if let Some(parsed) = parsed.get() {
+        if let Some(parsed) = self.compressors.get() {
             return Ok(parsed);
         }
-        let compressors = metadata.iter().map(Compressor::parse).collect::<Result<_>>()?;
-        Ok(parsed.get_or_make(|| compressors))
+        let compressors = self.bytes_to_bytes.iter().map(BytesToBytes::compressor).collect::<Result<_>>()?;
+        Ok(self.compressors.get_or_make(|| compressors))
     }
 
     /// Checks all settings for a new array with this fill value, including the settings of inner codecs and
@@ -206,5 +176,133 @@ impl Chain {
     pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
         self.compressors()?;
         self.array_to_bytes.check_settings(fill_value)
+    }
+}
+
+/// A chunk that contains chunks, and an index of their places.
+#[derive(Debug)]
+pub struct InnerChunks {
+    /// The shape of an inner chunk.
+    pub chunk_shape: Vec<u64>,
+    /// The codecs of an inner chunk.
+    pub chain: Chain,
+    /// The codecs of the index.
+    pub(super) index: Chain,
+    /// Whether the index is at the end.
+    pub(super) at_end: bool,
+}
+
+/// The arrangement of the elements in the bytes of a chunk, before any compressor. It determines which bytes a part of
+/// the chunk needs, and whether the bytes can be mapped.
+#[derive(Debug, Clone, Copy)]
+pub enum Layout<'c> {
+    /// Element after element in C order. These words of each element are reversed.
+    Elements(&'c Swap),
+    /// Inner chunks, and an index of their places.
+    InnerChunks(&'c InnerChunks),
+    /// A mask, and the elements that are present. A run of elements is decoded without the others, to a mask and
+    /// elements.
+    Masked,
+    /// Anything else: all elements are decoded together.
+    Whole,
+}
+
+/// A codec from array to bytes, compiled for the chunks of one array.
+///
+/// The caller checks that the chunk contains the run, and that run and memory have the same number of bytes. A function
+/// that decodes to memory writes every byte or returns an error: without an error, the memory counts as initialised.
+pub trait ArrayToBytes: Debug + Send + Sync {
+    /// Returns the arrangement of the elements.
+    fn layout(&self) -> Layout<'_> {
+        Layout::Whole
+    }
+
+    /// Returns the chain that encodes the elements, if the codec has one.
+    fn elements_chain(&self) -> Option<&Chain> {
+        None
+    }
+
+    /// Returns the maximum bytes that the codec adds for each element, such as a mask, an index entry or headers.
+    fn added_nbytes(&self) -> usize {
+        32
+    }
+
+    /// Returns the minimum encoded size of `count` elements of variable length.
+    fn least_encoded(&self, _count: usize) -> usize {
+        0
+    }
+
+    /// Returns the maximum size that the codecs after this one may decode to.
+    fn most_encoded(&self, _chunk: &EncodedChunk<'_>) -> usize {
+        usize::MAX
+    }
+
+    /// Decodes all elements of a chunk from `encoded` to native-endian `memory`.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`] that invalid bytes cause, with the codec.
+    fn decode_whole(
+        &self,
+        _encoded: &[u8],
+        _chunk: &EncodedChunk<'_>,
+        _memory: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
+        Err(ErrorKind::Internal("elements of no fixed size".into()).into())
+    }
+
+    /// Decodes the fixed-size elements in `run` to `memory`. Returns the words of each element that the caller
+    /// reverses.
+    ///
+    /// # Errors
+    /// Errors of the store; any [`ErrorKind`] that invalid bytes cause, with the codec.
+    fn decode_run(
+        &self,
+        chunk: &EncodedChunk<'_>,
+        run: Range<usize>,
+        memory: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<Swap> {
+        let Worker { codecs, encoded, decoded, .. } = worker;
+        let encoded = chunk.decompressed(self.most_encoded(chunk), encoded, codecs)?;
+        chunk.run_of_all(&run, memory, decoded, |memory| self.decode_whole(&encoded, chunk, memory))?;
+        Ok(Swap::None)
+    }
+
+    /// Decodes the elements in `run` to fresh memory. Elements without a fixed size are all decoded.
+    ///
+    /// # Errors
+    /// As [`decode_run`](ArrayToBytes::decode_run).
+    fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
+        chunk.fixed(&run, |memory| self.decode_run(chunk, run.clone(), memory, worker))
+    }
+
+    /// Decodes the elements in `run` to a mask, 1 for a missing element, and to native-endian elements. Only a codec
+    /// with [`Layout::Masked`] implements this.
+    ///
+    /// # Errors
+    /// As [`decode_run`](ArrayToBytes::decode_run).
+    fn decode_masked(
+        &self,
+        _chunk: &EncodedChunk<'_>,
+        _run: Range<usize>,
+        _mask: &mut [MaybeUninit<u8>],
+        _elements: &mut [MaybeUninit<u8>],
+        _worker: &mut Worker,
+    ) -> Result<()> {
+        Err(ErrorKind::Internal("elements without a mask".into()).into())
+    }
+
+    /// Encodes the elements of a chunk of `shape`.
+    ///
+    /// # Errors
+    /// Elements that the codec cannot encode, with the codec; [`zarrow_array::Error::OutOfMemory`].
+    fn encode(&self, elements: ChunkElements<'_>, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>>;
+
+    /// Checks the settings of inner chains for a new array with this fill value.
+    ///
+    /// # Errors
+    /// As [`Chain::check_settings`].
+    fn check_settings(&self, _fill_value: &FillValue) -> Result<()> {
+        Ok(())
     }
 }

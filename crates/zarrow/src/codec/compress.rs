@@ -1,20 +1,45 @@
-//! Compression: bytes-to-bytes codecs, undone by [`bytes_to_bytes`](super::bytes_to_bytes).
+//! Compression: bytes-to-bytes codecs, undone by [`decompress`](super::decompress).
 //!
-//! 1. [`Compressor::parse`] reads the parameters of a codec. Wrong parameters concern writers alone.
+//! 1. The settings of a [`Compressor`] are parsed at the first write: wrong settings do not concern readers.
 //! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them in place, and each writes to
 //!    memory that the thread keeps. [`FromBorrowed`] is for bytes that others may write to.
 //! 3. A checksum at the end does not move the bytes: it is kept apart and written after them. A checksum at the start
 //!    is written before a copy of the bytes.
 
 use crate::codec::borrowed::Borrowed;
-use crate::codec::bytes_to_bytes::Encoder;
-use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
-use crate::codec::definition::Stage;
+use crate::codec::bytes_to_bytes::{CHECKSUM_NBYTES, Checksum};
 use crate::codec::registry::Registered;
-use crate::codec::{Codecs, Scratch, built_in};
-use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{CodecKind, CodecMetadata};
+use crate::codec::{Codecs, Scratch};
+use crate::error::{ErrorKind, Result};
+use std::fmt::Debug;
 use zarrow_array::allocation;
+
+/// Encoder of a codec with its settings. Like a [`Decoder`](super::Decoder), it must have written as many bytes as it reports.
+pub trait Encoder: Debug + Send + Sync {
+    /// Compresses `source` to the start of `scratch`; returns the bytes written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if the encoder does not support this input; [`zarrow_array::Error::OutOfMemory`].
+    fn encode(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize>;
+
+    /// Returns whether the encoder reads each byte once, so that others may write to the source at the same time.
+    fn reads_once(&self) -> bool {
+        false
+    }
+
+    /// As [`encode`](Encoder::encode), for an encoder that reads each byte once.
+    ///
+    /// # Errors
+    /// As [`encode`](Encoder::encode).
+    fn encode_borrowed(
+        &self,
+        _source: Borrowed<'_>,
+        _scratch: &mut Scratch,
+        _codecs: &mut Codecs,
+    ) -> Result<usize> {
+        Err(ErrorKind::Internal("a codec that reads its source twice".into()).into())
+    }
+}
 
 /// A bytes-to-bytes codec with its settings.
 #[derive(Debug)]
@@ -42,26 +67,6 @@ pub struct Encoded<'a> {
 }
 
 impl Compressor {
-    /// Parses the codec's settings (step 1).
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`] for settings out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
-    /// built in; with the codec named.
-    pub fn parse(metadata: &CodecMetadata) -> Result<Compressor> {
-        let in_codec = |error: Error| error.in_codec(&metadata.name);
-        let Some(definition) = built_in::find(&metadata.name) else {
-            return Registered::from_metadata(metadata, CodecKind::BytesToBytes).map(Compressor::Registered);
-        };
-        match definition.stage {
-            Stage::Compressor { encoder, .. } => {
-                let (name, encoder) = (definition.name(), encoder(metadata).map_err(in_codec)?);
-                Ok(Compressor::Encoder { name, encoder })
-            }
-            Stage::Checksum(parse) => Ok(Compressor::Checksum(parse(metadata).map_err(in_codec)?)),
-            _ => Err(in_codec(ErrorKind::UnknownCodec(metadata.name.clone()).into())),
-        }
-    }
-
     fn name(&self) -> &str {
         match self {
             Compressor::Encoder { name, .. } => name,
@@ -91,11 +96,11 @@ impl Compressor {
 
 /// Writes the checksum of `source`, then a copy of `source` (step 3).
 fn before_bytes(checksum: &Checksum, source: &[u8], scratch: &mut Scratch) -> Result<usize> {
-    let memory = scratch.take(source.len().saturating_add(checksum::NBYTES))?;
-    let (sum, copy) = memory.split_at_mut(checksum::NBYTES);
+    let memory = scratch.take(source.len().saturating_add(CHECKSUM_NBYTES))?;
+    let (sum, copy) = memory.split_at_mut(CHECKSUM_NBYTES);
     let copy = copy.write_copy_of_slice(source);
     sum.write_copy_of_slice(&checksum.of(copy, &[])?.to_le_bytes());
-    Ok(source.len() + checksum::NBYTES)
+    Ok(source.len() + CHECKSUM_NBYTES)
 }
 
 /// Encodes `source` by `chain` (step 2) in the thread's memory; borrows the source if nothing compresses it.
@@ -198,7 +203,9 @@ fn sealed(checksums: &[Compressor], body: &[u8], mut tail: Vec<u8>) -> Result<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::bytes_to_bytes::{BytesToBytes, Output, decode};
+    use crate::codec::compile::bytes_to_bytes;
+    use crate::codec::{BytesToBytes, Output, decode};
+    use crate::metadata::CodecMetadata;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -259,8 +266,8 @@ mod tests {
             ],
         ) {
             let chain: Vec<CodecMetadata> = chain.iter().map(codec).collect();
-            let compressors: Vec<Compressor> = chain.iter().map(|codec| Compressor::parse(codec).unwrap()).collect();
-            let undo: Vec<BytesToBytes> = chain.iter().map(|codec| BytesToBytes::parse(codec).unwrap()).collect();
+            let undo: Vec<BytesToBytes> = chain.iter().map(|codec| bytes_to_bytes(codec).unwrap()).collect();
+            let compressors: Vec<Compressor> = undo.iter().map(|codec| codec.compressor().unwrap()).collect();
             let (mut scratch, mut codecs) = (Scratch::default(), Codecs::default());
             let encoded = encode(&compressors, &bytes, &mut scratch, &mut codecs).unwrap();
             let encoded = [encoded.body, &encoded.tail].concat();
@@ -290,7 +297,7 @@ mod tests {
             ("numcodecs.adler32", json!({"location": "middle"})),
         ] {
             let metadata = codec(&json!({"name": name, "configuration": configuration}));
-            let error = Compressor::parse(&metadata).unwrap_err();
+            let error = bytes_to_bytes(&metadata).and_then(|codec| codec.compressor()).unwrap_err();
             assert!(
                 matches!(error.kind(), ErrorKind::BadCodec(_) | ErrorKind::Unsupported(_)),
                 "{metadata:?}"

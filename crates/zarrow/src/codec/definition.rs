@@ -1,17 +1,16 @@
 //! Properties of a codec before compilation: its names, its parameters, and its form in numcodecs.
 //!
-//! 1. Each codec is a file with a [`Definition`] constant, and a line in [`built_in`](super::built_in).
+//! 1. Each codec is a file with a [`Definition`] constant, and a line in the [`codecs!`] of its folder.
 //! 2. Its [`Stage`] gives its position in a list of codecs, and compiles it.
 //! 3. A user's choice is checked more strictly than stored metadata: see [`check_parameters`](super::check_parameters).
 
-use crate::codec::DecodeLimits;
 use crate::codec::array_to_array::{Filter, Parameters};
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::bytes_to_bytes::checksum::Checksum;
-use crate::codec::bytes_to_bytes::{Decoder, Encoder};
-use crate::codec::parameter::ParameterType;
+use crate::codec::bytes_to_bytes::Checksum;
+use crate::codec::chain::{ArrayToBytes, Chain};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::{DecodeLimits, Decoder, Encoder};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{CodecKind, CodecMetadata, FillValue, NumcodecsForm};
+use crate::metadata::{CodecKind, CodecMetadata, NumcodecsForm};
 use serde_json::Value;
 use zarrow_array::DataType;
 
@@ -78,19 +77,53 @@ impl Stage {
     }
 }
 
+/// Declares the files of a folder of codecs, and the table of their definitions: a line for each file.
+///
+/// rustfmt does not find files that are declared in a macro: `make lint` passes them to it by name.
+macro_rules! codecs {
+    ($($file:ident: $($definition:ident),+;)+) => {
+        $(pub mod $file;)+
+
+        /// The codecs of this folder.
+        pub static CODECS: &[&$crate::codec::definition::Definition] = &[$($(&$file::$definition),+),+];
+    };
+}
+pub(crate) use codecs;
+
 /// Properties of the chunks that an array-to-bytes codec is compiled for.
+#[derive(Clone, Copy)]
 pub struct ChunkLayout<'a> {
     /// Type of an element.
     pub data_type: &'a DataType,
     /// The shape of a chunk, in the order of the stored axes.
     pub shape: &'a [u64],
-    /// Fill value of missing chunks.
-    pub fill_value: &'a FillValue,
     /// Limits against hostile input.
     pub limits: &'a DecodeLimits,
+    /// Whether the chunks can contain chunks: parts of a chunk, each a run of elements, cannot.
+    pub can_split: bool,
+    /// Compiles a list of codecs, with this layout of its chunks.
+    pub compile: fn(&Value, &ChunkLayout<'_>) -> Result<Chain>,
 }
 
 impl ChunkLayout<'_> {
+    /// Compiles the list of codecs that is the parameter `key` of another codec, for chunks of this layout.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`], and errors of these codecs.
+    pub fn chain(&self, metadata: &CodecMetadata, key: &str) -> Result<Chain> {
+        let missing = || wrong_parameter(&metadata.configuration, key, "a list of codecs");
+        (self.compile)(metadata.configuration.get(key).ok_or_else(missing)?, self)
+    }
+
+    /// As [`chain`](ChunkLayout::chain), for a part of this chunk: a run of elements on one axis, whose extent differs
+    /// from chunk to chunk.
+    ///
+    /// # Errors
+    /// As [`chain`](ChunkLayout::chain).
+    pub fn part(&self, metadata: &CodecMetadata, key: &str, data_type: &DataType) -> Result<Chain> {
+        ChunkLayout { data_type, shape: &[1], can_split: false, ..*self }.chain(metadata, key)
+    }
+
     /// Checks that the codec supports these elements.
     ///
     /// # Errors

@@ -1,9 +1,7 @@
-//! Decoding the elements of one stored chunk by its chain into C-ordered memory.
+//! A stored chunk, and the steps that array-to-bytes codecs share when they decode it.
 
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::bytes_to_bytes::over_limit;
-use crate::codec::chain::Chain;
-use crate::codec::{Codecs, Decoded, Input, Output, Scratch, Swap, Worker, decode};
+use crate::codec::decompress::{BytesToBytes, ELEMENTS, decode, over_limit};
+use crate::codec::{Codecs, DecodeLimits, Decoded, Input, Output, Scratch, Swap};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -14,12 +12,16 @@ use zarrow_array::shape;
 /// A stored chunk, or a part of a chunk with its own chain.
 #[derive(Clone, Copy)]
 pub struct EncodedChunk<'a> {
-    /// Its codecs.
-    pub chain: &'a Chain,
+    /// The bytes-to-bytes codecs, in encoding order.
+    pub bytes_to_bytes: &'a [BytesToBytes],
+    /// Limits against hostile input.
+    pub limits: &'a DecodeLimits,
     /// Its stored bytes.
     pub input: &'a Input<'a>,
     /// Its shape, in the order of the stored axes.
     pub shape: &'a [u64],
+    /// The bytes of one element; 0 without a fixed size.
+    pub item_size: usize,
     /// The number of its elements.
     pub count: usize,
     /// Bytes of all elements; 0 without a fixed size.
@@ -27,79 +29,35 @@ pub struct EncodedChunk<'a> {
 }
 
 impl<'a> EncodedChunk<'a> {
-    /// Creates a chunk of `shape`, stored by `chain` as `input`.
+    /// Creates a chunk of `shape`, stored as `input`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
-    pub fn new(chain: &'a Chain, input: &'a Input<'a>, shape: &'a [u64]) -> Result<EncodedChunk<'a>> {
-        let (count, nbytes) =
-            (shape::nbytes(shape, 1)?, shape::nbytes(shape, chain.item_size().unwrap_or(0))?);
-        Ok(EncodedChunk { chain, input, shape, count, nbytes })
-    }
-
-    /// Decodes the elements in `run`, counted in C order, to fresh memory. Elements without a fixed size are all
-    /// decoded.
-    ///
-    /// # Errors
-    /// Any [`ErrorKind`] that invalid bytes cause, with the codec.
-    pub fn decode(&self, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
-        self.codec().decode(self, run, worker)
-    }
-
-    /// Decodes the fixed-size elements in `run` to all of `memory`. Returns the words of each element that the caller
-    /// reverses.
-    ///
-    /// # Errors
-    /// As [`decode`](EncodedChunk::decode).
-    pub fn decode_run(
-        &self,
-        run: Range<usize>,
-        memory: &mut [MaybeUninit<u8>],
-        worker: &mut Worker,
-    ) -> Result<Swap> {
-        self.check(&run, memory)?;
-        self.codec().decode_run(self, run, memory, worker)
-    }
-
-    /// Decodes the fixed-size elements in `run` to all of `elements`, and to all of `mask`, which has 1 for a missing
-    /// element.
-    ///
-    /// # Errors
-    /// As [`decode`](EncodedChunk::decode).
-    pub fn decode_masked(
-        &self,
-        run: Range<usize>,
-        mask: &mut [MaybeUninit<u8>],
-        elements: &mut [MaybeUninit<u8>],
-        worker: &mut Worker,
-    ) -> Result<()> {
-        self.check(&run, elements)?;
-        if mask.len() != run.len() {
-            return Err(not_in_chunk());
-        }
-        self.codec().decode_masked(self, run, mask, elements, worker)
-    }
-
-    fn codec(&self) -> &'a dyn ArrayToBytes {
-        &*self.chain.array_to_bytes
+    pub fn new(
+        bytes_to_bytes: &'a [BytesToBytes],
+        limits: &'a DecodeLimits,
+        input: &'a Input<'a>,
+        shape: &'a [u64],
+        item_size: usize,
+    ) -> Result<EncodedChunk<'a>> {
+        let (count, nbytes) = (shape::nbytes(shape, 1)?, shape::nbytes(shape, item_size)?);
+        Ok(EncodedChunk { bytes_to_bytes, limits, input, shape, item_size, count, nbytes })
     }
 
     /// Checks that the chunk contains `run`, and that `memory` has the size of its elements.
-    fn check(&self, run: &Range<usize>, memory: &[MaybeUninit<u8>]) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`].
+    pub fn check(&self, run: &Range<usize>, memory: &[MaybeUninit<u8>]) -> Result<()> {
         if run.end > self.count || memory.len() != self.bytes_of(run).len() {
             return Err(not_in_chunk());
         }
         Ok(())
     }
 
-    /// Returns the bytes of one element; 0 without a fixed size.
-    pub fn item_size(&self) -> usize {
-        self.chain.item_size().unwrap_or(0)
-    }
-
     /// Returns the byte range of the elements in `run` among all decoded elements.
     pub fn bytes_of(&self, run: &Range<usize>) -> Range<usize> {
-        run.start * self.item_size()..run.end * self.item_size()
+        run.start * self.item_size..run.end * self.item_size
     }
 
     /// Returns whether `run` is the whole chunk.
@@ -118,14 +76,14 @@ impl<'a> EncodedChunk<'a> {
         codecs: &mut Codecs,
     ) -> Result<Cow<'s, [u8]>> {
         let encoded = self.input.load(usize::MAX, scratch)?;
-        let limit = limit.min(self.chain.ratio_limit(encoded.len()));
-        if !self.chain.bytes_to_bytes.is_empty() {
+        let limit = limit.min(self.limits.decoded_nbytes(encoded.len()));
+        if !self.bytes_to_bytes.is_empty() {
             let mut bytes = Vec::new();
-            decode(&self.chain.bytes_to_bytes, encoded, Output::Growing(&mut bytes, limit), codecs)?;
+            decode(self.bytes_to_bytes, encoded, Output::Growing(&mut bytes, limit), codecs)?;
             return Ok(Cow::Owned(bytes));
         }
         if encoded.len() > limit {
-            return Err(over_limit(encoded.len(), limit).in_codec("bytes"));
+            return Err(over_limit(encoded.len(), limit).in_codec(ELEMENTS));
         }
         Ok(Cow::Borrowed(encoded))
     }
@@ -146,6 +104,26 @@ impl<'a> EncodedChunk<'a> {
         })
     }
 
+    /// Fills `memory` with the elements in `run`. `decode` fills memory for all elements.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`], and errors of `decode`.
+    pub fn run_of_all(
+        &self,
+        run: &Range<usize>,
+        memory: &mut [MaybeUninit<u8>],
+        scratch: &mut Scratch,
+        decode: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>,
+    ) -> Result<()> {
+        if *run == (0..self.count) {
+            return decode(memory);
+        }
+        let all = scratch.take(self.nbytes)?;
+        decode(all)?;
+        memory.copy_from_slice(&all[self.bytes_of(run)]);
+        Ok(())
+    }
+
     /// Returns the fixed-size elements in `run` in fresh memory that `decode` fills.
     ///
     /// # Errors
@@ -155,7 +133,7 @@ impl<'a> EncodedChunk<'a> {
         run: &Range<usize>,
         decode: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<Swap>,
     ) -> Result<Decoded> {
-        let nbytes = shape::nbytes(&[run.len() as u64], self.item_size())?;
+        let nbytes = shape::nbytes(&[run.len() as u64], self.item_size)?;
         let mut swap = Swap::None;
         let bytes = filled(nbytes, |memory| {
             self.check(run, memory)?;
@@ -167,7 +145,7 @@ impl<'a> EncodedChunk<'a> {
 }
 
 /// Error for a run outside its chunk, a bug of the caller.
-fn not_in_chunk() -> Error {
+pub fn not_in_chunk() -> Error {
     ErrorKind::Internal("run exceeds the chunk".into()).into()
 }
 

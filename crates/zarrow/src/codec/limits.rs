@@ -1,5 +1,6 @@
 //! Limits against hostile chunks and metadata.
 
+use crate::error::{ErrorKind, Result};
 use crate::metadata::MetadataLimits;
 
 /// Limits above those of any regular store, so that a hostile store cannot exhaust memory or time.
@@ -46,5 +47,23 @@ impl DecodeLimits {
     #[must_use]
     pub fn max_ratio(self, max_ratio: u64) -> Self {
         DecodeLimits { max_ratio, ..self }
+    }
+
+    /// Returns the maximum decoded size of `encoded` bytes, by the ratio limit.
+    pub(crate) fn decoded_nbytes(&self, encoded: usize) -> usize {
+        usize::try_from(self.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
+    }
+
+    /// Checks by the ratio limit that `encoded` bytes may decode to `nbytes`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub(crate) fn check_ratio(&self, nbytes: usize, encoded: usize) -> Result<()> {
+        let (actual, limit) = (nbytes as u64, self.decoded_nbytes(encoded) as u64);
+        if actual > limit {
+            let what = "the decoded size of a chunk for its stored size (DecodeLimits.max_ratio)";
+            return Err(ErrorKind::Limit { what, actual, limit }.into());
+        }
+        Ok(())
     }
 }

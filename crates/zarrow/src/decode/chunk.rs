@@ -14,7 +14,7 @@
 //!    [`hand_over`](super::hand_over).
 
 use crate::codec::{
-    Chain, Codecs, EncodedChunk, Input, Layout, Output, Swap, Worker, decode, decode_range,
+    Chain, Codecs, Input, Layout, Output, Swap, Worker, decode, decode_elements, decode_range,
     wrong_elements_size,
 };
 use crate::decode::cache::{Cache, Key};
@@ -221,8 +221,8 @@ impl Chunk<'_> {
         let nbytes = shape::nbytes(self.shape, self.item_size())?;
         let strides = c_strides(self.shape, self.item_size());
         let decode_elements = |encoded: &[u8], memory: &mut [MaybeUninit<u8>], codecs: &mut Codecs| {
-            self.chain.check_ratio(nbytes, encoded.len())?;
-            self.chain.decompress_elements(encoded, memory, codecs)
+            self.chain.limits.check_ratio(nbytes, encoded.len())?;
+            decode_elements(chain, encoded, memory, codecs)
         };
         if let Some(slot) = self.slot {
             let buffer = match slot.get() {
@@ -286,17 +286,16 @@ impl Chunk<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let input = input.within(self.encoded_limit()?)?;
-        let chunk = EncodedChunk::new(self.chain, &input, self.shape)?;
         if let (Layout::Masked, [claim]) = (self.chain.layout(), &mut *claims)
             && run_of(claim.part(), self.shape).is_some()
             && let Some((mask, elements)) = claim.contiguous_optional()
         {
-            chunk.decode_masked(run, mask, elements, worker)?;
+            self.chain.decode_masked(&input, self.shape, run, mask, elements, worker)?;
             // SAFETY: the mask was decoded to all of its places.
             unsafe { claim.pack() };
             return Ok(());
         }
-        let decoded = chunk.decode(run.clone(), worker)?;
+        let decoded = self.chain.decode(&input, self.shape, run.clone(), worker)?;
         claims.iter_mut().try_for_each(|claim| claim.place(&decoded, run.start, self.shape))
     }
 }

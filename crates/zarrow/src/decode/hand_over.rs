@@ -40,7 +40,7 @@ impl Chunk<'_> {
         let stored_nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
         let compressors = compressors(chain);
         if !compressors.is_empty() {
-            self.chain.check_ratio(decoded_nbytes, stored_nbytes)?;
+            self.chain.limits.check_ratio(decoded_nbytes, stored_nbytes)?;
         }
         let compressor = match compressors {
             [BytesToBytes::Compressor { name, .. }] => Some(*name),

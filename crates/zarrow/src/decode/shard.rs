@@ -4,7 +4,7 @@
 //!    gathered, so that each inner chunk is decoded once. A missing inner chunk gives the fill value.
 //! 2. Each inner chunk is read from its range of the shard, like a chunk.
 
-use crate::codec::{Chain, Input, Layout, ShardIndex, Sharding, Worker};
+use crate::codec::{Chain, InnerChunks, Input, Layout, ShardIndex, Worker};
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::missing_chunk;
 use crate::decode::share::Share;
@@ -41,7 +41,7 @@ impl Chunk<'_> {
     /// Any [`ErrorKind`] that bytes can give, with the codec.
     pub fn read_shard(
         &self,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         input: &Input<'_>,
         claims: &[OutputClaim<'_>],
         share: Option<Share<'_>>,
@@ -74,7 +74,7 @@ impl Chunk<'_> {
     /// Reads the selected parts of the inner chunk `number`.
     fn read_inner(
         &self,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         number: u64,
         input: &Input<'_>,
         claims: &mut [OutputClaim<'_>],
@@ -82,7 +82,7 @@ impl Chunk<'_> {
     ) -> Result<()> {
         let slot = self.slot.map(|slot| slot.inner(number));
         let slot = slot.as_ref();
-        let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot, ..*self };
+        let chunk = Chunk { chain: &sharding.chain, shape: &sharding.chunk_shape, slot, ..*self };
         chunk.read(input, claims, None, worker)
     }
 
@@ -92,7 +92,7 @@ impl Chunk<'_> {
     /// claims do.
     fn each_inner<'w>(
         &self,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         plans: &'w Plans<'_>,
         share: Option<Share<'_>>,
         mut read: impl FnMut(u64, &[Piece<'w>]) -> Result<()>,
@@ -147,7 +147,7 @@ pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
 ///
 /// # Errors
 /// As [`ChunkParts::new`].
-pub fn inner_chunk_parts<'a>(sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
+pub fn inner_chunk_parts<'a>(sharding: &'a InnerChunks, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
     ChunkParts::new(part, |axis| AxisGrid::Equal(sharding.chunk_shape[axis]))
 }
 
@@ -156,7 +156,7 @@ pub fn inner_chunk_parts<'a>(sharding: &'a Sharding, part: &[AxisPart<'a>]) -> R
 /// # Errors
 /// Any [`ErrorKind`] that an index can give.
 pub fn read_index(
-    sharding: &Sharding,
+    sharding: &InnerChunks,
     shape: &[u64],
     input: &Input<'_>,
     worker: &mut Worker,

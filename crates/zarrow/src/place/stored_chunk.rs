@@ -1,8 +1,6 @@
 //! A chunk before it is decoded: its selected positions, and the ways to get its bytes or its elements.
 
-use crate::codec::{
-    BytesToBytes, Codecs, Input, Output, Worker, decode, decode_checksums, wrong_elements_size,
-};
+use crate::codec::{BytesToBytes, Input, Worker, decode_checksums, decode_elements, wrong_elements_size};
 use crate::error::Result;
 use std::any::Any;
 use std::fmt;
@@ -110,11 +108,11 @@ impl<'a> StoredChunk<'a> {
     pub fn decode(&mut self, bytes: Option<&[u8]>, memory: &mut [MaybeUninit<u8>]) -> Result<()> {
         let Worker { codecs, encoded, .. } = &mut *self.worker;
         let stored = match bytes {
-            Some(bytes) => return decoded(compressors(self.chain), bytes, memory, codecs),
+            Some(bytes) => return decode_elements(compressors(self.chain), bytes, memory, codecs),
             None => self.input.load(self.stored_nbytes, encoded)?,
         };
         let (chain, bytes) = decode_checksums(self.chain, stored)?;
-        decoded(chain, bytes, memory, codecs)
+        decode_elements(chain, bytes, memory, codecs)
     }
 
     /// The stored bytes without their checksums, which are verified.
@@ -125,15 +123,6 @@ impl<'a> StoredChunk<'a> {
         }
         Ok(bytes)
     }
-}
-
-fn decoded(
-    chain: &[BytesToBytes],
-    bytes: &[u8],
-    memory: &mut [MaybeUninit<u8>],
-    codecs: &mut Codecs,
-) -> Result<()> {
-    decode(chain, bytes, Output::Exact(memory), codecs).map_err(|error| error.in_codec("bytes"))
 }
 
 /// The chain without the checksums at its end.

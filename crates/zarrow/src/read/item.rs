@@ -34,7 +34,7 @@ impl<'a> Item<'a> {
     pub fn hands_over(&self) -> bool {
         let mut chain = self.reader.chain;
         while let Layout::InnerChunks(sharding) = chain.layout() {
-            chain = &sharding.inner;
+            chain = &sharding.chain;
         }
         let is_plain = matches!(chain.layout(), Layout::Elements(swap) if !matches!(swap, Swap::Fields(_)));
         let is_even = |axis: &AxisSelection| matches!(axis, AxisSelection::Even { .. });

@@ -213,7 +213,7 @@ fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u
     };
     Ok(match chain.stored_layout() {
         _ if is_plain(chain) => Some((chunk_shape.to_vec(), vec![1; chunk_shape.len()])),
-        Layout::InnerChunks(sharding) if chain.order.is_none() && is_plain(&sharding.inner) => {
+        Layout::InnerChunks(sharding) if chain.order.is_none() && is_plain(&sharding.chain) => {
             Some((sharding.chunk_shape.clone(), sharding.grid(chunk_shape)?))
         }
         _ => None,

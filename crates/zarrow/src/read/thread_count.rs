@@ -2,7 +2,7 @@
 //!
 //! A remote read uses all threads of the pool, since they only work while answers arrive (`read/staged/driver.rs`).
 
-use crate::codec::{Layout, Sharding};
+use crate::codec::{InnerChunks, Layout};
 use crate::decode::reader::Reader;
 use crate::decode::shard::inner_count;
 use crate::error::Result;
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
     fn decoded_nbytes(&self, part: &[AxisPart<'_>]) -> u64 {
         let (chunk, chain) = match (self.chain.stored_layout(), &self.metadata.chunk_grid) {
             (Layout::InnerChunks(sharding), _) if self.chain.order.is_none() => {
-                (&sharding.chunk_shape, &sharding.inner)
+                (&sharding.chunk_shape, &sharding.chain)
             }
             (_, ChunkGrid::Regular { chunk_shape }) => (chunk_shape, self.chain),
             _ => return 0,
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the sharding codec, if chunks are shards that were not compressed as a whole.
-    pub fn sharding(&self) -> Option<&'a Sharding> {
+    pub fn sharding(&self) -> Option<&'a InnerChunks> {
         match self.chain.stored_layout() {
             Layout::InnerChunks(sharding) => Some(sharding),
             _ => None,

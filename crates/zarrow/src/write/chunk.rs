@@ -15,8 +15,8 @@
 
 use crate::codec::borrowed::Borrowed;
 use crate::codec::{
-    Chain, ChunkElements, Encoded, EncodedChunk, FromBorrowed, Input, Layout, Output, ShardIndex, Sharding,
-    Swap, Worker, decode, encode, encode_borrowed,
+    Chain, ChunkElements, Encoded, FromBorrowed, InnerChunks, Input, Layout, Output, ShardIndex, Swap,
+    Worker, decode, encode, encode_borrowed,
 };
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::shard::read_index;
@@ -177,7 +177,7 @@ impl<'a> Target<'a> {
     /// Returns the bytes of an old shard and its index; a shard compressed as a whole is decompressed to `decoded`.
     fn open_shard<'o>(
         &self,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         old: &Input<'o>,
         decoded: &'o mut Vec<u8>,
         worker: &mut Worker,
@@ -335,9 +335,9 @@ impl<'a> Target<'a> {
         let decoded = match old {
             Some(input) => {
                 let limit = self.as_stored().encoded_limit()?;
-                let decoded = input.within(limit).and_then(|input| {
-                    EncodedChunk::new(self.chain, &input, self.shape)?.decode(0..count, worker)
-                });
+                let decoded = input
+                    .within(limit)
+                    .and_then(|input| self.chain.decode(&input, self.shape, 0..count, worker));
                 self.unless_replaced(part, decoded)?
             }
             None => None,

@@ -33,7 +33,7 @@ pub(crate) mod values;
 pub use staged::Guard;
 pub use values::Values;
 
-use crate::codec::{Input, ShardIndex, Sharding, Worker};
+use crate::codec::{InnerChunks, Input, ShardIndex, Worker};
 use crate::decode::chunk::stored_part;
 use crate::decode::reader::Reader;
 use crate::decode::shard::read_index;
@@ -128,7 +128,7 @@ impl Writer<'_> {
     }
 
     /// Returns the sharding codec, if chunks are shards.
-    fn sharding(&self) -> Option<&Sharding> {
+    fn sharding(&self) -> Option<&InnerChunks> {
         self.reader.sharding()
     }
 
@@ -186,7 +186,7 @@ impl Writer<'_> {
 
     /// Returns the number of tasks per shard, for `shards` shards: if there are few shards, enough to keep all threads
     /// busy, and enough that little is encoded before its turn to be written.
-    fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
+    fn shares(&self, sharding: &InnerChunks, shards: u64, threads: usize) -> u64 {
         /// Maximum decoded size in bytes of a share, if its inner chunks are smaller.
         const SHARE_NBYTES: u64 = 4 << 20;
         let wanted = threads as u64 * TASKS_PER_THREAD;
@@ -265,7 +265,7 @@ impl Writer<'_> {
         &'s self,
         chunk_index: &[u64],
         target: &Target<'_>,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         part: &[AxisPart<'_>],
         values: &Values<'_>,
         (number, count): (u64, u64),
@@ -318,7 +318,7 @@ impl Writer<'_> {
         chunk_index: &[u64],
         target: &Target<'_>,
         shard: &ShardTarget<'_>,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         part: &[AxisPart<'_>],
         worker: &mut Worker,
     ) -> Result<Shard<'s>> {
@@ -429,7 +429,7 @@ impl<'a> ShardOutput<'a> {
     }
 
     /// Adds the index and publishes the shard; erases it if it has no inner chunk.
-    fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
+    fn publish(&mut self, writer: &Writer<'_>, sharding: &InnerChunks) -> Result<()> {
         let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {
             Some(draft) => {

@@ -8,7 +8,7 @@
 //!    chunk beyond the array that cannot be copied is then left out.
 //! 4. An inner chunk with only fill values has an empty entry in the index. A shard without inner chunks is not stored.
 
-use crate::codec::{Input, ShardIndex, Sharding, Worker};
+use crate::codec::{InnerChunks, Input, ShardIndex, Worker};
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::{ErrorKind, Result};
 use crate::plan::chunk_parts::ChunkParts;
@@ -54,7 +54,7 @@ impl Pieces {
 /// A shard to be written.
 pub struct ShardTarget<'a> {
     target: Target<'a>,
-    sharding: &'a Sharding,
+    sharding: &'a InnerChunks,
     grid: Vec<u64>,
     /// The part of each touched inner chunk.
     chunk_parts: ChunkParts<'a>,
@@ -68,8 +68,12 @@ impl<'a> ShardTarget<'a> {
     /// The shard `target`, with `part` to be written; both in stored axis order.
     ///
     /// # Errors
-    /// As [`Sharding::grid`] and [`ChunkParts::new`].
-    pub fn new(target: Target<'a>, sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<ShardTarget<'a>> {
+    /// As [`InnerChunks::grid`] and [`ChunkParts::new`].
+    pub fn new(
+        target: Target<'a>,
+        sharding: &'a InnerChunks,
+        part: &[AxisPart<'a>],
+    ) -> Result<ShardTarget<'a>> {
         let grid = sharding.grid(target.shape)?;
         let chunk_parts = inner_chunk_parts(sharding, part)?;
         let numbered = |at: u64| {
@@ -138,7 +142,7 @@ impl<'a> ShardTarget<'a> {
                     next += 1;
                     self.target.checkpoint.pass()?;
                     self.chunk_parts.get(*at, &mut chunk_index, &mut part);
-                    let (chain, shape) = (&self.sharding.inner, &*self.sharding.chunk_shape);
+                    let (chain, shape) = (&self.sharding.chain, &*self.sharding.chunk_shape);
                     let bounds = self.inner_bounds(&chunk_index);
                     let inner = Target { chain, shape, bounds: &bounds, ..self.target };
                     match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
@@ -215,8 +219,8 @@ impl Entries {
     /// Returns the bytes of the index.
     ///
     /// # Errors
-    /// As [`Sharding::encode_index`].
-    pub fn encode(&self, sharding: &Sharding) -> Result<Vec<u8>> {
+    /// As [`InnerChunks::encode_index`].
+    pub fn encode(&self, sharding: &InnerChunks) -> Result<Vec<u8>> {
         sharding.encode_index(&self.entries, &self.grid)
     }
 }
@@ -228,7 +232,7 @@ impl Target<'_> {
     /// As [`ShardTarget::encode_range`].
     pub fn encode_shard(
         &self,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         part: &[AxisPart<'_>],
         values: Level<'_, '_>,
         old: Option<(&Input<'_>, &ShardIndex)>,

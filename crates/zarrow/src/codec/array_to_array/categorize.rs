@@ -4,15 +4,17 @@
 //!
 //! Source: numcodecs `Categorize`, for strings of any length (`|O`) and of a fixed length (`U`).
 
-use super::Filter;
 use super::element::{self, Element, Wide, numbers, room, with_element};
 use super::parameters::{Parameters, bad};
+use super::{Filter, Words};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::ParameterType;
-use crate::codec::variable_chunk::encode_variable;
+use crate::codec::variable_chunk::{VariableChunk, encode_variable};
+use crate::codec::{ChunkElements, Decoded, Swap};
 use crate::error::{ErrorKind, Result};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 use zarrow_array::{DataType, Number};
 
 /// The codec.
@@ -29,20 +31,12 @@ pub const DEFINITION: Definition = Definition {
 
 /// The words and the type of the numbers.
 #[derive(Debug)]
-pub struct Categorize {
+struct Categorize {
     /// Bytes of each word: UTF-8, or native-endian UTF-32 without padding.
     words: Vec<Vec<u8>>,
     /// Bytes of an element if all have the same size.
     padded: Option<usize>,
     stored: Number,
-}
-
-/// Decoded words.
-pub enum Decoded {
-    /// Words of a fixed length.
-    Padded(Vec<u8>),
-    /// Words of any length, as `vlen-utf8` stores them.
-    Variable(Vec<u8>),
 }
 
 /// Parses the parameters.
@@ -64,46 +58,15 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
         other => return Err(bad(format!("dtype is {other}, expected strings"))),
     };
     let stored = parameters.number("astype")?.unwrap_or(Number::UInt8);
-    Ok(Filter::Words(Categorize { words, padded, stored }))
+    Ok(Filter::Words(Box::new(Categorize { words, padded, stored }), stored.into()))
 }
 
 impl Categorize {
-    /// Returns the type of the numbers.
-    pub fn stored(&self) -> Number {
-        self.stored
-    }
-
-    /// Returns the words of these numbers, at most `limit` bytes.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`]; [`zarrow_array::Error::OutOfMemory`].
-    pub fn decode(&self, stored: &[u8], limit: usize) -> Result<Decoded> {
-        let places: Vec<usize> = with_element!(self.stored, T => numbers::<T>(stored).map(place).collect())
-            .ok_or_else(element::not_computable)?;
-        let word = |place: &usize| {
-            place.checked_sub(1).and_then(|at| self.words.get(at)).map_or(&[][..], |word| word)
-        };
-        let Some(item_size) = self.padded else {
-            let nbytes = places.iter().fold(0usize, |sum, place| sum.saturating_add(word(place).len()));
-            if nbytes > limit {
-                let (what, actual) = ("the decoded size", nbytes as u64);
-                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
-            }
-            let words: Vec<&[u8]> = places.iter().map(word).collect();
-            return Ok(Decoded::Variable(encode_variable(&words)?));
-        };
-        let mut padded = room(places.len(), item_size)?;
-        for (item, place) in padded.chunks_exact_mut(item_size.max(1)).zip(&places) {
-            item.iter_mut().zip(word(place)).for_each(|(byte, of_word)| *byte = *of_word);
-        }
-        Ok(Decoded::Padded(padded))
-    }
-
     /// Returns the numbers of these words.
     ///
     /// # Errors
     /// [`ErrorKind::BadValue`] if a word's number does not fit the type; [`zarrow_array::Error::OutOfMemory`].
-    pub fn encode<'w>(&self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<Vec<u8>> {
+    fn numbers<'w>(&self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<Vec<u8>> {
         // Of equal words the last one wins, as in numcodecs.
         let places: HashMap<&[u8], usize> = self.words.iter().map(Vec::as_slice).zip(1..).collect();
         let made = with_element!(self.stored, T => {
@@ -121,18 +84,42 @@ impl Categorize {
         });
         made.ok_or_else(element::not_computable)
     }
+}
 
-    /// Returns the numbers of these fixed-length words.
-    ///
-    /// # Errors
-    /// As [`encode`](Categorize::encode).
-    pub fn encode_padded(&self, elements: &[u8]) -> Result<Vec<u8>> {
+impl Words for Categorize {
+    fn encode(&self, words: ChunkElements<'_>) -> Result<Vec<u8>> {
+        if let ChunkElements::Variable(words) = &words {
+            return self.numbers(words.iter().copied());
+        }
         let word = |item: &'_ [u8]| {
             let points = item.as_chunks::<4>().0;
             points.iter().rposition(|point| *point != [0; 4]).map_or(0, |last| 4 * (last + 1))
         };
         let item_size = self.padded.unwrap_or(1).max(1);
-        self.encode(elements.chunks_exact(item_size).map(|item| &item[..word(item)]))
+        self.numbers(words.into_fixed()?.chunks_exact(item_size).map(|item| &item[..word(item)]))
+    }
+
+    fn decode(&self, stored: &[u8], limit: usize) -> Result<Decoded> {
+        let places: Vec<usize> = with_element!(self.stored, T => numbers::<T>(stored).map(place).collect())
+            .ok_or_else(element::not_computable)?;
+        let word = |place: &usize| {
+            place.checked_sub(1).and_then(|at| self.words.get(at)).map_or(&[][..], |word| word)
+        };
+        let Some(item_size) = self.padded else {
+            let nbytes = places.iter().fold(0usize, |sum, place| sum.saturating_add(word(place).len()));
+            if nbytes > limit {
+                let (what, actual) = ("the decoded size", nbytes as u64);
+                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
+            }
+            let words: Vec<&[u8]> = places.iter().map(word).collect();
+            let chunk = VariableChunk::parse(encode_variable(&words)?, words.len())?;
+            return Ok(Decoded::Variable(Arc::new(chunk)));
+        };
+        let mut padded = room(places.len(), item_size)?;
+        for (item, place) in padded.chunks_exact_mut(item_size.max(1)).zip(&places) {
+            item.iter_mut().zip(word(place)).for_each(|(byte, of_word)| *byte = *of_word);
+        }
+        Ok(Decoded::Fixed { bytes: padded, swap: Swap::None })
     }
 }
 

@@ -5,10 +5,8 @@
 //!
 //! Source: zarrs documentation of the codec `vlen`.
 
-use crate::codec::DecodeLimits;
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::chain::Chain;
-use crate::codec::definition::{Definition, Stage};
+use crate::codec::chain::{ArrayToBytes, Chain};
+use crate::codec::definition::{ChunkLayout, Definition, Stage};
 use crate::codec::encoded_chunk::filled;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::variable_chunk::{VariableChunk, encode_variable, least_encoded};
@@ -31,7 +29,7 @@ pub const DEFINITION: Definition = Definition {
     ],
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
-        Ok(Box::new(IndexedVlen::new(metadata, layout.limits)?))
+        Ok(Box::new(IndexedVlen::new(metadata, layout)?))
     }),
     ..Definition::PLAIN
 };
@@ -55,7 +53,7 @@ impl IndexedVlen {
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], and errors of either chain.
-    fn new(metadata: &CodecMetadata, limits: &DecodeLimits) -> Result<IndexedVlen> {
+    fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<IndexedVlen> {
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let text = |key: &str| metadata.configuration.get(key).map(Value::as_str);
         let wide = match text("index_data_type") {
@@ -68,16 +66,7 @@ impl IndexedVlen {
             Some(Some("end")) => true,
             _ => return Err(wrong("index_location", "\"start\" or \"end\"")),
         };
-        let chain = |key: &str, number: Number| {
-            let data_type = DataType::from(number);
-            let value = metadata.configuration.get(key).ok_or_else(|| wrong(key, "a list of codecs"))?;
-            let codecs = CodecMetadata::parse_chain(value, number.names().item_size)?;
-            if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
-                return Err(wrong(key, "codecs without sharding"));
-            }
-            // A single axis; its extent differs from chunk to chunk.
-            Chain::new(&codecs, &data_type, &[1], &FillValue::zero(&data_type), limits)
-        };
+        let chain = |key: &str, number: Number| layout.part(metadata, key, &number.into());
         let index = chain("index_codecs", if wide { Number::UInt64 } else { Number::UInt32 })?;
         Ok(IndexedVlen { index, data: chain("data_codecs", Number::UInt8)?, wide, at_end })
     }
@@ -182,10 +171,9 @@ impl IndexedVlen {
 fn decode_part(chain: &Chain, encoded: &[u8], count: usize, worker: &mut Worker) -> Result<Vec<u8>> {
     let (input, shape, item_size) =
         (Input::from_bytes(encoded), [count as u64], chain.item_size().unwrap_or(0));
-    let chunk = EncodedChunk::new(chain, &input, &shape)?;
     let mut swap = Swap::None;
     let mut elements = filled(shape::nbytes(&shape, item_size)?, |memory| {
-        swap = chunk.decode_run(0..count, memory, worker)?;
+        swap = chain.decode_run(&input, &shape, 0..count, memory, worker)?;
         Ok(())
     })?;
     swap.in_place(&mut elements, item_size);
@@ -198,18 +186,12 @@ impl ArrayToBytes for IndexedVlen {
     }
 
     fn decode(&self, chunk: &EncodedChunk<'_>, _run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
-        let limit = chunk.chain.limits.max_variable_nbytes;
+        let limit = chunk.limits.max_variable_nbytes;
         let bytes = chunk.decompressed_vec(limit, &mut worker.encoded, &mut worker.codecs)?;
         self.decode_chunk(&bytes, chunk.count, limit, worker).map_err(|error| error.in_codec(NAME))
     }
 
-    fn encode(
-        &self,
-        _chain: &Chain,
-        elements: ChunkElements<'_>,
-        _shape: &[u64],
-        codecs: &mut Codecs,
-    ) -> Result<Vec<u8>> {
+    fn encode(&self, elements: ChunkElements<'_>, _: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
         let elements = elements.into_variable()?;
         let count = elements.len() as u64 + 1;
         let offsets = self.offsets(&elements).map_err(|error| error.in_codec(NAME))?;

@@ -13,17 +13,16 @@
 //!
 //! Source: zarr-extensions pull request 33; the format that the `zarrs` crate writes.
 
-use crate::codec::DecodeLimits;
-use crate::codec::array_to_bytes::{ArrayToBytes, Layout, wrong_elements_size};
-use crate::codec::chain::Chain;
+use crate::codec::chain::{ArrayToBytes, Chain, Layout};
 use crate::codec::chunk_elements::mismatch;
+use crate::codec::decompress::wrong_elements_size;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::encoded_chunk::filled;
-use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::codec::parameter::ParameterType;
 use crate::codec::variable_chunk::VariableChunk;
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, FEW_NBYTES, Input, Swap, Worker};
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{CodecMetadata, FillValue};
+use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +40,8 @@ pub const DEFINITION: Definition = Definition {
     },
     stage: Stage::Serializer(|metadata, layout| {
         let DataType::Optional(inner) = layout.data_type else { return Err(layout.unfit()) };
-        Ok(Box::new(OptionalCodec::new(metadata, inner, layout.limits)?))
+        let mask = layout.part(metadata, "mask_codecs", &Number::Bool.into())?;
+        Ok(Box::new(OptionalCodec { mask, data: layout.part(metadata, "data_codecs", inner)? }))
     }),
     ..Definition::PLAIN
 };
@@ -62,28 +62,6 @@ struct OptionalCodec {
 }
 
 impl OptionalCodec {
-    /// Parses the configuration, for elements of `inner` that may be missing.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`], and errors of either chain.
-    fn new(metadata: &CodecMetadata, inner: &DataType, limits: &DecodeLimits) -> Result<OptionalCodec> {
-        let codecs = |key: &str, data_type: &DataType| -> Result<Vec<CodecMetadata>> {
-            let missing = || wrong_parameter(&metadata.configuration, key, "a list of codecs");
-            let value = metadata.configuration.get(key).ok_or_else(missing)?;
-            Ok(CodecMetadata::parse_chain(value, data_type.item_size().unwrap_or(1))?)
-        };
-        let bool = DataType::from(Number::Bool);
-        let chain = |key: &str, data_type: &DataType| {
-            let codecs = codecs(key, data_type)?;
-            // Elements are contiguous on a single axis; its extent differs from chunk to chunk.
-            if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
-                return Err(wrong_parameter(&metadata.configuration, key, "codecs without sharding"));
-            }
-            Chain::new(&codecs, data_type, &[1], &placeholder(data_type), limits)
-        };
-        Ok(OptionalCodec { mask: chain("mask_codecs", &bool)?, data: chain("data_codecs", inner)? })
-    }
-
     /// Returns the sizes of the encoded mask and the encoded elements, from the header of a chunk of `nbytes` bytes.
     ///
     /// # Errors
@@ -124,7 +102,7 @@ impl OptionalCodec {
         worker: &mut Worker,
     ) -> Result<()> {
         let (shape, known) = ([count as u64], memory.len());
-        EncodedChunk::new(&self.mask, input, &shape)?.decode_run(0..known, memory, worker).map(|_| ())
+        self.mask.decode_run(input, &shape, 0..known, memory, worker).map(|_| ())
     }
 
     /// Decodes the elements in `run` of `count` to fresh memory.
@@ -152,7 +130,7 @@ impl OptionalCodec {
             })?;
             Decoded::Fixed { bytes, swap }
         } else {
-            EncodedChunk::new(&self.data, &data, &[given.all as u64])?.decode(given.run.clone(), worker)?
+            self.data.decode(&data, &[given.all as u64], given.run.clone(), worker)?
         };
         let data = Box::new(data.spread(&missing, item_size)?);
         Ok(Decoded::Optional { missing, data })
@@ -189,8 +167,7 @@ impl OptionalCodec {
         let swap = if is_plain(&self.data) {
             read_plain(&self.data, &data, &given, dense)?
         } else {
-            let shape = [given.all as u64];
-            EncodedChunk::new(&self.data, &data, &shape)?.decode_run(given.run.clone(), dense, worker)?
+            self.data.decode_run(&data, &[given.all as u64], given.run.clone(), dense, worker)?
         };
         // SAFETY: both write every byte of their memory.
         swap.in_place(unsafe { dense.assume_init_mut() }, item_size);
@@ -228,13 +205,7 @@ impl ArrayToBytes for OptionalCodec {
         .map_err(|error| error.in_codec(NAME))
     }
 
-    fn encode(
-        &self,
-        _chain: &Chain,
-        elements: ChunkElements<'_>,
-        _shape: &[u64],
-        codecs: &mut Codecs,
-    ) -> Result<Vec<u8>> {
+    fn encode(&self, elements: ChunkElements<'_>, _: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
         let ChunkElements::Optional { missing, data } = elements else { return Err(mismatch()) };
         encode(self, &missing, *data, codecs).map_err(|error| error.in_codec(NAME))
     }
@@ -278,13 +249,13 @@ fn open<T>(
     read: impl FnOnce(&Input<'_>, &mut Worker) -> Result<T>,
 ) -> Result<T> {
     let input = chunk.input.measured()?;
-    let is_plain = chunk.chain.bytes_to_bytes.is_empty();
+    let is_plain = chunk.bytes_to_bytes.is_empty();
     if is_plain && (input.bytes().is_some() || input.nbytes()? > FEW_NBYTES) {
         return read(&input, worker);
     }
     // Moved out of the worker, which decodes the parts.
     let mut scratch = std::mem::take(&mut worker.encoded);
-    let limit = if is_plain { usize::MAX } else { chunk.chain.limits.max_variable_nbytes };
+    let limit = if is_plain { usize::MAX } else { chunk.limits.max_variable_nbytes };
     let result = EncodedChunk { input: &input, ..*chunk }
         .decompressed(limit, &mut scratch, &mut worker.codecs)
         .and_then(|bytes| read(&Input::from_bytes(&bytes), worker));
@@ -398,15 +369,4 @@ fn nothing(data_type: &DataType) -> Result<Decoded> {
         }
         _ => Decoded::Fixed { bytes: Vec::new(), swap: Swap::None },
     })
-}
-
-/// A placeholder: missing elements use no fill value.
-fn placeholder(data_type: &DataType) -> FillValue {
-    match data_type {
-        DataType::Optional(_) => FillValue::Missing,
-        other => match other.item_size() {
-            Some(size) => FillValue::Fixed(vec![0; size]),
-            None => FillValue::Variable(Vec::new()),
-        },
-    }
 }

@@ -5,8 +5,7 @@
 //! 2. Parts of whole bytes, with all their bits, are stored as little-endian bytes without a padding byte, as zarrs
 //!    does.
 
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::chain::Chain;
+use crate::codec::chain::ArrayToBytes;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::{ChunkElements, Codecs, EncodedChunk};
@@ -205,7 +204,7 @@ impl ArrayToBytes for PackBits {
 
     fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
         // Uncompressed bytes are in memory already, and unpacking checks their number.
-        let is_plain = chunk.chain.bytes_to_bytes.is_empty();
+        let is_plain = chunk.bytes_to_bytes.is_empty();
         if is_plain { usize::MAX } else { self.encoded_nbytes(chunk.count) }
     }
 
@@ -218,13 +217,7 @@ impl ArrayToBytes for PackBits {
         self.unpack(encoded, memory)
     }
 
-    fn encode(
-        &self,
-        _chain: &Chain,
-        elements: ChunkElements<'_>,
-        _shape: &[u64],
-        _codecs: &mut Codecs,
-    ) -> Result<Vec<u8>> {
+    fn encode(&self, elements: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
         self.pack(&elements.into_fixed()?)
     }
 }

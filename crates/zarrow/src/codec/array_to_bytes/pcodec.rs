@@ -11,8 +11,7 @@
 //!
 //! Source: the format of pco 1, `standalone` in its documentation; numcodecs `PCodec`.
 
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::chain::Chain;
+use crate::codec::chain::ArrayToBytes;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::number_type::with_type;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
@@ -146,13 +145,7 @@ impl ArrayToBytes for Pcodec {
         chunk.nbytes.saturating_mul(2).saturating_add(64 << 10)
     }
 
-    fn encode(
-        &self,
-        _chain: &Chain,
-        elements: ChunkElements<'_>,
-        _shape: &[u64],
-        _codecs: &mut Codecs,
-    ) -> Result<Vec<u8>> {
+    fn encode(&self, elements: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
         let elements = elements.into_fixed()?;
         let failed = |text: String| Error::from(ErrorKind::Unsupported(text)).in_codec(NAME);
         let encoded = with_number!(self.number, T => {
@@ -176,7 +169,7 @@ impl ArrayToBytes for Pcodec {
         chunk: &EncodedChunk<'_>,
         memory: &mut [MaybeUninit<u8>],
     ) -> Result<()> {
-        chunk.chain.check_ratio(chunk.nbytes, file.len())?;
+        chunk.limits.check_ratio(chunk.nbytes, file.len())?;
         let decoded = with_number!(self.number, T => catch_unwind(AssertUnwindSafe(|| decode::<T, { size_of::<T>() }>(file, memory, T::to_ne_bytes))));
         decoded.and_then(std::result::Result::ok).unwrap_or_else(|| Err(corrupt("the decoder panicked")))
     }

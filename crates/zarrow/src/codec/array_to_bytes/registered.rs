@@ -1,14 +1,22 @@
 //! User-defined array-to-bytes codecs.
 
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::bytes_to_bytes::Output;
-use crate::codec::chain::Chain;
+use crate::codec::chain::ArrayToBytes;
 use crate::codec::registry::{ChunkDescription, Registered, most_encoded};
-use crate::codec::{ChunkElements, Codecs, EncodedChunk};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk, Output};
 use crate::error::Result;
 use std::mem::MaybeUninit;
+use zarrow_array::DataType;
 
-impl ArrayToBytes for Registered {
+/// A registered codec, for elements of a fixed size.
+#[derive(Debug)]
+pub struct RegisteredElements {
+    /// The codec.
+    pub codec: Registered,
+    /// Type of the elements.
+    pub data_type: DataType,
+}
+
+impl ArrayToBytes for RegisteredElements {
     fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
         most_encoded(chunk.nbytes)
     }
@@ -19,18 +27,12 @@ impl ArrayToBytes for Registered {
         chunk: &EncodedChunk<'_>,
         memory: &mut [MaybeUninit<u8>],
     ) -> Result<()> {
-        let description = ChunkDescription { data_type: &chunk.chain.data_type, shape: chunk.shape };
-        self.decode(encoded, Some(description), Output::Exact(memory))
+        let description = ChunkDescription { data_type: &self.data_type, shape: chunk.shape };
+        self.codec.decode(encoded, Some(description), Output::Exact(memory))
     }
 
-    fn encode(
-        &self,
-        chain: &Chain,
-        elements: ChunkElements<'_>,
-        shape: &[u64],
-        _codecs: &mut Codecs,
-    ) -> Result<Vec<u8>> {
-        let description = ChunkDescription { data_type: &chain.data_type, shape };
-        Registered::encode(self, &elements.into_fixed()?, Some(description))
+    fn encode(&self, elements: ChunkElements<'_>, shape: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
+        let description = ChunkDescription { data_type: &self.data_type, shape };
+        self.codec.encode(&elements.into_fixed()?, Some(description))
     }
 }

@@ -4,9 +4,8 @@
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
-use crate::codec::array_to_bytes::shard_index::{IndexCodecs, ShardIndex};
-use crate::codec::array_to_bytes::{ArrayToBytes, Layout};
-use crate::codec::chain::Chain;
+use crate::codec::array_to_bytes::shard_index::{self, ShardIndex};
+use crate::codec::chain::{ArrayToBytes, Chain, InnerChunks, Layout};
 use crate::codec::chunk_elements::mismatch;
 use crate::codec::definition::{ChunkLayout, Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
@@ -29,56 +28,42 @@ pub const DEFINITION: Definition = Definition {
     ],
     defaults: |_| json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
     inner: |data_type| vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())],
-    stage: Stage::Serializer(|metadata, layout| Ok(Box::new(Sharding::new(metadata, layout)?))),
+    stage: Stage::Serializer(|metadata, layout| Ok(Box::new(parse(metadata, layout)?))),
     ..Definition::PLAIN
 };
 
-/// The configuration, compiled.
-#[derive(Debug)]
-pub struct Sharding {
-    /// The shape of an inner chunk.
-    pub chunk_shape: Vec<u64>,
-    /// The codecs of an inner chunk.
-    pub inner: Chain,
-    at_end: bool,
-    index: IndexCodecs,
+/// Parses the configuration for shards.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index without a fixed size, and errors of the inner chains.
+fn parse(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<InnerChunks> {
+    let shard_shape = layout.shape;
+    if !layout.can_split {
+        return Err(ErrorKind::BadCodec("a part of a chunk cannot contain chunks".into()).into());
+    }
+    let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
+    let get = |key: &str| metadata.configuration.get(key);
+    let chunk_shape: Vec<u64> = get("chunk_shape")
+        .and_then(|value| value.as_array()?.iter().map(serde_json::Value::as_u64).collect())
+        .ok_or_else(|| wrong("chunk_shape", "a list of extents"))?;
+    let divides = |(shard, chunk): (&u64, &u64)| *chunk > 0 && shard.is_multiple_of(*chunk);
+    if chunk_shape.len() != shard_shape.len() || !shard_shape.iter().zip(&chunk_shape).all(divides) {
+        return Err(wrong("chunk_shape", &format!("extents that divide the shard's shape {shard_shape:?}")));
+    }
+    let at_end = match get("index_location").map(serde_json::Value::as_str) {
+        None | Some(Some("end")) => true,
+        Some(Some("start")) => false,
+        _ => return Err(wrong("index_location", "\"start\" or \"end\"")),
+    };
+    let shape = &[shard_shape, &[2]].concat();
+    let data_type = &Number::UInt64.into();
+    let index = ChunkLayout { data_type, shape, ..*layout }.chain(metadata, "index_codecs")?;
+    shard_index::check_codecs(&index)?;
+    let chain = ChunkLayout { shape: &chunk_shape, ..*layout }.chain(metadata, "codecs")?;
+    Ok(InnerChunks { chunk_shape, chain, index, at_end })
 }
 
-impl Sharding {
-    /// Parses the configuration for shards.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index without a fixed size, and errors of the inner
-    /// chain.
-    pub fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Sharding> {
-        let ChunkLayout { data_type, shape: shard_shape, fill_value, limits } = *layout;
-        let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
-        let get = |key: &str| metadata.configuration.get(key);
-        let chunk_shape: Vec<u64> = get("chunk_shape")
-            .and_then(|value| value.as_array()?.iter().map(serde_json::Value::as_u64).collect())
-            .ok_or_else(|| wrong("chunk_shape", "a list of extents"))?;
-        let divides = |(shard, chunk): (&u64, &u64)| *chunk > 0 && shard.is_multiple_of(*chunk);
-        if chunk_shape.len() != shard_shape.len() || !shard_shape.iter().zip(&chunk_shape).all(divides) {
-            return Err(wrong(
-                "chunk_shape",
-                &format!("extents that divide the shard's shape {shard_shape:?}"),
-            ));
-        }
-        let at_end = match get("index_location").map(serde_json::Value::as_str) {
-            None | Some(Some("end")) => true,
-            Some(Some("start")) => false,
-            _ => return Err(wrong("index_location", "\"start\" or \"end\"")),
-        };
-        let codecs = |key: &str, item_size| -> Result<Vec<CodecMetadata>> {
-            let value = get(key).ok_or_else(|| wrong(key, "a list of codecs"))?;
-            Ok(CodecMetadata::parse_chain(value, item_size)?)
-        };
-        let index = IndexCodecs::new(&codecs("index_codecs", 8)?, shard_shape.len())?;
-        let inner = codecs("codecs", data_type.item_size().unwrap_or(1))?;
-        let inner = Chain::new(&inner, data_type, &chunk_shape, fill_value, limits)?;
-        Ok(Sharding { chunk_shape, inner, at_end, index })
-    }
-
+impl InnerChunks {
     /// Returns the number of inner chunks along each axis of a shard of `shard_shape`.
     ///
     /// # Errors
@@ -99,9 +84,9 @@ impl Sharding {
     /// Returns the request for the index of a shard of `shard_shape`, and its number of bytes.
     ///
     /// # Errors
-    /// As [`grid`](Sharding::grid).
+    /// As [`grid`](InnerChunks::grid).
     pub fn index_span(&self, shard_shape: &[u64]) -> Result<(ByteRange, u64)> {
-        let length = self.index.nbytes(&self.grid(shard_shape)?)? as u64;
+        let length = shard_index::nbytes(&self.index, &self.grid(shard_shape)?)? as u64;
         Ok((if self.at_end { ByteRange::Suffix(length) } else { ByteRange::Range(0..length) }, length))
     }
 
@@ -110,7 +95,7 @@ impl Sharding {
     /// # Errors
     /// [`ErrorKind::Corrupt`] if the shard is smaller than its index.
     pub fn index_range(&self, grid: &[u64], nbytes: u64) -> Result<(u64, usize)> {
-        let length = self.index.nbytes(grid)?;
+        let length = shard_index::nbytes(&self.index, grid)?;
         match nbytes.checked_sub(length as u64) {
             Some(rest) => Ok((if self.at_end { rest } else { 0 }, length)),
             None => {
@@ -135,34 +120,35 @@ impl Sharding {
         if self.at_end {
             return Ok((0, None));
         }
-        Ok((self.index.nbytes(grid)? as u64, Some(0)))
+        Ok((shard_index::nbytes(&self.index, grid)? as u64, Some(0)))
     }
 
     /// Encodes an index: offset and length of each inner chunk of `grid`, `None` for a missing one.
     ///
     /// # Errors
-    /// As [`IndexCodecs::encode`].
+    /// As [`shard_index::encode`].
     pub fn encode_index(&self, entries: &[Option<(u64, u64)>], grid: &[u64]) -> Result<Vec<u8>> {
-        self.index.encode(entries, grid).map_err(|error| error.in_codec("sharding_indexed"))
+        shard_index::encode(&self.index, entries, grid).map_err(|error| error.in_codec("sharding_indexed"))
     }
 
     /// Decodes the index of a shard of `nbytes` bytes with this grid.
     ///
     /// # Errors
-    /// As [`IndexCodecs::decode`].
+    /// As [`shard_index::decode`].
     pub fn parse_index(&self, bytes: &[u8], grid: &[u64], nbytes: u64) -> Result<ShardIndex> {
-        self.index.decode(bytes, grid, nbytes).map_err(|error| error.in_codec("sharding_indexed"))
+        shard_index::decode(&self.index, bytes, grid, nbytes)
+            .map_err(|error| error.in_codec("sharding_indexed"))
     }
 }
 
 /// The engine uses the index to read and write each inner chunk as a chunk.
-impl ArrayToBytes for Sharding {
+impl ArrayToBytes for InnerChunks {
     fn layout(&self) -> Layout<'_> {
         Layout::InnerChunks(self)
     }
 
     fn elements_chain(&self) -> Option<&Chain> {
-        Some(&self.inner)
+        Some(&self.chain)
     }
 
     fn decode(&self, _: &EncodedChunk<'_>, _: Range<usize>, _: &mut Worker) -> Result<Decoded> {
@@ -170,11 +156,12 @@ impl ArrayToBytes for Sharding {
             .in_codec("sharding_indexed"))
     }
 
-    fn encode(&self, _: &Chain, _: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
+    fn encode(&self, _: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
         Err(mismatch())
     }
 
     fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
-        self.inner.check_settings(fill_value)
+        self.index.check_settings(&FillValue::zero(&Number::UInt64.into()))?;
+        self.chain.check_settings(fill_value)
     }
 }

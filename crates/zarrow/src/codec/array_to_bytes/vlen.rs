@@ -2,9 +2,8 @@
 //!
 //! Source: numcodecs `VLenUTF8`, zarr-extensions `vlen-utf8` and `vlen-bytes`.
 
-use crate::codec::array_to_bytes::ArrayToBytes;
-use crate::codec::chain::Chain;
-use crate::codec::definition::{Definition, Stage};
+use crate::codec::chain::ArrayToBytes;
+use crate::codec::definition::{ChunkLayout, Definition, Stage};
 use crate::codec::variable_chunk::{VariableChunk, check_text, encode_variable, least_encoded};
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Worker};
 use crate::error::{ErrorKind, Result};
@@ -17,10 +16,7 @@ use zarrow_array::DataType;
 pub const UTF8: Definition = Definition {
     names: &["vlen-utf8", "numcodecs.vlen-utf8"],
     numcodecs: Some(NumcodecsForm::SAME),
-    stage: Stage::Serializer(|_, layout| {
-        layout.only_if(*layout.data_type == DataType::String)?;
-        Ok(Box::new(Vlen))
-    }),
+    stage: Stage::Serializer(|_, layout| vlen(layout, &[DataType::String])),
     ..Definition::PLAIN
 };
 
@@ -28,30 +24,36 @@ pub const UTF8: Definition = Definition {
 pub const BYTES: Definition = Definition {
     names: &["vlen-bytes", "numcodecs.vlen-bytes"],
     numcodecs: Some(NumcodecsForm::SAME),
-    stage: Stage::Serializer(|_, layout| {
-        layout.only_if(*layout.data_type == DataType::Bytes)?;
-        Ok(Box::new(Vlen))
-    }),
+    stage: Stage::Serializer(|_, layout| vlen(layout, &[DataType::Bytes])),
     ..Definition::PLAIN
 };
 
 /// Text or bytes: zarrs has one name for both.
 pub const EITHER: Definition = Definition {
     names: &["zarrs.vlen_v2"],
-    stage: Stage::Serializer(|_, layout| {
-        layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
-        Ok(Box::new(Vlen))
-    }),
+    stage: Stage::Serializer(|_, layout| vlen(layout, &[DataType::String, DataType::Bytes])),
     ..Definition::PLAIN
 };
 
 /// Elements with length prefixes.
 #[derive(Debug)]
-struct Vlen;
+struct Vlen {
+    is_text: bool,
+    /// Maximum bytes of a chunk.
+    limit: usize,
+}
 
-/// Returns the name of the codec for text or bytes.
-fn name(chain: &Chain) -> &'static str {
-    if chain.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
+fn vlen(layout: &ChunkLayout<'_>, types: &[DataType]) -> Result<Box<dyn ArrayToBytes>> {
+    layout.only_if(types.contains(layout.data_type))?;
+    let is_text = *layout.data_type == DataType::String;
+    Ok(Box::new(Vlen { is_text, limit: layout.limits.max_variable_nbytes }))
+}
+
+impl Vlen {
+    /// Returns the name of the codec for text or bytes.
+    fn name(&self) -> &'static str {
+        if self.is_text { "vlen-utf8" } else { "vlen-bytes" }
+    }
 }
 
 impl ArrayToBytes for Vlen {
@@ -61,28 +63,22 @@ impl ArrayToBytes for Vlen {
 
     fn decode(&self, chunk: &EncodedChunk<'_>, _run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
         let Worker { codecs, encoded, .. } = worker;
-        let bytes = chunk.decompressed_vec(chunk.chain.limits.max_variable_nbytes, encoded, codecs)?;
+        let bytes = chunk.decompressed_vec(self.limit, encoded, codecs)?;
         let parsed = VariableChunk::parse(bytes, chunk.count);
-        Ok(Decoded::Variable(Arc::new(parsed.map_err(|error| error.in_codec(name(chunk.chain)))?)))
+        Ok(Decoded::Variable(Arc::new(parsed.map_err(|error| error.in_codec(self.name()))?)))
     }
 
-    fn encode(
-        &self,
-        chain: &Chain,
-        elements: ChunkElements<'_>,
-        _shape: &[u64],
-        _codecs: &mut Codecs,
-    ) -> Result<Vec<u8>> {
-        let (elements, limit) = (elements.into_variable()?, chain.limits.max_variable_nbytes);
-        let encoded = encode_variable(&elements).and_then(|bytes| match chain.data_type {
+    fn encode(&self, elements: ChunkElements<'_>, _: &[u64], _: &mut Codecs) -> Result<Vec<u8>> {
+        let (elements, limit) = (elements.into_variable()?, self.limit);
+        let encoded = encode_variable(&elements).and_then(|bytes| match self.is_text {
             _ if bytes.len() > limit => {
                 let what = "the size of a chunk of strings (DecodeLimits.max_variable_nbytes)";
                 let (actual, limit) = (bytes.len() as u64, limit as u64);
                 Err(ErrorKind::Limit { what, actual, limit }.into())
             }
-            DataType::String => check_text(&bytes).map(|()| bytes),
-            _ => Ok(bytes),
+            true => check_text(&bytes).map(|()| bytes),
+            false => Ok(bytes),
         });
-        encoded.map_err(|error| error.in_codec(name(chain)))
+        encoded.map_err(|error| error.in_codec(self.name()))
     }
 }

@@ -1,9 +1,8 @@
 //! `numcodecs.base64`: the standard alphabet of RFC 4648, padded, without line breaks.
 
-use super::{Decoder, Encoder};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::Result;
 use base64::alphabet;
 use base64::engine::{Engine, GeneralPurpose, GeneralPurposeConfig};

@@ -3,11 +3,11 @@
 //! Source: numcodecs `BZ2`.
 
 use super::setting::integer;
-use super::{Decoder, Encoder, is_padding};
+use crate::codec::decompress::is_padding;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal, Written};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::Result;
 use crate::metadata::CodecMetadata;
 use serde_json::json;

@@ -106,12 +106,13 @@ fn prefix(metadata: &CodecMetadata) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::bytes_to_bytes::BytesToBytes;
+    use crate::codec::compile::bytes_to_bytes;
+    use crate::codec::decompress::BytesToBytes;
     use serde_json::json;
 
     fn checksum(name: &str, configuration: Value) -> Result<Checksum> {
         let metadata = CodecMetadata::new(name, configuration.as_object().cloned().unwrap_or_default());
-        match BytesToBytes::parse(&metadata)? {
+        match bytes_to_bytes(&metadata)? {
             BytesToBytes::Checksum(checksum) => Ok(checksum),
             _ => unreachable!("{name} is a checksum"),
         }

@@ -6,11 +6,11 @@
 
 use super::libdeflate::DeflateContainer;
 use super::setting::integer;
-use super::{Decoder, Encoder, guess, is_padding};
+use crate::codec::decompress::{guess, is_padding};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::Result;
 use crate::metadata::{CodecMetadata, NumcodecsForm};
 use serde_json::json;

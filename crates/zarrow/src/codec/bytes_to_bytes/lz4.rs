@@ -3,11 +3,10 @@
 //! Source: numcodecs `LZ4`.
 
 use super::setting::integer;
-use super::{Decoder, Encoder};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Written};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use serde_json::json;

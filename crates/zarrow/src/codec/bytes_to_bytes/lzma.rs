@@ -15,11 +15,11 @@
 //! Sources: numcodecs 0.16, `lzma.py`; Python's `_lzmamodule.c`; liblzma 5.8, `lzma/container.h`, `lzma/filter.h`.
 
 use super::setting::integer;
-use super::{Decoder, Encoder, is_padding};
+use crate::codec::decompress::is_padding;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::Failure;
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use liblzma::stream::{

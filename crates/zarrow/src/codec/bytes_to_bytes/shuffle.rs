@@ -4,12 +4,12 @@
 //! size of one changes nothing. Trailing bytes after the last whole element stay in place: numcodecs refuses them, but
 //! HDF5 stores them this way, and references can point to its chunks.
 
-use super::{Decoder, Encoder, setting};
+use super::setting;
 use crate::codec::blosc::shuffle::{shuffle, unshuffle};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::NumcodecsForm;
 use crate::metadata::{CodecMetadata, ZarrFormat};

@@ -9,7 +9,7 @@ pub(crate) mod request;
 pub(crate) mod stored_chunks;
 pub(crate) mod write_request;
 
-use crate::codec::{Chain, Layout, ShardIndex};
+use crate::codec::{Chain, Layout, ShardIndex, compile};
 use crate::decode::cache::Cache;
 use crate::decode::missing_chunk::Presence;
 use crate::decode::reader::Reader;
@@ -90,14 +90,8 @@ impl Array {
         options: &OpenOptions,
     ) -> Result<Array> {
         let largest = metadata.chunk_grid.largest_chunk();
-        let chain = Chain::new(
-            &metadata.codecs,
-            &metadata.data_type,
-            &largest,
-            &metadata.fill_value,
-            &options.limits,
-        )
-        .map_err(|error| error.in_array(store.name(), &path))?;
+        let chain = compile(&metadata.codecs, &metadata.data_type, &largest, &options.limits)
+            .map_err(|error| error.in_array(store.name(), &path))?;
         let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
         let (indexes, versions) =
             (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(INDEXES_NBYTES / 16)));
@@ -257,7 +251,7 @@ impl Array {
             for (axis, extent) in axes.iter().zip(&sharding.chunk_shape) {
                 shape[*axis] = *extent;
             }
-            chain = &sharding.inner;
+            chain = &sharding.chain;
         }
         Some(shape)
     }
@@ -283,7 +277,7 @@ impl Array {
     pub(crate) fn stored_order(&self) -> Option<&[usize]> {
         let mut chain = &*self.chain;
         while let Layout::InnerChunks(sharding) = chain.layout() {
-            chain = &sharding.inner;
+            chain = &sharding.chain;
         }
         chain.order.as_deref()
     }

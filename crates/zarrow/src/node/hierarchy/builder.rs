@@ -6,7 +6,7 @@
 
 use super::chunk_shape;
 use crate::codec::DecodeLimits;
-use crate::codec::{Chain, CodecKind, KnownCodecs};
+use crate::codec::{CodecKind, KnownCodecs, compile};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
     ARRAY_DIMENSIONS, ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document,
@@ -232,7 +232,7 @@ impl ArrayBuilder {
         // Step 2.
         let metadata = reread(&metadata.documents()?, &self.limits)?;
         let largest = metadata.chunk_grid.largest_chunk();
-        Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &self.limits)?
+        compile(&metadata.codecs, &metadata.data_type, &largest, &self.limits)?
             .check_settings(&metadata.fill_value)?;
         Ok(metadata)
     }

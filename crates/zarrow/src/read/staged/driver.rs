@@ -454,7 +454,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(sharding) = plan.reader.sharding() else { return Ok(()) };
         let slot = slot.map(|slot| Slot { kept: inner.kept.clone(), ..slot.inner(inner.number) });
         let chunk =
-            Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot: slot.as_ref(), ..chunk };
+            Chunk { chain: &sharding.chain, shape: &sharding.chunk_shape, slot: slot.as_ref(), ..chunk };
         let input = Input::from_bodies(&leaf.bodies, inner.range.start, inner.range.end - inner.range.start);
         let pieces = plan.inner_pieces(&inner.wanted);
         // SAFETY: inner chunks have no place in common, each is one leaf, and a leaf is decoded by one task: that of a void

@@ -3,7 +3,7 @@
 //! This plans the reading steps of a [`Chunk`] without reading: a pure function of the codecs and the selection. Once
 //! the needed bytes are present, [`Chunk::read`] decodes the chunk and requests nothing more.
 
-use crate::codec::{Layout, Sharding};
+use crate::codec::{InnerChunks, Layout};
 use crate::decode::chunk::Chunk;
 use crate::decode::range::{Cuts, each_range};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use zarrow_array::shape;
 #[derive(Debug)]
 pub enum Need<'c> {
     /// The index of a shard, which splits the shard into inner chunks.
-    Index(&'c Sharding),
+    Index(&'c InnerChunks),
     /// These ranges of a chunk, and the chunk's size in bytes.
     Ranges(Vec<Range<u64>>, u64),
     /// The whole chunk, of at most this many bytes.

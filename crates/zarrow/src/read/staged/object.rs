@@ -323,13 +323,13 @@ impl<'p> ObjectPlan<'p> {
         add: &mut dyn FnMut(Range<u64>) -> Result<()>,
     ) -> Result<()> {
         let Some(sharding) = self.reader.sharding() else { return Ok(()) };
-        let inner = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot: None, ..*chunk };
+        let inner = Chunk { chain: &sharding.chain, shape: &sharding.chunk_shape, slot: None, ..*chunk };
         let shape = inner.stored_shape();
         let (mut chunk_index, mut parts) = (PerAxis::new(), SmallVec::<[PerAxis<AxisPart<'_>>; 1]>::new());
         for (piece, at) in wanted {
             let mut part = PerAxis::new();
             self.inner[*piece].get(*at, &mut chunk_index, &mut part);
-            parts.push(stored_part(&sharding.inner, &part));
+            parts.push(stored_part(&sharding.chain, &part));
         }
         let parts: SmallVec<[&[AxisPart<'_>]; 1]> = parts.iter().map(|part| &part[..]).collect();
         // An index may claim any range: refuse before fetching whatever decoding would refuse.

@@ -9,7 +9,7 @@
 //! 4. The read begins with the index if the shard may be larger than a merged request, or if the store does not accept
 //!    a range that extends past the end of a value.
 
-use crate::codec::{Layout, Sharding};
+use crate::codec::{InnerChunks, Layout};
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl ObjectPlan<'_> {
     pub fn whole_shard(
         &self,
         chunk: &Chunk<'_>,
-        sharding: &Sharding,
+        sharding: &InnerChunks,
         policy: &FetchPolicy,
     ) -> Result<Option<RangeFetch>> {
         if !policy.cuts_ranges {
@@ -49,7 +49,7 @@ impl ObjectPlan<'_> {
     }
 
     /// Returns the section of the shard inside the array: inner chunks outside are rarely stored.
-    fn inside(&self, sharding: &Sharding) -> Result<Inside> {
+    fn inside(&self, sharding: &InnerChunks) -> Result<Inside> {
         let metadata = self.reader.metadata;
         let axes = self.chunk_index.iter().zip(&metadata.shape).enumerate();
         let part: PerAxis<AxisPart<'_>> = axes
@@ -65,7 +65,7 @@ impl ObjectPlan<'_> {
     }
 
     /// Returns the likely maximum size in bytes of a shard with `count` inner chunks.
-    fn likely_limit(&self, chunk: &Chunk<'_>, sharding: &Sharding, count: u64) -> Result<u64> {
+    fn likely_limit(&self, chunk: &Chunk<'_>, sharding: &InnerChunks, count: u64) -> Result<u64> {
         /// Bytes that a codec may add to an incompressible inner chunk.
         const ADDED_NBYTES: u64 = 64;
         /// Allowance factor on the estimated size of strings.
@@ -80,7 +80,7 @@ impl ObjectPlan<'_> {
     }
 
     /// Step 1. If inner chunks are uncompressed, a read by index would fetch only the selected elements of each.
-    fn wants_most(&self, chunk: &Chunk<'_>, sharding: &Sharding, inside: &Inside) -> Result<bool> {
+    fn wants_most(&self, chunk: &Chunk<'_>, sharding: &InnerChunks, inside: &Inside) -> Result<bool> {
         let mut touched = 0u64;
         match &self.inner[..] {
             [inner] => touched = inner.count(),
@@ -89,7 +89,7 @@ impl ObjectPlan<'_> {
                 Ok(())
             })?,
         }
-        let is_raw = matches!(sharding.inner.stored_layout(), Layout::Elements(_));
+        let is_raw = matches!(sharding.chain.stored_layout(), Layout::Elements(_));
         let elements = self.pieces.iter().fold(0u64, |sum, (_, part)| sum.saturating_add(count_of(part)));
         let is_most = |count: u64, all: u64| count >= all.div_ceil(2);
         Ok(is_most(touched, inside.inner_chunks) && (!is_raw || is_most(elements, inside.elements)))
