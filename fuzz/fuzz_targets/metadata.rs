@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use zarrow::Node;
-use zarrow::metadata::{MetadataLimits, parse_v2_array, parse_v2_group, parse_v3};
+use zarrow::codec::{parse_v2_array, parse_v3};
+use zarrow::metadata::{MetadataLimits, parse_v2_group};
 use zarrow_fuzz::{open, read};
 
 /// The document's kind in the first byte; a zero byte separates two documents.

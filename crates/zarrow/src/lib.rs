@@ -25,7 +25,7 @@ mod selection;
 pub mod store;
 mod write;
 
-pub use codec::DecodeLimits;
+pub use codec::{CodecStages, DecodeLimits};
 pub use error::visible::visible;
 pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};
@@ -33,7 +33,6 @@ pub use metadata::ZarrFormat;
 pub use metadata::missing::MissingValues;
 pub use node::any::{Members, Node};
 pub use node::array::Array;
-pub use node::array::description::CodecStages;
 pub use node::array::detached::Detached;
 pub use node::array::detached_write::ValueSource;
 pub use node::array::field::FieldSelection;

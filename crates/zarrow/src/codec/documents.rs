@@ -30,7 +30,8 @@ impl CodecNames for KnownCodecs {
 /// crate, or exceeds `limits`.
 ///
 /// ```
-/// use zarrow::metadata::{MetadataLimits, NodeMetadata, parse_v3};
+/// use zarrow::codec::parse_v3;
+/// use zarrow::metadata::{MetadataLimits, NodeMetadata};
 /// let json = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"title": "rain"}}"#;
 /// let NodeMetadata::Group(group) = parse_v3(json, &MetadataLimits::default())? else { unreachable!() };
 /// assert_eq!(group.attributes["title"], "rain");
@@ -80,7 +81,7 @@ impl ArrayMetadata {
     /// preceded by `.zattrs` if there are attributes.
     ///
     /// Their notation can be read by zarr-python, tensorstore and zarrs if they know the data type and the codecs. The
-    /// parsers of this module read them back as the same metadata, except the bits of a NaN in version 2, which has
+    /// parsers read them back as the same metadata, except the bits of a NaN in version 2, which has
     /// only one.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Codecs: from the metadata's list to a chain that decodes and encodes; and [`register`], for user-defined codecs.
+//! Codecs: from the metadata's list to a chain that decodes and encodes; [`register`], for user-defined codecs; and
+//! [`parse_v3`] and [`parse_v2_array`], which read metadata with the names of the codecs.
 
 pub(crate) mod array_to_array;
 mod array_to_bytes;
@@ -8,6 +9,7 @@ mod built_in;
 mod byte_order;
 mod bytes_to_bytes;
 mod chain;
+mod choice;
 mod chunk_elements;
 mod compile;
 mod compress;
@@ -15,7 +17,7 @@ mod context;
 mod decoded;
 mod decompress;
 mod definition;
-pub(crate) mod documents;
+mod documents;
 mod encoded_chunk;
 mod failure;
 mod input;
@@ -27,12 +29,11 @@ mod parameter;
 mod permutation;
 mod register;
 mod registry;
+mod stages;
 mod variable_chunk;
 mod worker;
 
-pub(crate) use array_to_array::number_named;
 pub(crate) use array_to_bytes::shard_index::ShardIndex;
-pub(crate) use built_in::{check_parameters, find as definition};
 pub(crate) use byte_order::Swap;
 pub(crate) use chain::{Chain, InnerChunks, Layout};
 pub(crate) use chunk_elements::{ChunkElements, mismatch};
@@ -44,13 +45,14 @@ pub(crate) use decompress::{
     BytesToBytes, Decoder, decode, decode_checksums, decode_elements, decode_range, wrong_elements_size,
 };
 pub(crate) use documents::KnownCodecs;
+pub use documents::{parse_v2_array, parse_v3};
 pub(crate) use encoded_chunk::EncodedChunk;
 pub(crate) use input::{FEW_NBYTES, Input};
 pub use limits::DecodeLimits;
-pub(crate) use order::stages;
 pub(crate) use output::Output;
 pub use register::register;
 pub use registry::{ChunkDescription, Codec, CodecFailure, DecodedBytes};
+pub use stages::CodecStages;
 pub(crate) use variable_chunk::VariableChunk;
 pub(crate) use worker::Worker;
 

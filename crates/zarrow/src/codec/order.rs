@@ -55,19 +55,6 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
     }
 }
 
-/// Splits the codecs at the array-to-bytes codec: those before it, the codec, the rest.
-///
-/// # Errors
-/// [`ErrorKind::BadCodec`] if the list has no array-to-bytes codec.
-pub fn stages(codecs: &[CodecMetadata]) -> Result<(&[CodecMetadata], &CodecMetadata, &[CodecMetadata])> {
-    let is_serializer = |codec: &CodecMetadata| kind(&codec.name) == Some(CodecKind::ArrayToBytes);
-    let found = codecs.iter().position(is_serializer).and_then(|at| codecs.split_at_checked(at));
-    match found {
-        Some((filters, [serializer, compressors @ ..])) => Ok((filters, serializer, compressors)),
-        _ => Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,10 @@ pub enum ParameterType {
     Text,
     /// A list.
     List,
+    /// Data type of a filter's decoded elements, in NumPy's notation.
+    DecodedType,
+    /// Data type of a filter's stored elements, in NumPy's notation.
+    StoredType,
     /// Text, or its number in numcodecs.
     TextOrInteger,
     /// An object, or text.
@@ -30,7 +34,7 @@ impl ParameterType {
             ParameterType::Integer => value.is_i64() || value.is_u64(),
             ParameterType::Number => value.is_number(),
             ParameterType::Bool => value.is_boolean(),
-            ParameterType::Text => value.is_string(),
+            ParameterType::Text | ParameterType::DecodedType | ParameterType::StoredType => value.is_string(),
             ParameterType::List => value.is_array(),
             ParameterType::TextOrInteger => value.is_string() || value.is_i64(),
             ParameterType::Any => true,
@@ -43,7 +47,7 @@ impl ParameterType {
             ParameterType::Integer => "a whole number",
             ParameterType::Number => "a number",
             ParameterType::Bool => "true or false",
-            ParameterType::Text => "text",
+            ParameterType::Text | ParameterType::DecodedType | ParameterType::StoredType => "text",
             ParameterType::List => "a list",
             ParameterType::TextOrInteger => "text or a whole number",
             ParameterType::Any => "any value",

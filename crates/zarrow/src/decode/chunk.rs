@@ -132,16 +132,16 @@ impl Chunk<'_> {
                 self.read_uncompressed(input, claims, swap, worker)?;
             }
             Layout::Elements(swap) => self.read_compressed(input, claims, swap, worker)?,
-            Layout::InnerChunks(sharding) if compressors.is_empty() => {
-                return self.read_shard(sharding, input, claims, share, worker);
+            Layout::InnerChunks(inner_chunks) if compressors.is_empty() => {
+                return self.read_shard(inner_chunks, input, claims, share, worker);
             }
-            Layout::InnerChunks(sharding) => {
+            Layout::InnerChunks(inner_chunks) => {
                 // A shard that was compressed as a whole must be read as a whole.
                 let limit = self.encoded_limit()?;
                 let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
                 decode(compressors, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
-                return self.read_shard(sharding, &Input::from_bytes(&shard), claims, None, worker);
+                return self.read_shard(inner_chunks, &Input::from_bytes(&shard), claims, None, worker);
             }
             Layout::Masked => {
                 let run = run_of_all(claims, self.shape)?;

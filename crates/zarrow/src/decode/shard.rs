@@ -41,7 +41,7 @@ impl Chunk<'_> {
     /// Any [`ErrorKind`] that bytes can give, with the codec.
     pub fn read_shard(
         &self,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         input: &Input<'_>,
         claims: &[OutputClaim<'_>],
         share: Option<Share<'_>>,
@@ -52,20 +52,21 @@ impl Chunk<'_> {
         let index = match share {
             Some(share) => share.index,
             None => {
-                own_index = read_index(sharding, self.shape, &input, worker)?;
+                own_index = read_index(inner_chunks, self.shape, &input, worker)?;
                 &own_index
             }
         };
-        let plans = claims.iter().map(|claim| Ok((claim.sink(), inner_chunk_parts(sharding, claim.part())?)));
+        let plans =
+            claims.iter().map(|claim| Ok((claim.sink(), inner_chunk_parts(inner_chunks, claim.part())?)));
         let plans: Plans<'_> = plans.collect::<Result<_>>()?;
-        self.each_inner(sharding, &plans, share, |number, pieces| {
+        self.each_inner(inner_chunks, &plans, share, |number, pieces| {
             self.checkpoint.pass()?;
             // SAFETY: no two pieces of the claims, which are not used meanwhile, have a place in common.
             let mut claims = unsafe { claims_of(pieces) };
             match index.get(number as usize) {
                 None => missing_chunk::fill(&mut claims, self.fill),
                 Some((offset, length)) => {
-                    self.read_inner(sharding, number, &input.slice(offset, length)?, &mut claims, worker)
+                    self.read_inner(inner_chunks, number, &input.slice(offset, length)?, &mut claims, worker)
                 }
             }
         })
@@ -74,7 +75,7 @@ impl Chunk<'_> {
     /// Reads the selected parts of the inner chunk `number`.
     fn read_inner(
         &self,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         number: u64,
         input: &Input<'_>,
         claims: &mut [OutputClaim<'_>],
@@ -82,7 +83,7 @@ impl Chunk<'_> {
     ) -> Result<()> {
         let slot = self.slot.map(|slot| slot.inner(number));
         let slot = slot.as_ref();
-        let chunk = Chunk { chain: &sharding.chain, shape: &sharding.chunk_shape, slot, ..*self };
+        let chunk = Chunk { chain: &inner_chunks.chain, shape: &inner_chunks.chunk_shape, slot, ..*self };
         chunk.read(input, claims, None, worker)
     }
 
@@ -92,12 +93,12 @@ impl Chunk<'_> {
     /// claims do.
     fn each_inner<'w>(
         &self,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         plans: &'w Plans<'_>,
         share: Option<Share<'_>>,
         mut read: impl FnMut(u64, &[Piece<'w>]) -> Result<()>,
     ) -> Result<()> {
-        let grid = sharding.grid(self.shape)?;
+        let grid = inner_chunks.grid(self.shape)?;
         // The grid's product fits, since the index is in memory.
         let number = |chunk_index: &[u64]| {
             chunk_index.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index)
@@ -131,7 +132,9 @@ impl Chunk<'_> {
     /// Any [`ErrorKind`] of reading an index.
     pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
         match self.chain.layout() {
-            Layout::InnerChunks(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
+            Layout::InnerChunks(inner_chunks) => {
+                read_index(inner_chunks, &self.stored_shape(), input, worker)
+            }
             _ => Err(ErrorKind::Internal("only shards have an index".into()).into()),
         }
     }
@@ -139,16 +142,17 @@ impl Chunk<'_> {
 
 /// Returns the number of inner chunks touched by `part` of a chunk; 1 if the chunk is not a shard.
 pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
-    let Layout::InnerChunks(sharding) = chain.layout() else { return 1 };
-    inner_chunk_parts(sharding, &stored_part(chain, part)).map_or(u64::MAX, |chunk_parts| chunk_parts.count())
+    let Layout::InnerChunks(inner_chunks) = chain.layout() else { return 1 };
+    inner_chunk_parts(inner_chunks, &stored_part(chain, part))
+        .map_or(u64::MAX, |chunk_parts| chunk_parts.count())
 }
 
 /// Returns the inner chunks touched by a part of a shard.
 ///
 /// # Errors
 /// As [`ChunkParts::new`].
-pub fn inner_chunk_parts<'a>(sharding: &'a InnerChunks, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
-    ChunkParts::new(part, |axis| AxisGrid::Equal(sharding.chunk_shape[axis]))
+pub fn inner_chunk_parts<'a>(inner_chunks: &'a InnerChunks, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
+    ChunkParts::new(part, |axis| AxisGrid::Equal(inner_chunks.chunk_shape[axis]))
 }
 
 /// Reads the index of a shard of `shape`.
@@ -156,15 +160,15 @@ pub fn inner_chunk_parts<'a>(sharding: &'a InnerChunks, part: &[AxisPart<'a>]) -
 /// # Errors
 /// Any [`ErrorKind`] that an index can give.
 pub fn read_index(
-    sharding: &InnerChunks,
+    inner_chunks: &InnerChunks,
     shape: &[u64],
     input: &Input<'_>,
     worker: &mut Worker,
 ) -> Result<ShardIndex> {
     let input = input.measured()?;
     let nbytes = input.nbytes()?;
-    let grid = sharding.grid(shape)?;
-    let (offset, length) = sharding.index_range(&grid, nbytes)?;
+    let grid = inner_chunks.grid(shape)?;
+    let (offset, length) = inner_chunks.index_range(&grid, nbytes)?;
     let index = input.slice(offset, length as u64)?;
-    sharding.parse_index(index.load(length, &mut worker.encoded)?, &grid, nbytes)
+    inner_chunks.parse_index(index.load(length, &mut worker.encoded)?, &grid, nbytes)
 }

@@ -1,6 +1,7 @@
 //! From metadata JSON to a checked description that is independent of its version.
 //!
-//! 1. [`parse_v3`], [`parse_v2_array`] and [`parse_v2_group`] read untrusted JSON.
+//! 1. [`parse_v3`](crate::codec::parse_v3), [`parse_v2_array`](crate::codec::parse_v2_array) and [`parse_v2_group`] read
+//!    untrusted JSON.
 //! 2. Version 2 is translated to the form of version 3: order `F` becomes a `transpose` codec, the byte order of the
 //!    type a `bytes` codec, filters and compressor the rest of the chain.
 //! 3. All assumptions of shape arithmetic are checked here, so that the rest of the crate need not check them.
@@ -39,7 +40,6 @@ mod write_v3;
 #[cfg(test)]
 mod tests;
 
-pub use crate::codec::documents::{parse_v2_array, parse_v3};
 pub use crate::error::metadata::MetadataError;
 pub(crate) use crate::error::metadata::excerpt;
 pub use attributes::Attributes;
@@ -193,7 +193,7 @@ pub(crate) fn read_v2_array(
 /// Reads a `.zgroup` and its `.zattrs` and `.zmetadata`, if there are any.
 ///
 /// # Errors
-/// As [`parse_v3`], against the Zarr version 2 specification.
+/// As [`parse_v3`](crate::codec::parse_v3), against the Zarr version 2 specification.
 pub fn parse_v2_group(
     zgroup: &[u8],
     zattrs: Option<&[u8]>,

@@ -6,10 +6,10 @@
 //! 3. `zarr.json` takes precedence: once it has arrived, the other answers are not awaited.
 //! 4. If the node may be missing, the first round also requests the documents that show this.
 
+use crate::codec::{parse_v2_array, parse_v3};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{
-    MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat, parse_v2_array,
-    parse_v2_group, parse_v3,
+    MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat, parse_v2_group,
 };
 use crate::node::hierarchy::unfinished_mark::{is_unfinished, not_found};
 use crate::node::known_documents;

@@ -33,8 +33,8 @@ impl<'a> Item<'a> {
     /// their decompressed chunks, at evenly spaced positions on each axis.
     pub fn hands_over(&self) -> bool {
         let mut chain = self.reader.chain;
-        while let Layout::InnerChunks(sharding) = chain.layout() {
-            chain = &sharding.chain;
+        while let Layout::InnerChunks(inner_chunks) = chain.layout() {
+            chain = &inner_chunks.chain;
         }
         let is_plain = matches!(chain.layout(), Layout::Elements(swap) if !matches!(swap, Swap::Fields(_)));
         let is_even = |axis: &AxisSelection| matches!(axis, AxisSelection::Even { .. });

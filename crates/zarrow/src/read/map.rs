@@ -213,8 +213,8 @@ fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u
     };
     Ok(match chain.stored_layout() {
         _ if is_plain(chain) => Some((chunk_shape.to_vec(), vec![1; chunk_shape.len()])),
-        Layout::InnerChunks(sharding) if chain.order.is_none() && is_plain(&sharding.chain) => {
-            Some((sharding.chunk_shape.clone(), sharding.grid(chunk_shape)?))
+        Layout::InnerChunks(inner_chunks) if chain.order.is_none() && is_plain(&inner_chunks.chain) => {
+            Some((inner_chunks.chunk_shape.clone(), inner_chunks.grid(chunk_shape)?))
         }
         _ => None,
     })

@@ -59,8 +59,8 @@ impl<'a> Reader<'a> {
     /// chunk, or if chunks are not decoded as a whole. Chunk extents are at least 1, as the metadata check guarantees.
     fn decoded_nbytes(&self, part: &[AxisPart<'_>]) -> u64 {
         let (chunk, chain) = match (self.chain.stored_layout(), &self.metadata.chunk_grid) {
-            (Layout::InnerChunks(sharding), _) if self.chain.order.is_none() => {
-                (&sharding.chunk_shape, &sharding.chain)
+            (Layout::InnerChunks(inner_chunks), _) if self.chain.order.is_none() => {
+                (&inner_chunks.chunk_shape, &inner_chunks.chain)
             }
             (_, ChunkGrid::Regular { chunk_shape }) => (chunk_shape, self.chain),
             _ => return 0,
@@ -102,17 +102,17 @@ impl<'a> Reader<'a> {
         self.nbytes(shape.iter().copied())
     }
 
-    /// Returns the sharding codec, if chunks are shards that were not compressed as a whole.
-    pub fn sharding(&self) -> Option<&'a InnerChunks> {
+    /// Returns the inner chunks, if chunks are shards that were not compressed as a whole.
+    pub fn inner_chunks(&self) -> Option<&'a InnerChunks> {
         match self.chain.stored_layout() {
-            Layout::InnerChunks(sharding) => Some(sharding),
+            Layout::InnerChunks(inner_chunks) => Some(inner_chunks),
             _ => None,
         }
     }
 
     /// Whether chunks are shards that were not compressed as a whole.
     pub fn is_sharded(&self) -> bool {
-        self.sharding().is_some()
+        self.inner_chunks().is_some()
     }
 
     /// Returns the number of tasks per chunk, for `chunks` chunks with `part` as a typical piece: one, unless there are

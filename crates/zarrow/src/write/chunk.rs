@@ -150,17 +150,17 @@ impl<'a> Target<'a> {
         let old = old.filter(|_| !self.is_covered(part));
         match self.chain.layout() {
             Layout::Elements(swap) => self.encode_bytes(part, values, old, swap, worker),
-            Layout::InnerChunks(sharding) => {
+            Layout::InnerChunks(inner_chunks) => {
                 let mut decoded = Vec::new();
                 let old = match old {
                     Some(old) => {
-                        let open = self.open_shard(sharding, old, &mut decoded, worker);
+                        let open = self.open_shard(inner_chunks, old, &mut decoded, worker);
                         self.unless_replaced(part, open)?
                     }
                     None => None,
                 };
                 let old = old.as_ref().map(|(input, index)| (input, index));
-                let Some(shard) = self.encode_shard(sharding, part, values, old, worker)? else {
+                let Some(shard) = self.encode_shard(inner_chunks, part, values, old, worker)? else {
                     return Ok(None);
                 };
                 if self.chain.bytes_to_bytes.is_empty() {
@@ -177,7 +177,7 @@ impl<'a> Target<'a> {
     /// Returns the bytes of an old shard and its index; a shard compressed as a whole is decompressed to `decoded`.
     fn open_shard<'o>(
         &self,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         old: &Input<'o>,
         decoded: &'o mut Vec<u8>,
         worker: &mut Worker,
@@ -191,7 +191,7 @@ impl<'a> Target<'a> {
                 Input::from_bytes(decoded)
             }
         };
-        let index = read_index(sharding, self.shape, &input, worker)?;
+        let index = read_index(inner_chunks, self.shape, &input, worker)?;
         Ok((input, index))
     }
 

@@ -103,14 +103,14 @@ impl Writer<'_> {
         let Some(part) = whole_part(selection) else { return Ok(()) };
         let chunk_parts = self.reader.chunk_parts(&part)?;
         let threads = self.reader.threads(&part);
-        let sharding = self.sharding();
-        let shares = match sharding {
-            Some(sharding) if !self.store.is_optimistic() => {
-                self.shares(sharding, chunk_parts.count(), threads)
+        let inner_chunks = self.inner_chunks();
+        let shares = match inner_chunks {
+            Some(inner_chunks) if !self.store.is_optimistic() => {
+                self.shares(inner_chunks, chunk_parts.count(), threads)
             }
             _ => 1,
         };
-        let shards: Vec<OpenShard<'_>> = match sharding {
+        let shards: Vec<OpenShard<'_>> = match inner_chunks {
             Some(_) if shares > 1 => {
                 allocation::collected((0..chunk_parts.count()).map(|_| OpenShard::default()))?
             }
@@ -127,9 +127,9 @@ impl Writer<'_> {
         })
     }
 
-    /// Returns the sharding codec, if chunks are shards.
-    fn sharding(&self) -> Option<&InnerChunks> {
-        self.reader.sharding()
+    /// Returns the inner chunks, if chunks are shards.
+    fn inner_chunks(&self) -> Option<&InnerChunks> {
+        self.reader.inner_chunks()
     }
 
     /// Calls `work` with the index of a chunk in `chunk_parts`, the chunk, and its written part.
@@ -171,10 +171,10 @@ impl Writer<'_> {
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
         self.with_target(chunk_parts, number, checkpoint, |chunk_index, target, part| {
-            let written = until_no_conflict(&|| checkpoint.pass(), || match self.sharding() {
+            let written = until_no_conflict(&|| checkpoint.pass(), || match self.inner_chunks() {
                 None => self.chunk(chunk_index, target, part, values, worker),
-                Some(sharding) => {
-                    self.share(chunk_index, target, sharding, part, values, share, open, worker)
+                Some(inner_chunks) => {
+                    self.share(chunk_index, target, inner_chunks, part, values, share, open, worker)
                 }
             });
             match written {
@@ -186,7 +186,7 @@ impl Writer<'_> {
 
     /// Returns the number of tasks per shard, for `shards` shards: if there are few shards, enough to keep all threads
     /// busy, and enough that little is encoded before its turn to be written.
-    fn shares(&self, sharding: &InnerChunks, shards: u64, threads: usize) -> u64 {
+    fn shares(&self, inner_chunks: &InnerChunks, shards: u64, threads: usize) -> u64 {
         /// Maximum decoded size in bytes of a share, if its inner chunks are smaller.
         const SHARE_NBYTES: u64 = 4 << 20;
         let wanted = threads as u64 * TASKS_PER_THREAD;
@@ -196,7 +196,7 @@ impl Writer<'_> {
         let elements =
             |shape: &[u64]| shape.iter().fold(1u64, |product, extent| product.saturating_mul(*extent));
         let shard = elements(&self.reader.metadata.chunk_grid.largest_chunk());
-        let inner = shard / elements(&sharding.chunk_shape).max(1);
+        let inner = shard / elements(&inner_chunks.chunk_shape).max(1);
         let item_size = self.reader.metadata.data_type.item_size().unwrap_or(1) as u64;
         wanted.div_ceil(shards.max(1)).max(shard.saturating_mul(item_size) / SHARE_NBYTES).min(inner).max(1)
     }
@@ -265,7 +265,7 @@ impl Writer<'_> {
         &'s self,
         chunk_index: &[u64],
         target: &Target<'_>,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         part: &[AxisPart<'_>],
         values: &Values<'_>,
         (number, count): (u64, u64),
@@ -276,14 +276,14 @@ impl Writer<'_> {
         let shape = target.in_stored_order(target.shape);
         let bounds = target.in_stored_order(target.bounds);
         let target = Target { shape: &shape, bounds: &bounds, ..*target };
-        let shard = ShardTarget::new(target, sharding, &stored_part)?;
+        let shard = ShardTarget::new(target, inner_chunks, &stored_part)?;
         let state = {
             let mut opened = open.0.lock()?;
             match &*opened {
                 Some(state) => Arc::clone(state),
                 None => {
                     let state =
-                        self.open_shard(chunk_index, &target, &shard, sharding, &stored_part, worker)?;
+                        self.open_shard(chunk_index, &target, &shard, inner_chunks, &stored_part, worker)?;
                     Arc::clone(opened.insert(Arc::new(state)))
                 }
             }
@@ -307,7 +307,7 @@ impl Writer<'_> {
         })?;
         let mut output = state.output()?;
         if output.add(self, number, pieces, count)? {
-            output.publish(self, sharding)?;
+            output.publish(self, inner_chunks)?;
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ impl Writer<'_> {
         chunk_index: &[u64],
         target: &Target<'_>,
         shard: &ShardTarget<'_>,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         part: &[AxisPart<'_>],
         worker: &mut Worker,
     ) -> Result<Shard<'s>> {
@@ -333,12 +333,12 @@ impl Writer<'_> {
         let old = match old {
             None => None,
             Some(value) => {
-                let read = |input: &Input<'_>| read_index(sharding, target.shape, input, worker);
+                let read = |input: &Input<'_>| read_index(inner_chunks, target.shape, input, worker);
                 let index = self.reader.index(chunk_index, &*value, read);
                 target.unless_replaced(part, index)?.map(|index| (value, index))
             }
         };
-        let (start, index_at) = sharding.data_start(shard.grid())?;
+        let (start, index_at) = inner_chunks.data_start(shard.grid())?;
         let entries = Entries::new(shard.grid(), start)?;
         let ready = BTreeMap::new();
         let output = ShardOutput { draft: None, entries, index_at, next: 0, ready, lock: Some(held) };
@@ -429,11 +429,11 @@ impl<'a> ShardOutput<'a> {
     }
 
     /// Adds the index and publishes the shard; erases it if it has no inner chunk.
-    fn publish(&mut self, writer: &Writer<'_>, sharding: &InnerChunks) -> Result<()> {
+    fn publish(&mut self, writer: &Writer<'_>, inner_chunks: &InnerChunks) -> Result<()> {
         let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {
             Some(draft) => {
-                let index = self.entries.encode(sharding)?;
+                let index = self.entries.encode(inner_chunks)?;
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }

@@ -54,7 +54,7 @@ impl Pieces {
 /// A shard to be written.
 pub struct ShardTarget<'a> {
     target: Target<'a>,
-    sharding: &'a InnerChunks,
+    inner_chunks: &'a InnerChunks,
     grid: Vec<u64>,
     /// The part of each touched inner chunk.
     chunk_parts: ChunkParts<'a>,
@@ -71,11 +71,11 @@ impl<'a> ShardTarget<'a> {
     /// As [`InnerChunks::grid`] and [`ChunkParts::new`].
     pub fn new(
         target: Target<'a>,
-        sharding: &'a InnerChunks,
+        inner_chunks: &'a InnerChunks,
         part: &[AxisPart<'a>],
     ) -> Result<ShardTarget<'a>> {
-        let grid = sharding.grid(target.shape)?;
-        let chunk_parts = inner_chunk_parts(sharding, part)?;
+        let grid = inner_chunks.grid(target.shape)?;
+        let chunk_parts = inner_chunk_parts(inner_chunks, part)?;
         let numbered = |at: u64| {
             let (mut chunk_index, mut inner) = (PerAxis::new(), PerAxis::new());
             chunk_parts.get(at, &mut chunk_index, &mut inner);
@@ -86,7 +86,7 @@ impl<'a> ShardTarget<'a> {
         let mut touched: Vec<(u64, u64)> = allocation::collected((0..chunk_parts.count()).map(numbered))?;
         touched.sort_unstable();
         let is_covered_inside = target.is_covered_inside(part);
-        Ok(ShardTarget { target, sharding, grid, chunk_parts, is_covered_inside, touched })
+        Ok(ShardTarget { target, inner_chunks, grid, chunk_parts, is_covered_inside, touched })
     }
 
     /// The number of inner chunks that fit into the shard.
@@ -101,7 +101,7 @@ impl<'a> ShardTarget<'a> {
 
     /// Returns the extents of the inner chunk's section inside the array.
     fn inner_bounds(&self, chunk_index: &[u64]) -> PerAxis<u64> {
-        let axes = self.target.bounds.iter().zip(&self.sharding.chunk_shape).zip(chunk_index);
+        let axes = self.target.bounds.iter().zip(&self.inner_chunks.chunk_shape).zip(chunk_index);
         axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
     }
 
@@ -142,7 +142,7 @@ impl<'a> ShardTarget<'a> {
                     next += 1;
                     self.target.checkpoint.pass()?;
                     self.chunk_parts.get(*at, &mut chunk_index, &mut part);
-                    let (chain, shape) = (&self.sharding.chain, &*self.sharding.chunk_shape);
+                    let (chain, shape) = (&self.inner_chunks.chain, &*self.inner_chunks.chunk_shape);
                     let bounds = self.inner_bounds(&chunk_index);
                     let inner = Target { chain, shape, bounds: &bounds, ..self.target };
                     match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
@@ -220,8 +220,8 @@ impl Entries {
     ///
     /// # Errors
     /// As [`InnerChunks::encode_index`].
-    pub fn encode(&self, sharding: &InnerChunks) -> Result<Vec<u8>> {
-        sharding.encode_index(&self.entries, &self.grid)
+    pub fn encode(&self, inner_chunks: &InnerChunks) -> Result<Vec<u8>> {
+        inner_chunks.encode_index(&self.entries, &self.grid)
     }
 }
 
@@ -232,15 +232,15 @@ impl Target<'_> {
     /// As [`ShardTarget::encode_range`].
     pub fn encode_shard(
         &self,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         part: &[AxisPart<'_>],
         values: Level<'_, '_>,
         old: Option<(&Input<'_>, &ShardIndex)>,
         worker: &mut Worker,
     ) -> Result<Option<Vec<u8>>> {
-        let shard = ShardTarget::new(*self, sharding, part)?;
+        let shard = ShardTarget::new(*self, inner_chunks, part)?;
         let mut pieces = Pieces::default();
-        let (start, at_start) = sharding.data_start(shard.grid())?;
+        let (start, at_start) = inner_chunks.data_start(shard.grid())?;
         pieces.reserve(start as usize)?;
         pieces.bytes.try_resize(start as usize, 0)?;
         shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
@@ -249,7 +249,7 @@ impl Target<'_> {
         if !entries.any() {
             return Ok(None);
         }
-        let (index, mut bytes) = (entries.encode(sharding)?, pieces.bytes);
+        let (index, mut bytes) = (entries.encode(inner_chunks)?, pieces.bytes);
         match at_start {
             Some(_) => bytes[..index.len()].copy_from_slice(&index),
             None => bytes.try_append(&index)?,

@@ -13,7 +13,7 @@ use zarrow_array::Number;
 /// The codec.
 pub const DEFINITION: Definition = Definition {
     names: &["numcodecs.astype"],
-    parameters: &[("encode_dtype", ParameterType::Text), ("decode_dtype", ParameterType::Text)],
+    parameters: &[("encode_dtype", ParameterType::StoredType), ("decode_dtype", ParameterType::DecodedType)],
     stage: Stage::Filter(parse),
     ..Definition::PLAIN
 };

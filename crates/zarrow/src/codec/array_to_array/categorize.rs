@@ -12,7 +12,7 @@ use crate::codec::parameter::ParameterType;
 use crate::codec::variable_chunk::{VariableChunk, encode_variable};
 use crate::codec::{ChunkElements, Decoded, Swap};
 use crate::error::{ErrorKind, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use zarrow_array::{DataType, Number};
@@ -22,9 +22,10 @@ pub const DEFINITION: Definition = Definition {
     names: &["numcodecs.categorize"],
     parameters: &[
         ("labels", ParameterType::List),
-        ("dtype", ParameterType::Text),
-        ("astype", ParameterType::Text),
+        ("dtype", ParameterType::DecodedType),
+        ("astype", ParameterType::StoredType),
     ],
+    defaults: |_| json!({ "astype": "|u1" }),
     stage: Stage::Filter(parse),
     ..Definition::PLAIN
 };

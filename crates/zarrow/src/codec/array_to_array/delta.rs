@@ -14,7 +14,7 @@ use zarrow_array::Number;
 /// The codec.
 pub const DEFINITION: Definition = Definition {
     names: &["numcodecs.delta"],
-    parameters: &[("dtype", ParameterType::Text), ("astype", ParameterType::Text)],
+    parameters: &[("dtype", ParameterType::DecodedType), ("astype", ParameterType::StoredType)],
     stage: Stage::Filter(parse),
     ..Definition::PLAIN
 };

@@ -19,8 +19,8 @@ pub const DEFINITION: Definition = Definition {
     parameters: &[
         ("scale", ParameterType::Number),
         ("offset", ParameterType::Number),
-        ("dtype", ParameterType::Text),
-        ("astype", ParameterType::Text),
+        ("dtype", ParameterType::DecodedType),
+        ("astype", ParameterType::StoredType),
     ],
     stage: Stage::Filter(parse),
     ..Definition::PLAIN

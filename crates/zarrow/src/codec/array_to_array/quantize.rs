@@ -16,8 +16,8 @@ pub const DEFINITION: Definition = Definition {
     names: &["numcodecs.quantize"],
     parameters: &[
         ("digits", ParameterType::Integer),
-        ("dtype", ParameterType::Text),
-        ("astype", ParameterType::Text),
+        ("dtype", ParameterType::DecodedType),
+        ("astype", ParameterType::StoredType),
     ],
     stage: Stage::Filter(parse),
     ..Definition::PLAIN

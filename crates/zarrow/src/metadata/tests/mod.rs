@@ -12,6 +12,7 @@ mod zarr_python;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::codec::{parse_v2_array, parse_v3};
 
 fn limits() -> MetadataLimits {
     MetadataLimits::default()

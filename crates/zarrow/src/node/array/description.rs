@@ -1,22 +1,9 @@
 //! Describes an array as its creator would: filters, serializer, compressors, order, and the number of stored chunks.
 
-use crate::codec;
+use crate::codec::CodecStages;
 use crate::error::Result;
-use crate::metadata::{CodecMetadata, ZarrFormat};
 use crate::node::array::Array;
 use crate::node::hierarchy;
-use serde_json::Value;
-
-/// The codecs of an array by stage. If the array has nothing but shards, these are the codecs inside the shards.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CodecStages {
-    /// Array-to-array codecs.
-    pub filters: Vec<CodecMetadata>,
-    /// Array-to-bytes codec.
-    pub serializer: CodecMetadata,
-    /// Bytes-to-bytes codecs.
-    pub compressors: Vec<CodecMetadata>,
-}
 
 impl Array {
     /// Returns the codecs by stage.
@@ -37,25 +24,7 @@ impl Array {
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     pub fn codec_stages(&self) -> Result<CodecStages> {
-        let inner = match self.metadata().codecs.as_slice() {
-            [shards] if shards.name == "sharding_indexed" => {
-                let item_size = self.data_type().item_size().unwrap_or(1);
-                let inner = shards.configuration.get("codecs").unwrap_or(&Value::Null);
-                Some(CodecMetadata::parse_chain(inner, item_size).map_err(crate::Error::from)?)
-            }
-            _ => None,
-        };
-        let codecs = inner.as_deref().unwrap_or(&self.metadata().codecs);
-        let (filters, serializer, compressors) = codec::stages(codecs)?;
-        // In version 2 the order of axes is a separate key, not a filter.
-        let is_filter = |codec: &&CodecMetadata| {
-            self.metadata().zarr_format == ZarrFormat::V3 || codec.name != "transpose"
-        };
-        Ok(CodecStages {
-            filters: filters.iter().filter(is_filter).cloned().collect(),
-            serializer: serializer.clone(),
-            compressors: compressors.to_vec(),
-        })
+        CodecStages::new(self.metadata())
     }
 
     /// Whether each chunk is stored in column-major order (order `F`).

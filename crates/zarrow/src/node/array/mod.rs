@@ -242,16 +242,16 @@ impl Array {
         let mut axes: Vec<usize> = (0..shape.len()).collect();
         let mut level = 0;
         while level < levels
-            && let Layout::InnerChunks(sharding) = chain.layout()
+            && let Layout::InnerChunks(inner_chunks) = chain.layout()
         {
             level += 1;
             if let Some(order) = &chain.order {
                 axes = order.iter().map(|axis| axes[*axis]).collect();
             }
-            for (axis, extent) in axes.iter().zip(&sharding.chunk_shape) {
+            for (axis, extent) in axes.iter().zip(&inner_chunks.chunk_shape) {
                 shape[*axis] = *extent;
             }
-            chain = &sharding.chain;
+            chain = &inner_chunks.chain;
         }
         Some(shape)
     }
@@ -276,8 +276,8 @@ impl Array {
     /// same.
     pub(crate) fn stored_order(&self) -> Option<&[usize]> {
         let mut chain = &*self.chain;
-        while let Layout::InnerChunks(sharding) = chain.layout() {
-            chain = &sharding.chain;
+        while let Layout::InnerChunks(inner_chunks) = chain.layout() {
+            chain = &inner_chunks.chain;
         }
         chain.order.as_deref()
     }

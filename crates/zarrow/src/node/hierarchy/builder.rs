@@ -1,19 +1,18 @@
 //! Builder for the metadata of a new array.
 //!
-//! 1. The given properties are combined into metadata; `chunk_shape` and `codec_choice` choose the others.
+//! 1. The given properties are combined into metadata; `chunk_shape` and `codec::choice` choose the others.
 //! 2. The metadata is written as documents and read back with the parser for all stores, so that every created array
 //!    can be opened; the codecs are compiled for the same reason.
 
 use super::chunk_shape;
-use crate::codec::DecodeLimits;
-use crate::codec::{CodecKind, KnownCodecs, compile};
+use crate::codec::{CodecKind, DecodeLimits, KnownCodecs, compile, parse_v2_array, parse_v3};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
     ARRAY_DIMENSIONS, ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document,
     FillValue, JsonText, MetadataError, MetadataLimits, NodeMetadata, ZARRAY, ZATTRS, ZarrFormat,
-    dimension_names, parse_v2_array, parse_v3,
+    dimension_names,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use zarrow_array::DataType;
 
 /// Builder for the metadata of a new array: its shape and data type, and properties that differ from the defaults.
@@ -305,7 +304,7 @@ impl ArrayBuilder {
         let mut chain = Vec::new();
         if self.column_major && self.shape.len() > 1 {
             let order: Vec<usize> = (0..self.shape.len()).rev().collect();
-            chain.push(CodecMetadata::new("transpose", Map::from_iter([("order".to_owned(), json!(order))])));
+            chain.push(CodecMetadata::transpose(&order));
         }
         let serializer = |data_type: &DataType, big_endian: bool| {
             let usual = || CodecMetadata::default_serializer(data_type, big_endian);
@@ -333,21 +332,10 @@ impl ArrayBuilder {
             Some(compressors) => chain.extend(compressors.iter().cloned()),
             None => chain.push(CodecMetadata::default_compressor()),
         }
-        if self.shard_shape.is_none() {
-            return Ok(chain);
-        }
-        let index = json!([
-            { "name": "bytes", "configuration": { "endian": "little" } },
-            { "name": "crc32c", "configuration": {} },
-        ]);
-        let configuration = [
-            ("chunk_shape", json!(chunk_shape)),
-            ("codecs", chain.iter().map(CodecMetadata::document).collect()),
-            ("index_codecs", index),
-            ("index_location", json!("end")),
-        ];
-        let configuration = configuration.map(|(key, value)| (key.to_owned(), value));
-        Ok(vec![CodecMetadata::new("sharding_indexed", Map::from_iter(configuration))])
+        Ok(match self.shard_shape {
+            Some(_) => vec![CodecMetadata::sharded(chunk_shape, &chain)],
+            None => chain,
+        })
     }
 }
 

@@ -6,8 +6,9 @@
 
 use super::document_version::fingerprint;
 use super::unfinished_mark::{is_unfinished, not_found};
+use crate::codec::{parse_v2_array, parse_v3};
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{NodeMetadata, ZarrFormat, parse_v2_array, parse_v3};
+use crate::metadata::{NodeMetadata, ZarrFormat};
 use crate::node::array::Array;
 use crate::selection::Selection;
 use crate::store::remote::{ByteRange, Fetched, Request, RequestClass, fetch, version_number};

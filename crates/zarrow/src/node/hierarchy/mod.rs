@@ -14,7 +14,6 @@ mod ahead;
 pub(crate) mod attributes;
 mod builder;
 mod chunk_shape;
-mod codec_choice;
 pub(crate) mod consolidate;
 mod create;
 mod document;

@@ -157,7 +157,7 @@ impl<'p, 'i> Staged<'p, 'i> {
             return Ok(Next::Nothing);
         }
         let has_more = state.next < state.count;
-        let is_sharded = has_more && self.items[0].0.reader.sharding().is_some();
+        let is_sharded = has_more && self.items[0].0.reader.inner_chunks().is_some();
         let opens = match (first, is_sharded) {
             _ if !has_more || continues => false,
             (None, _) => true,
@@ -205,7 +205,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let mut state = self.state.lock();
         state.opening -= 1;
         let plan = Arc::new(plan?);
-        state.unsplit += usize::from(plan.reader.sharding().is_some());
+        state.unsplit += usize::from(plan.reader.inner_chunks().is_some());
         state.open.insert(number, Object::new(plan));
         state.add(number, Work::Begin);
         drop(state);
@@ -451,10 +451,14 @@ impl<'p, 'i> Staged<'p, 'i> {
             let mut claims = unsafe { self.claim(&plan.pieces) };
             return chunk.read_stored(&input, &mut claims, None, worker);
         };
-        let Some(sharding) = plan.reader.sharding() else { return Ok(()) };
+        let Some(inner_chunks) = plan.reader.inner_chunks() else { return Ok(()) };
         let slot = slot.map(|slot| Slot { kept: inner.kept.clone(), ..slot.inner(inner.number) });
-        let chunk =
-            Chunk { chain: &sharding.chain, shape: &sharding.chunk_shape, slot: slot.as_ref(), ..chunk };
+        let chunk = Chunk {
+            chain: &inner_chunks.chain,
+            shape: &inner_chunks.chunk_shape,
+            slot: slot.as_ref(),
+            ..chunk
+        };
         let input = Input::from_bodies(&leaf.bodies, inner.range.start, inner.range.end - inner.range.start);
         let pieces = plan.inner_pieces(&inner.wanted);
         // SAFETY: inner chunks have no place in common, each is one leaf, and a leaf is decoded by one task: that of a void

@@ -31,7 +31,7 @@ impl<'c> Chunk<'c> {
     /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].
     pub fn need(&self, parts: &[&[AxisPart<'_>]], shape: &[u64]) -> Result<Need<'c>> {
         match self.chain.stored_layout() {
-            Layout::InnerChunks(sharding) => Ok(Need::Index(sharding)),
+            Layout::InnerChunks(inner_chunks) => Ok(Need::Index(inner_chunks)),
             Layout::Elements(_) => {
                 let item_size = self.chain.item_size().unwrap_or(0);
                 let nbytes = shape::nbytes(shape, item_size)? as u64;

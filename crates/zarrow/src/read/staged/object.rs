@@ -149,10 +149,10 @@ impl<'p> ObjectPlan<'p> {
         let (key, shape) = (reader.key(&chunk_index), reader.chunk_shape(&chunk_index));
         let pieces: Pieces<'p> =
             pieces.into_iter().map(|(item, part)| (item, stored_part(reader.chain, &part))).collect();
-        let inner = match reader.sharding() {
-            Some(sharding) => {
-                allocation::try_collected(pieces.iter().map(|(_, part)| inner_chunk_parts(sharding, part)))?
-            }
+        let inner = match reader.inner_chunks() {
+            Some(inner_chunks) => allocation::try_collected(
+                pieces.iter().map(|(_, part)| inner_chunk_parts(inner_chunks, part)),
+            )?,
             None => Vec::new(),
         };
         Ok(ObjectPlan { chunk_index, key, reader, shape, pieces, inner, is_handed_over })
@@ -166,11 +166,11 @@ impl<'p> ObjectPlan<'p> {
         let shape = chunk.stored_shape();
         let parts: SmallVec<[&[AxisPart<'_>]; 1]> = self.pieces.iter().map(|(_, part)| &part[..]).collect();
         let (ranges, nbytes) = match chunk.need(&parts, &shape)? {
-            Need::Index(sharding) => {
-                if let Some(fetch) = self.whole_shard(chunk, sharding, policy)? {
+            Need::Index(inner_chunks) => {
+                if let Some(fetch) = self.whole_shard(chunk, inner_chunks, policy)? {
                     return Ok(Beginning::Index(fetch));
                 }
-                let (span, limit) = sharding.index_span(&shape)?;
+                let (span, limit) = inner_chunks.index_span(&shape)?;
                 if matches!(span, ByteRange::Suffix(_)) && !policy.has_suffix {
                     // The size determines the position of the index.
                     return Ok(Beginning::Index(RangeFetch::nothing()));
@@ -271,7 +271,7 @@ impl<'p> ObjectPlan<'p> {
 
     /// Returns the error for a value of the wrong size, after a request has landed up to `end`, complete or not.
     pub fn wrong_size(&self, nbytes: Option<u64>, end: u64, is_complete: bool) -> Option<Error> {
-        let of_chunk = self.reader.sharding().is_none();
+        let of_chunk = self.reader.inner_chunks().is_none();
         let item_size = self.reader.chain.item_size().unwrap_or(0);
         let expected = shape::nbytes(&self.shape, item_size).unwrap_or(usize::MAX) as u64;
         let actual = nbytes.unwrap_or(end);
@@ -290,8 +290,8 @@ impl<'p> ObjectPlan<'p> {
         chunk: &Chunk<'_>,
         each: &mut dyn FnMut(u64, InnerPieces) -> Result<()>,
     ) -> Result<()> {
-        let Some(sharding) = self.reader.sharding() else { return Ok(()) };
-        let grid = sharding.grid(&chunk.stored_shape())?;
+        let Some(inner_chunks) = self.reader.inner_chunks() else { return Ok(()) };
+        let grid = inner_chunks.grid(&chunk.stored_shape())?;
         let number_of = |chunk_parts: &ChunkParts<'_>, at: u64| {
             let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
             chunk_parts.get(at, &mut chunk_index, &mut part);
@@ -322,14 +322,15 @@ impl<'p> ObjectPlan<'p> {
         wanted: &InnerPieces,
         add: &mut dyn FnMut(Range<u64>) -> Result<()>,
     ) -> Result<()> {
-        let Some(sharding) = self.reader.sharding() else { return Ok(()) };
-        let inner = Chunk { chain: &sharding.chain, shape: &sharding.chunk_shape, slot: None, ..*chunk };
+        let Some(inner_chunks) = self.reader.inner_chunks() else { return Ok(()) };
+        let inner =
+            Chunk { chain: &inner_chunks.chain, shape: &inner_chunks.chunk_shape, slot: None, ..*chunk };
         let shape = inner.stored_shape();
         let (mut chunk_index, mut parts) = (PerAxis::new(), SmallVec::<[PerAxis<AxisPart<'_>>; 1]>::new());
         for (piece, at) in wanted {
             let mut part = PerAxis::new();
             self.inner[*piece].get(*at, &mut chunk_index, &mut part);
-            parts.push(stored_part(&sharding.chain, &part));
+            parts.push(stored_part(&inner_chunks.chain, &part));
         }
         let parts: SmallVec<[&[AxisPart<'_>]; 1]> = parts.iter().map(|part| &part[..]).collect();
         // An index may claim any range: refuse before fetching whatever decoding would refuse.

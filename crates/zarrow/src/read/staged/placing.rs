@@ -60,8 +60,8 @@ impl ObjectPlan<'_> {
             // SAFETY: the caller's contract.
             return unsafe { place_of(&self.pieces, chunk.chain, &chunk.stored_shape(), 0, sinks) };
         };
-        let sharding = self.reader.sharding()?;
-        let (chain, shape, start) = (&sharding.chain, &sharding.chunk_shape[..], inner.range.start);
+        let inner_chunks = self.reader.inner_chunks()?;
+        let (chain, shape, start) = (&inner_chunks.chain, &inner_chunks.chunk_shape[..], inner.range.start);
         let nbytes = shape::nbytes(shape, chain.item_size()?).ok()? as u64;
         // Steps 3 and 4.
         if !leaf.bodies.is_empty()

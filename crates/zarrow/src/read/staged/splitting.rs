@@ -94,12 +94,12 @@ impl<'p> Staged<'p, '_> {
     ) -> Result<()> {
         let policy = self.store(plan)?.policy();
         let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
-        let Some(sharding) = plan.reader.sharding() else { return Ok(()) };
+        let Some(inner_chunks) = plan.reader.inner_chunks() else { return Ok(()) };
         let Body { bytes, version, .. } = landed.body();
         let Some((start, known)) = self.start_of(object, attempt, landed) else { return Ok(()) };
         // Step 1.
         let Some(nbytes) = known.or_else(|| nbytes_by(landed, &fetch.span)) else {
-            let (span, limit) = sharding.index_span(&chunk.stored_shape())?;
+            let (span, limit) = inner_chunks.index_span(&chunk.stored_shape())?;
             let fetch = match span {
                 ByteRange::Suffix(_) if policy.has_suffix => {
                     RangeFetch { span, limit, expected: limit, ..RangeFetch::nothing() }
@@ -109,15 +109,15 @@ impl<'p> Staged<'p, '_> {
             return self.ask_for_index(object, attempt, start, fetch);
         };
         // Step 2.
-        let grid = sharding.grid(&chunk.stored_shape())?;
-        let (offset, length) = sharding.index_range(&grid, nbytes)?;
+        let grid = inner_chunks.grid(&chunk.stored_shape())?;
+        let (offset, length) = inner_chunks.index_range(&grid, nbytes)?;
         let range = offset..offset.saturating_add(length as u64);
         let found = [Some(landed), start.as_ref()].into_iter().flatten().find_map(|body| body.get(&range));
         let Some(bytes) = found else {
             let is_refused = self.ask_for_index(object, attempt, start, RangeFetch::index(range));
-            return is_refused.map_err(|_| sharding.wrong_index_size(length, bytes.len()));
+            return is_refused.map_err(|_| inner_chunks.wrong_index_size(length, bytes.len()));
         };
-        let index = Arc::new(sharding.parse_index(bytes, &grid, nbytes)?);
+        let index = Arc::new(inner_chunks.parse_index(bytes, &grid, nbytes)?);
         if let Some(version) = version {
             let seen = SeenVersion { version: version.clone(), nbytes };
             let held = seen.version.as_str().len();
@@ -203,7 +203,7 @@ impl<'p> Staged<'p, '_> {
         let Split { leaves, fetches, absent, is_missing } = split;
         let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
         open.has_placed |= !absent.is_empty();
-        if !open.is_split && open.plan.reader.sharding().is_some() {
+        if !open.is_split && open.plan.reader.inner_chunks().is_some() {
             state.unsplit -= 1;
         }
         let Some(open) = state.open.get_mut(&object) else { return Ok(0) };

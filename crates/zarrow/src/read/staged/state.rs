@@ -187,7 +187,7 @@ impl<'p> State<'p> {
     /// requests to cancel.
     pub fn restart(&mut self, object: u64) -> Vec<RequestHandle> {
         let Some(open) = self.open.get_mut(&object) else { return Vec::new() };
-        if open.is_split && open.plan.reader.sharding().is_some() {
+        if open.is_split && open.plan.reader.inner_chunks().is_some() {
             self.unsplit += 1;
         }
         (open.attempt, open.restarts, open.is_split) = (open.attempt + 1, true, false);

@@ -33,15 +33,15 @@ impl ObjectPlan<'_> {
     pub fn whole_shard(
         &self,
         chunk: &Chunk<'_>,
-        sharding: &InnerChunks,
+        inner_chunks: &InnerChunks,
         policy: &FetchPolicy,
     ) -> Result<Option<RangeFetch>> {
         if !policy.cuts_ranges {
             return Ok(None);
         }
-        let inside = self.inside(sharding)?;
-        let limit = self.likely_limit(chunk, sharding, inside.inner_chunks)?;
-        if limit > policy.merged_nbytes || !self.wants_most(chunk, sharding, &inside)? {
+        let inside = self.inside(inner_chunks)?;
+        let limit = self.likely_limit(chunk, inner_chunks, inside.inner_chunks)?;
+        if limit > policy.merged_nbytes || !self.wants_most(chunk, inner_chunks, &inside)? {
             return Ok(None);
         }
         let (span, class) = (ByteRange::Range(0..limit), RequestClass::Chunk);
@@ -49,7 +49,7 @@ impl ObjectPlan<'_> {
     }
 
     /// Returns the section of the shard inside the array: inner chunks outside are rarely stored.
-    fn inside(&self, sharding: &InnerChunks) -> Result<Inside> {
+    fn inside(&self, inner_chunks: &InnerChunks) -> Result<Inside> {
         let metadata = self.reader.metadata;
         let axes = self.chunk_index.iter().zip(&metadata.shape).enumerate();
         let part: PerAxis<AxisPart<'_>> = axes
@@ -60,27 +60,27 @@ impl ObjectPlan<'_> {
                 AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, list }
             })
             .collect();
-        let inner_chunks = inner_chunk_parts(sharding, &stored_part(self.reader.chain, &part))?.count();
+        let inner_chunks = inner_chunk_parts(inner_chunks, &stored_part(self.reader.chain, &part))?.count();
         Ok(Inside { inner_chunks, elements: count_of(&part) })
     }
 
     /// Returns the likely maximum size in bytes of a shard with `count` inner chunks.
-    fn likely_limit(&self, chunk: &Chunk<'_>, sharding: &InnerChunks, count: u64) -> Result<u64> {
+    fn likely_limit(&self, chunk: &Chunk<'_>, inner_chunks: &InnerChunks, count: u64) -> Result<u64> {
         /// Bytes that a codec may add to an incompressible inner chunk.
         const ADDED_NBYTES: u64 = 64;
         /// Allowance factor on the estimated size of strings.
         const VARIABLE_FACTOR: u64 = 4;
-        let likely = self.reader.likely_nbytes(&sharding.chunk_shape);
+        let likely = self.reader.likely_nbytes(&inner_chunks.chunk_shape);
         let inner = match self.is_variable() {
             true => likely.saturating_mul(VARIABLE_FACTOR),
             false => likely.saturating_add(likely / 8).saturating_add(ADDED_NBYTES),
         };
-        let (_, index_nbytes) = sharding.index_span(&chunk.stored_shape())?;
+        let (_, index_nbytes) = inner_chunks.index_span(&chunk.stored_shape())?;
         Ok(inner.saturating_mul(count).saturating_add(index_nbytes))
     }
 
     /// Step 1. If inner chunks are uncompressed, a read by index would fetch only the selected elements of each.
-    fn wants_most(&self, chunk: &Chunk<'_>, sharding: &InnerChunks, inside: &Inside) -> Result<bool> {
+    fn wants_most(&self, chunk: &Chunk<'_>, inner_chunks: &InnerChunks, inside: &Inside) -> Result<bool> {
         let mut touched = 0u64;
         match &self.inner[..] {
             [inner] => touched = inner.count(),
@@ -89,7 +89,7 @@ impl ObjectPlan<'_> {
                 Ok(())
             })?,
         }
-        let is_raw = matches!(sharding.chain.stored_layout(), Layout::Elements(_));
+        let is_raw = matches!(inner_chunks.chain.stored_layout(), Layout::Elements(_));
         let elements = self.pieces.iter().fold(0u64, |sum, (_, part)| sum.saturating_add(count_of(part)));
         let is_most = |count: u64, all: u64| count >= all.div_ceil(2);
         Ok(is_most(touched, inside.inner_chunks) && (!is_raw || is_most(elements, inside.elements)))

@@ -1,10 +1,14 @@
-//! Expands a user's choice of a codec to a full configuration, with all parameters that readers expect.
+//! The codecs of new arrays: a user's choice, expanded to all parameters that readers expect, and the defaults.
 
-use crate::codec::{KnownCodecs, check_parameters, definition, number_named};
+use crate::codec::KnownCodecs;
+use crate::codec::array_to_array::{Parameters, number_named};
+use crate::codec::built_in::{check_parameters, find};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{CodecMetadata, numpy_name, parse_data_type};
+use crate::metadata::{CodecMetadata, numpy_name};
 use serde_json::{Map, Value, json};
-use zarrow_array::{DataType, Number};
+use zarrow_array::DataType;
 
 impl CodecMetadata {
     /// Creates a codec from `choice`: a name (`"zstd"`), an object of `name` and `configuration` as in version 3, or an
@@ -40,7 +44,7 @@ impl CodecMetadata {
         let mut codec = codec.map_err(|error| ErrorKind::BadCodec(error.to_string()))?;
         check_parameters(&codec.name, &codec.configuration)?;
         complete(&mut codec, data_type);
-        let inner = definition(&codec.name).map_or(Vec::new(), |codec| (codec.inner)(data_type));
+        let inner = find(&codec.name).map_or(Vec::new(), |codec| (codec.inner)(data_type));
         for (key, data_type) in inner {
             if let Some(Value::Array(choices)) = codec.configuration.get_mut(key) {
                 for choice in choices {
@@ -55,33 +59,46 @@ impl CodecMetadata {
     /// filter's output determines the new `data_type` and `big_endian`.
     pub(crate) fn with_types_named(&self, data_type: &mut DataType, big_endian: &mut bool) -> CodecMetadata {
         let mut codec = self.clone();
-        let (reads, writes) = match self.name.as_str() {
-            "numcodecs.delta" | "numcodecs.fixedscaleoffset" | "numcodecs.quantize" => ("dtype", "astype"),
-            "numcodecs.categorize" => ("dtype", "astype"),
-            "numcodecs.astype" => ("decode_dtype", "encode_dtype"),
-            "cast_value" => {
-                let stored = self.configuration.get("data_type").and_then(|name| parse_data_type(name).ok());
-                *data_type = stored.unwrap_or_else(|| data_type.clone());
-                return codec;
-            }
-            "numcodecs.packbits" => {
-                *data_type = Number::UInt8.into();
-                return codec;
-            }
-            _ => return codec,
+        let Some(Definition { parameters, stage: Stage::Filter(parse), .. }) = find(&self.name) else {
+            return codec;
         };
-        if let Some(name) = numpy_name(data_type, *big_endian) {
-            codec.configuration.entry(reads).or_insert(name.into());
+        let key = |wanted| parameters.iter().find(|(_, found)| *found == wanted).map(|(key, _)| *key);
+        if let (Some(reads), Some(writes)) = (key(ParameterType::DecodedType), key(ParameterType::StoredType))
+        {
+            if let Some(name) = numpy_name(data_type, *big_endian) {
+                codec.configuration.entry(reads).or_insert(name.into());
+            }
+            complete(&mut codec, data_type);
+            let name = codec.text(writes).or(codec.text(reads));
+            if let Some(name) = name.filter(|name| number_named(name).is_some()) {
+                *big_endian = name.starts_with('>');
+            }
         }
-        if self.name == "numcodecs.categorize" {
-            codec.configuration.entry(writes).or_insert("|u1".into());
-        }
-        let (read, written) = (codec.text(reads), codec.text(writes));
-        if let Some(number) = written.or(read).and_then(number_named) {
-            *data_type = number.into();
-            *big_endian = written.or(read).is_some_and(|name| name.starts_with('>'));
+        // Wrong parameters are an error when the list is compiled.
+        if let Ok(filter) = parse(&Parameters { configuration: &codec.configuration, data_type }) {
+            *data_type = filter.stored_type(data_type);
         }
         codec
+    }
+
+    /// Returns the codec that stores the axes in this order.
+    pub(crate) fn transpose(order: &[usize]) -> CodecMetadata {
+        configured("transpose", json!({ "order": order }))
+    }
+
+    /// Returns the codec that stores chunks of `chunk_shape`, each encoded by `codecs`, in shards.
+    pub(crate) fn sharded(chunk_shape: &[u64], codecs: &[CodecMetadata]) -> CodecMetadata {
+        let index = json!([
+            { "name": "bytes", "configuration": { "endian": "little" } },
+            { "name": "crc32c", "configuration": {} },
+        ]);
+        let configuration = json!({
+            "chunk_shape": chunk_shape,
+            "codecs": codecs.iter().map(CodecMetadata::document).collect::<Value>(),
+            "index_codecs": index,
+            "index_location": "end",
+        });
+        configured("sharding_indexed", configuration)
     }
 
     /// Returns the default compressor of new arrays: zstd, with a checksum in its frames.
@@ -96,10 +113,6 @@ impl CodecMetadata {
     /// matters.
     #[must_use]
     pub fn default_serializer(data_type: &DataType, big_endian: bool) -> CodecMetadata {
-        let configured = |name: &str, value: Value| {
-            let Value::Object(configuration) = value else { return CodecMetadata::new(name, Map::new()) };
-            CodecMetadata::new(name, configuration)
-        };
         match data_type {
             DataType::String => CodecMetadata::new("vlen-utf8", Map::new()),
             DataType::Bytes => CodecMetadata::new("vlen-bytes", Map::new()),
@@ -117,9 +130,17 @@ impl CodecMetadata {
     }
 }
 
+fn configured(name: &str, configuration: Value) -> CodecMetadata {
+    let configuration = match configuration {
+        Value::Object(configuration) => configuration,
+        _ => Map::new(),
+    };
+    CodecMetadata::new(name, configuration)
+}
+
 /// Sets the missing parameters.
 fn complete(codec: &mut CodecMetadata, data_type: &DataType) {
-    let usual = definition(&codec.name).map_or(Value::Null, |codec| (codec.defaults)(data_type));
+    let usual = find(&codec.name).map_or(Value::Null, |codec| (codec.defaults)(data_type));
     for (key, value) in usual.as_object().into_iter().flatten() {
         codec.configuration.entry(key.clone()).or_insert_with(|| value.clone());
     }
