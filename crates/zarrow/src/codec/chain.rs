@@ -2,7 +2,7 @@
 //!
 //! 1. Transposes at the start are one order of axes. The array-to-bytes codec follows, then the bytes-to-bytes codecs.
 //! 2. [`ArrayToBytes`] is the only interface to an array-to-bytes codec outside its file. Such a codec may have chains
-//!    for its parts, so the two types stand in one file.
+//!    for its parts: the two types refer to each other, so one file defines both.
 
 use crate::codec::compress::{Compressor, Encoded, encode};
 use crate::codec::decompress::{BytesToBytes, between_limit};

@@ -94,8 +94,8 @@ impl BytesToBytes {
     /// Returns the codec for encoding. Wrong settings do not concern readers, so they are parsed here.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for settings out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
-    /// built in; with the codec named.
+    /// [`ErrorKind::BadCodec`] for settings out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that this
+    /// crate lacks; with the codec named.
     pub fn compressor(&self) -> Result<Compressor> {
         Ok(match self {
             BytesToBytes::Compressor { name, encoder, metadata, .. } => {

@@ -115,8 +115,8 @@ impl ChunkLayout<'_> {
         (self.compile)(metadata.configuration.get(key).ok_or_else(missing)?, self)
     }
 
-    /// As [`chain`](ChunkLayout::chain), for a part of this chunk: a run of elements on one axis, whose extent differs
-    /// from chunk to chunk.
+    /// As [`chain`](ChunkLayout::chain), for a part of this chunk: a run of elements on one axis. Its extent differs from
+    /// chunk to chunk.
     ///
     /// # Errors
     /// As [`chain`](ChunkLayout::chain).
