@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from upstream import suites
-from upstream.outcomes import Comparison, Outcomes, compare, read
+from upstream.outcomes import Comparison, Outcome, Outcomes, compare, read
 from upstream.run import outcomes_file, run
 
 DIFFERENCES = Path(__file__).with_name("differences.toml")
@@ -53,15 +53,18 @@ def main() -> None:
 
 
 def report(title: str, stock: Outcomes, comparison: Comparison) -> str:
-    """Describe a comparison: counts, then the tests in which the list and the run disagree."""
+    """Describe a comparison: counts, then the tests in which the list and the run disagree, by cause."""
     counts = Counter(outcome.name for outcome in stock.values())
     lines = [
         f"\n{title}: stock has {', '.join(f'{count} {name}' for name, count in sorted(counts.items()))}",
         f"{len(comparison.known)} listed differences, {len(comparison.new)} others",
     ]
+    causes: dict[Outcome, list[str]] = {}
     for test, outcome in comparison.new.items():
-        lines += [f"  {outcome.name}: {test}", f"    {' '.join(outcome.reason.split())[:200]}"]
-    lines += [f"  no longer differs, or does not exist: {name}" for name in comparison.gone]
+        causes.setdefault(outcome, []).append(test)
+    for (name, reason), tests in sorted(causes.items(), key=lambda cause: -len(cause[1])):
+        lines += [f"{len(tests)} {name}: {' '.join(reason.split())[:200]}", *(f"  {test}" for test in tests)]
+    lines += [f"no longer differs, or does not exist: {name}" for name in comparison.gone]
     return "\n".join(lines)
 
 

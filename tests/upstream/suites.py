@@ -71,5 +71,6 @@ def xarray() -> Suite:
     spec = importlib.util.find_spec("xarray")
     assert spec and spec.origin
     folder = Path(spec.origin).parent.parent
+    apart = ("--config-file=/dev/null", f"--rootdir={folder}", "--import-mode=importlib")
     files = (f"{folder}/xarray/tests/test_backends{part}.py" for part in ("", "_datatree"))
-    return Suite("xarray", (*files, "-k", "zarr", "--config-file=/dev/null", f"--rootdir={folder}"))
+    return Suite("xarray", (*files, "-k", "zarr", *apart))
