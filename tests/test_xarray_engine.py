@@ -30,6 +30,7 @@ import zarrow.xarray
 from xarray_cases import DATASETS, cf, kinds, quiet, same, tree, write
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
+from zarrow.xarray.variables import _extents
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Consolidated metadata is currently",
@@ -250,6 +251,32 @@ def test_unequal_chunks(tmp_path: Path) -> None:
         assert ours["a"].chunks == stock["a"].chunks
 
 
+def test_shards_of_unequal_shapes(tmp_path: Path) -> None:
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        group = zarr.create_group(tmp_path / "a.zarr")
+        array = group.create_array(
+            "a", shape=(7,), chunks=(1,), shards=((1, 2, 4),), dtype="i4", dimension_names=["x"]
+        )
+        array[...] = np.arange(7)
+        ours, stock = both(tmp_path / "a.zarr", consolidated=False)
+        xr.testing.assert_identical(ours, stock)
+        for name in ("chunks", "shards"):
+            assert ours["a"].encoding[name] == stock["a"].encoding[name]
+        assert ours["a"].encoding["preferred_chunks"] == {"x": (1, 2, 4)}
+
+
+def test_closing_leaves_nothing_open_and_may_be_repeated(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    for options in ({}, {"parallel": True}):
+        with xr.open_mfdataset([path], engine="zarrow", **options) as found:
+            assert found.sizes["time"] == 7
+        found.close()
+    with xr.open_dataset(path, engine=ENGINE) as found:
+        pass
+    with xr.open_datatree(path, engine=ENGINE) as opened:
+        assert opened.to_dataset().identical(found)
+
+
 # Indexing
 
 
@@ -340,7 +367,7 @@ def test_points_are_xarrays(
 
 def test_sliced_axes_follow_those_of_points(cube: tuple[xr.Dataset, xr.Dataset]) -> None:
     values = cube[1]["a"].values
-    array = ZarrowArray(_leaf(cube[0]["a"]).array, values.dtype)
+    array = ZarrowArray(_leaf(cube[0]["a"]).node, values.dtype)
     positions = np.array([[0, 2], [3, 1], [4, 4]])
     for key in itertools.product([slice(1, 4), positions, positions[::-1]], repeat=3):
         if all(isinstance(part, slice) for part in key):
@@ -376,7 +403,7 @@ def test_lazy_arrays_pickle_to_a_few_hundred_bytes(tmp_path: Path) -> None:
     assert len(stored) < 500
     loaded = pickle.loads(stored)
     assert loaded._array is None
-    assert np.array_equal(loaded[indexing.BasicIndexer((slice(None),) * 2)], leaf.array[...].numpy())
+    assert np.array_equal(loaded[indexing.BasicIndexer((slice(None),) * 2)], leaf.node[...].numpy())
     assert loaded._array is not None and pickle.dumps(pickle.loads(stored)) == stored
     same(pickle.loads(pickle.dumps(ours)), stock)
     assert len(pickle.dumps(ours)) < len(pickle.dumps(both(path)[1]))
@@ -517,3 +544,11 @@ def test_bytes_of_path_like_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("data.zarr", "./data.zarr/", "~/data.zarr", os.path.relpath(tmp_path / "data.zarr")):
         assert xr.open_dataset(name, engine=ENGINE).sizes["time"] == 7
+
+
+def test_too_many_unequal_chunks_are_refused() -> None:
+    stored = [[1, 1 << 30], [2, 1], [1, 1]]
+    with pytest.raises(zarrow.LimitError, match="drop_variables"):
+        _extents(stored, (1 << 30) + 3)
+    assert _extents([[1, 2], [3, 1]], 4) == (1, 1, 2)
+    assert _extents([[2, 3]], 5) == 2 and _extents([], 0) == (0,)

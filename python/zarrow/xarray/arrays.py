@@ -69,7 +69,7 @@ class ZarrowArray(BackendArray):
             self._first_reads = first_reads
 
     @property
-    def array(self) -> Array:
+    def node(self) -> Array:
         """The array in the store."""
         if self._array is None:
             function, arguments = self._reopen
@@ -119,8 +119,8 @@ class ZarrowArray(BackendArray):
     def _indexer(self, key: indexing.ExplicitIndexer) -> Array | Indexer:
         """Return what reads a key."""
         if all(isinstance(part, slice | int | np.integer) for part in key.tuple):
-            return self.array
-        return self.array.vindex if isinstance(key, indexing.VectorizedIndexer) else self.array.oindex
+            return self.node
+        return self.node.vindex if isinstance(key, indexing.VectorizedIndexer) else self.node.oindex
 
     def _elements(self, decoded: DecodedArray, key: indexing.ExplicitIndexer) -> np.ndarray[Any, Any]:
         """Return the elements as xarray expects them: of points, sliced axes come last."""
@@ -138,8 +138,8 @@ class ZarrowArray(BackendArray):
         """Return decoded elements of the array as NumPy's, without a copy."""
         if isinstance(decoded, MaskedTensor | MaskedVariable):
             raise UnsupportedError(
-                f"{self.array.path!r} has the optional type {self.array.data_type}, which xarray does not "
-                f"support: pass drop_variables=[{self.array.basename!r}], or read it by zarrow"
+                f"{self.node.path!r} has the optional type {self.node.data_type}, which xarray does not "
+                f"support: pass drop_variables=[{self.node.basename!r}], or read it by zarrow"
             )
         assert isinstance(decoded, Tensor | Variable)
         return decoded.numpy()

@@ -16,6 +16,10 @@ from zarrow.xarray.data_store import ZarrowStore, groups_below, members, open_gr
 from zarrow.xarray.first_reads import FirstReads
 
 
+def _close() -> None:
+    """Close a dataset: nothing is open. The method of a store would pickle the store."""
+
+
 class ZarrowBackendEntrypoint(BackendEntrypoint):
     """Reads Zarr by zarrow: `xarray.open_dataset(store, engine="zarrow")`."""
 
@@ -84,8 +88,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
             decode_timedelta=decode_timedelta,
         )
         if is_own:
-            # Nothing is open. The dataset would pickle the store's method.
-            dataset.set_close(None)
+            dataset.set_close(_close)
         return dataset
 
     # xarray sets it for engines by name alone, not for a class as `engine=`.
@@ -181,5 +184,5 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
             for path, store in stores.items()
         }
         for dataset in datasets.values():
-            dataset.set_close(None)
+            dataset.set_close(_close)
         return datasets

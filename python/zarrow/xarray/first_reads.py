@@ -9,16 +9,17 @@ Larger variables, and variables that cannot be read, are read one by one.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from zarrow._zarrow import _read_each
 from zarrow.errors import ZarrowError
 
 if TYPE_CHECKING:
     from typing import Any
+
+    import numpy as np
 
     from zarrow.xarray.arrays import ZarrowArray
 
@@ -37,7 +38,7 @@ class FirstReads:
 
     def add(self, array: ZarrowArray, *, is_index: bool) -> bool:
         """Add an array to the batch, unless it is too large."""
-        nbytes = int(np.prod(array.shape, dtype=object)) * array.dtype.itemsize
+        nbytes = math.prod(array.shape) * array.dtype.itemsize
         if nbytes > (_INDEX_NBYTES if is_index else _TIMES_NBYTES):
             return False
         self._waiting.append(array)
@@ -49,7 +50,7 @@ class FirstReads:
             if self._waiting and not only_read:
                 waiting, self._waiting = self._waiting, []
                 try:
-                    decoded = _read_each([item.array for item in waiting])
+                    decoded = _read_each([item.node for item in waiting])
                     self._values = {
                         id(item): item.view(part) for item, part in zip(waiting, decoded, strict=True)
                     }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray
@@ -17,6 +18,7 @@ from xarray.backends.zarr import FillValueCoder
 from xarray.core import indexing
 
 from zarrow._zarrow import Array
+from zarrow.errors import LimitError
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.first_reads import FirstReads
 
@@ -24,6 +26,9 @@ DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 # Larger parts than chunks are preferred up to this size, which is dask's `array.chunk-size`.
 _PREFERRED_NBYTES = 1 << 27
+# Limits against hostile metadata: tried divisors of a shard, and chunks of unequal extents along an axis.
+_DIVISORS = 1 << 12
+_UNEQUAL = 1 << 20
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 
 
@@ -41,16 +46,16 @@ def variable_of(
     dimensions = _dimensions(array, metadata, attributes)
     stored = _Stored(array, metadata)
     data = ZarrowArray(array, stored.dtype)
-    chunks = _chunks(array, metadata)
+    chunks, shards = _chunks(array, metadata)
     encoding: dict[str, Any] = {
         "chunks": chunks,
         "preferred_chunks": dict(
-            zip(dimensions, _preferred(array, chunks) if prefers_shards else chunks, strict=True)
+            zip(dimensions, _preferred(array, chunks, shards) if prefers_shards else chunks, strict=True)
         ),
     }
     if stored.dtype.kind == "T":
         encoding["dtype"] = stored.dtype
-    encoding.update(compressors=stored.compressors, filters=stored.filters, shards=array.shards)
+    encoding.update(compressors=stored.compressors, filters=stored.filters, shards=shards)
     if is_v3:
         encoding["serializer"] = stored.serializer
     if fill_value_is_mask:
@@ -170,42 +175,56 @@ def _numcodec(codec: Mapping[str, Any]) -> Any:
     return {"id": name, **configuration}
 
 
-def _chunks(array: Array, metadata: Mapping[str, Any]) -> tuple[int | tuple[int, ...], ...]:
-    """Return the extent of chunks along each axis: a number, or a tuple if they differ."""
+_Extents: TypeAlias = tuple[int | tuple[int, ...], ...]
+
+
+def _chunks(array: Array, metadata: Mapping[str, Any]) -> tuple[_Extents, _Extents | None]:
+    """Return the extents of chunks and shards along each axis: a number, or a tuple if they differ."""
     if array.chunks is not None:
-        return array.chunks
+        return array.chunks, array.shards
     shapes = metadata["chunk_grid"]["configuration"]["chunk_shapes"]
-    found: list[int | tuple[int, ...]] = []
-    for extents, extent in zip(shapes, array.shape, strict=True):
-        if isinstance(extents, int):
-            found.append(extents)
-            continue
-        sizes = [
-            size
-            for run in extents
-            for size in ([run] if isinstance(run, int) else itertools.repeat(run[0], run[1]))
-        ]
-        # The last chunk may extend beyond the array.
-        excess = sum(sizes) - extent
-        while sizes and excess >= sizes[-1]:
-            excess -= sizes.pop()
-        if sizes:
-            sizes[-1] -= excess
-        is_regular = len(set(sizes[:-1])) <= 1 and bool(sizes) and sizes[-1] <= sizes[0]
-        found.append(sizes[0] if is_regular else tuple(sizes) or (0,))
-    return tuple(found)
+    extents = tuple(itertools.starmap(_extents, zip(shapes, array.shape, strict=True)))
+    for codec in metadata["codecs"]:
+        if codec["name"] == "sharding_indexed":
+            return tuple(codec["configuration"]["chunk_shape"]), extents
+    return extents, None
 
 
-def _preferred(array: Array, chunks: tuple[int | tuple[int, ...], ...]) -> tuple[int | tuple[int, ...], ...]:
+def _extents(stored: int | list[Any], size: int) -> int | tuple[int, ...]:
+    """Return the extents of chunks along an axis of this size, from the metadata."""
+    if isinstance(stored, int):
+        return stored
+    runs = [(run, 1) if isinstance(run, int) else (run[0], run[1]) for run in stored]
+    if (count := sum(times for _, times in runs)) > _UNEQUAL:
+        raise LimitError(
+            f"{count} chunks of unequal extents along one axis, expected at most {_UNEQUAL}: pass "
+            "drop_variables=, or read the array by zarrow",
+            kind="metadata",
+        )
+    found = [extent for extent, times in runs for _ in range(times)]
+    # The last chunk may extend beyond the array.
+    excess = sum(found) - size
+    while found and excess >= found[-1]:
+        excess -= found.pop()
+    if not found:
+        return (0,)
+    found[-1] -= excess
+    is_regular = len(set(found[:-1])) <= 1 and found[-1] <= found[0]
+    return found[0] if is_regular else tuple(found)
+
+
+def _preferred(array: Array, chunks: _Extents, shards: _Extents | None) -> _Extents:
     """Return the parts to read an array in: shards, or the largest parts of them that fit into memory."""
-    if array.shards is None or array.chunks is None:
-        return chunks
+    if shards is None or array.shards is None or array.chunks is None:
+        return shards or chunks
     parts = list(array.chunks)
-    nbytes = int(np.prod(parts, dtype=object)) * max(array.dtype.itemsize, 1)
+    nbytes = math.prod(parts) * max(array.dtype.itemsize, 1)
     for axis in reversed(range(array.ndim)):
         times = array.shards[axis] // parts[axis]
         fit = max(_PREFERRED_NBYTES // max(nbytes, 1), 1)
-        grown = max(count for count in range(1, min(times, fit) + 1) if times % count == 0)
+        largest = min(times, fit)
+        candidates = range(largest, max(largest - _DIVISORS, 0), -1)
+        grown = next((count for count in candidates if times % count == 0), 1)
         parts[axis] *= grown
         nbytes *= grown
     return tuple(parts)
