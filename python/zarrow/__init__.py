@@ -48,6 +48,7 @@ Memory of other libraries
     io                             helpers from one library to another
     gpu                            tensors on a GPU, and for zarr-python
     xarray                         an engine for xarray
+    zarr_python                    this engine under zarr-python
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -141,6 +142,7 @@ if _typing.TYPE_CHECKING:
     from zarrow import gpu as gpu
     from zarrow import io as io
     from zarrow import xarray as xarray
+    from zarrow import zarr_python as zarr_python
 
 __all__ = [
     "Array",
@@ -227,12 +229,15 @@ _add_hints()
 # `pydoc` asks `inspect`, which asks `dir`.
 _HELP_DEPTH = 4
 
+# Imported when they are first looked at.
+_MODULES = ("gpu", "io", "xarray", "zarr_python")
+
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
 
     def __getattr__(name: str) -> _typing.Any:
-        """Import `zarrow.gpu` and the like on first access; suggest a replacement for any other name."""
-        if name in ("gpu", "io", "xarray"):
+        """Import these modules on first access; suggest a replacement for any other name."""
+        if name in _MODULES:
             import importlib
 
             return importlib.import_module(f"zarrow.{name}")
@@ -250,4 +255,4 @@ def __dir__() -> list[str]:
         if frame.f_back is None:
             break
         frame = frame.f_back
-    return sorted({*__all__, "gpu", "io", "xarray"})
+    return sorted({*__all__, *_MODULES})

@@ -42,6 +42,7 @@ __all__ = [
     "Tree",
     "Variable",
     "_Cancellation",
+    "_ChunkParts",
     "_Detached",
     "_ReferenceTarget",
     "_StoreQueue",
@@ -125,6 +126,24 @@ class _Cancellation:
     def __new__(cls) -> _Cancellation: ...
     def run(self, function: Callable[[], Any]) -> Any: ...
     def cancel(self) -> None: ...
+
+@final
+class _ChunkParts:
+    def __new__(cls, store: Any, path: str, zarr_format: int, document: bytes) -> _ChunkParts: ...
+    def array(self, shape: Sequence[int]) -> Array: ...
+    def is_local(self) -> bool: ...
+    def read(
+        self, shape: Sequence[int], kind: str, parts: Sequence[tuple[Any, Any]]
+    ) -> list[tuple[int, ...]]: ...
+    def write(
+        self,
+        shape: Sequence[int],
+        kind: str,
+        parts: Sequence[tuple[Any, Any]],
+        *,
+        write_empty_chunks: bool,
+        replace_edges: bool,
+    ) -> None: ...
 
 @final
 class _StoreQueue:

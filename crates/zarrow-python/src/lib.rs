@@ -60,6 +60,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::batch::{_read_each, read_many};
     #[pymodule_export]
+    use crate::node::chunk_parts::ChunkParts;
+    #[pymodule_export]
     use crate::node::cloud_store::_with_options;
     #[pymodule_export]
     use crate::node::cloud_store::CloudStore;

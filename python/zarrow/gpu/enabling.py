@@ -7,10 +7,10 @@ reads on its own threads, and are reset together.
 from __future__ import annotations
 
 import sys
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from zarrow._zarrow import DeviceTensor
+from zarrow.interchange.zarr_settings import ZarrSettings
 
 SETTINGS = {"buffer": "zarrow.gpu.Buffer", "ndbuffer": "zarrow.gpu.NDBuffer"}
 DEVICE = "zarrow.gpu.device"
@@ -71,7 +71,7 @@ def enable(device: Any = "cuda:0") -> Enabled:
     return Enabled(device)
 
 
-class Enabled:
+class Enabled(ZarrSettings):
     """The settings of `enable`, to be restored at the end of a `with` block.
 
     It is set at once. A block sets it again if that setting already has a block, or was restored.
@@ -82,25 +82,5 @@ class Enabled:
 
         gpu.Buffer  # noqa: B018  # registers the classes, or says that zarr-python is missing
         # A tensor of no elements: it asks the driver for the device, and has the device's name.
-        self._device = DeviceTensor._empty((0,), "uint8", device).device
-        self._settings: list[Any] = []
-        self._blocks = 0
-        self._set()
-
-    def _set(self) -> None:
-        import zarr
-
-        self._settings.append(zarr.config.set({**SETTINGS, DEVICE: self._device}))
-
-    def __enter__(self) -> Self:
-        if self._blocks == len(self._settings):
-            self._set()
-        self._blocks += 1
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._blocks = max(self._blocks - 1, 0)
-        if self._settings:
-            self._settings.pop().__exit__(kind, error, trace)
+        device = DeviceTensor._empty((0,), "uint8", device).device
+        super().__init__({**SETTINGS, DEVICE: device})

@@ -7,6 +7,7 @@ pub mod array_parts;
 pub mod array_summary;
 pub mod attributes;
 pub mod batch;
+pub mod chunk_parts;
 pub mod cloud_store;
 pub mod codec;
 pub mod create;

@@ -12,6 +12,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::FillValue;
 use crate::place::output_claim::OutputClaim;
+use zarrow_array::fork::Mutex;
 
 /// Sets the elements of a missing chunk, or of a missing inner chunk, to the fill value (step 1).
 ///
@@ -28,6 +29,25 @@ pub trait Presence: Sync {
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), [`ErrorKind::Stale`](crate::ErrorKind::Stale).
     fn check(&self) -> Result<()>;
+
+    /// Notes which chunk was missing.
+    fn note_missing(&self, chunk_index: &[u64]);
+}
+
+/// Indices of chunks that were missing, in any order and possibly several times.
+#[derive(Debug, Default)]
+pub struct MissingChunks(Mutex<Vec<Vec<u64>>>);
+
+impl MissingChunks {
+    /// Adds a chunk.
+    pub fn add(&self, chunk_index: &[u64]) {
+        self.0.lock().push(chunk_index.to_vec());
+    }
+
+    /// Returns the chunks added since the last call.
+    pub fn take(&self) -> Vec<Vec<u64>> {
+        std::mem::take(&mut *self.0.lock())
+    }
 }
 
 /// Returns whether an error may come from a chunk of another array (step 3).

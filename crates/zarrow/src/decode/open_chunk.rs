@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         self.write_key(chunk_index, &mut worker.key);
         let value = self.store.open(&worker.key)?;
         let Some(value) = value else {
-            self.note_missing();
+            self.note_missing(chunk_index);
             return Ok(OpenChunk(None));
         };
         let index = match self.is_sharded() {

@@ -42,7 +42,8 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     /// Notes that a chunk is missing (step 1 of [`missing_chunk`](crate::decode::missing_chunk)).
-    pub fn note_missing(&self) {
+    pub fn note_missing(&self, chunk_index: &[u64]) {
+        self.presence.note_missing(chunk_index);
         if let Some(missed) = self.missed {
             missed.store(true, Ordering::Relaxed);
         }

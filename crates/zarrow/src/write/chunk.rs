@@ -54,6 +54,8 @@ pub struct Target<'a> {
     pub keep_filled: bool,
     /// Whether the write only clears elements: an inner chunk that cannot be decoded is then left unchanged (step 4).
     pub only_clears: bool,
+    /// Whether a covered section inside the array replaces the old chunk.
+    pub replace_edges: bool,
     /// Stops a long write.
     pub checkpoint: &'a Checkpoint<'a>,
 }
@@ -95,7 +97,12 @@ impl<'a> Target<'a> {
         self.field.is_none() && covers(part, self.bounds)
     }
 
-    /// Whether the values of `part` replace the whole old chunk.
+    /// Whether the write replaces the old chunk without reading it.
+    pub fn replaces_old(&self, part: &[AxisPart<'_>]) -> bool {
+        self.is_covered(part) || self.replace_edges && self.is_covered_inside(part)
+    }
+
+    /// Whether the values of `part` are all elements of the chunk.
     pub fn is_covered(&self, part: &[AxisPart<'_>]) -> bool {
         self.field.is_none() && covers(part, self.shape)
     }
@@ -147,7 +154,7 @@ impl<'a> Target<'a> {
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w, 'v>>> {
-        let old = old.filter(|_| !self.is_covered(part));
+        let old = old.filter(|_| !self.replaces_old(part));
         match self.chain.layout() {
             Layout::Elements(swap) => self.encode_bytes(part, values, old, swap, worker),
             Layout::InnerChunks(inner_chunks) => {

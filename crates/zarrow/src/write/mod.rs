@@ -62,6 +62,7 @@ pub struct Writer<'a> {
     pub store: &'a dyn StoreWriter,
     durability: Durability,
     write_empty_chunks: bool,
+    replace_edges: bool,
     /// Whether the write only clears elements, by the fill value: a missing chunk is then skipped, and a chunk or inner
     /// chunk that cannot be decoded, otherwise an error, is left unchanged.
     only_clears: bool,
@@ -78,8 +79,8 @@ impl<'a> Writer<'a> {
         options: &WriteOptions<'_>,
         only_clears: bool,
     ) -> Writer<'a> {
-        let WriteOptions { durability, write_empty_chunks, .. } = *options;
-        Writer { reader, store, durability, write_empty_chunks, only_clears }
+        let WriteOptions { durability, write_empty_chunks, replace_edges, .. } = *options;
+        Writer { reader, store, durability, write_empty_chunks, replace_edges, only_clears }
     }
 }
 
@@ -151,10 +152,11 @@ impl Writer<'_> {
             field: self.reader.field,
             keep_filled: self.write_empty_chunks || !self.reader.metadata.has_fill_value,
             only_clears: self.only_clears,
+            replace_edges: self.replace_edges,
             checkpoint,
         };
         // Step 6.
-        target.keep_filled |= self.store.is_optimistic() && !target.is_covered(&part);
+        target.keep_filled |= self.store.is_optimistic() && !target.replaces_old(&part);
         work(&chunk_index, &target, &part).map_err(|error| error.in_chunk(&chunk_index))
     }
 
@@ -223,7 +225,7 @@ impl Writer<'_> {
     ) -> Result<()> {
         let (key, durability) = (self.reader.key(chunk_index), self.durability);
         let pass = || target.checkpoint.pass();
-        let held = if target.is_covered(part) {
+        let held = if target.replaces_old(part) {
             None
         } else {
             match self.store.lock_and_open(self.reader.store, &key, &pass) {
@@ -323,9 +325,8 @@ impl Writer<'_> {
         worker: &mut Worker,
     ) -> Result<Shard<'s>> {
         let key = self.reader.key(chunk_index);
-        let is_covered = target.is_covered(part);
         let pass = || target.checkpoint.pass();
-        let (held, old) = if is_covered {
+        let (held, old) = if target.replaces_old(part) {
             (self.store.lock_to_replace(&key, &pass)?, None)
         } else {
             self.store.lock_and_open(self.reader.store, &key, &pass)?

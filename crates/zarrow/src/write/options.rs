@@ -19,6 +19,9 @@ pub struct WriteOptions<'a> {
     /// Whether chunks with nothing but the fill value are stored. By default they are left out, and erased if they
     /// were stored before. In version 2, an array without a fill value always stores them.
     pub write_empty_chunks: bool,
+    /// Whether a write of all elements of a chunk inside the array replaces the chunk without reading the old one. By
+    /// default, the elements beyond the array's edge are kept, since another writer may be appending.
+    pub replace_edges: bool,
     /// Whether to stop: called from time to time, on the calling thread. If it returns true, the write ends between
     /// chunks, with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub cancel: Option<&'a dyn Fn() -> bool>,
@@ -35,6 +38,12 @@ impl<'a> WriteOptions<'a> {
     #[must_use]
     pub fn write_empty_chunks(self, write_empty_chunks: bool) -> Self {
         WriteOptions { write_empty_chunks, ..self }
+    }
+
+    /// Sets whether a chunk at the array's edge is replaced without reading the old one.
+    #[must_use]
+    pub fn replace_edges(self, replace_edges: bool) -> Self {
+        WriteOptions { replace_edges, ..self }
     }
 
     /// Sets the function that says whether to stop.
@@ -55,11 +64,12 @@ impl<'a> WriteOptions<'a> {
 
 impl fmt::Debug for WriteOptions<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WriteOptions { durability, write_empty_chunks, cancel } = self;
+        let WriteOptions { durability, write_empty_chunks, replace_edges, cancel } = self;
         formatter
             .debug_struct("WriteOptions")
             .field("durability", durability)
             .field("write_empty_chunks", write_empty_chunks)
+            .field("replace_edges", replace_edges)
             .field("cancel", &cancel.map(|_| "Fn() -> bool"))
             .finish()
     }

@@ -46,6 +46,7 @@ pub struct OwnedWrite {
     field: Option<FieldSelection>,
     durability: Durability,
     write_empty_chunks: bool,
+    replace_edges: bool,
     source: Box<dyn ValueSource>,
 }
 
@@ -53,13 +54,17 @@ impl OwnedWrite {
     /// Takes over the request, but for its `cancel`.
     pub fn new(request: WriteRequest<'_>, source: Box<dyn ValueSource>) -> OwnedWrite {
         let WriteRequest { array, selection, field, options } = request;
-        let WriteOptions { durability, write_empty_chunks, .. } = options;
+        let WriteOptions { durability, write_empty_chunks, replace_edges, .. } = options;
         let (array, selection) = (array.clone(), selection.into_owned());
-        OwnedWrite { array, selection, field: field.cloned(), durability, write_empty_chunks, source }
+        let field = field.cloned();
+        OwnedWrite { array, selection, field, durability, write_empty_chunks, replace_edges, source }
     }
 
     fn options(&self) -> WriteOptions<'static> {
-        WriteOptions::default().durability(self.durability).write_empty_chunks(self.write_empty_chunks)
+        WriteOptions::default()
+            .durability(self.durability)
+            .write_empty_chunks(self.write_empty_chunks)
+            .replace_edges(self.replace_edges)
     }
 
     /// Writes, and waits for the end.

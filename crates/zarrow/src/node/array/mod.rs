@@ -1,5 +1,6 @@
 //! An open array.
 
+pub(crate) mod bare;
 pub(crate) mod description;
 pub(crate) mod detached;
 pub(crate) mod detached_read;
@@ -11,7 +12,7 @@ pub(crate) mod write_request;
 
 use crate::codec::{Chain, Layout, ShardIndex, compile};
 use crate::decode::cache::Cache;
-use crate::decode::missing_chunk::Presence;
+use crate::decode::missing_chunk::{MissingChunks, Presence};
 use crate::decode::reader::Reader;
 use crate::decode::reader::SeenVersion;
 use crate::error::{Error, ErrorKind, Result};
@@ -64,6 +65,8 @@ pub struct Array {
     has_document: bool,
     /// Revision that the metadata reflect.
     revision: u64,
+    /// For a [bare](Array::bare) array: the chunks that its reads missed.
+    bare: Option<Arc<MissingChunks>>,
 }
 
 impl fmt::Debug for Array {
@@ -110,6 +113,7 @@ impl Array {
             seen,
             has_document,
             revision,
+            bare: None,
         })
     }
 
@@ -453,6 +457,12 @@ impl Array {
 
 impl Presence for Array {
     fn check(&self) -> Result<()> {
-        self.check_presence()
+        if self.bare.is_some() { Ok(()) } else { self.check_presence() }
+    }
+
+    fn note_missing(&self, chunk_index: &[u64]) {
+        if let Some(missing) = &self.bare {
+            missing.add(chunk_index);
+        }
     }
 }

@@ -352,7 +352,8 @@ impl Array {
         }
     }
 
-    fn with_shape(&self, shape: &[u64]) -> Result<Array> {
+    /// Returns the handle with another shape.
+    pub(crate) fn with_shape(&self, shape: &[u64]) -> Result<Array> {
         let metadata = ArrayMetadata { shape: shape.to_vec(), ..self.metadata().clone() };
         metadata.check(&self.options().limits.metadata)?;
         Ok(self.renewed(metadata, self.revision()))

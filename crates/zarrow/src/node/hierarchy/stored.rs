@@ -36,6 +36,9 @@ impl Array {
         options: &WriteOptions<'_>,
         write: impl FnOnce(&Array, Option<&dyn Guard>) -> Result<()>,
     ) -> Result<()> {
+        if self.is_bare() {
+            return write(self, None);
+        }
         if self.store().remote().is_some() {
             let guard = DocumentGuard::new(self, selection);
             return guard.settle(write(self, Some(&guard)), options);

@@ -398,7 +398,7 @@ impl<'p, 'i> Staged<'p, 'i> {
 
     /// Fills the selected parts of a missing object.
     fn fill(&self, plan: &Arc<ObjectPlan<'p>>) -> Result<()> {
-        plan.reader.note_missing();
+        plan.reader.note_missing(&plan.chunk_index);
         let fill = &plan.reader.metadata.fill_value;
         // SAFETY: no leaf of an object that is not stored is decoded, and what an earlier attempt decoded has ended.
         missing_chunk::fill(&mut unsafe { self.claim(&plan.pieces) }, fill)

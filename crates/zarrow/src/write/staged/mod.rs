@@ -324,7 +324,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let is_covered =
             self.writer.with_target(chunk_parts, number, checkpoint, |chunk_index, target, part| {
                 let is_covered =
-                    target.is_covered(part) || !puts.has_conditions() && target.is_covered_inside(part);
+                    target.replaces_old(part) || !puts.has_conditions() && target.is_covered_inside(part);
                 if !is_covered && !puts.has_conditions() {
                     // The lock attempt returns the error that says why.
                     drop(self.writer.store.try_lock(&self.writer.reader.key(chunk_index))?);

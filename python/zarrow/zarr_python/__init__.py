@@ -1,0 +1,50 @@
+"""The engine under zarr-python: a codec pipeline that reads and writes chunks for `zarr.Array`.
+
+>>> import zarr, zarrow
+>>> with zarrow.zarr_python.enable():
+...     array = zarr.open_array("data.zarr/temperature", mode="r")
+>>> array[0].shape  # read by the engine
+(6, 8)
+
+enable                         zarr-python uses the engine from now on, or in a `with` block
+explain                        what runs where for an array, and why
+CodecPipeline                  the class, for `zarr.config` and `ZARR_CODEC_PIPELINE__PATH`
+
+zarr-python chooses the pipeline of an array when it opens it. What the engine cannot read or write in the
+same way runs in zarr-python's own pipeline, with the same results. zarr-python is imported when it is first
+needed.
+"""
+
+from __future__ import annotations
+
+import typing as _typing
+
+from zarrow.zarr_python.enabling import enable
+from zarrow.zarr_python.explanation import Explanation, explain
+
+if _typing.TYPE_CHECKING:
+    from zarrow.zarr_python.pipeline import CodecPipeline
+
+__all__ = ["CodecPipeline", "Explanation", "enable", "explain"]
+
+
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+    def __getattr__(name: str) -> _typing.Any:
+        """Import the pipeline when it is first looked at: it is a class of zarr-python's."""
+        if name == "CodecPipeline":
+            try:
+                from zarrow.zarr_python.pipeline import CodecPipeline
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] != "zarr":
+                    raise
+                raise ImportError(
+                    "zarrow.zarr_python is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
+                ) from error
+            return CodecPipeline
+        raise AttributeError(f"module 'zarrow.zarr_python' has no attribute {name!r}", name=name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

@@ -1,0 +1,231 @@
+"""The engine's form of an array of zarr-python: its store, its document, and where its chunks begin.
+
+1. zarr-python keeps the array's documents and may change them at any time. Only what never changes is taken
+   from them: the chunk grid, the data type, the codecs. The array's shape comes from each batch.
+2. Only codecs and data types of zarr-python itself are resolved: another class of the same name may behave
+   differently.
+3. A null fill value of version 2 means that the data type's default is missing, as in zarr-python.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import _ChunkParts
+from zarrow.errors import ZarrowError
+from zarrow.store_objects import native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+
+# The engine's form of each store, while the store lives.
+_STORES: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+
+class FallbackError(Exception):
+    """zarr-python's own pipeline has to read or write this; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunks:
+    """The chunks of one array."""
+
+    engine: _ChunkParts
+    # Where each chunk's key begins, and the separator of its numbers.
+    prefix: str
+    separator: str
+    # The chunk extent along each axis, or the edges of unequal chunks from 0 to the last.
+    axes: tuple[int | list[int], ...]
+    # The type of the elements as zarr-python holds them in memory.
+    dtype: np.dtype[Any]
+    data_type: Any
+    is_local: bool
+    # Size in bytes of the smallest part that is decoded at once.
+    unit_nbytes: int
+
+    def position(self, path: str) -> tuple[int, ...]:
+        """Return the position in the grid of the chunk at a path of the store."""
+        if not path.startswith(self.prefix):
+            raise FallbackError(f"a batch has chunks of several arrays: {path} is outside {self.prefix}")
+        if not self.axes:
+            return ()
+        return tuple(map(int, path[len(self.prefix) :].split(self.separator)))
+
+    def start(self, axis: int, number: int) -> int:
+        """Return where a chunk begins along an axis."""
+        edges = self.axes[axis]
+        return number * edges if isinstance(edges, int) else edges[number]
+
+    def stop(self, axis: int, number: int) -> int:
+        """Return where a chunk ends along an axis."""
+        return self.start(axis, number) + self.extent(axis, number)
+
+    def extent(self, axis: int, number: int) -> int:
+        """Return the extent of a chunk along an axis."""
+        edges = self.axes[axis]
+        return edges if isinstance(edges, int) else edges[number + 1] - edges[number]
+
+    def check(self, position: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        """Check the shape of a chunk.
+
+        Raises
+        ------
+        FallbackError
+            The array was resized since it was opened, and so was this chunk of a grid of unequal chunks.
+        """
+        for axis, (edges, number, extent) in enumerate(zip(self.axes, position, shape, strict=True)):
+            is_known = isinstance(edges, int) or number + 1 < len(edges)
+            if not is_known or self.extent(axis, number) != extent:
+                raise FallbackError("an array with chunks of unequal extents was resized since it was opened")
+
+    def room(self, axis: int, stop: int) -> int:
+        """Return an extent of the array that contains `stop` and ends with a chunk."""
+        edges = self.axes[axis]
+        if isinstance(edges, int):
+            # Powers of two: few shapes over many batches.
+            return edges << ((stop - 1) // edges).bit_length()
+        return edges[min(bisect_right(edges, stop - 1), len(edges) - 1)]
+
+
+def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
+    """Return the chunks of an array, from the path of one of them.
+
+    Raises
+    ------
+    FallbackError
+        The engine cannot read them, or would not give the same elements.
+    """
+    check_codecs(metadata)
+    data_type = metadata.dtype
+    dtype = data_type.to_native_dtype()
+    if dtype.kind in "OT":
+        raise FallbackError(f"elements of variable length ({data_type}) are read by zarr-python")
+    prefix, array_path, separator = _place(metadata, path)
+    try:
+        engine = _ChunkParts(resolve_store(store), array_path, metadata.zarr_format, document(metadata))
+    except (ZarrowError, TypeError, ValueError) as error:
+        raise FallbackError(f"the engine cannot open the array: {error}") from error
+    axes, unit = _axes(metadata), _unit(metadata)
+    nbytes = prod(unit) * dtype.itemsize
+    return Chunks(engine, prefix, separator, axes, dtype, data_type, engine.is_local(), nbytes)
+
+
+def check_codecs(metadata: Any) -> None:
+    """Step 2.
+
+    Raises
+    ------
+    FallbackError
+        A codec, the data type, the chunk grid or the chunk key encoding is not one of zarr-python.
+    """
+    codecs = _codecs(metadata)
+    parts = [metadata.dtype, *codecs]
+    if metadata.zarr_format == 3:
+        parts += [metadata.chunk_grid, metadata.chunk_key_encoding]
+        if getattr(metadata, "storage_transformers", ()):
+            raise FallbackError("storage transformers")
+    for part in parts:
+        kind = type(part)
+        if not kind.__module__.startswith(("zarr.", "numcodecs.")):
+            raise FallbackError(f"{kind.__module__}.{kind.__qualname__} is not a class of zarr-python")
+
+
+def _codecs(metadata: Any) -> list[Any]:
+    """Return all codecs, those inside shards too."""
+    if metadata.zarr_format == 2:
+        return [codec for codec in (*(metadata.filters or ()), metadata.compressor) if codec is not None]
+    found: list[Any] = []
+    waiting: list[Any] = list(metadata.codecs)
+    while waiting:
+        codec = waiting.pop()
+        found.append(codec)
+        waiting += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
+    return found
+
+
+def resolve_store(store: Any) -> Any:
+    """Return the engine's form of a store.
+
+    Raises
+    ------
+    FallbackError
+        The engine has no store of the same configuration.
+    """
+    known = _STORES.get(id(store))
+    if known is not None and known[0]() is store:
+        return known[1]
+    found = native.resolve(store)
+    if found is None:
+        kind = type(store)
+        raise FallbackError(f"the engine has no form of the store {kind.__module__}.{kind.__qualname__}")
+    key = id(store)
+    _STORES[key] = (weakref.ref(store, lambda _: _STORES.pop(key, None)), found[0])
+    return found[0]
+
+
+def document(metadata: Any) -> bytes:
+    """Return the document of an array, without its attributes."""
+    fields = metadata.to_dict()
+    if metadata.zarr_format == 2:
+        fields.pop("attributes", None)
+        if metadata.fill_value is None:
+            # Step 3.
+            default = metadata.dtype.default_scalar()
+            fields["fill_value"] = metadata.dtype.to_json_scalar(default, zarr_format=2)
+    else:
+        fields["attributes"] = {}
+    return json.dumps(fields).encode()
+
+
+def _place(metadata: Any, path: str) -> tuple[str, str, str]:
+    """Return the prefix of the chunks' numbers, the path of the array, and the separator of the numbers."""
+    ndim = len(metadata.shape)
+    if metadata.zarr_format == 2:
+        name, separator = "v2", metadata.dimension_separator
+    else:
+        encoding = metadata.chunk_key_encoding
+        name, separator = encoding.name, encoding.separator
+    if name == "default":
+        count, lead = ndim + 1, "c" + separator
+    elif name == "v2":
+        count, lead = max(ndim, 1), ""
+    else:
+        raise FallbackError(f"the chunk key encoding {name!r}")
+    if separator == ".":
+        count = 1
+    parts = path.rsplit("/", count)
+    array_path = parts[0] if len(parts) > count else ""
+    root = f"{array_path}/" if array_path else ""
+    return root + (lead if ndim else ""), array_path, separator
+
+
+def _axes(metadata: Any) -> tuple[int | list[int], ...]:
+    """Return the chunk extent along each axis, or the edges of its chunks."""
+    if metadata.zarr_format == 2:
+        return tuple(int(extent) for extent in metadata.chunks)
+    grid = metadata.chunk_grid
+    regular = getattr(grid, "chunk_shape", None)
+    if regular is not None:
+        return tuple(int(extent) for extent in regular)
+    return tuple(
+        extents if isinstance(extents, int) else [0, *accumulate(extents)] for extents in grid.chunk_shapes
+    )
+
+
+def _unit(metadata: Any) -> Iterable[int]:
+    """Return the shape of the smallest part that is decoded at once."""
+    shape: Iterable[int] = [
+        extents if isinstance(extents, int) else max(extents, default=1) for extents in _axes(metadata)
+    ]
+    codecs = () if metadata.zarr_format == 2 else metadata.codecs
+    while sharding := next((codec for codec in codecs if hasattr(codec, "index_codecs")), None):
+        shape, codecs = sharding.chunk_shape, sharding.codecs
+    return shape

@@ -1,0 +1,56 @@
+"""Decides who reads and writes a selection, as the pipeline does for a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from zarr.core.array_spec import ArraySpec
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.indexing import BasicIndexer, OrthogonalIndexer, is_basic_selection
+
+from zarrow.zarr_python.chunks import FallbackError, resolve_store
+from zarrow.zarr_python.explanation import Explanation
+from zarrow.zarr_python.pipeline import CodecPipeline
+
+
+def explained(array: Any, selection: Any) -> Explanation:
+    """Return the explanation for an asynchronous array."""
+    pipeline = array.codec_pipeline
+    if not isinstance(pipeline, CodecPipeline):
+        kind = type(pipeline)
+        why = (
+            f"the array has another pipeline, {kind.__module__}.{kind.__qualname__}: "
+            "enable zarrow before opening it"
+        )
+        return Explanation("zarr-python", "zarr-python", None, why)
+    try:
+        batch, shape, drop_axes = _batch(array, ... if selection is None else selection)
+        elements = np.broadcast_to(np.zeros((), array.metadata.dtype.to_native_dtype()), shape)
+        buffer = default_buffer_prototype().nd_buffer.from_ndarray_like(elements)
+        if batch:
+            pipeline.planned(batch, buffer, drop_axes)
+        store = str(resolve_store(array.store))
+    except FallbackError as error:
+        return Explanation("zarr-python", "zarr-python", None, str(error))
+    try:
+        if batch:
+            pipeline.writes(batch, buffer, drop_axes)
+    except FallbackError as error:
+        return Explanation("zarrow", "zarr-python", store, str(error))
+    return Explanation("zarrow", "zarrow", store, None)
+
+
+def _batch(array: Any, selection: Any) -> tuple[list[Any], tuple[int, ...], tuple[int, ...]]:
+    """Return zarr-python's batch for a selection, the shape of its result, and the dropped axes."""
+    metadata, prototype = array.metadata, default_buffer_prototype()
+    grid = array._chunk_grid if hasattr(array, "_chunk_grid") else metadata.chunk_grid
+    config = array.config if hasattr(array, "config") else array._config
+    indexer_class: Any = BasicIndexer if is_basic_selection(selection) else OrthogonalIndexer
+    indexer = indexer_class(selection, metadata.shape, grid)
+    batch = []
+    for position, *part in indexer:
+        shape = grid[position].codec_shape if hasattr(grid, "__getitem__") else grid.chunk_shape
+        spec = ArraySpec(shape, metadata.dtype, metadata.fill_value, config, prototype)
+        batch.append((array.store_path / metadata.encode_chunk_key(position), spec, *part))
+    return batch, tuple(indexer.shape), tuple(indexer.drop_axes)

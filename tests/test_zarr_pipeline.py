@@ -1,0 +1,317 @@
+"""The codec pipeline of `zarrow.zarr_python`: reads and writes equal those of zarr-python's own pipeline."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zarr.core.codec_pipeline import BatchedCodecPipeline
+
+import zarrow
+from zarr_pipelines import (
+    CHUNKS,
+    DTYPES,
+    DTYPES_OF_V2,
+    LAYOUTS,
+    SHAPE,
+    assert_equal,
+    elements,
+    outcome,
+    pair,
+    read,
+    selections,
+    write,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning"),
+    pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning"),
+]
+
+
+@pytest.fixture
+def by_zarr_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """List the batches that zarr-python's own pipeline reads and writes."""
+    calls: list[str] = []
+    for name in ("read", "write"):
+        original = getattr(BatchedCodecPipeline, name)
+
+        def counted(*arguments: Any, name: str = name, original: Any = original, **options: Any) -> Any:
+            calls.append(name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(BatchedCodecPipeline, name, counted)
+    yield calls
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(max_examples=6, deadline=None)
+@given(
+    chosen=selections(),
+    dtype=st.sampled_from(DTYPES + DTYPES_OF_V2),
+    how=st.sampled_from(["sync", "async"]),
+    seed=st.integers(0, 9),
+)
+def test_reads_and_writes_equal_those_of_zarr_python(
+    layout: str, chosen: tuple[str, Any], dtype: str, how: str, seed: int
+) -> None:
+    kind, selection = chosen
+    options = LAYOUTS[layout]
+    if dtype in DTYPES_OF_V2 and options.get("zarr_format") != 2:
+        dtype = dtype.lstrip(">")
+    if layout == "big-endian" and np.dtype(dtype).kind not in "iufcmM":
+        dtype = "i4"
+    with tempfile.TemporaryDirectory() as folder:
+        arrays = pair(Path(folder), shape=SHAPE, dtype=dtype, **options)
+        values = elements(SHAPE, dtype, seed)
+        for array in (arrays.own, arrays.engine):
+            array[3:, :-2] = values[3:, :-2]
+        arrays.stored_equal()
+        arrays.equal(lambda array: read(array, kind, selection, how))
+        shape = np.shape(outcome(lambda array: read(array, kind, selection), arrays.own))
+        new = elements(shape, dtype, seed + 1) if shape else values[0, 0]
+        arrays.equal(lambda array: write(array, kind, selection, new))
+        arrays.equal(lambda array: write(array, kind, selection, values[1, 1]))
+        arrays.equal(lambda array: array[...])
+        arrays.stored_equal()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["v3", "shards", "v2"])
+def test_the_engine_reads_and_writes(
+    tmp_path: Path, layout: str, dtype: str, by_zarr_python: list[str]
+) -> None:
+    with zarrow.zarr_python.enable():
+        array = zarr.create_array(tmp_path, shape=SHAPE, dtype=dtype, **LAYOUTS[layout])
+    values = elements(SHAPE, dtype, 1)
+    array[:] = values
+    array[2:4, 3] = values[2:4, 3]
+    array.oindex[[1, 7], :] = values[[1, 7]]
+    array.vindex[[1, 7], [30, 2]] = values[[1, 7], [30, 2]]
+    for found, expected in [
+        (array[:], values),
+        (array[1::3, 5], values[1::3, 5]),
+        (array.oindex[[7, 1], 2:9], values[[7, 1], 2:9]),
+        (array.oindex[[7, 1], [30, 3]], values[np.ix_([7, 1], [30, 3])]),
+        (array.vindex[[7, 1, 22], [30, 3, 3]], values[[7, 1, 22], [30, 3, 3]]),
+        (array.blocks[1:], values[array.shards[0] if array.shards else CHUNKS[0] :]),
+    ]:
+        assert_equal(expected, found)
+    assert by_zarr_python == []
+
+
+def test_runs_of_one_chunk_are_one_read(tmp_path: Path, by_zarr_python: list[str]) -> None:
+    """annbatch makes an indexer of many runs, with several entries for each chunk."""
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.core.indexing import BasicIndexer
+    from zarr.core.sync import sync
+
+    with zarrow.zarr_python.enable():
+        array = zarr.create_array(tmp_path, shape=(100,), chunks=(10,), shards=(50,), dtype="i4")
+    array[:] = np.arange(100)
+    runs = [slice(3, 7), slice(55, 71), slice(8, 9), slice(70, 90)]
+    grid = array._async_array._chunk_grid
+    indexers = [BasicIndexer((run,), (100,), grid) for run in runs]
+
+    class Runs:
+        shape = (sum(run.stop - run.start for run in runs),)
+        drop_axes = ()
+
+        def __iter__(self) -> Iterator[Any]:
+            start = 0
+            for indexer in indexers:
+                for part in indexer:
+                    where = part.out_selection[0]
+                    moved = slice(start + where.start, start + where.stop)
+                    yield part._replace(out_selection=(moved,))
+                start += indexer.shape[0]
+
+    prototype = default_buffer_prototype()
+    reading = array._async_array._get_selection(Runs(), prototype=prototype)
+    expected = np.concatenate([np.arange(100, dtype="i4")[run] for run in runs])
+    assert_equal(expected, sync(reading))
+    assert by_zarr_python == []
+
+
+@pytest.mark.parametrize("dtype", [np.dtypes.StringDType(), "O"])
+def test_text_is_read_by_zarr_python(tmp_path: Path, dtype: Any) -> None:
+    arrays = pair(tmp_path, shape=(7,), chunks=(3,), dtype=str)
+    for array in (arrays.own, arrays.engine):
+        array[1:] = np.array(list("abcdef"), dtype)
+    arrays.equal(lambda array: array[:])
+    assert "variable length" in str(zarrow.zarr_python.explain(arrays.engine).why)
+
+
+def test_fields_are_read_by_zarr_python(tmp_path: Path) -> None:
+    dtype = np.dtype([("a", "i4"), ("b", "f8")])
+    arrays = pair(tmp_path, shape=(7,), chunks=(3,), dtype=dtype, zarr_format=2)
+    for array in (arrays.own, arrays.engine):
+        array[:5] = np.array([(number, -number) for number in range(5)], dtype)
+    arrays.equal(lambda array: array[:])
+    arrays.equal(lambda array: array.get_basic_selection(slice(2, 6), fields="b"))
+
+
+def test_arrays_without_axes_and_without_elements(tmp_path: Path) -> None:
+    scalar = pair(tmp_path / "scalar", shape=(), dtype="f8")
+    empty = pair(tmp_path / "empty", shape=(0, 3), chunks=(2, 2), dtype="f8")
+    for array in (scalar.own, scalar.engine):
+        array[()] = 3.5
+    for arrays in (scalar, empty):
+        arrays.equal(lambda array: array[...])
+    scalar.equal(lambda array: array[()])
+    scalar.stored_equal()
+
+
+def test_rectilinear_grids(tmp_path: Path, by_zarr_python: list[str]) -> None:
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        arrays = pair(tmp_path, shape=(12, 9), chunks=[[2, 7, 3], [4, 5]], dtype="i4")
+        values = elements((12, 9), "i4", 1)
+        arrays.engine[:] = values
+        arrays.engine[1:10, 3] = 7
+        assert_equal(arrays.engine.oindex[[11, 2], 1:9], arrays.engine[:][[11, 2], 1:9])
+        assert by_zarr_python == []
+        arrays.own[:] = values
+        arrays.own[1:10, 3] = 7
+        arrays.equal(lambda array: array[::2, 1:])
+        for array in (arrays.own, arrays.engine):
+            array.resize((14, 11))
+            array[11:, 8:] = 5
+        arrays.equal(lambda array: array[:])
+        arrays.stored_equal()
+
+
+def test_resize_after_opening(tmp_path: Path) -> None:
+    arrays = pair(tmp_path, shape=(6,), chunks=(8,), dtype="i4")
+    for array in (arrays.own, arrays.engine):
+        array[:6] = np.arange(1, 7)
+        array.resize(8)
+        array[:6] = np.arange(11, 17)
+        array[6:] = 5
+        array.resize(3)
+        array[:] = 9
+        array.resize(20)
+        array[18:] = 2
+    arrays.equal(lambda array: array[:])
+    arrays.stored_equal()
+
+
+@pytest.mark.parametrize("fill", [0.0, -0.0, np.nan, 3.0])
+@pytest.mark.parametrize("write_empty_chunks", [True, False])
+@pytest.mark.parametrize("layout", ["v3", "shards", "v2"])
+def test_empty_chunks(tmp_path: Path, fill: float, write_empty_chunks: bool, layout: str) -> None:
+    config = {"write_empty_chunks": write_empty_chunks}
+    arrays = pair(tmp_path, shape=SHAPE, dtype="f8", fill_value=fill, config=config, **LAYOUTS[layout])
+    for array in (arrays.own, arrays.engine):
+        array[:, 3:20] = fill
+        array[3, 2] = 1
+        array[15:18] = 0.0 if np.isnan(fill) else -fill
+    arrays.stored_equal()
+    for array in (arrays.own, arrays.engine):
+        array[:] = fill
+    arrays.stored_equal()
+
+
+def test_a_null_fill_value(tmp_path: Path) -> None:
+    arrays = pair(tmp_path, shape=(7,), chunks=(3,), dtype="f4", fill_value=None, zarr_format=2)
+    for array in (arrays.own, arrays.engine):
+        array[3:] = [0, 0, 0, 1]
+    arrays.equal(lambda array: array[:])
+    arrays.stored_equal()
+
+
+@pytest.mark.parametrize("layout", ["v3", "shards"])
+def test_missing_chunks_are_named(tmp_path: Path, layout: str) -> None:
+    from zarr.errors import ChunkNotFoundError
+
+    config = {"read_missing_chunks": False}
+    arrays = pair(tmp_path, shape=SHAPE, dtype="f8", config=config, **LAYOUTS[layout])
+    for array in (arrays.own, arrays.engine):
+        array[:11] = 1
+    arrays.equal(lambda array: array[:10, 3:])
+    errors = []
+    for array in (arrays.own, arrays.engine):
+        with pytest.raises(ChunkNotFoundError) as error:
+            array[5:]
+        errors.append(str(error.value).replace("own", "engine"))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("layout", ["shards", "nested shards", "v3"])
+@pytest.mark.parametrize("damage", [b"", b"torn", None])
+def test_a_torn_chunk_is_overwritten_by_a_whole_write(
+    tmp_path: Path, layout: str, damage: bytes | None, by_zarr_python: list[str]
+) -> None:
+    with zarrow.zarr_python.enable():
+        array = zarr.create_array(tmp_path, shape=SHAPE, dtype="i4", **LAYOUTS[layout])
+    values = elements(SHAPE, "i4", 1)
+    array[:] = values
+    for chunk in (tmp_path / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(chunk.read_bytes()[:-9] if damage is None else damage)
+    array[:] = values + 1
+    assert by_zarr_python == []
+    assert_equal(values + 1, array[:])
+
+
+def test_damaged_chunks_are_errors_of_zarr_python(tmp_path: Path) -> None:
+    arrays = pair(tmp_path, shape=SHAPE, dtype="i4", **LAYOUTS["shards"])
+    for array in (arrays.own, arrays.engine):
+        array[:] = 1
+        for shard in (Path(array.store.root) / "c").rglob("*"):
+            if shard.is_file():
+                shard.write_bytes(shard.read_bytes()[:-9])
+    arrays.equal(lambda array: array[:])
+    arrays.equal(lambda array: array[3, 3])
+
+
+def test_results_may_be_strided_or_of_the_other_byte_order(tmp_path: Path) -> None:
+    from zarr.core.buffer.cpu import NDBuffer
+
+    with zarrow.zarr_python.enable():
+        array = zarr.create_array(tmp_path, shape=SHAPE, dtype=">i4", zarr_format=2, chunks=CHUNKS)
+    values = elements(SHAPE, ">i4", 1)
+    array[:] = values
+    memory = np.full((2 * SHAPE[0], SHAPE[1]), -1, ">i4")
+    array.get_basic_selection(..., out=NDBuffer.from_numpy_array(memory[::-2]))
+    assert_equal(values, memory[::-2].copy())
+    assert (memory[::2] == -1).all()
+
+
+def test_other_codecs_and_stores_fall_back(tmp_path: Path) -> None:
+    class OwnCodec(zarr.codecs.BytesCodec):
+        """A codec of a user, under the name of a built-in one."""
+
+    explain = zarrow.zarr_python.explain
+    with zarrow.zarr_python.enable():
+        in_memory = zarr.create_array(zarr.storage.MemoryStore(), shape=(4,), dtype="i4")
+        with_codec = zarr.create_array(tmp_path / "a", shape=(4,), dtype="i4", serializer=OwnCodec())
+        read_only = zarr.open_array(zarr.storage.LocalStore(tmp_path / "a"), mode="r")
+    own = zarr.create_array(tmp_path / "b", shape=(4,), dtype="i4")
+    for array in (in_memory, with_codec):
+        array[1:3] = 7
+        assert array[:].tolist() == [0, 7, 7, 0]
+    assert "MemoryStore" in str(explain(in_memory).why)
+    assert "OwnCodec is not a class of zarr-python" in str(explain(with_codec).why)
+    assert explain(read_only).write == "zarr-python" and explain(read_only).read == "zarrow"
+    assert "BatchedCodecPipeline" in str(explain(own).why)
+    with pytest.raises(ValueError, match="read-only"):
+        read_only[:] = 1
+    with pytest.raises(TypeError, match=r"expected an array of zarr-python, found builtins\.list"):
+        explain([1])
+
+
+def test_explain_names_the_store_and_the_reason(tmp_path: Path) -> None:
+    with zarrow.zarr_python.enable():
+        array = zarr.create_array(tmp_path, shape=SHAPE, dtype="i4", **LAYOUTS["shards"])
+    found = zarrow.zarr_python.explain(array, (slice(3), [1, 1]))
+    assert (found.read, found.write) == ("zarrow", "zarr-python")
+    assert str(found) == f"read   zarrow\nwrite  zarr-python\nstore  {tmp_path}\nwhy    {found.why}"
+    assert found.why == "a position is written several times"
+    assert zarrow.zarr_python.explain(array) == zarrow.zarr_python.explain(array, (slice(3), 4))
