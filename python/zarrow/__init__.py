@@ -49,6 +49,7 @@ Memory of other libraries
     gpu                            tensors on a GPU, and for zarr-python
     xarray                         an engine for xarray
     zarr_python                    this engine under zarr-python
+    ome                            images in several resolutions
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -95,7 +96,7 @@ from zarrow._zarrow import (
     set_memory_cache,
     set_num_threads,
 )
-from zarrow.anndata import add_to_class as _add_anndata
+from zarrow.anndata.methods import add_to_class as _add_anndata
 from zarrow.api.asynchronous import add_to_class as _add_asynchronous
 from zarrow.api.asynchronous import open_async, read_many_async
 from zarrow.api.creation import consolidate_metadata, create_array, create_group
@@ -141,6 +142,7 @@ from zarrow.store_objects.python_store import PythonStore
 if _typing.TYPE_CHECKING:
     from zarrow import gpu as gpu
     from zarrow import io as io
+    from zarrow import ome as ome
     from zarrow import xarray as xarray
     from zarrow import zarr_python as zarr_python
 
@@ -230,7 +232,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("gpu", "io", "xarray", "zarr_python")
+_MODULES = ("gpu", "io", "ome", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists

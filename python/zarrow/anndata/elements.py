@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _import, _read_each, read_many
-from zarrow.anndata import encoding_of, sparse
+from zarrow.anndata import sparse
+from zarrow.anndata.encoding import encoding_of
 from zarrow.errors import MetadataError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, Group, _import, read_many
-from zarrow.anndata import encoding_of
+from zarrow.anndata.encoding import encoding_of
 from zarrow.errors import IndexingError, MetadataError, NodeTypeError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from zarrow._zarrow import (
     asarray,
     open,
 )
-from zarrow.anndata import is_anndata
+from zarrow.anndata.encoding import is_anndata
 from zarrow.api import at_once
 from zarrow.api.array_options import Store
 from zarrow.api.copying import copy_array, copy_group

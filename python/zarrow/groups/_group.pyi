@@ -19,6 +19,7 @@ from zarrow.groups._node import _Node
 from zarrow.groups._tree import Tree
 from zarrow.groups.attributes import Attributes
 from zarrow.interchange._arrow_stream import ArrowStream
+from zarrow.ome import Multiscales
 
 @final
 class Group(_Node):
@@ -453,6 +454,20 @@ class Group(_Node):
         >>> cells["count"].read().tolist(), cells["kind"].read(slice(1, 3)).tolist()
         ([3, None, 7, 0], [None, 'B'])
         """
+    @property
+    def multiscales(self) -> Multiscales:
+        """The OME-Zarr image that the group stores: axes, levels, and labels, of version 0.4 or 0.5.
+
+        If the group has several, the first one. Levels open their arrays when these are used:
+        `group.multiscales["1"].array[:, :100]`.
+
+        Raises
+        ------
+        NodeTypeError
+            The group is no image (a `TypeError`).
+        MetadataError
+            The metadata contradict the specification (a `ValueError`).
+        """
     def to_scipy(self, selection: Any = None) -> scipy.sparse.csr_matrix | scipy.sparse.csc_matrix:
         """Read a sparse matrix that AnnData stored, or some rows of it.
 
@@ -506,12 +521,6 @@ class Group(_Node):
             A column has an encoding that zarrow does not read.
 
         And as `to_arrow` and `Array.read`.
-
-        Examples
-        --------
-        >>> import zarrow
-        >>> zarrow.open("cells.zarr").to_pandas("kind", rows=slice(0, 1))["kind"].tolist()
-        ['T']
         """
     def to_polars(
         self, columns: str | Sequence[str] | None = None, *, rows: slice | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zarrow._zarrow import Array, Group, _import
 from zarrow.api import creation, filled_arrays
 from zarrow.api.array_options import says_options
-from zarrow.arrays.methods import add_method
+from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import NodeExistsError, NodeTypeError
 from zarrow.groups import rows
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from zarrow.api.array_options import LayoutOptions
+    from zarrow.ome import Multiscales
 
 
 def add_to_class() -> None:
@@ -49,6 +50,13 @@ def add_to_class() -> None:
         add_method(node, "__exit__", _exit)
     add_method(Group, "append", rows.append)
     add_method(Group, "create_array", creation.create_array_in)
+    add_property(Group, "multiscales", _multiscales)
+
+
+def _multiscales(self: Group) -> Multiscales:
+    from zarrow.ome.reading import multiscales
+
+    return multiscales(self)
 
 
 def _enter(self: Array | Group) -> Array | Group:

@@ -230,6 +230,10 @@ impl Group {
     fn summary(&self, py: Python<'_>) -> PyResult<Summary> {
         let group = self.latest(py)?;
         let summary = Summary::new(format!("<zarrow.Group /{} in {}>", group.path(), group.store().name()));
+        let summary = match tree::multiscales(group.attributes()) {
+            Some(levels) => summary.row("multiscales", levels),
+            None => summary,
+        };
         Ok(match group.attributes().is_empty() {
             true => summary,
             false => summary.row("attrs", summary::attributes(group.attributes())),

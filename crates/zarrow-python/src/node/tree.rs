@@ -3,7 +3,9 @@
 use crate::python::summary::{Summary, tuple};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use serde_json::Value;
 use std::sync::Arc;
+use zarrow::metadata::Attributes;
 use zarrow::{Array, Group, Node, open_with, visible};
 use zarrow_array::allocation::no_memory;
 
@@ -37,6 +39,9 @@ impl Tree {
 /// Draws the descendants of `group`, down to `depth` levels.
 pub fn render(group: &Group, depth: Option<usize>) -> zarrow::Result<String> {
     let mut drawing = format!("/{}", visible(group.path()));
+    if let Some(levels) = multiscales(group.attributes()) {
+        add(&mut drawing, &format!(" multiscales {}", visible(&levels)))?;
+    }
     draw(group, "", depth.unwrap_or(DEEPEST).min(DEEPEST), usize::MAX, &mut drawing)?;
     Ok(drawing)
 }
@@ -77,10 +82,26 @@ fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut St
                 let reason = error.kind().to_string();
                 add(drawing, &format!(" cannot be opened: {}", visible(&reason)))?;
             }
-            Ok(Node::Group(inner)) => draw(inner, &format!("{indent}{below}"), depth - 1, most, drawing)?,
+            Ok(Node::Group(inner)) => {
+                if let Some(levels) = multiscales(inner.attributes()) {
+                    add(drawing, &format!(" multiscales {}", visible(&levels)))?;
+                }
+                draw(inner, &format!("{indent}{below}"), depth - 1, most, drawing)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Returns the axes and the number of levels of an OME-Zarr image; `None` if the attributes describe no image.
+pub fn multiscales(attributes: &Attributes) -> Option<String> {
+    let images = attributes.get("ome").and_then(|ome| ome.get("multiscales"));
+    let image = images.or_else(|| attributes.get("multiscales"))?.get(0)?;
+    let names = image.get("axes").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<_> = names.filter_map(|axis| axis.get("name").unwrap_or(axis).as_str()).take(8).collect();
+    let levels = image.get("datasets").and_then(Value::as_array)?.len();
+    let word = if levels == 1 { "level" } else { "levels" };
+    Some(format!("{}, {levels} {word}", names.join(" ")))
 }
 
 /// Returns the fault of an array's own document, if the group opened the array from consolidated metadata. Remote

@@ -1,0 +1,42 @@
+"""Methods of a Group that read AnnData's format. The stub `_group.pyi` documents each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from zarrow._zarrow import Group
+from zarrow.anndata import elements, sparse
+from zarrow.arrays.methods import add_method
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas
+    import polars
+    import scipy.sparse
+
+
+def add_to_class() -> None:
+    """Give the class Group these methods."""
+    for function in (to_scipy, to_pandas, to_polars):
+        add_method(Group, function.__name__, function)
+
+
+def to_scipy(self: Group, selection: Any = None) -> scipy.sparse.csr_matrix | scipy.sparse.csc_matrix:
+    """Read a sparse matrix, or rows of it."""
+    sparse.check(self)
+    return sparse.read(self, selection)
+
+
+def to_pandas(
+    self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
+) -> pandas.DataFrame:
+    """Read a table into pandas."""
+    return elements.read_frame(self, columns, rows)
+
+
+def to_polars(
+    self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
+) -> polars.DataFrame:
+    """Read a table into polars."""
+    return cast("polars.DataFrame", self.to_arrow(columns, rows=rows).polars())

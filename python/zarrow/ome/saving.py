@@ -1,0 +1,289 @@
+"""Storing of OME-Zarr images; the caller computes the levels.
+
+1. Everything is checked before the store changes. The metadata are stored last, so that an unfinished
+   group is no image.
+2. Version 0.5 is Zarr version 3, with the names of the axes; 0.4 is Zarr version 2, with "/" in chunk keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from zarrow._zarrow import Group, _import
+from zarrow.api.array_options import Store, says_options
+from zarrow.api.creation import create_group
+from zarrow.ome.reading import CHANNEL, SPACE, TIME, Axis
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import numpy.typing as npt
+
+    from zarrow import Array
+    from zarrow.api.array_options import LayoutOptions
+
+_TYPES = {"t": TIME, "c": CHANNEL, "z": SPACE, "y": SPACE, "x": SPACE}
+_FORMATS: dict[str, Literal[2, 3]] = {"0.4": 2, "0.5": 3}
+
+
+@says_options
+def save(
+    store: Store,
+    levels: Sequence[Array | npt.ArrayLike] | Mapping[str, Array | npt.ArrayLike],
+    *,
+    axes: str | Sequence[str | Axis],
+    path: str = "",
+    scale: Sequence[float] | Sequence[Sequence[float]] | None = None,
+    translation: Sequence[float] | Sequence[Sequence[float]] | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    name: str | None = None,
+    labels: Mapping[str, Sequence[Array | npt.ArrayLike]] | None = None,
+    version: Literal["0.4", "0.5"] = "0.5",
+    **options: Unpack[LayoutOptions],
+) -> None:
+    """Store an image in several resolutions as an OME-Zarr group.
+
+    Parameters
+    ----------
+    store
+        As for `create_group`, or a Group.
+    levels
+        The levels, the largest first: arrays that `create_array` takes, also of a store. A mapping gives
+        their names; by default they are "0", "1", and so on.
+    axes
+        The axes, outermost first: names, as in "tczyx", or `Axis` objects. The names t, c, z, y and x have
+        the usual types.
+    path
+        The path of the group in the store.
+    scale
+        The size of a pixel for each axis, of the first level or of each level. If it is given for the first
+        level, the others follow from the shapes. By default 1 for the first level.
+    translation
+        The position of the first pixel for each axis, of all levels or of each level.
+    unit
+        The unit of all axes of type space, or a mapping of names of axes to units.
+    name
+        The name of the image; by default that of the group.
+    labels
+        Label images by name: each has as many levels as the image, of integers, with the same axes or
+        without the channels.
+    version
+        The version of OME-Zarr: "0.5" (Zarr version 3), or "0.4" (Zarr version 2).
+    options
+        Options of `create_array` for each level, such as `chunks`, `shards` and `compressors`. `attributes`
+        are other attributes of the group, and `overwrite` replaces a node.
+
+    Raises
+    ------
+    ValueError
+        Levels, axes, scales or labels do not fit together, or contradict the specification. Nothing was
+        stored.
+    NodeExistsError
+        A node exists at the path (a `FileExistsError`).
+
+    And as `create_array`.
+
+    Examples
+    --------
+    >>> import numpy as np, zarrow
+    >>> image = np.zeros((2, 64, 64), "u2")
+    >>> levels, nuclei = [image, image[:, ::2, ::2]], [image[0], image[0, ::2, ::2]]
+    >>> zarrow.ome.save("cells.ome.zarr", levels, axes="cyx", labels={"nuclei": nuclei})
+    >>> list(zarrow.open("cells.ome.zarr").multiscales.labels)
+    ['nuclei']
+    """
+    if version not in _FORMATS:
+        raise ValueError(f"version is {version!r}, expected '0.4' or '0.5'")
+    zarr_format = _FORMATS[version]
+    all_axes = _axes(axes, unit)
+    named = _named(levels)
+    shapes = _shapes(named, [axis.name for axis in all_axes])
+    scales = _numbers("scale", scale, shapes, True)
+    translations = None if translation is None else _numbers("translation", translation, shapes, False)
+    if labels and "labels" in named:
+        raise ValueError("a level is named 'labels', as the group of the label images is: rename the level")
+    all_labels = {label: _arrays(below) for label, below in (labels or {}).items()}
+    label_axes = {
+        label: _axes_of_label(label, below, shapes, all_axes) for label, below in all_labels.items()
+    }
+
+    attributes = options.pop("attributes", None) or {}
+    overwrite = bool(options.pop("overwrite", False))
+    group = create_group(store, path, zarr_format=zarr_format, overwrite=overwrite)
+    image_name = name or path.rpartition("/")[2] or "image"
+    _store_levels(group, named, all_axes, options)
+    if labels:
+        below = group.create_group("labels")
+        for label, label_levels in all_labels.items():
+            kept = [at for at, axis in enumerate(all_axes) if axis in label_axes[label]]
+            label_scales = [[numbers[at] for at in kept] for numbers in scales]
+            label_translations = translations and [[numbers[at] for at in kept] for numbers in translations]
+            image = below.create_group(label)
+            named_levels = dict(zip(named, label_levels, strict=True))
+            _store_levels(image, named_levels, label_axes[label], _without_axes(options, kept, len(all_axes)))
+            content = _content(
+                version, label, label_axes[label], list(named), label_scales, label_translations
+            )
+            source = {"source": {"image": "../../"}}
+            content["image-label"] = source if version == "0.5" else {"version": version, **source}
+            image.attrs.update({"ome": content} if version == "0.5" else content)
+        listed: dict[str, Any] = {"labels": list(labels)}
+        below.attrs.update({"ome": {"version": version, **listed}} if version == "0.5" else listed)
+    content = _content(version, image_name, all_axes, list(named), scales, translations)
+    group.attrs.update({**attributes, **({"ome": content} if version == "0.5" else content)})
+
+
+def _axes(given: str | Sequence[str | Axis], unit: str | Mapping[str, str] | None) -> list[Axis]:
+    """Return the axes with types and units; their order is checked."""
+    axes = []
+    for axis in given:
+        found = Axis(axis, _TYPES.get(axis)) if isinstance(axis, str) else axis
+        own = unit.get(found.name) if isinstance(unit, Mapping) else unit if found.type == SPACE else None
+        axes.append(Axis(found.name, found.type, found.unit or own))
+    names = [axis.name for axis in axes]
+    if len(set(names)) < len(names):
+        raise ValueError(f"axes {names} have a name twice")
+    unknown = set(unit if isinstance(unit, Mapping) else ()) - set(names)
+    if unknown:
+        raise ValueError(f"unit names the axes {sorted(unknown)}, but the image has {names}")
+    spaces = sum(axis.type == SPACE for axis in axes)
+    order = {TIME: 0, SPACE: 2}
+    ranks = [order.get(axis.type or "", 1) for axis in axes]
+    if (
+        spaces not in (2, 3)
+        or len(axes) > 5
+        or ranks != sorted(ranks)
+        or ranks.count(0) > 1
+        or ranks.count(1) > 1
+    ):
+        raise ValueError(
+            f"axes are {names} of types {[axis.type for axis in axes]}, expected at most one of time, one of "
+            "channel or another type, and 2 or 3 of space, in this order"
+        )
+    return axes
+
+
+def _named(levels: Any) -> dict[str, Any]:
+    names = list(levels) if isinstance(levels, Mapping) else [str(at) for at in range(len(levels))]
+    named = dict(zip(names, _arrays(levels.values() if isinstance(levels, Mapping) else levels), strict=True))
+    if not named:
+        raise ValueError("levels is empty, expected at least one array")
+    for name in named:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a level is named {name!r}, expected text")
+    return named
+
+
+def _arrays(levels: Any) -> list[Any]:
+    """Return levels that have a shape and a type."""
+    np = _import("numpy")
+    return [level if hasattr(level, "shape") else np.asarray(level) for level in levels]
+
+
+def _shapes(named: dict[str, Any], axes: Sequence[str]) -> list[tuple[int, ...]]:
+    shapes = [tuple(level.shape) for level in named.values()]
+    for name, shape in zip(named, shapes, strict=True):
+        if len(shape) != len(axes):
+            raise ValueError(
+                f"level {name!r} has shape {shape}, but there are {len(axes)} axes: {', '.join(axes)}"
+            )
+    for larger, smaller in pairwise(shapes):
+        if any(after > before for before, after in zip(larger, smaller, strict=True)):
+            raise ValueError(f"a level of shape {smaller} follows one of {larger}: pass the largest first")
+    return shapes
+
+
+def _numbers(what: str, given: Any, shapes: list[tuple[int, ...]], follows: bool) -> list[list[float]]:
+    """Return numbers of each level; a scale of the first level gives the others by their shapes."""
+    ndim = len(shapes[0])
+    if given is None:
+        given = [1.0] * ndim
+    rows = [list(row) for row in given] if all(hasattr(row, "__len__") for row in given) else None
+    if rows is None:
+        first = [float(number) for number in given]
+        rows = [first] * len(shapes)
+        if follows and len(first) == ndim:
+            rows = [
+                [
+                    number * (most / max(extent, 1))
+                    for number, most, extent in zip(first, shapes[0], shape, strict=True)
+                ]
+                for shape in shapes
+            ]
+    if len(rows) != len(shapes):
+        raise ValueError(f"{what} is given for {len(rows)} levels, but there are {len(shapes)}")
+    for row in rows:
+        if len(row) != ndim:
+            raise ValueError(f"{what} {row} has {len(row)} numbers, but there are {ndim} axes")
+    return [[float(number) for number in row] for row in rows]
+
+
+def _axes_of_label(name: str, levels: Any, shapes: list[tuple[int, ...]], axes: list[Axis]) -> list[Axis]:
+    """Return the axes of a label image: all, or all but the channels."""
+    if not name or "/" in name:
+        raise ValueError(f"a label image is named {name!r}, expected text without '/'")
+    if len(levels) != len(shapes):
+        raise ValueError(f"labels {name!r} have {len(levels)} levels, but the image has {len(shapes)}")
+    channels = [at for at, axis in enumerate(axes) if axis.type == CHANNEL]
+    kept = list(range(len(axes)))
+    if len(levels[0].shape) < len(axes):
+        kept = [at for at in kept if at not in channels]
+    for level, shape in zip(levels, shapes, strict=True):
+        expected = tuple(shape[at] for at in kept)
+        found = tuple(level.shape)
+        if found != expected and not (
+            len(found) == len(axes) and _without(found, channels) == _without(shape, channels)
+        ):
+            raise ValueError(f"a level of labels {name!r} has shape {found}, expected {expected}")
+        if level.dtype.kind not in "iub":
+            raise ValueError(f"labels {name!r} are of type {level.dtype}, expected integers")
+    return [axes[at] for at in kept]
+
+
+def _without_axes(options: Mapping[str, Any], kept: list[int], ndim: int) -> dict[str, Any]:
+    """Return the options of arrays with only some of the axes."""
+    fewer = dict(options)
+    for name in ("chunks", "shards"):
+        shape = options.get(name)
+        if isinstance(shape, list | tuple) and len(shape) == ndim:
+            fewer[name] = [shape[at] for at in kept]
+    return fewer
+
+
+def _without(shape: tuple[int, ...], channels: list[int]) -> list[int]:
+    return [extent for at, extent in enumerate(shape) if at not in channels]
+
+
+def _store_levels(group: Group, named: dict[str, Any], axes: list[Axis], options: Mapping[str, Any]) -> None:
+    of_version: dict[str, Any] = {"dimension_names": [axis.name for axis in axes]}
+    if group.zarr_format == 2:
+        of_version = {"chunk_key_encoding": {"name": "v2", "separator": "/"}}
+    for name, level in named.items():
+        group.create_array(name, data=level, **{**options, **of_version})
+
+
+def _content(
+    version: str,
+    name: str,
+    axes: list[Axis],
+    paths: list[str],
+    scales: list[list[float]],
+    translations: list[list[float]] | None,
+) -> dict[str, Any]:
+    """Return the metadata of an image."""
+    datasets = []
+    for at, path in enumerate(paths):
+        transformations: list[dict[str, Any]] = [{"type": "scale", "scale": scales[at]}]
+        if translations is not None:
+            transformations.append({"type": "translation", "translation": translations[at]})
+        datasets.append({"path": path, "coordinateTransformations": transformations})
+    parts = ("name", "type", "unit")
+    described = [
+        {part: value for part in parts if (value := getattr(axis, part)) is not None} for axis in axes
+    ]
+    image: dict[str, Any] = {"name": name, "axes": described, "datasets": datasets}
+    if version == "0.4":
+        return {"multiscales": [{"version": version, **image}]}
+    return {"version": version, "multiscales": [image]}

@@ -1,0 +1,217 @@
+"""OME-Zarr images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import zarrow
+
+IMAGE = np.arange(2 * 16 * 24, dtype="u2").reshape(2, 16, 24)
+LEVELS = [IMAGE, IMAGE[:, ::2, ::2], IMAGE[:, ::4, ::4]]
+NUCLEI = [level[0] > 9 for level in LEVELS]
+
+
+def saved(folder: Path, version: Any, **options: Any) -> Path:
+    zarrow.ome.save(
+        folder,
+        LEVELS,
+        axes="cyx",
+        scale=[1, 0.5, 0.25],
+        unit="micrometer",
+        name="cells",
+        version=version,
+        chunks=(1, 8, 8),
+        **options,
+    )
+    return folder
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_metadata_are_those_of_the_specification(tmp_path: Path, version: str) -> None:
+    saved(
+        tmp_path / "a",
+        version,
+        labels={"nuclei": [level.astype("u1") for level in NUCLEI]},
+        attributes={"by": "me"},
+    )
+    root = zarr.open_group(tmp_path / "a", mode="r")
+    axes = [
+        {"name": "c", "type": "channel"},
+        {"name": "y", "type": "space", "unit": "micrometer"},
+        {"name": "x", "type": "space", "unit": "micrometer"},
+    ]
+    datasets = [
+        {
+            "path": str(at),
+            "coordinateTransformations": [{"type": "scale", "scale": [1.0, 0.5 * 2**at, 0.25 * 2**at]}],
+        }
+        for at in range(3)
+    ]
+    image = {"name": "cells", "axes": axes, "datasets": datasets}
+    of_label = {
+        "name": "nuclei",
+        "axes": axes[1:],
+        "datasets": [
+            {
+                "path": str(at),
+                "coordinateTransformations": [{"type": "scale", "scale": [0.5 * 2**at, 0.25 * 2**at]}],
+            }
+            for at in range(3)
+        ],
+    }
+    source = {"source": {"image": "../../"}}
+    if version == "0.5":
+        assert dict(root.attrs) == {"by": "me", "ome": {"version": "0.5", "multiscales": [image]}}
+        assert dict(root["labels"].attrs) == {"ome": {"version": "0.5", "labels": ["nuclei"]}}
+        expected = {"ome": {"version": "0.5", "multiscales": [of_label], "image-label": source}}
+        assert dict(root["labels/nuclei"].attrs) == expected
+        assert root["0"].metadata.dimension_names == ("c", "y", "x")
+    else:
+        assert dict(root.attrs) == {"by": "me", "multiscales": [{"version": "0.4", **image}]}
+        assert dict(root["labels"].attrs) == {"labels": ["nuclei"]}
+        expected = {
+            "multiscales": [{"version": "0.4", **of_label}],
+            "image-label": {"version": "0.4", **source},
+        }
+        assert dict(root["labels/nuclei"].attrs) == expected
+        assert root["0"].metadata.zarr_format == 2 and (tmp_path / "a" / "0" / "0" / "0" / "0").is_file()
+    for at, level in enumerate(LEVELS):
+        np.testing.assert_array_equal(root[str(at)][...], level)
+        np.testing.assert_array_equal(root[f"labels/nuclei/{at}"][...], NUCLEI[at])
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_levels_are_read_by_name_and_number(tmp_path: Path, version: str) -> None:
+    saved(tmp_path / "a", version, labels={"nuclei": [level.astype("u1") for level in NUCLEI]})
+    image = zarrow.open(tmp_path / "a").multiscales
+    assert (image.name, image.version, len(image)) == ("cells", version, 3)
+    assert image.axes[1] == zarrow.ome.Axis("y", "space", "micrometer")
+    assert image[1] is image["1"] is image.level("1") is list(image)[1] is image.levels[1]
+    assert image["2"].scale == (1.0, 2.0, 1.0) and image["2"].translation == (0.0, 0.0, 0.0)
+    np.testing.assert_array_equal(image["1"].array[:, 2:4], LEVELS[1][:, 2:4])
+    assert list(image.labels) == ["nuclei"] and image.labels["nuclei"].labels == {}
+    np.testing.assert_array_equal(image.labels["nuclei"]["2"].array, NUCLEI[2])
+    with pytest.raises(KeyError, match="no level '7', expected one of '0', '1', '2'"):
+        image["7"]
+
+
+def test_transformations_of_the_image_apply_after_those_of_a_level() -> None:
+    def scaled(scale: Any, translation: Any) -> list[dict[str, Any]]:
+        return [{"type": "scale", "scale": scale}, {"type": "translation", "translation": translation}]
+
+    image = {
+        "version": "0.4",
+        "axes": ["y", "x"],
+        "datasets": [{"path": "full", "coordinateTransformations": scaled([2, 3], [1, 1])}],
+        "coordinateTransformations": scaled([10, 10], [5, 0]),
+    }
+    group = zarrow.create_group({}, zarr_format=2, attributes={"multiscales": [image]})
+    level = group.multiscales["full"]
+    assert level.scale == (20.0, 30.0) and level.translation == (15.0, 10.0)
+
+
+def test_trees_and_summaries_show_images(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    saved(root_path := tmp_path / "a.zarr", "0.5", path="plate/image")
+    shown = str(zarrow.open(root_path).tree())
+    assert "image multiscales c y x, 3 levels" in shown
+    image = zarrow.open(root_path, "plate/image")
+    assert "multiscales  c y x, 3 levels" in repr(image) and "c y x, 3 levels" in image._repr_html_()
+    assert str(image.tree()).splitlines()[0] == "/plate/image multiscales c y x, 3 levels"
+    for odd in ([], [{}], 3, [3], [{"axes": 3, "datasets": []}], {"a": 1}):
+        root.attrs["multiscales"] = odd
+        assert "plate" in repr(zarrow.open(root_path)) and "plate" in str(zarrow.open(root_path).tree())
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ({"datasets": [{"path": "0"}]}, "'axes' is None, expected a list"),
+        ({"axes": [{"type": "space"}], "datasets": [{"path": "0"}]}, "has no name"),
+        ({"axes": ["y", "y"], "datasets": [{"path": "0"}]}, "a name twice"),
+        ({"axes": ["y", "x"], "datasets": []}, "expected a list of levels"),
+        ({"axes": ["y", "x"], "datasets": [{}]}, "has no path"),
+        (
+            {
+                "axes": ["y", "x"],
+                "datasets": [
+                    {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 2, 3]}]}
+                ],
+            },
+            r"scale \[1, 2, 3\] of level '0' has 3 numbers, but there are 2 axes",
+        ),
+        (
+            {
+                "axes": ["y", "x"],
+                "datasets": [{"path": "0", "coordinateTransformations": [{"type": "affine"}]}],
+            },
+            "expected a scale or a translation",
+        ),
+    ],
+)
+def test_malformed_metadata_are_refused(image: Any, message: str) -> None:
+    group = zarrow.create_group({}, attributes={"ome": {"version": "0.5", "multiscales": [image]}})
+    with pytest.raises(zarrow.MetadataError, match=message):
+        _ = group.multiscales
+
+
+def test_levels_that_do_not_fit_are_refused() -> None:
+    image = {"axes": ["y", "x"], "datasets": [{"path": "0"}, {"path": "gone"}]}
+    group = zarrow.create_group({}, attributes={"ome": {"version": "0.5", "multiscales": [image]}})
+    group["0"] = np.zeros((2, 3, 4))
+    with pytest.raises(
+        zarrow.MetadataError, match=r"level '0' has shape \(2, 3, 4\), but the image has 2 axes"
+    ):
+        _ = group.multiscales["0"].array
+    with pytest.raises(zarrow.MetadataError, match="level 'gone' is no array"):
+        _ = group.multiscales["gone"].array
+    with pytest.raises(zarrow.NodeTypeError, match="no OME-Zarr image"):
+        _ = zarrow.create_group({}).multiscales
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"levels": []}, "levels is empty"),
+        ({"axes": "yx"}, "but there are 2 axes: y, x"),
+        ({"axes": "yxc"}, "in this order"),
+        ({"axes": "cqx"}, "2 or 3 of space"),
+        ({"axes": "cxx"}, "a name twice"),
+        ({"levels": LEVELS[::-1]}, "pass the largest first"),
+        ({"scale": [1, 2]}, "has 2 numbers, but there are 3 axes"),
+        ({"scale": [[1, 1, 1]]}, "given for 1 levels, but there are 3"),
+        ({"unit": {"q": "meter"}}, r"unit names the axes \['q'\]"),
+        ({"version": "0.3"}, "expected '0.4' or '0.5'"),
+        ({"labels": {"a": NUCLEI[:1]}}, "have 1 levels, but the image has 3"),
+        ({"labels": {"a": [level[:2] for level in NUCLEI]}}, "has shape .* expected"),
+        ({"labels": {"a": [level.astype("f4") for level in NUCLEI]}}, "expected integers"),
+        ({"labels": {"a/b": NUCLEI}}, "expected text without '/'"),
+    ],
+)
+def test_what_contradicts_the_specification_is_not_stored(tmp_path: Path, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        zarrow.ome.save(tmp_path / "a", **{"levels": LEVELS, "axes": "cyx", **options})
+    assert not (tmp_path / "a").exists()
+
+
+def test_levels_of_a_store_and_of_names(tmp_path: Path) -> None:
+    source = zarrow.create_array(tmp_path / "source", data=IMAGE, chunks=(1, 8, 8))
+    levels = {"full": source, "half": IMAGE[:, ::2, ::2]}
+    translation = [[0, 0, 0], [0, 0.5, 0.5]]
+    zarrow.ome.save(tmp_path / "a", levels, axes="cyx", scale=[[1, 1, 1], [1, 2, 2]], translation=translation)
+    image = zarrow.open(tmp_path / "a").multiscales
+    assert [level.path for level in image] == ["full", "half"] and image["half"].translation == (
+        0.0,
+        0.5,
+        0.5,
+    )
+    np.testing.assert_array_equal(image["full"].array, IMAGE)
+    with pytest.raises(zarrow.NodeExistsError):
+        zarrow.ome.save(tmp_path / "a", levels, axes="cyx")
+    zarrow.ome.save(tmp_path / "a", levels, axes="cyx", overwrite=True)
+    assert zarrow.open(tmp_path / "a").multiscales["half"].translation == (0.0, 0.0, 0.0)
