@@ -552,3 +552,10 @@ def test_too_many_unequal_chunks_are_refused() -> None:
         _extents(stored, (1 << 30) + 3)
     assert _extents([[1, 2], [3, 1]], 4) == (1, 1, 2)
     assert _extents([[2, 3]], 5) == 2 and _extents([], 0) == (0,)
+
+
+def test_times_are_read_again_after_opening(tmp_path: Path) -> None:
+    path = write(cf(), tmp_path / "data.zarr")
+    ours, stock = both(path, cache=False)
+    zarr.open_array(path / "stamp")[:] = 5
+    xr.testing.assert_identical(ours["stamp"], stock["stamp"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_XARRAY = "xarray.open_zarr(path), which reads by zarr-python"
+_XARRAY = "zarrow.xarray.open_zarr(path)"
 
 MODULE = {
     "AnnData": "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one",
@@ -102,10 +102,10 @@ MODULE = {
     "open_dataarray": _XARRAY,
     "open_dataframe": "zarrow.open(store).to_pandas()",
     "open_dataset": _XARRAY,
-    "open_datatree": 'xarray.open_datatree(path, engine="zarr"), which reads by zarr-python',
+    "open_datatree": 'xarray.open_datatree(path, engine="zarrow")',
     "open_kerchunk": 'zarrow.open(fsspec.get_mapper("reference://", fo="references.json"))',
     "open_like": "zarrow.empty_like(array, store=...)",
-    "open_mfdataset": 'xarray.open_mfdataset(paths, engine="zarr"), which reads by zarr-python',
+    "open_mfdataset": 'xarray.open_mfdataset(paths, engine="zarrow")',
     "open_reference": 'zarrow.open(fsspec.get_mapper("reference://", fo="references.json"))',
     "open_store": "zarrow.open(store)",
     "open_table": "zarrow.open(store).to_arrow()",

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-_XARRAY = "xarray.open_zarr(path), which reads by zarr-python"
+_XARRAY = "zarrow.xarray.open_zarr(path)"
 _DASK = "dask.array.from_zarr(path), which reads by zarr-python"
 _STORED = "nothing: a write is stored when its call returns"
 
@@ -271,7 +271,7 @@ GROUP = {
     "ones_like": '{group}.ones("name", array.shape, dtype=array.dtype)',
     "open_async": 'await zarrow.open_async({group}.store, "name")',
     "parent": "zarrow.open({group}.store, path)",
-    "plot": "matplotlib's plot, or xarray.open_zarr(path), which reads by zarr-python",
+    "plot": "matplotlib's plot, or zarrow.xarray.open_zarr(path)",
     "pop": '{group}["name"][...], then del {group}["name"]',
     "query": 'rows = {group}.to_arrow(), and duckdb.sql("select * from rows")',
     "read_direct": '{group}["name"].read(selection, out=buffer)',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_XARRAY = "xarray.open_zarr(path), which reads by zarr-python"
+_XARRAY = "zarrow.xarray.open_zarr(path)"
 
 # Parameters of a new array.
 OPTIONS = {

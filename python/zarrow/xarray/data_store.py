@@ -22,7 +22,7 @@ from zarrow.xarray.first_reads import FirstReads
 from zarrow.xarray.variables import variable_of
 
 # Groups that are listed at once.
-_THREADS = 16
+_THREADS = 64
 
 
 class ZarrowStore(AbstractDataStore):
@@ -47,7 +47,7 @@ class ZarrowStore(AbstractDataStore):
         if use_zarr_fill_value_as_mask is None:
             self._fill_value_is_mask = not self._is_v3
         self._prefers_shards = prefers_shards
-        self._first_reads = first_reads or FirstReads()
+        self.first_reads = first_reads or FirstReads()
         self._variables: dict[str, xarray.Variable] | None = None
 
     @property
@@ -74,7 +74,7 @@ class ZarrowStore(AbstractDataStore):
                     is_v3=self._is_v3,
                     fill_value_is_mask=bool(self._fill_value_is_mask),
                     prefers_shards=self._prefers_shards,
-                    first_reads=self._first_reads,
+                    first_reads=self.first_reads,
                 )
         return found
 

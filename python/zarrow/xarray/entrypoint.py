@@ -88,6 +88,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
             decode_timedelta=decode_timedelta,
         )
         if is_own:
+            store.first_reads.end_of_opening()
             dataset.set_close(_close)
         return dataset
 
@@ -183,6 +184,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
             )
             for path, store in stores.items()
         }
+        first_reads.end_of_opening()
         for dataset in datasets.values():
             dataset.set_close(_close)
         return datasets

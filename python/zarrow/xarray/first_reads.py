@@ -2,7 +2,10 @@
 
 xarray reads each index, and the first and the last element of each variable of times. The first of these
 reads loads all such variables of the dataset or tree, which are small: in a remote store that is one round
-trip, not one for each. The elements are kept until their variable was read completely.
+trip, not one for each.
+
+Elements of indexes are kept until they were requested completely, and elements of other times until the
+dataset is open: later reads see the store as it is then.
 
 Larger variables, and variables that cannot be read, are read one by one.
 """
@@ -34,6 +37,7 @@ class FirstReads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: list[ZarrowArray] = []
+        self._only_for_opening: set[int] = set()
         self._values: dict[int, np.ndarray[Any, Any]] = {}
 
     def add(self, array: ZarrowArray, *, is_index: bool) -> bool:
@@ -42,7 +46,17 @@ class FirstReads:
         if nbytes > (_INDEX_NBYTES if is_index else _TIMES_NBYTES):
             return False
         self._waiting.append(array)
+        if not is_index:
+            self._only_for_opening.add(id(array))
         return True
+
+    def end_of_opening(self) -> None:
+        """Drop what xarray only looks at while it opens a dataset."""
+        with self._lock:
+            dropped, self._only_for_opening = self._only_for_opening, set()
+            self._waiting = [array for array in self._waiting if id(array) not in dropped]
+            for number in dropped:
+                self._values.pop(number, None)
 
     def values(self, array: ZarrowArray, *, only_read: bool = False) -> np.ndarray[Any, Any] | None:
         """Return the elements of an array of the batch; None if it must be read alone."""
