@@ -20,7 +20,9 @@ from __future__ import annotations
 import typing as _typing
 
 from zarrow.zarr_python.enabling import enable
-from zarrow.zarr_python.explanation import Explanation, explain
+from zarrow.zarr_python.explaining import explain
+from zarrow.zarr_python.explanation import Explanation
+from zarrow.zarr_python.loading import pipeline_class
 
 if _typing.TYPE_CHECKING:
     from zarrow.zarr_python.pipeline import CodecPipeline
@@ -33,15 +35,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
     def __getattr__(name: str) -> _typing.Any:
         """Import the pipeline when it is first looked at: it is a class of zarr-python's."""
         if name == "CodecPipeline":
-            try:
-                from zarrow.zarr_python.pipeline import CodecPipeline
-            except ModuleNotFoundError as error:
-                if (error.name or "").partition(".")[0] != "zarr":
-                    raise
-                raise ImportError(
-                    "zarrow.zarr_python is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
-                ) from error
-            return CodecPipeline
+            return pipeline_class()
         raise AttributeError(f"module 'zarrow.zarr_python' has no attribute {name!r}", name=name)
 
 

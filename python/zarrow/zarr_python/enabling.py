@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zarrow.interchange.zarr_settings import ZarrSettings
+from zarrow.zarr_python.loading import pipeline_class
 
 PATH = "zarrow.zarr_python.CodecPipeline"
 
@@ -34,7 +35,5 @@ def enable() -> ZarrSettings:
     >>> zarrow.zarr_python.explain(array).read
     'zarrow'
     """
-    from zarrow import zarr_python
-
-    zarr_python.CodecPipeline  # noqa: B018  # registers the class, or says that zarr-python is missing
+    pipeline_class()
     return ZarrSettings({"codec_pipeline.path": PATH})
