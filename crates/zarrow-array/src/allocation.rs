@@ -97,6 +97,24 @@ pub fn text(text: &str) -> Result<String> {
     Ok(copy)
 }
 
+/// Checks that memory is left for many small allocations: those of the standard library end the process if they fail.
+///
+/// It is called for each item from outside that takes a few KiB, such as a document or a page of names. It allocates and
+/// frees pieces that an allocator keeps for the next allocations, instead of one mapping that it returns to the system.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn check_spare() -> Result<()> {
+    const PIECE_NBYTES: usize = 24 << 10;
+    let mut pieces: [Vec<u8>; 4] = Default::default();
+    for piece in &mut pieces {
+        piece.try_reserve_exact(PIECE_NBYTES).map_err(|_| no_memory::<u8>(PIECE_NBYTES))?;
+    }
+    // The compiler may remove allocations without a use.
+    std::hint::black_box(&pieces);
+    Ok(())
+}
+
 /// Fallible growth of a vector.
 pub trait Grow<T> {
     /// Reserves room for `count` more elements, with amortized growth.

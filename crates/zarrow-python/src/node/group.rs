@@ -30,6 +30,7 @@ use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
 use zarrow::{ErrorKind, ListedMembers, Members, Node, ZarrFormat, visible};
+use zarrow_array::allocation::check_spare;
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -199,7 +200,10 @@ impl Group {
     ) -> PyResult<Bound<'py, PyList>> {
         // `PyList::new` panics if there is no memory.
         let names = PyList::empty(py);
-        for name in listed.names() {
+        for (at, name) in listed.names().iter().enumerate() {
+            if at % 256 == 0 {
+                check_spare().raise(py)?;
+            }
             names.append(name)?;
         }
         if group.is_consolidated() || group.store().remote().is_none() {

@@ -275,6 +275,11 @@ impl Error {
         }
     }
 
+    /// Whether an allocation failed.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }))
+    }
+
     /// Adds the codec, unless an inner codec is set already.
     #[must_use]
     pub fn in_codec(mut self, codec: &str) -> Error {

@@ -142,7 +142,9 @@ impl Consolidated {
         let prefix = self.subgroup(path).prefix;
         let after = self.entries.range::<str, _>((Bound::Excluded(prefix.as_str()), Bound::Unbounded));
         let below = after.map_while(|(path, _)| path.strip_prefix(&prefix));
-        Ok(allocation::collected(below.filter(|path| !path.contains('/')).map(str::to_owned))?)
+        allocation::try_collected(
+            below.filter(|path| !path.contains('/')).map(|path| Ok(allocation::text(path)?)),
+        )
     }
 
     /// Returns the same metadata for the group at `path`.

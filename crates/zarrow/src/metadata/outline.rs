@@ -4,7 +4,8 @@
 //! strings with escapes; for lists and strings of the tree it can ([`value_tree`](super::value_tree)). So before a
 //! text is parsed:
 //! 1. its depth is bounded, which bounds every recursion over the tree, its drop included;
-//! 2. as much memory as the tree can take is allocated and freed again. If that fails, it is an error.
+//! 2. as much memory as the tree can take is allocated and freed again. If that fails, it is an error. Small pieces are
+//!    among it, for the description of the node that is made from the tree.
 //!
 //! Step 2 is a check without a guarantee, since other threads allocate between it and the parse. Limits on the size of
 //! documents keep the risk small.
@@ -14,6 +15,7 @@
 
 use super::MetadataError;
 use serde_json::Value;
+use zarrow_array::allocation;
 
 /// Maximum depth of a document, equal to the parser's.
 pub(super) const MAX_DEPTH: usize = 127;
@@ -28,7 +30,7 @@ pub(super) struct Outline {
     nbytes: usize,
 }
 
-/// Memory that is too small to be worth a call of the allocator.
+/// Memory of most trees, which [`check_spare`](allocation::check_spare) covers.
 const SMALL_NBYTES: usize = 64 << 10;
 
 impl Outline {
@@ -39,7 +41,7 @@ impl Outline {
     pub(super) fn admit_text(text: &[u8]) -> Result<(), MetadataError> {
         let most = Outline::at_most(text);
         if most.depth <= MAX_DEPTH && most.tree_nbytes() <= SMALL_NBYTES {
-            return Ok(());
+            return Ok(allocation::check_spare()?);
         }
         Outline::parse(text).admit()
     }
@@ -90,10 +92,9 @@ impl Outline {
         self.check_depth()?;
         let nbytes = self.tree_nbytes();
         if nbytes > SMALL_NBYTES {
-            let mut memory = Vec::<u8>::new();
-            memory.try_reserve_exact(nbytes).map_err(|_| MetadataError::OutOfMemory { nbytes })?;
+            std::hint::black_box(allocation::with_capacity::<u8>(nbytes)?);
         }
-        Ok(())
+        Ok(allocation::check_spare()?)
     }
 
     /// Does step 1.

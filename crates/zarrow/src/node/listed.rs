@@ -137,7 +137,8 @@ impl ListedMembers {
         if places.is_empty() {
             return Ok(self);
         }
-        let names = Arc::new(allocation::collected(places.iter().map(|at| self.names[*at].clone()))?);
+        let names =
+            Arc::new(allocation::try_collected(places.iter().map(|at| allocation::text(&self.names[*at])))?);
         let members = Known::Documents(allocation::filled(1, places.len())?);
         let read = ListedMembers { group: self.group.clone(), names, members }.requested(0..places.len())?;
         let mut is_kept = allocation::filled(true, self.names.len())?;
@@ -206,7 +207,10 @@ impl Group {
 /// Finds the members of a group in a list of all keys below it.
 fn shown_by(group: &Group, listing: &remote::Listing) -> Result<ListedMembers> {
     let mut members: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
-    for value in &listing.values {
+    for (at, value) in listing.values.iter().enumerate() {
+        if at % 1000 == 0 {
+            allocation::check_spare()?;
+        }
         let below = match group.path() {
             "" => Some(value.key.as_str()),
             path => value.key.strip_prefix(path).and_then(|rest| rest.strip_prefix('/')),
@@ -223,7 +227,7 @@ fn shown_by(group: &Group, listing: &remote::Listing) -> Result<ListedMembers> {
         .retain(|name, (bits, _)| is_member(name) && shown(*bits).iter().any(|name| OF_NODES.contains(name)));
     let documents = allocation::collected(members.values().map(|(bits, _)| *bits))?;
     let nbytes: Vec<u64> = allocation::collected(members.values().map(|(_, nbytes)| *nbytes))?;
-    let names = Arc::new(allocation::collected(members.into_keys().map(str::to_owned))?);
+    let names = Arc::new(allocation::try_collected(members.into_keys().map(allocation::text))?);
     ListedMembers { group: group.clone(), names, members: Known::Documents(documents) }
         .without_unfinished(&nbytes)
 }

@@ -5,10 +5,11 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::capabilities::Capabilities;
+use crate::store::folder_entries::each_entry;
 use crate::store::retry::retry_on_intr;
 use crate::store::temporary_name::is_reserved;
 use crate::store::{FileRange, Store, StoreWriter, Value, Version, check_key, join};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
@@ -16,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use zarrow_array::allocation::Grow;
+use zarrow_array::allocation::{self, Grow};
 
 /// Store in a folder: its files are the values.
 ///
@@ -128,6 +129,10 @@ fn io(error: Errno) -> ErrorKind {
     ErrorKind::Io(error.into())
 }
 
+fn fault(error: Errno) -> Error {
+    io(error).into()
+}
+
 /// Returns numbers that identify the file and its last modification.
 pub(super) fn stat_version(stat: &Stat) -> [u64; 4] {
     let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
@@ -201,16 +206,15 @@ impl Store for FilesystemStore {
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
         let Some(folder) = self.folder(prefix)? else { return Ok(Vec::new()) };
         let mut names = Vec::new();
-        for entry in Dir::new(folder).map_err(io)? {
+        each_entry(folder, fault, |name, _| {
             // A name that is not UTF-8 cannot be a key.
-            if let Ok(name) = entry.map_err(io)?.file_name().to_str()
-                && name != "."
-                && name != ".."
+            if let Ok(name) = name.to_str()
                 && !is_reserved(name)
             {
-                names.try_push(name.to_owned())?;
+                names.try_push(allocation::text(name)?)?;
             }
-        }
+            Ok(())
+        })?;
         names.sort_unstable();
         Ok(names)
     }
@@ -220,23 +224,20 @@ impl Store for FilesystemStore {
         let mut folders = vec![prefix.to_owned()];
         while let Some(prefix) = folders.pop() {
             let Some(folder) = self.folder(&prefix)? else { continue };
-            for entry in Dir::read_from(&folder).map_err(io)? {
-                let entry = entry.map_err(io)?;
-                let Ok(name) = entry.file_name().to_str() else { continue };
+            each_entry(&folder, fault, |name, file_type| {
+                let Ok(name) = name.to_str() else { return Ok(()) };
                 // Folders behind links are not entered, since links may form a cycle.
-                match entry.file_type() {
-                    FileType::Directory if name != "." && name != ".." && !is_reserved(name) => {
-                        folders.try_push(join(&prefix, name))?
-                    }
-                    FileType::Directory => {}
+                match file_type {
                     _ if is_reserved(name) => {}
+                    FileType::Directory => folders.try_push(join(&prefix, name))?,
                     _ => {
                         if let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::empty()) {
                             sum = sum.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
                         }
                     }
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(sum)
     }

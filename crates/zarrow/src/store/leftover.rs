@@ -12,32 +12,36 @@
 //! 6. If other machines may write too, or if there are no locks, a free lock proves nothing, and files of other
 //!    machines are kept. So is every file that shares only the prefix of its name with these.
 
+use crate::Result;
 use crate::error::key_fault::RESERVED;
 use crate::store::capabilities::is_local;
 use crate::store::flock::{is_still, try_flock};
+use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::owner::Owner;
 use crate::store::removal::remove;
 use crate::store::step::step;
 use crate::store::temporary_name::{LOCK, is_reserved};
-use crate::store::write_errors::write;
-use crate::{Error, Result};
-use rustix::fs::{Dir, FileType, Mode, OFlags, Stat};
+use crate::store::write_errors::{write, write_error};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use zarrow_array::allocation::Grow;
 
 /// Removes the leftovers directly in `folder`; returns their number.
 pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {
     let mut swept = 0;
     let is_local = is_local(&folder);
-    for entry in Dir::read_from(&folder).map_err(write)? {
-        let entry = entry.map_err(write)?;
-        let Ok(name) = entry.file_name().to_str() else { continue };
-        if is_reserved(name) && sweep_one(&folder, name, is_local).map_err(write)? {
+    each_entry_of_shared(&folder, write_error, |name, _| {
+        if let Ok(name) = name.to_str()
+            && is_reserved(name)
+            && sweep_one(&folder, name, is_local).map_err(write)?
+        {
             swept += 1;
         }
-    }
+        Ok(())
+    })?;
     Ok(swept)
 }
 
@@ -119,17 +123,18 @@ pub fn sweep_below(folder: OwnedFd) -> Result<usize> {
     let mut folders = vec![folder];
     while let Some(folder) = folders.pop() {
         swept += sweep_folder(&folder)?;
-        for entry in Dir::read_from(&folder).map_err(write)? {
-            let entry = entry.map_err(write)?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if entry.file_type() == FileType::Directory && !matches!(name, "." | "..") {
+        each_entry_of_shared(&folder, write_error, |name, file_type| {
+            if file_type == FileType::Directory
+                && let Ok(name) = name.to_str()
+            {
                 match open_folder(&folder, name) {
-                    Ok(inner) => folders.push(inner),
+                    Ok(inner) => folders.try_push(inner)?,
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-                    Err(error) => return Err(Error::from(write(error))),
+                    Err(error) => return Err(write_error(error)),
                 }
             }
-        }
+            Ok(())
+        })?;
     }
     Ok(swept)
 }

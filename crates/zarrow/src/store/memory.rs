@@ -260,7 +260,7 @@ impl Store for MemoryStore {
         // between "a" and "a/b".
         names.sort_unstable();
         names.dedup();
-        Ok(allocation::collected(names.into_iter().map(str::to_owned))?)
+        Ok(allocation::try_collected(names.into_iter().map(allocation::text))?)
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {

@@ -8,6 +8,7 @@ mod file_lock;
 mod filesystem;
 mod filesystem_writer;
 mod flock;
+mod folder_entries;
 #[cfg(test)]
 mod interleaving;
 mod key;

@@ -8,15 +8,17 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
+use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::removal::remove;
 use crate::store::step::{fault, fault_of_rename};
 use crate::store::temporary_name::is_reserved;
-use crate::store::write_errors::write;
+use crate::store::write_errors::{write, write_error};
 use crate::store::{Lock, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
+use zarrow_array::allocation::check_spare;
 
 /// A folder of a store, to move its entries away or erase them.
 pub struct Source<'a> {
@@ -145,12 +147,15 @@ pub fn rename(
 /// Returns the names in `folder` except writers' temporary files, the `marks` first.
 pub fn names(folder: impl AsFd, marks: &[&str]) -> Result<Vec<CString>> {
     let mut found = Vec::new();
-    for entry in Dir::read_from(folder).map_err(write)? {
-        let name = entry.map_err(write)?.file_name().to_owned();
-        if !matches!(name.as_bytes(), b"." | b"..") && !name.to_str().is_ok_and(is_reserved) {
-            found.push(name);
+    each_entry_of_shared(folder, write_error, |name, _| {
+        if !name.to_str().is_ok_and(is_reserved) {
+            if found.len().is_multiple_of(256) {
+                check_spare()?;
+            }
+            found.push(name.to_owned());
         }
-    }
+        Ok(())
+    })?;
     let rank = |name: &CString| {
         marks.iter().position(|mark| mark.as_bytes() == name.as_bytes()).unwrap_or(marks.len())
     };

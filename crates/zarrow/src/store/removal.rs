@@ -5,12 +5,14 @@
 //!    and no path gets too long.
 //! 3. If the owner of a folder lacks permission to change it, the permission is added.
 
+use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::step::fault_of_rename;
 use crate::store::temporary_name::unique_name;
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
+use zarrow_array::allocation::check_spare;
 
 /// Number of attempts to empty a folder while a writer that opened it before it was hidden still adds files.
 const TRIES: usize = 8;
@@ -73,13 +75,19 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
 /// Removes everything in `folder` except folders, and returns their names.
 fn folders_left(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
     let mut folders = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if !matches!(name.to_bytes(), b"." | b"..") && is_folder_after_unlink(folder, name)? {
-            folders.push(name.to_owned());
-        }
-    }
+    each_entry_of_shared(
+        folder,
+        |error| error,
+        |name, _| {
+            if is_folder_after_unlink(folder, name)? {
+                if folders.len().is_multiple_of(256) {
+                    check_spare().map_err(|_| Errno::NOMEM)?;
+                }
+                folders.push(name.to_owned());
+            }
+            Ok(())
+        },
+    )?;
     Ok(folders)
 }
 

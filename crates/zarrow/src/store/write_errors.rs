@@ -12,6 +12,11 @@ pub fn write(error: Errno) -> ErrorKind {
     ErrorKind::Write(error.into())
 }
 
+/// As [`write`], as an error of the engine.
+pub fn write_error(error: Errno) -> Error {
+    write(error).into()
+}
+
 /// Returns the error for a folder where new files keep disappearing.
 pub fn disappears(folder: &str) -> Error {
     let text = format!(

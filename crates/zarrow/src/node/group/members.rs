@@ -108,6 +108,8 @@ impl Group {
             pass_now_and_then()?;
             match self.get(&name) {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
+                // The rest would need memory too.
+                Err(error) if error.is_out_of_memory() => return Err(error),
                 node => found.try_push((name, node)).map_err(|error| self.place(error.into()))?,
             }
         }

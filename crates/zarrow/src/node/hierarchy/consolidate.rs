@@ -96,6 +96,7 @@ fn collect(
     }
     for name in store.list(path)?.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str())) {
         pass_now_and_then()?;
+        allocation::check_spare()?;
         let (path, relative) = (join(path, &name), join(relative, &name));
         let found = copies(store, &path, &relative, zarr_format, options)
             .map_err(|error| error.in_array(store.name(), &path))?;

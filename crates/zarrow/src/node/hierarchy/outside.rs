@@ -14,7 +14,7 @@ use crate::store::remote::{AheadStore, wait};
 use crate::store::{join, writer_of};
 use std::any::Any;
 use std::collections::HashSet;
-use zarrow_array::allocation::Grow;
+use zarrow_array::allocation::{self, Grow};
 
 /// The keys below an array of a remote store, listed once for several uses; `None` if levels are listed one by one.
 pub(super) struct Below(Option<Vec<String>>);
@@ -62,7 +62,7 @@ fn erase_where(array: &Array, below: &Below, wanted: &IndexFilter<'_>) -> Result
     let mut keys = Vec::new();
     walk(array, below, wanted, &mut |chunk_index, key| {
         if chunk_index.len() == ndim {
-            keys.try_push(key.to_owned())?;
+            keys.try_push(allocation::text(key)?)?;
         }
         Ok(())
     })?;

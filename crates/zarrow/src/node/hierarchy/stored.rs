@@ -108,10 +108,10 @@ impl Array {
             }
             _ => self.check_place(place),
         };
-        match (error.kind(), is_there()) {
-            (ErrorKind::Interrupted, _) | (_, Ok(())) => error,
-            (_, Err(reason)) => reason,
+        if matches!(error.kind(), ErrorKind::Interrupted) || error.is_out_of_memory() {
+            return error;
         }
+        is_there().err().unwrap_or(error)
     }
 
     /// Returns the same array as seen through its present folder.

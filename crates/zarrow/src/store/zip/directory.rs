@@ -127,7 +127,9 @@ impl Directory {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        Ok(allocation::collected(self.names(prefix)?.into_iter().map(|(name, _)| name.to_owned()))?)
+        Ok(allocation::try_collected(
+            self.names(prefix)?.into_iter().map(|(name, _)| allocation::text(name)),
+        )?)
     }
 }
 
