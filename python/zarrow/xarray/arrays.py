@@ -31,11 +31,13 @@ planned: ContextVar[bool] = ContextVar("planned", default=False)
 class Request:
     """An asynchronous read that whoever drives the coroutine answers, with `send`."""
 
-    __slots__ = ("item",)
+    __slots__ = ("item", "whole")
 
     def __init__(self, indexer: Array | Indexer, parts: tuple[Any, ...]) -> None:
         # An item of `zarrow.read_many`.
         self.item = (indexer, parts)
+        # The array, if all of it is read.
+        self.whole = indexer if isinstance(indexer, Array) and _is_whole(parts, indexer.shape) else None
 
     def __await__(self) -> Generator[Request, Any, Any]:
         answer = yield self
@@ -104,10 +106,7 @@ class ZarrowArray(BackendArray):
 
     def _from_memory(self, whole: np.ndarray[Any, Any], key: indexing.ExplicitIndexer) -> Any:
         """Index the elements of the first read, which are kept until they were requested completely."""
-        if not isinstance(key, indexing.VectorizedIndexer) and all(
-            isinstance(part, slice) and part.indices(extent) == (0, extent, 1)
-            for part, extent in zip(key.tuple, self.shape, strict=True)
-        ):
+        if _is_whole(key.tuple, self.shape):
             if self._first_reads is not None:
                 self._first_reads.forget(self)
                 self._first_reads = None
@@ -143,6 +142,14 @@ class ZarrowArray(BackendArray):
             )
         assert isinstance(decoded, Tensor | Variable)
         return decoded.numpy()
+
+
+def _is_whole(parts: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether a key selects all elements in their order."""
+    return all(
+        isinstance(part, slice) and part.indices(extent) == (0, extent, 1)
+        for part, extent in zip(parts, shape, strict=True)
+    )
 
 
 def _restore(reopen: tuple[Any, ...], dtype: np.dtype[Any], shape: tuple[int, ...]) -> ZarrowArray:

@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import xarray
+from xarray.namedarray.parallelcompat import get_chunked_array_type
 
 from zarrow import read_many
+from zarrow._zarrow import _read_each
 from zarrow.xarray.arrays import Request, ZarrowArray, planned
 
 Loaded = TypeVar("Loaded", xarray.Dataset, xarray.DataTree, xarray.DataArray)
@@ -108,18 +110,31 @@ def _check_target(variables: Mapping[Any, xarray.Variable], name: str, target: A
 
 def _read(variables: Mapping[Any, xarray.Variable]) -> dict[Any, Any]:
     """Return the elements of variables that are not in memory (steps 1 to 4)."""
-    values: dict[Any, Any] = {}
     steps: dict[Any, Coroutine[Any, Any, Any]] = {}
+    chunked: dict[Any, Any] = {}
+    others: list[Any] = []
     for name, variable in variables.items():
         if isinstance(variable, xarray.IndexVariable) or variable._in_memory:
             continue
-        source: Any = variable._data
-        if _is_chunked(source):
-            source = _plain_read(source)
+        data: Any = variable._data
+        source = _plain_read(data) if _is_chunked(data) else data
         if _is_ours(source):
             steps[name] = source.async_get_duck_array()
+        elif _is_chunked(data):
+            chunked[name] = data
         else:
-            values[name] = variable.compute().data
+            others.append(name)
+    values = _read_in_batches(steps)
+    if chunked:
+        manager = get_chunked_array_type(*chunked.values())
+        values.update(zip(chunked, manager.compute(*chunked.values()), strict=True))
+    values.update({name: variables[name].compute().data for name in others})
+    return values
+
+
+def _read_in_batches(steps: dict[Any, Coroutine[Any, Any, Any]]) -> dict[Any, Any]:
+    """Return the results of coroutines, with the reads that all wait for as one batch (steps 1 to 3)."""
+    values: dict[Any, Any] = {}
     context = contextvars.copy_context()
     context.run(planned.set, True)
     try:
@@ -133,12 +148,20 @@ def _read(variables: Mapping[Any, xarray.Variable]) -> dict[Any, Any]:
                     values[name] = end.value
                     del steps[name]
             if requests:
-                parts = read_many([request.item for request in requests.values()])
-                answers = {name: parts[number] for number, name in enumerate(requests)}
+                answers = dict(zip(requests, _batch(list(requests.values())), strict=True))
     finally:
         for step in steps.values():
             step.close()
     return values
+
+
+def _batch(requests: list[Request]) -> list[Any]:
+    """Return what each request reads, if possible in memory of its own, which is freed with its variable."""
+    arrays = [request.whole for request in requests if request.whole is not None]
+    if len(arrays) == len(requests):
+        return list(_read_each(arrays))
+    parts = read_many([request.item for request in requests])
+    return [parts[number] for number in range(len(requests))]
 
 
 def _is_chunked(data: Any) -> bool:
