@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
 import multiprocessing
 import pickle
 import subprocess
@@ -158,6 +159,32 @@ def test_a_cancelled_read_has_ended(tmp_path: Path) -> None:
 
     asyncio.run(cancelled())
     assert (array[:] == 1).all()
+
+
+def test_slow_reads_leave_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    from zarrow.zarr_python import pipeline
+
+    threads: list[int] = []
+
+    class Engine:
+        def __init__(self, engine: Any) -> None:
+            self.engine = engine
+
+        def read(self, *arguments: Any) -> Any:
+            threads.append(threading.get_ident())
+            return self.engine.read(*arguments)
+
+    array = created(tmp_path)
+    array[:] = 3
+    chunks = array.async_array.codec_pipeline.chunks("c/0/0")
+    slowed = dataclasses.replace(chunks, engine=Engine(chunks.engine))
+    array.async_array.codec_pipeline._state.chunks = slowed
+    monkeypatch.setattr(pipeline, "_SLOW_SECONDS", -1.0)
+    for _ in range(3):
+        assert (array[2:4, 5] == 3).all()
+    assert threads[0] not in threads[1:] and len(threads) == 3
 
 
 def test_the_event_loop_goes_on_while_a_lock_is_held(tmp_path: Path) -> None:

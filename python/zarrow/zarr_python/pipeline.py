@@ -9,7 +9,8 @@
    puts.
 4. A write that the engine cannot begin is zarr-python's. A write that failed in the store stays failed:
    another attempt without locks might undo the work of other writers.
-5. Small reads of a local store take less time than a change of threads, and run on the event loop.
+5. Small reads of a local store take less time than a change of threads, and run on the event loop. After one
+   that took longer, as on a network file system, all reads of the array run in threads.
 
 Source: `zarr.abc.codec.CodecPipeline` of zarr-python 3.1 to 3.4.
 """
@@ -17,6 +18,7 @@ Source: `zarr.abc.codec.CodecPipeline` of zarr-python 3.1 to 3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 # Step 5.
 _SMALL_NBYTES = 256 << 10
+_SLOW_SECONDS = 0.002
 
 # Errors of a write that the engine has not begun, or whose old chunk it cannot decode (step 4).
 _NOT_BEGUN = (
@@ -88,6 +91,8 @@ class _State:
     # Why the engine does not read the array.
     why: str | None = None
     stock: BatchedCodecPipeline | None = None
+    # Whether a small read was slow (step 5).
+    is_slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,11 +211,14 @@ class CodecPipeline(AbstractCodecPipeline):
             parts = found.memory(native)
             is_small = (
                 chunks.is_local
+                and not self._state.is_slow
                 and memory.nbytes <= _SMALL_NBYTES
                 and len(batch) * chunks.unit_nbytes <= _SMALL_NBYTES
             )
             if is_small:
+                began = perf_counter()
                 missing = chunks.engine.read(shape, found.kind, parts)
+                self._state.is_slow = perf_counter() - began > _SLOW_SECONDS
             else:
                 missing = await _in_thread(lambda: chunks.engine.read(shape, found.kind, parts))
         except (FallbackError, ZarrowError, TypeError, ValueError):
