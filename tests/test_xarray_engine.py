@@ -559,3 +559,21 @@ def test_times_are_read_again_after_opening(tmp_path: Path) -> None:
     ours, stock = both(path, cache=False)
     zarr.open_array(path / "stamp")[:] = 5
     xr.testing.assert_identical(ours["stamp"], stock["stamp"])
+
+
+def test_it_reads_without_zarr_python(tmp_path: Path) -> None:
+    for version in (2, 3):
+        options: dict[str, Any] = {"zarr_format": version, "compressors": "zstd", "dimension_names": ["x"]}
+        zarrow.create_array(tmp_path / f"{version}.zarr", "a", data=np.arange(4.0), **options)
+    program = """
+import sys
+sys.modules["zarr"] = sys.modules["numcodecs"] = None
+import xarray, zarrow
+for version, name in ((2, "id"), (3, "name")):
+    path = f"{version}.zarr"
+    assert zarrow.xarray.ZarrowBackendEntrypoint().guess_can_open(path)
+    found = xarray.open_dataset(path, consolidated=False)
+    assert found["a"].values.tolist() == [0, 1, 2, 3]
+    assert found["a"].encoding["compressors"][0][name] == "zstd"
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)

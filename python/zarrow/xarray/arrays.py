@@ -29,14 +29,14 @@ planned: ContextVar[bool] = ContextVar("planned", default=False)
 
 
 class Request:
-    """An asynchronous read that whoever drives the coroutine answers, with `send`."""
+    """An asynchronous read; the driver of the coroutine sends the answer."""
 
     __slots__ = ("item", "whole")
 
     def __init__(self, indexer: Array | Indexer, parts: tuple[Any, ...]) -> None:
         # An item of `zarrow.read_many`.
         self.item = (indexer, parts)
-        # The array, if all of it is read.
+        # The array, if the read covers it.
         self.whole = indexer if isinstance(indexer, Array) and _is_whole(parts, indexer.shape) else None
 
     def __await__(self) -> Generator[Request, Any, Any]:

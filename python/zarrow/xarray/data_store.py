@@ -100,7 +100,7 @@ def open_group(
     storage_options: Mapping[str, Any] | None,
     zarr_format: int | None,
 ) -> Group:
-    """Open the group of a dataset, with its metadata from the root's document if they are there (step 1)."""
+    """Open the group of a dataset, by the root's consolidated metadata if possible (step 1)."""
     options: dict[str, Any] = {
         "mode": mode,
         "storage_options": storage_options or None,
@@ -141,7 +141,7 @@ def _expect_group(node: Any) -> Group:
 
 
 def members(group: Group) -> dict[str, Any]:
-    """Return the members of a group by name, and exceptions in place of those that cannot be opened."""
+    """Return the members of a group by name, with an exception in place of an unreadable one."""
     return dict(_members_or_errors(group))
 
 

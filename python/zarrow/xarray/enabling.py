@@ -3,7 +3,7 @@
 1. `xarray.open_zarr`, `engine="zarr"` and the choice of an engine by a name in `.zarr` all ask xarray's
    table of engines, which `enable` changes.
 2. What zarrow does not open, xarray's own engine opens: then also its errors are the same.
-3. Chunks for dask are those of xarray's own engine.
+3. Chunks for dask are as with xarray's own engine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def enable() -> Enabled:
     Returns
     -------
     Enabled
-        A context manager, whose end restores xarray's own engine; so does its method `disable`.
+        A context manager: its end, or its method `disable`, restores xarray's own engine.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
 
     description = "Open Zarr stores by zarrow"
     supports_groups = True
-    # Whether dask's chunks are shards, or the chunks in them as those of the engine "zarr".
+    # Whether dask's chunks are shards; with the engine "zarr" they are inner chunks.
     _prefers_shards: ClassVar[bool] = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:

@@ -5,7 +5,7 @@ reads loads all such variables of the dataset or tree, which are small: in a rem
 trip, not one for each.
 
 Elements of indexes are kept until they were requested completely, and elements of other times until the
-dataset is open: later reads see the store as it is then.
+dataset is open: later reads see later changes of the store.
 
 Larger variables, and variables that cannot be read, are read one by one.
 """

@@ -156,7 +156,7 @@ def _read_in_batches(steps: dict[Any, Coroutine[Any, Any, Any]]) -> dict[Any, An
 
 
 def _batch(requests: list[Request]) -> list[Any]:
-    """Return what each request reads, if possible in memory of its own, which is freed with its variable."""
+    """Return the result of each request, in separate memory if all requests are for whole arrays."""
     arrays = [request.whole for request in requests if request.whole is not None]
     if len(arrays) == len(requests):
         return list(_read_each(arrays))

@@ -214,7 +214,7 @@ def _extents(stored: int | list[Any], size: int) -> int | tuple[int, ...]:
 
 
 def _preferred(array: Array, chunks: _Extents, shards: _Extents | None) -> _Extents:
-    """Return the parts to read an array in: shards, or the largest parts of them that fit into memory."""
+    """Return the extents to read at once: shards, or large parts of shards."""
     if shards is None or array.shards is None or array.chunks is None:
         return shards or chunks
     parts = list(array.chunks)
