@@ -107,37 +107,48 @@ def test_the_engine_reads_and_writes(
     assert by_zarr_python == []
 
 
-def test_runs_of_one_chunk_are_one_read(tmp_path: Path, by_zarr_python: list[str]) -> None:
-    """annbatch makes an indexer of many runs, with several entries for each chunk."""
+@pytest.mark.parametrize("overlap", [0, 2])
+def test_runs_of_one_chunk_are_one_read(tmp_path: Path, by_zarr_python: list[str], overlap: int) -> None:
+    """annbatch makes an indexer of many runs, with several entries for each chunk.
+
+    Places in the result that overlap are left to zarr-python.
+    """
     from zarr.core.buffer import default_buffer_prototype
     from zarr.core.indexing import BasicIndexer
     from zarr.core.sync import sync
 
     with zarrow.zarr_python.enable():
-        array = zarr.create_array(tmp_path, shape=(100,), chunks=(10,), shards=(50,), dtype="i4")
-    array[:] = np.arange(100)
+        array = zarr.create_array(tmp_path, shape=(100, 6), chunks=(10, 2), shards=(50, 4), dtype="i4")
+    values = np.arange(600, dtype="i4").reshape(100, 6)
+    array[:] = values
     runs = [slice(3, 7), slice(55, 71), slice(8, 9), slice(70, 90)]
     grid = array._async_array._chunk_grid
-    indexers = [BasicIndexer((run,), (100,), grid) for run in runs]
+    indexers = [BasicIndexer((run, slice(None)), (100, 6), grid) for run in runs]
 
     class Runs:
-        shape = (sum(run.stop - run.start for run in runs),)
+        shape = (sum(run.stop - run.start for run in runs) - overlap * (len(runs) - 1), 6)
         drop_axes = ()
 
         def __iter__(self) -> Iterator[Any]:
             start = 0
             for indexer in indexers:
                 for part in indexer:
-                    where = part.out_selection[0]
+                    where, columns = part.out_selection
                     moved = slice(start + where.start, start + where.stop)
-                    yield part._replace(out_selection=(moved,))
-                start += indexer.shape[0]
+                    yield part._replace(out_selection=(moved, columns))
+                start += indexer.shape[0] - overlap
 
     prototype = default_buffer_prototype()
     reading = array._async_array._get_selection(Runs(), prototype=prototype)
-    expected = np.concatenate([np.arange(100, dtype="i4")[run] for run in runs])
-    assert_equal(expected, sync(reading))
-    assert by_zarr_python == []
+    expected = np.empty(Runs.shape, "i4")
+    start = 0
+    for run in runs:
+        expected[start : start + run.stop - run.start] = values[run]
+        start += run.stop - run.start - overlap
+    found = sync(reading)
+    if overlap == 0:
+        assert_equal(expected, found)
+    assert bool(by_zarr_python) == (overlap > 0)
 
 
 @pytest.mark.parametrize("dtype", [np.dtypes.StringDType(), "O"])

@@ -11,6 +11,7 @@ An entry of a batch names a chunk, the part of the chunk, and its place in the r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +193,39 @@ def _each(
             index.append(selected)
             stops[axis] = max(stops[axis], _stop(selected))
         parts.append((tuple(index), entry[2]))
+    if not _are_disjoint([_bounds(place, shape) for _, place in parts]):
+        raise FallbackError("parts of a batch have common places in the result")
     return Plan("basic", parts, tuple(stops))
+
+
+def _bounds(place: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Return the bounds of a place in the result along each axis."""
+    bounds = []
+    for where, extent in zip(place, shape, strict=True):
+        if not isinstance(where, slice):
+            raise FallbackError("a place in the result that is not given by slices")
+        start, stop, step = where.indices(extent)
+        if step < 1:
+            raise FallbackError("a slice with a negative step")
+        bounds.append((start, stop))
+    return tuple(bounds)
+
+
+def _are_disjoint(boxes: list[tuple[tuple[int, int], ...]]) -> bool:
+    """Whether boxes have no position in common; False too if this takes more than one axis at a time to see.
+
+    Several threads write to the places of a batch.
+    """
+    if not boxes[0]:
+        return len(boxes) == 1
+    runs: dict[tuple[tuple[int, int], ...], list[tuple[int, int]]] = {}
+    for first, *others in boxes:
+        runs.setdefault(tuple(others), []).append(first)
+    for along in runs.values():
+        along.sort()
+        if any(one[1] > other[0] for one, other in pairwise(along)):
+            return False
+    return len(runs) == 1 or _are_disjoint(list(runs))
 
 
 def _points(chunks: Chunks, entries: Sequence[_Entry], shape: tuple[int, ...]) -> Plan:
