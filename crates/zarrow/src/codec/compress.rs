@@ -7,7 +7,7 @@
 //!    is written before a copy of the bytes.
 
 use crate::codec::borrowed::Borrowed;
-use crate::codec::bytes_to_bytes::{CHECKSUM_NBYTES, Checksum};
+use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::registry::Registered;
 use crate::codec::{Codecs, Scratch};
 use crate::error::{ErrorKind, Result};
@@ -96,11 +96,11 @@ impl Compressor {
 
 /// Writes the checksum of `source`, then a copy of `source` (step 3).
 fn before_bytes(checksum: &Checksum, source: &[u8], scratch: &mut Scratch) -> Result<usize> {
-    let memory = scratch.take(source.len().saturating_add(CHECKSUM_NBYTES))?;
-    let (sum, copy) = memory.split_at_mut(CHECKSUM_NBYTES);
+    let memory = scratch.take(source.len().saturating_add(checksum::NBYTES))?;
+    let (sum, copy) = memory.split_at_mut(checksum::NBYTES);
     let copy = copy.write_copy_of_slice(source);
     sum.write_copy_of_slice(&checksum.of(copy, &[])?.to_le_bytes());
-    Ok(source.len() + CHECKSUM_NBYTES)
+    Ok(source.len() + checksum::NBYTES)
 }
 
 /// Encodes `source` by `chain` (step 2) in the thread's memory; borrows the source if nothing compresses it.

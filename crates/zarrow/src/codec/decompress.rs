@@ -8,7 +8,7 @@
 //!
 //! The codecs are in [`bytes_to_bytes`](super::bytes_to_bytes). [`compress`](super::compress) encodes.
 
-use crate::codec::bytes_to_bytes::{CHECKSUM_NBYTES, Checksum};
+use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::compress::{Compressor, Encoder};
 use crate::codec::failure::{Failure, too_long};
 use crate::codec::registry::Registered;
@@ -120,7 +120,7 @@ impl BytesToBytes {
     pub fn encoded_size(&self, nbytes: usize) -> Option<usize> {
         match self {
             BytesToBytes::Compressor { decoder, .. } => decoder.encoded_size(nbytes),
-            BytesToBytes::Checksum(_) => nbytes.checked_add(CHECKSUM_NBYTES),
+            BytesToBytes::Checksum(_) => nbytes.checked_add(checksum::NBYTES),
             BytesToBytes::Registered(_) => None,
         }
     }

@@ -4,8 +4,9 @@
 //! 2. Its [`Stage`] gives its position in a list of codecs, and compiles it.
 //! 3. A user's choice is checked more strictly than stored metadata: see [`check_parameters`](super::check_parameters).
 
-use crate::codec::array_to_array::{Filter, Parameters};
-use crate::codec::bytes_to_bytes::Checksum;
+use crate::codec::array_to_array::filter::Filter;
+use crate::codec::array_to_array::parameters::Parameters;
+use crate::codec::bytes_to_bytes::checksum::Checksum;
 use crate::codec::chain::{ArrayToBytes, Chain};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::{DecodeLimits, Decoder, Encoder};

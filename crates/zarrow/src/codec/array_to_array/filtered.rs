@@ -1,7 +1,7 @@
 //! One filter and the chain after it, which encode the elements of a chunk together.
 
-use crate::codec::array_to_array::Filter;
 use crate::codec::array_to_array::element::not_computable;
+use crate::codec::array_to_array::filter::Filter;
 use crate::codec::chain::{ArrayToBytes, Chain};
 use crate::codec::decompress::wrong_elements_size;
 use crate::codec::permutation::{inverse, permuted};

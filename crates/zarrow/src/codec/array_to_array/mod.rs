@@ -14,7 +14,7 @@
 pub(crate) mod element;
 pub mod filter;
 pub mod filtered;
-mod parameters;
+pub mod parameters;
 
 pub use filter::{Filter, Shape, Values, Words};
 pub use filtered::Filtered;

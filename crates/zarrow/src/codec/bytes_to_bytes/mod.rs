@@ -1,13 +1,11 @@
 //! Bytes-to-bytes codecs. Each is a file with its names, parameters, bounds, decoder and encoder, and a line below.
 
-mod checksum;
+pub mod checksum;
 mod fletcher32;
 pub mod libdeflate;
 pub mod libzstd;
 mod lookup3;
 pub mod setting;
-
-pub use checksum::{Checksum, NBYTES as CHECKSUM_NBYTES};
 
 crate::codec::definition::codecs! {
     base64: DEFINITION;
