@@ -290,3 +290,20 @@ def test_shuffles_of_blosc_in_the_words_of_gdal(written: str, shuffle: int, tmp_
     np.testing.assert_array_equal(array[...], np.arange(40))
     array[0] = 7
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "a", mode="r")[:2], [7, 1])
+
+
+def test_a_rectilinear_array_that_another_program_grew_is_changed_by_its_old_copies(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path)
+    with zarr.config.set({"array.rectilinear_chunks": True}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zarr.create_array(tmp_path / "a", shape=(10,), dtype="i4", chunks=[[3, 3, 4]])[:] = 1
+        root.consolidate_metadata()
+        zarr.open_array(tmp_path / "a", mode="r+").append(np.full(3, 2, "i4"))
+    array = zarrow.open(tmp_path)["a"]
+    assert array.shape == (10,)
+    array[8:] = 5
+    array.attrs["unit"] = "m"
+    found = zarrow.open(tmp_path)["a"]
+    assert found.attrs["unit"] == "m" and found[:].tolist() == [1] * 8 + [5, 5, 2, 2, 2]
+    with pytest.raises(zarrow.MetadataError, match=r"copy the elements"):
+        found.resize(20)

@@ -113,20 +113,29 @@ impl ChunkGrid {
         }
     }
 
+    /// Returns whether both grids have the same chunks as far as both reach, and the same largest chunk. Other programs
+    /// append edges to a rectilinear grid when the array grows, and may write its runs in another form.
+    pub(super) fn has_chunks_of(&self, other: &ChunkGrid) -> bool {
+        match (self, other) {
+            (ChunkGrid::Rectilinear { axes }, ChunkGrid::Rectilinear { axes: others }) => {
+                axes.len() == others.len()
+                    && axes.iter().zip(others).all(|(axis, other)| axis.has_chunks_of(other))
+                    && self.largest_chunk() == other.largest_chunk()
+            }
+            _ => self == other,
+        }
+    }
+
     /// Checks that there is a chunk for every element of an array of `shape`, which has as many axes as the grid.
     pub(super) fn check_covers(&self, shape: &[u64]) -> Result<(), MetadataError> {
         let ChunkGrid::Rectilinear { axes } = self else { return Ok(()) };
-        let covers = |(axis, extent): (&AxisEdges, &u64)| match (axis.count, axis.runs.last()) {
-            (Some(count), Some(last)) => {
-                let length = count.saturating_sub(last.first).saturating_mul(last.extent);
-                last.start.saturating_add(length) >= *extent
-            }
-            _ => true,
-        };
-        if axes.iter().zip(shape).all(covers) {
+        if axes.iter().zip(shape).all(|(axis, extent)| axis.end() >= *extent) {
             return Ok(());
         }
-        Err(MetadataError::unsupported("a shape larger than its rectilinear grid"))
+        Err(MetadataError::unsupported(format!(
+            "shape {shape:?}, which exceeds the array's rectilinear chunk grid (create an array with chunks for this \
+             shape, and copy the elements),"
+        )))
     }
 
     /// Returns the `chunk_grid` of a version 3 document.
@@ -226,6 +235,30 @@ impl AxisEdges {
     fn run(&self, starts_before: impl Fn(&Run) -> bool) -> Run {
         let after = self.runs.partition_point(starts_before);
         self.runs[after.saturating_sub(1)]
+    }
+
+    /// Returns the coordinate after the last chunk.
+    fn end(&self) -> u64 {
+        match (self.count, self.runs.last()) {
+            (Some(count), Some(last)) => {
+                let length = count.saturating_sub(last.first).saturating_mul(last.extent);
+                last.start.saturating_add(length)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether the chunks are the same up to the end of the shorter axis.
+    fn has_chunks_of(&self, other: &AxisEdges) -> bool {
+        let end = self.end().min(other.end());
+        let starts = self.runs.iter().chain(&other.runs).map(|run| run.start).filter(|start| *start < end);
+        let mut starts = starts;
+        starts.all(|start| {
+            let [own, theirs] = [self, other].map(|axis| axis.run(|run| run.start <= start));
+            let place = |run: Run| (run.extent, run.first + (start - run.start) / run.extent);
+            place(own) == place(theirs)
+                && (start - own.start) % own.extent == (start - theirs.start) % own.extent
+        })
     }
 
     fn largest(&self) -> u64 {

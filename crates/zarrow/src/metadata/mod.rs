@@ -98,12 +98,13 @@ pub struct ArrayMetadata {
 }
 
 impl ArrayMetadata {
-    /// Whether the two have the same chunks: only the shape, the attributes and the names of the axes may differ.
+    /// Whether the two have the same chunks: only the shape, the edges after the shorter of two rectilinear grids, the
+    /// attributes and the names of the axes may differ.
     pub(crate) fn has_layout_of(&self, other: &ArrayMetadata) -> bool {
         self.zarr_format == other.zarr_format
             && self.data_type == other.data_type
             && self.shape.len() == other.shape.len()
-            && self.chunk_grid == other.chunk_grid
+            && self.chunk_grid.has_chunks_of(&other.chunk_grid)
             && self.chunk_key_encoding == other.chunk_key_encoding
             && self.fill_value == other.fill_value
             && self.codecs == other.codecs
