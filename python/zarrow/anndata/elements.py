@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _import, _read_each, read_many
 from zarrow.anndata import sparse
-from zarrow.anndata.encoding import encoding_of
-from zarrow.errors import MetadataError, UnsupportedError
+from zarrow.anndata.encoding import KNOWN, UNFINISHED, encoding_of, is_known
+from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
+from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
     import pandas
@@ -50,6 +52,37 @@ class Batch:
             self._decoded = [decoded[at] for at in range(len(items))]
 
 
+def is_whole(group: Group, members: list[tuple[str, Any]]) -> bool:
+    """Return whether a group is an AnnData; warn if it only looks like one.
+
+    Raises
+    ------
+    MetadataError
+        It was not stored completely, or lacks a table.
+    UnsupportedError
+        anndata gives its version another meaning.
+    """
+    encoding, tables = encoding_of(group), {"obs", "var"}
+    found = {name for name, node in members if name in tables and encoding_of(node) == "dataframe"}
+    if encoding == "anndata" and not is_known(group):
+        raise _unknown(group, encoding)
+    if encoding == UNFINISHED["encoding-type"]:
+        raise _malformed(group, "unfinished AnnData: the program that stored it was stopped: save it again")
+    if encoding == "anndata":
+        missing = tables.difference(name for name, _ in members)
+        if missing:
+            raise _malformed(group, f"AnnData without {' and '.join(sorted(missing))}")
+        return True
+    if encoding not in KNOWN or found == tables:
+        warnings.warn(
+            f"{group.name!r} has the encoding-type {encoding!r}, not 'anndata', so load gives a dict of its "
+            "arrays: zarrow.load(path, 'obs') and zarrow.open(path)['X'] read parts",
+            ZarrowWarning,
+            stacklevel=frames_of_zarrow(),
+        )
+    return False
+
+
 def load_anndata(members: list[tuple[str, Any]]) -> Any:
     """Read an AnnData object."""
     batch = Batch()
@@ -71,6 +104,8 @@ def read_frame(group: Group, columns: str | Sequence[str] | None, rows: slice | 
 def plan(node: Array | Group, batch: Batch) -> Made:
     """Add the arrays of an element to the batch; the returned function makes its object (step 1)."""
     encoding = encoding_of(node)
+    if not is_known(node):
+        raise _unknown(node, encoding)
     if isinstance(node, Array):
         return _array(node, encoding, batch)
     if encoding in sparse.FORMATS:
@@ -174,14 +209,14 @@ def _strings(group: Group, batch: Batch) -> Made:
 def _values_and_mask(group: Group, batch: Batch) -> tuple[Made, Made]:
     values, mask = group.get_array("values"), group.get_array("mask")
     if mask.dtype.kind != "b" or mask.shape != values.shape:
-        raise MetadataError(
-            f"{group.name!r}: mask of {mask.dtype} and shape {mask.shape}, expected bools of shape "
-            f"{values.shape}",
-            kind="metadata",
-            store=group.store,
-            path=group.path,
+        raise _malformed(
+            group, f"mask of {mask.dtype} and shape {mask.shape}, expected bools of shape {values.shape}"
         )
     return batch.add(values), batch.add(mask)
+
+
+def _malformed(group: Group, text: str) -> MetadataError:
+    return MetadataError(f"{group.name!r}: {text}", kind="metadata", store=group.store, path=group.path)
 
 
 def _unknown(node: Array | Group, encoding: str) -> UnsupportedError:

@@ -6,6 +6,9 @@ from typing import Any
 
 from zarrow._zarrow import Array, Group
 
+# Attributes of the root until an AnnData is stored completely.
+UNFINISHED = {"encoding-type": "unfinished-anndata", "encoding-version": "0.1.0"}
+
 
 def is_anndata(value: Any) -> bool:
     """Return whether a value is an AnnData object; anndata is not imported."""
@@ -18,3 +21,34 @@ def is_anndata(value: Any) -> bool:
 def encoding_of(node: Array | Group) -> str:
     """Return the attribute `encoding-type`; "" if there is none."""
     return str(node._attributes().get("encoding-type", ""))
+
+
+# The version of each encoding that anndata 0.13 reads.
+KNOWN = {
+    "": "",
+    "anndata": "0.1.0",
+    "array": "0.2.0",
+    "awkward-array": "0.1.0",
+    "bytes": "0.2.0",
+    "categorical": "0.2.0",
+    "csc_matrix": "0.1.0",
+    "csr_matrix": "0.1.0",
+    "dataframe": "0.2.0",
+    "dict": "0.1.0",
+    "null": "0.1.0",
+    "nullable-boolean": "0.1.0",
+    "nullable-integer": "0.1.0",
+    "nullable-string-array": "0.1.0",
+    "numeric-scalar": "0.2.0",
+    "raw": "0.1.0",
+    "rec-array": "0.2.0",
+    "string": "0.2.0",
+    "string-array": "0.2.0",
+}
+
+
+def is_known(node: Array | Group) -> bool:
+    """Return whether anndata 0.13 reads an encoding of this type and version."""
+    version = node._attributes().get("encoding-version", "")
+    encoding = encoding_of(node)
+    return version == KNOWN.get(encoding) or (encoding, version) == ("dataframe", "0.1.0")

@@ -4,7 +4,11 @@
 2. Nothing of the object changes: text columns stay text, whereas `write_zarr` makes categories of them.
 3. Arrays that h5py holds (an AnnData in backed mode) are copied part by part. Others that are not in memory,
    those of dask and of zarr-python, are read first.
-4. The attributes of the root are stored last, and then the metadata are consolidated, as anndata does.
+4. The attributes of the root are stored last, and then the metadata are consolidated, as anndata does. Until
+   then the root says that it is unfinished.
+5. At the root of a folder, the AnnData is built beside the target and put in place in one step (`replacing`).
+   In other stores all names are checked first; a store that fails leaves an unfinished AnnData, which a later
+   call replaces.
 """
 
 from __future__ import annotations
@@ -12,9 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from zarrow._zarrow import Group, _create_group, _import, open
+from zarrow._zarrow import Group, MemoryStore, _create_group, _import, open
+from zarrow.anndata import replacing
+from zarrow.anndata.encoding import UNFINISHED
 from zarrow.api import at_once
 from zarrow.api.creation import consolidate_metadata
 from zarrow.arrays.missing import ANNDATA_ARRAY
@@ -23,6 +30,7 @@ from zarrow.errors import ExchangeError, NodeExistsError, NotFoundError
 from zarrow.interchange.lazy_arrays import is_read_in_parts
 
 _MAX_DEPTH = 32
+_MAX_NAME = 255  # bytes, of the usual file systems
 
 
 @dataclass
@@ -45,30 +53,84 @@ def save(store: Any, path: str, adata: Any, zarr_format: int = 3) -> None:
         An element cannot be stored; nothing was stored.
     """
     root = _of_anndata(adata)
-    existing: Any
-    try:
-        existing = store.get(path) if isinstance(store, Group) and path else open(store, path, mode="r")
-    except NotFoundError:
-        existing = None
-    is_replaced = existing is not None
-    if is_replaced and not _may_be_replaced(existing):
-        raise NodeExistsError(
-            f"{existing.name!r} is not an AnnData, so it is not replaced: pass another path, or erase it by "
-            "zarrow.create_group(store, path, overwrite=True)",
-            kind="node_exists",
-            store=existing.store,
-        )
-    group = _create_group(store, path, {}, zarr_format=zarr_format, overwrite=is_replaced, durability="none")
+    _check_names(root.members or {}, zarr_format)
+    _is_replaced(store, path)
+    folder = None if path else replacing.folder_of(store)
+    if folder is not None and replacing.replace(
+        folder, lambda new: _store_whole(new, "", root, zarr_format, overwrite=False), _is_free
+    ):
+        return
+    _store_whole(store, path, root, zarr_format, overwrite=_is_replaced(store, path))
+
+
+def _store_whole(store: Any, path: str, root: Stored, zarr_format: int, *, overwrite: bool) -> None:
+    """Store all nodes, and the attributes of the root last (step 4)."""
+    group = _create_group(
+        store, path, UNFINISHED, zarr_format=zarr_format, overwrite=overwrite, durability="none"
+    )
     _store(group, root.members or {})
     group.attrs.update(root.attributes)
     if not isinstance(store, Group):
         consolidate_metadata(store, path)
 
 
+def _is_free(folder: Path) -> bool:
+    """Return whether a folder may be replaced: one of an AnnData, an empty one, or none."""
+    return _is_replaced(folder, "") or not folder.is_dir() or not any(folder.iterdir())
+
+
+def _is_replaced(store: Any, path: str) -> bool:
+    """Return whether a node exists at the path; raise an error if it may not be replaced."""
+    existing: Any
+    try:
+        existing = store.get(path) if isinstance(store, Group) and path else open(store, path, mode="r")
+    except NotFoundError:
+        existing = None
+    if existing is None:
+        return False
+    if not _may_be_replaced(existing):
+        raise NodeExistsError(
+            f"{existing.name!r} is not an AnnData, so it is not replaced: pass another path, or erase it by "
+            "zarrow.create_group(store, path, overwrite=True)",
+            kind="node_exists",
+            store=existing.store,
+        )
+    return True
+
+
 def _may_be_replaced(existing: Any) -> bool:
     if not isinstance(existing, Group):
         return False
-    return existing.attrs.get("encoding-type") == "anndata" or (not existing.attrs and not len(existing))
+    encoding = existing.attrs.get("encoding-type")
+    return encoding in ("anndata", UNFINISHED["encoding-type"]) or (not existing.attrs and not len(existing))
+
+
+def _check_names(members: dict[str, Stored], zarr_format: int) -> None:
+    """Raise an error if a name cannot be a node's: groups of all names are created in memory (step 5)."""
+
+    def create(parent: Group, below: dict[str, Stored], place: str) -> None:
+        for name, node in below.items():
+            here = f"{place}{name}"
+            if len(name.encode()) > _MAX_NAME:
+                raise ExchangeError(
+                    f"{place.rstrip('/')!r} has a key of {len(name.encode())} bytes, expected at most "
+                    f"{_MAX_NAME}: rename it first",
+                    kind="no_such_type",
+                )
+            try:
+                group = parent.create_group(name)
+            except (ValueError, OSError) as error:
+                raise ExchangeError(
+                    f"{here!r}: {name!r} is no name of a node in Zarr: rename it first ({error})",
+                    kind="no_such_type",
+                ) from error
+            create(group, node.members or {}, f"{here}/")
+
+    create(
+        _create_group(MemoryStore(), "", {}, zarr_format=zarr_format, overwrite=False, durability="none"),
+        members,
+        "",
+    )
 
 
 def _store(group: Group, members: dict[str, Stored]) -> None:

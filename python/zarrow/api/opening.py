@@ -156,9 +156,15 @@ def load(
     Raises
     ------
     NotFoundError, MetadataError, CodecError, OutOfMemoryError, StoreError
-        As `open` and `Array.read`.
+        As `open` and `Array.read`. An AnnData that `save` did not finish is a `MetadataError`.
     UnsupportedError
         An AnnData has an element of another encoding, such as an awkward array.
+
+    Warns
+    -----
+    ZarrowWarning
+        The group looks like an AnnData, but does not say that it is one, or its `encoding-type` is unknown:
+        the result is a dict.
 
     Examples
     --------
@@ -169,11 +175,12 @@ def load(
     """
     node, members = _open_members(_with_options(store, storage_options), path)
     if members is not None:
-        if node.attrs.get("encoding-type") == "anndata":
-            from zarrow.anndata.elements import load_anndata
+        if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
+            from zarrow.anndata.elements import is_whole, load_anndata
 
-            adata: AnnData = load_anndata(members)
-            return adata
+            if is_whole(node, members):
+                adata: AnnData = load_anndata(members)
+                return adata
         return _load_members(members)
     elements: DecodedArray = node[...]
     return elements
