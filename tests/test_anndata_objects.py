@@ -311,3 +311,97 @@ def test_malformed_sparse_matrices_are_refused() -> None:
             group.to_scipy(index)
     with pytest.raises(zarrow.NodeTypeError, match="no attribute 'encoding-type'"):
         zarrow.create_group({}).to_scipy()
+
+
+def tampered(folder: Path, change: Any) -> zarrow.Group:
+    """Store an AnnData, and change it by zarr-python."""
+    obs = pd.DataFrame({"kind": pd.Categorical(["a", "b", "a"]), "n": range(3)}, index=list("xyz"))
+    ad.AnnData(sp.csr_matrix(np.eye(3)), obs=obs).write_zarr(folder)
+    change(zarr.open_group(folder, mode="a", use_consolidated=False))
+    zarr.consolidate_metadata(folder)
+    return zarrow.open(folder)
+
+
+def change_codes(code: int) -> Any:
+    def change(root: Any) -> None:
+        root["obs/kind/codes"][1] = code
+
+    return change
+
+
+def repeat_a_category(root: Any) -> None:
+    categories = root["obs/kind/categories"]
+    (categories["values"] if isinstance(categories, zarr.Group) else categories)[1] = "a"
+
+
+def add_an_axis(root: Any) -> None:
+    del root["obs/n"]
+    root["obs"].create_array("n", data=np.ones((3, 2))).attrs.update(
+        {"encoding-type": "array", "encoding-version": "0.2.0"}
+    )
+
+
+@pytest.mark.parametrize("change", [change_codes(-7), change_codes(2), repeat_a_category, add_an_axis])
+def test_malformed_tables_are_refused(tmp_path: Path, change: Any) -> None:
+    root = tampered(tmp_path / "a.zarr", change)
+    with pytest.raises(ValueError):
+        ad.read_zarr(tmp_path / "a.zarr")
+    for read in (
+        lambda: zarrow.load(tmp_path / "a.zarr"),
+        root["obs"].to_pandas,
+        lambda: root["obs"].to_pandas(rows=slice(0, 2)),
+    ):
+        with pytest.raises(zarrow.MetadataError, match="/obs") as raised:
+            read()
+        assert str(raised.value.path).startswith("obs") and raised.value.store
+
+
+def test_a_column_that_is_named_twice(tmp_path: Path) -> None:
+    def change(root: Any) -> None:
+        root["obs"].attrs["column-order"] = ["kind", "n", "n"]
+
+    root = tampered(tmp_path / "a.zarr", change)
+    assert list(zarrow.load(tmp_path / "a.zarr").obs) == list(ad.read_zarr(tmp_path / "a.zarr").obs)
+    with pytest.raises(zarrow.MetadataError, match="twice"):
+        root["obs"].to_polars()
+    assert root["obs"].to_polars(["n"])["n"].to_list() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("indptr", [[1, 1, 2, 3], [0, 2, 1, 3], [0, 1, 2, 2]])
+def test_rows_are_not_read_by_a_malformed_indptr(tmp_path: Path, indptr: list[int]) -> None:
+    def change(root: Any) -> None:
+        root["X/indptr"][:] = indptr
+
+    matrix = tampered(tmp_path / "a.zarr", change)["X"]
+    for selection in (None, [0, 2], slice(0, 3)):
+        with pytest.raises(zarrow.MetadataError, match="indptr"):
+            matrix.to_scipy(selection)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_positions_keep_their_type(tmp_path: Path, dtype: str) -> None:
+    matrix = sp.csr_matrix(np.eye(3))
+    matrix.indices, matrix.indptr = matrix.indices.astype(dtype), matrix.indptr.astype(dtype)
+    ad.AnnData(matrix).write_zarr(tmp_path / "a.zarr")
+    root = zarrow.open(tmp_path / "a.zarr")
+    whole = zarrow.load(tmp_path / "a.zarr").X
+    for found in (whole, root["X"].to_scipy(), root["X"].to_scipy([2, 0]), root["X"].to_scipy(slice(1, 3))):
+        assert found.indices.dtype == found.indptr.dtype == dtype
+        found.sum(), found[0], found @ found.T, found.sort_indices()
+    np.testing.assert_array_equal(root["X"].to_scipy([2, 0]).toarray(), np.eye(3)[[2, 0]])
+
+
+def test_messages_about_sparse_matrices_name_to_scipy(tmp_path: Path) -> None:
+    matrix = sp.csr_matrix(np.eye(3))
+    zarrow.save(tmp_path / "a.zarr", ad.AnnData(matrix))
+    root = zarrow.open(tmp_path / "a.zarr", mode="r+")
+    for name in ("tocsr", "toarray", "shape"):
+        with pytest.raises(AttributeError, match=rf"group\.to_scipy\(\)\.{name}"):
+            getattr(root["X"], name)
+    for store in (
+        lambda: root.__setitem__("m", matrix),
+        lambda: zarrow.save(tmp_path / "b.zarr", matrix),
+        lambda: zarrow.save(tmp_path / "b.zarr", m=matrix),
+    ):
+        with pytest.raises(TypeError, match=r"toarray\(\).*AnnData.*to_scipy"):
+            store()

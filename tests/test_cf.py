@@ -170,6 +170,7 @@ def test_missing_values_of_another_type(tmp_path: Path) -> None:
         ({"units": "days since 2000-01-01"}, [float("inf")], NotImplementedError, "datetime64"),
         ({"units": "days since the flood"}, [1], ValueError, "no date of the form"),
         ({"units": "days since 2000-02-30"}, [1], ValueError, "day"),
+        ({"units": " since "}, [1], ValueError, "' since ', expected the form"),
         ({"scale_factor": "0.5"}, [1], ValueError, "'scale_factor' is '0.5', expected a number"),
         ({"units": "days", "dtype": "timedelta64[ns]"}, [10**6], NotImplementedError, "do not fit"),
     ],
@@ -179,6 +180,24 @@ def test_other_attributes_are_refused(attributes: Any, data: Any, error: Any, me
     with pytest.raises(error, match=message):
         array.read(decode="cf")
     assert array.read().tolist() == data
+
+
+@pytest.mark.parametrize(
+    ("attributes", "version", "options"),
+    [
+        ({"_FillValue": -9999}, 2, {"fill_value": 0}),
+        ({"_FillValue": -9999, "scale_factor": 0.1}, 2, {"fill_value": 0}),
+        ({"_FillValue": -9999}, 2, {"fill_value": None}),
+        ({"_Unsigned": "True"}, 3, {}),
+        ({"_Unsigned": True}, 3, {}),
+        ({"_Unsigned": "true"}, 3, {}),
+        ({"units": "days since 2000"}, 3, {}),
+    ],
+)
+def test_rare_attributes_are_decoded_as_by_xarray(
+    tmp_path: Path, attributes: Any, version: int, options: Any
+) -> None:
+    check(store(tmp_path / "a.zarr", np.array([0, 1, -9999], "i2"), attributes, version, **options))
 
 
 def test_options_beside_decode_are_refused() -> None:

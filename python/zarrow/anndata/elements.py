@@ -158,6 +158,9 @@ def _table(group: Group, batch: Batch, columns: Sequence[str] | None) -> Made:
     index = group._attributes().get("_index") if encoding_of(group) == "dataframe" else None
     if columns is None and index is not None:
         names = names[1:]
+    for name, node in ((name, group[name]) for name in names if index is not None):
+        if isinstance(node, Array) and len(node.shape) != 1:
+            raise _malformed(group, f"column {name!r} has the shape {node.shape}, expected one axis")
     made = {name: plan(group[name], batch) for name in names}
     made_index = None if index is None else plan(group[index], batch)
 
@@ -184,7 +187,15 @@ def _categorical(group: Group, batch: Batch) -> Made:
     codes = batch.add(group.get_array("codes"))
     categories = batch.add(group.get_array("categories"), by_row=False)
     ordered = bool(group._attributes().get("ordered", False))
-    return lambda: _import("pandas").Categorical.from_codes(codes(), categories(), ordered=ordered)
+
+    def make() -> Any:
+        pandas = _import("pandas")
+        try:
+            return pandas.Categorical.from_codes(codes(), categories(), ordered=ordered)
+        except ValueError as error:  # codes without a category, or a category twice
+            raise _malformed(group, f"{error}") from error
+
+    return make
 
 
 def _nullable(group: Group, kind: str, batch: Batch) -> Made:

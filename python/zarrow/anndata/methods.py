@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from zarrow._zarrow import Group
 from zarrow.anndata import elements, sparse
 from zarrow.arrays.methods import add_method
+from zarrow.errors import MetadataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,4 +40,13 @@ def to_polars(
     self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
 ) -> polars.DataFrame:
     """Read a table into polars."""
-    return cast("polars.DataFrame", self.to_arrow(columns, rows=rows).polars())
+    stream = self.to_arrow(columns, rows=rows)
+    names = list(stream.column_names or ())
+    if len(set(names)) < len(names):
+        raise MetadataError(
+            f"{self.name!r}: 'column-order' names a column twice: pass columns=[...]",
+            kind="metadata",
+            store=self.store,
+            path=self.path,
+        )
+    return cast("polars.DataFrame", stream.polars())

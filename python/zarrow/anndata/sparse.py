@@ -84,7 +84,10 @@ def assembled(
         raise _malformed(group, f"indices are outside of 0 to {shape[1 - axis] - 1}")
     sparse = _import("scipy.sparse")
     make = sparse.csc_matrix if axis else sparse.csr_matrix
-    return make((values, indices, pointers), shape=shape, copy=False)
+    matrix = make((values, indices, pointers), shape=shape, copy=False)
+    if indices.dtype == pointers.dtype and indices.dtype.kind == "i" and indices.dtype.itemsize >= 4:
+        matrix.indices, matrix.indptr = indices, pointers  # SciPy made them int32 if that suffices
+    return matrix
 
 
 def _read_rows(
@@ -100,10 +103,20 @@ def _read_rows(
         low, high = (int(np.min(rows)), int(np.max(rows))) if len(rows) else (0, -1)
         stored = indptr[low : high + 2].numpy().astype("i8")
         first, last = stored[rows - low], stored[rows - low + 1]
-    if (last < first).any() or (len(first) and (first.min() < 0 or last.max() > data.shape[0])):
+    begin = rows.start if isinstance(rows, slice) else low
+    is_malformed = (
+        (stored[1:] < stored[:-1]).any()
+        or stored[0] < 0
+        or stored[-1] > data.shape[0]
+        or (begin == 0 and stored[0] != 0)
+        or (begin + len(stored) == indptr.shape[0] and stored[-1] != data.shape[0])
+    )
+    if is_malformed:
         raise _malformed(group, "indptr does not rise from 0 to the number of elements")
     pointers = np.zeros(len(first) + 1, "i8")
     np.cumsum(last - first, out=pointers[1:])
+    if indptr.dtype == "i4" and pointers[-1] < 2**31:
+        pointers = pointers.astype("i4")
     runs = _runs(first, last)
     if not runs:
         return data[:0].numpy(), indices[:0].numpy(), pointers

@@ -159,6 +159,7 @@ def save(
             "the two"
         )
     _refuse_text(array)
+    tables.refuse_sparse(array)
     store = _with_options(store, storage_options)
     if is_anndata(array):
         from zarrow.anndata import saving
@@ -224,6 +225,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
         saving.save(group, path, value, group.zarr_format)
         return
+    tables.refuse_sparse(value)
     value = opened(value)
     if value is None:
         raise TypeError(
@@ -272,6 +274,7 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
         ):
             try:
                 with tables.naming(name):
+                    tables.refuse_sparse(array)
                     tables.refuse_null(array)
                     taken = asarray(array)
             except Exception as error:

@@ -101,12 +101,10 @@ def _decoded(
         data = elements.numpy()
     if data.dtype.kind not in "iufcb":  # an optional type of text, or a structure
         return elements
-    if str(attributes.get("_Unsigned", "")).lower() in ("true", "false") and data.dtype.kind in "iu":
-        data = data.view(
-            ("u" if str(attributes["_Unsigned"]).lower() == "true" else "i") + str(data.itemsize)
-        )
+    if attributes.get("_Unsigned") in ("true", "false") and data.dtype.kind in "iu":
+        data = data.view(("u" if attributes["_Unsigned"] == "true" else "i") + str(data.itemsize))
     units = attributes.get("units")
-    since = _since(units)
+    since = _since(units, name)
     span = _time_span(units, attributes)
     scale, offset = _number(attributes, "scale_factor", name), _number(attributes, "add_offset", name)
     is_packed = scale is not None or offset is not None
@@ -140,7 +138,7 @@ def _missing_values(array: Array, attributes: dict[str, Any]) -> tuple[bool, lis
     given = attributes.get("_FillValue")
     if array.zarr_format == 3:
         given = _unpacked(given) if array.dtype.kind in "fc" else given
-    elif given is None and array._has_fill_value() and "_ARRAY_DIMENSIONS" in attributes:
+    elif array._has_fill_value() and "_ARRAY_DIMENSIONS" in attributes:
         fill = array.fill_value
         given = fill.item() if hasattr(fill, "item") else fill
     found: list[Any] = []
@@ -220,11 +218,15 @@ def _fill(data: npt.NDArray[Any], missing: npt.NDArray[Any] | None, value: Any) 
         data[missing] = value
 
 
-def _since(units: Any) -> tuple[int, str, str] | None:
+def _since(units: Any, name: str) -> tuple[int, str, str] | None:
     """Return the length of the unit, the reference date and the units; None if they are no units of time."""
-    found = re.fullmatch(r"(.+) since (.+)", units) if isinstance(units, str) else None
-    if found is None:
+    if not isinstance(units, str) or "since" not in units:
         return None
+    found = re.fullmatch(r"(.+) since (.+)", units)
+    if found is None:
+        raise ValueError(
+            f"{name!r}: units are {units!r}, expected the form 'days since 2000-01-01': read without decode="
+        )
     unit = found[1].strip().lower()
     unit = {"d": "day", "h": "hour", "hr": "hour", "min": "minute", "sec": "second", "s": "second"}.get(
         unit.removesuffix("s") or "s", unit.removesuffix("s")
@@ -340,7 +342,7 @@ def _reference(date: str, text: str) -> int:
     """Return the reference date in nanoseconds since 1970."""
     import datetime
 
-    found = _DATE.fullmatch(date)
+    found = _DATE.fullmatch(f"{date}-01-01" if re.fullmatch(r"\d{4}", date) else date)
     if found is None:
         raise ValueError(f"{text} have no date of the form 2000-01-31 12:00:00: read without decode=")
     part = {

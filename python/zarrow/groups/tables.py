@@ -73,6 +73,21 @@ def is_null(column: Any) -> bool:
     return family == "polars" and str(getattr(column, "dtype", "")) == "Null"
 
 
+def refuse_sparse(value: Any) -> None:
+    """Refuse a sparse matrix of SciPy, which is stored within an AnnData.
+
+    Raises
+    ------
+    TypeError
+        It is one; the message says what stores it.
+    """
+    if type(value).__module__.startswith("scipy.sparse") and hasattr(value, "toarray"):
+        raise TypeError(
+            f"a sparse {type(value).__name__} is not an array: call .toarray() first for a dense array, or "
+            "type zarrow.save(path, anndata.AnnData(matrix)); zarrow.open(path)['X'].to_scipy() reads it back"
+        )
+
+
 def refuse_null(column: Any) -> None:
     """Refuse a column of nothing but nulls, which has no type.
 

@@ -227,6 +227,24 @@ def of_device_tensor(name: str) -> str:
 # Attributes of the CF conventions, which are attributes of netCDF variables in Python.
 _CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor", "add_offset"))
 
+_OF_MATRICES = frozenset(
+    (
+        "T",
+        "astype",
+        "dtype",
+        "mean",
+        "ndim",
+        "nnz",
+        "shape",
+        "sum",
+        "toarray",
+        "tocoo",
+        "tocsc",
+        "tocsr",
+        "todense",
+    )
+)
+
 
 def _of_array(array: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED
@@ -255,6 +273,10 @@ def _of_group(group: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED, GROUP
     from zarrow.hints.names_of_others import XARRAY_ARRAY
 
+    if name in _OF_MATRICES:
+        with contextlib.suppress(ZarrowError):  # the store may be gone
+            if group.attrs.get("encoding-type") in ("csr_matrix", "csc_matrix"):
+                return f"this group is a sparse matrix: type group.to_scipy().{name}"
     if name in GROUP:
         return _to_type(GROUP[name].replace("{group}", "group"))
     is_of_array = hasattr(_zarrow.Array, name)
