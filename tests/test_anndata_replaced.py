@@ -194,6 +194,10 @@ def test_a_parent_that_cannot_be_written_and_links(tmp_path: Path, monkeypatch: 
     zarrow.save(folder, made(5))
     check_whole(folder, 5)
     monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    zarrow.save(".", made(7))
+    check_whole(Path(), 7)
+    monkeypatch.undo()
     other = tmp_path / "other"
     other.mkdir()
     (other / "notes.txt").write_text("mine")

@@ -5,7 +5,8 @@
 2. One system call exchanges the two folders, or gives the new one its name if there was no target.
 3. The old folder is then removed. Programs that hold it open get errors, as for an erased node.
 4. Where this is impossible, nothing changes and `replace` returns False: no permission in the parent folder,
-   a mount point, a file system that cannot exchange folders, a folder of other files without a node.
+   a mount point, a file system that cannot exchange folders, a folder of other files without a node, the current
+   folder.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def replace(path: str, build: Callable[[Path], None], is_replaceable: Callable[[
     """
     target = Path(os.path.realpath(path))
     if sys.platform != "linux" or (target.exists() and not target.is_dir()):
+        return False
+    if Path.cwd().is_relative_to(target):  # it would be removed
         return False
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
