@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -204,6 +205,35 @@ def test_a_parent_that_cannot_be_written_and_links(tmp_path: Path, monkeypatch: 
     zarrow.save(other, made(6))
     check_whole(other, 6)
     assert (other / "notes.txt").read_text() == "mine"
+
+
+USER = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import anndata as ad, numpy as np, zarrow
+folder = sys.argv[1]
+for _ in range(2):
+    zarrow.save(folder + "-first", ad.AnnData(np.ones((3, 3))))  # imports what is needed
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+zarrow.save(folder, ad.AnnData(np.ones((3, 3))))
+array = zarrow.open(folder)["X"]
+array[...]
+zarrow.save(folder, ad.AnnData(np.ones((3, 3))))
+try:
+    print(array[...])
+except zarrow.StoreError:
+    print("error")
+"""
+
+
+def test_an_array_of_the_old_anndata_is_never_its_fill_value() -> None:
+    with tempfile.TemporaryDirectory() as parent:
+        Path(parent).chmod(0o777)
+        done = subprocess.run(
+            [sys.executable, "-c", USER, f"{parent}/a.zarr"], capture_output=True, text=True, timeout=120
+        )
+    assert done.stdout == "error\n", done.stderr
 
 
 def test_a_handle_of_the_old_anndata(tmp_path: Path) -> None:

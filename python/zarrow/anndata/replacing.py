@@ -3,10 +3,11 @@
 1. The new folder is built beside the target, under a hidden name. It is locked until it is in place: a folder
    with such a name and a free lock was left by a process that ended, and the next call removes it.
 2. One system call exchanges the two folders, or gives the new one its name if there was no target.
-3. The old folder is then removed. Programs that hold it open get errors, as for an erased node.
+3. The old folder is made inaccessible and removed: a program that holds it open gets errors for its chunks, and
+   not fill values, unless it runs as root.
 4. Where this is impossible, nothing changes and `replace` returns False: no permission in the parent folder,
-   a mount point, a file system that cannot exchange folders, a folder of other files without a node, the current
-   folder.
+   a mount point, a file system that cannot exchange folders, a folder of other files without a node, or the
+   current folder.
 """
 
 from __future__ import annotations
@@ -62,8 +63,20 @@ def replace(path: str, build: Callable[[Path], None], is_replaceable: Callable[[
         error.add_note(f"nothing was changed at {str(target)!r}")
         raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder (step 3)."""
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                Path(entry).unlink()
+        folder.chmod(0)
+        folder.rmdir()
 
 
 def _put(folder: Path, target: Path, is_replaceable: Callable[[Path], bool]) -> bool:
