@@ -213,7 +213,7 @@ warnings.simplefilter("ignore")
 import anndata as ad, numpy as np, zarrow
 folder = sys.argv[1]
 for _ in range(2):
-    zarrow.save(folder + "-first", ad.AnnData(np.ones((3, 3))))  # imports what is needed
+    zarrow.save(folder + "-first", ad.AnnData(np.ones((3, 3))))  # imports everything
 if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
 zarrow.save(folder, ad.AnnData(np.ones((3, 3))))

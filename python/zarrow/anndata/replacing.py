@@ -3,8 +3,8 @@
 1. The new folder is built beside the target, under a hidden name. It is locked until it is in place: a folder
    with such a name and a free lock was left by a process that ended, and the next call removes it.
 2. One system call exchanges the two folders, or gives the new one its name if there was no target.
-3. The old folder is made inaccessible and removed: a program that holds it open gets errors for its chunks, and
-   not fill values, unless it runs as root.
+3. The old folder is made inaccessible and removed: unless it runs as root, a program that holds it open gets
+   errors for its chunks, and not fill values.
 4. Where this is impossible, nothing changes and `replace` returns False: no permission in the parent folder,
    a mount point, a file system that cannot exchange folders, a folder of other files without a node, or the
    current folder.
