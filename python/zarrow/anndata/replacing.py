@@ -38,10 +38,10 @@ _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _IMPOSSIBLE = (errno.EBUSY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
-def replace(path: str, build: Callable[[Path], None], is_replaceable: Callable[[Path], bool]) -> bool:
+def replace(path: str, build: Callable[[Path], None], is_replaceable: Callable[[], bool]) -> bool:
     """Build a folder and put it in place of another, or of none; return whether that was possible (step 4).
 
-    `is_replaceable` says whether a folder may be replaced; if it raises an error, nothing changes.
+    `is_replaceable` says whether the target may be replaced; if it raises an error, nothing changes.
     """
     target = Path(os.path.realpath(path))
     if sys.platform != "linux" or (target.exists() and not target.is_dir()):
@@ -76,13 +76,16 @@ def _remove(folder: Path) -> None:
             else:
                 Path(entry).unlink()
         folder.chmod(0)
-        folder.rmdir()
+        try:
+            folder.rmdir()
+        except OSError:
+            folder.chmod(0o700)  # the next call removes it
 
 
-def _put(folder: Path, target: Path, is_replaceable: Callable[[Path], bool]) -> bool:
+def _put(folder: Path, target: Path, is_replaceable: Callable[[], bool]) -> bool:
     """Give the new folder its name (step 2); `folder` is then the old one, or does not exist."""
     while True:
-        if not is_replaceable(target):
+        if not is_replaceable():
             return False
         try:
             if not target.is_dir() or not any(target.iterdir()):
@@ -96,14 +99,7 @@ def _put(folder: Path, target: Path, is_replaceable: Callable[[Path], bool]) -> 
             if error.errno in _DENIED + _IMPOSSIBLE:
                 return False
             raise
-        try:
-            is_replaced = is_replaceable(folder)
-        except BaseException:
-            _exchange(folder, target)  # another program had put another node there
-            raise
-        if is_replaced:
-            return True
-        _exchange(folder, target)
+        return True
 
 
 def _exchange(one: Path, other: Path) -> None:

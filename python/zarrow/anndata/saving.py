@@ -57,7 +57,9 @@ def save(store: Any, path: str, adata: Any, zarr_format: int = 3) -> None:
     _is_replaced(store, path)
     folder = None if path else replacing.folder_of(store)
     if folder is not None and replacing.replace(
-        folder, lambda new: _store_whole(new, "", root, zarr_format, overwrite=False), _is_free
+        folder,
+        lambda new: _store_whole(new, "", root, zarr_format, overwrite=False),
+        lambda: _is_free(Path(folder)),
     ):
         return
     _store_whole(store, path, root, zarr_format, overwrite=_is_replaced(store, path))
