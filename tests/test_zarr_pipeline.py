@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -326,3 +327,50 @@ def test_explain_names_the_store_and_the_reason(tmp_path: Path) -> None:
     assert str(found) == f"read   zarrow\nwrite  zarr-python\nstore  {tmp_path}\nwhy    {found.why}"
     assert found.why == "a position is written several times"
     assert zarrow.zarr_python.explain(array) == zarrow.zarr_python.explain(array, (slice(3), 4))
+
+
+@pytest.mark.parametrize("layout", ["v3", "shards", "v2"])
+@pytest.mark.parametrize("mask", ["all", "none", "half", "one", "others"])
+def test_masks_along_an_axis_are_positions(tmp_path: Path, layout: str, mask: str) -> None:
+    options: dict[str, Any] = {"zarr_format": 2} if layout == "v2" else {}
+    if layout == "shards":
+        options["shards"] = (4, 6)
+    chosen = {
+        "all": np.ones(8, bool),
+        "none": np.zeros(8, bool),
+        "half": np.arange(8) < 4,
+        "one": np.arange(8) == 1,
+        "others": np.arange(8) % 2 == 1,
+    }[mask]
+    values = np.arange(48, dtype="i4").reshape(8, 6)
+    for rows in (1, 2, 4):
+        path = tmp_path / str(rows)
+        with zarrow.zarr_python.enable():
+            array: Any = zarr.create_array(path, shape=(8, 6), chunks=(rows, 6), dtype="i4", **options)
+        array[:] = values
+        assert_equal(array.oindex[chosen], values[chosen])
+        assert_equal(array[chosen, 2:4], values[chosen, 2:4])
+        assert_equal(array.oindex[:, chosen[:6]], values[:, chosen[:6]])
+        new = values.copy()
+        new[chosen] = -values[chosen]
+        array.oindex[chosen] = new[chosen]
+        assert_equal(zarr.open_array(path)[:], new)
+        assert zarrow.zarr_python.explain(array, chosen).read in ("zarrow", "zarr-python")
+
+
+def test_a_folder_that_was_replaced_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    with zarrow.zarr_python.enable():
+        array: Any = zarr.create_array(path, data=np.arange(6.0), chunks=(2,))
+        array[:]
+        other: Any = zarr.create_array(path, data=np.arange(6.0) + 10, chunks=(2,), overwrite=True)
+    assert array[:].tolist() == other[:].tolist() == [10, 11, 12, 13, 14, 15]
+    shutil.copytree(path, tmp_path / "copy")
+    path.rename(tmp_path / "old")
+    (tmp_path / "copy").rename(path)
+    array[:3] = 7
+    assert zarr.open_array(path)[:].tolist() == [7, 7, 7, 13, 14, 15]
+    assert zarr.open_array(tmp_path / "old")[:].tolist() == [10, 11, 12, 13, 14, 15]
+    shutil.rmtree(path)
+    array[:2] = 5
+    assert sorted(file.name for file in (path / "c").iterdir()) == ["0"]

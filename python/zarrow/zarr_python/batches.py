@@ -6,6 +6,7 @@ An entry of a batch names a chunk, the part of the chunk, and its place in the r
    one position along it. Such a batch is one selection: slices, or a list of positions for each axis.
 2. Points are one list of positions for all axes.
 3. Any other batch of slices and integers, such as many runs of one chunk, is a selection for each entry.
+4. A mask along an axis stands for the list of its true positions.
 """
 
 from __future__ import annotations
@@ -66,6 +67,17 @@ def plan(
         raise FallbackError("the result has axes that the array lacks")
     found = _product(chunks, entries, result_axis, shape)
     return _each(chunks, entries, result_axis, shape) if found is None else found
+
+
+def without_masks(part: Any) -> Any:
+    """Return a part of a chunk with lists of positions in place of masks (step 4)."""
+    if isinstance(part, tuple):
+        return tuple(map(without_masks, part)) if any(map(_is_mask, part)) else part
+    return np.flatnonzero(part) if _is_mask(part) else part
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, np.ndarray) and item.dtype == bool
 
 
 def _part(entry: _Entry) -> tuple[Any, ...]:

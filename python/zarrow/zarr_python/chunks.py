@@ -5,6 +5,8 @@
 2. Only codecs and data types of zarr-python itself are resolved: another class of the same name may behave
    differently.
 3. A null fill value of version 2 means that the data type's default is missing, as in zarr-python.
+4. zarr-python finds the store by its path at each call. The engine keeps the folder that it opened, and opens
+   the path again when another folder is there.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _ChunkParts
@@ -50,6 +53,13 @@ class Chunks:
     is_local: bool
     # Size in bytes of the smallest part that is decoded at once.
     unit_nbytes: int
+    # The folder of the store and its identity, if it is one (step 4).
+    folder: Path | None
+    identity: tuple[int, int] | None
+
+    def is_current(self) -> bool:
+        """Return whether the folder that was opened is still at its path."""
+        return self.folder is None or _identity(self.folder) == self.identity
 
     def position(self, path: str) -> tuple[int, ...]:
         """Return the position in the grid of the chunk at a path of the store."""
@@ -110,12 +120,26 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         raise FallbackError(f"elements of variable length ({data_type}) are read by zarr-python")
     prefix, array_path, separator = _place(metadata, path)
     try:
-        engine = _ChunkParts(resolve_store(store), array_path, metadata.zarr_format, document(metadata))
+        resolved = resolve_store(store)
+        folder = resolved if isinstance(resolved, Path) and resolved.is_dir() else None
+        # Before it is opened: of a folder that is replaced meanwhile, the identity is then out of date.
+        identity = None if folder is None else _identity(folder)
+        engine = _ChunkParts(resolved, array_path, metadata.zarr_format, document(metadata))
     except (ZarrowError, TypeError, ValueError) as error:
         raise FallbackError(f"the engine cannot open the array: {error}") from error
     axes, unit = _axes(metadata), _unit(metadata)
     nbytes = prod(unit) * dtype.itemsize
-    return Chunks(engine, prefix, separator, axes, dtype, data_type, engine.is_local(), nbytes)
+    is_local = engine.is_local()
+    return Chunks(engine, prefix, separator, axes, dtype, data_type, is_local, nbytes, folder, identity)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what distinguishes a folder from others as long as it is open; None if there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def check_codecs(metadata: Any) -> None:

@@ -45,7 +45,7 @@ from zarrow.errors import (
     UnsupportedError,
     ZarrowError,
 )
-from zarrow.zarr_python.batches import Plan, plan, repeats
+from zarrow.zarr_python.batches import Plan, plan, repeats, without_masks
 from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
 
 if TYPE_CHECKING:
@@ -184,13 +184,14 @@ class CodecPipeline(AbstractCodecPipeline):
         state = self._state
         if state.why is not None:
             raise FallbackError(state.why)
-        if state.chunks is None or not path.startswith(state.chunks.prefix):
+        known = state.chunks
+        if known is None or not path.startswith(known.prefix) or not known.is_current():
             try:
-                state.chunks = open_chunks(self.metadata, self.store, path)
+                known = state.chunks = open_chunks(self.metadata, self.store, path)
             except FallbackError as error:
                 state.why = str(error)
                 raise
-        return state.chunks
+        return known
 
     async def read(
         self,
@@ -343,7 +344,7 @@ def _planned(
         if spec is not known:
             chunks.check(position, spec.shape)
             known = spec
-        entries.append((position, part, where))
+        entries.append((position, without_masks(part), where))
     return entries, plan(chunks, entries, drop_axes, shape)
 
 
