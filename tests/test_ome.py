@@ -168,9 +168,9 @@ def test_levels_that_do_not_fit_are_refused() -> None:
         zarrow.MetadataError, match=r"level '0' has shape \(2, 3, 4\), but the image has 2 axes"
     ):
         _ = group.multiscales["0"].array
-    with pytest.raises(zarrow.MetadataError, match="level 'gone' is no array"):
+    with pytest.raises(zarrow.MetadataError, match="level 'gone' is not an array"):
         _ = group.multiscales["gone"].array
-    with pytest.raises(zarrow.NodeTypeError, match="no OME-Zarr image"):
+    with pytest.raises(zarrow.NodeTypeError, match="not an OME-Zarr image"):
         _ = zarrow.create_group({}).multiscales
 
 

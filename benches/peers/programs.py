@@ -58,7 +58,7 @@ class Xarray(Peer):
         return self.xarray.open_dataset(path, engine="zarr", chunks=None, cache=False)
 
     def read(self, array: Any, selection: Selection | None) -> Any:
-        # The copy holds what is loaded.
+        # Loading into a copy leaves the lazy arrays of the original.
         return Loaded(array.copy().load())
 
 

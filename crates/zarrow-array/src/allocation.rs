@@ -97,7 +97,7 @@ pub fn text(text: &str) -> Result<String> {
     Ok(copy)
 }
 
-/// Checks that memory is left for many small allocations: those of the standard library end the process if they fail.
+/// Checks that memory is left for many small allocations. If one of the standard library fails, the process ends.
 ///
 /// It is called for each item from outside that takes a few KiB, such as a document or a page of names. It allocates and
 /// frees pieces that an allocator keeps for the next allocations, instead of one mapping that it returns to the system.

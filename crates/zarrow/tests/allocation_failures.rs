@@ -83,7 +83,7 @@ unsafe impl GlobalAlloc for Failing {
     }
 }
 
-/// One test at a time: the number of threads and the recycled memory are those of the process.
+/// Runs one test at a time: all tests share the number of threads and the recycled memory.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// The state that an operation works on, and the operation.

@@ -1,5 +1,5 @@
-//! Groups are listed with ever more memory, in which an allocation of any size may fail. A list is out of memory, or
-//! complete.
+//! Lists groups with little memory, then with more, until all lists succeed. An allocation of any size may fail; each
+//! list is complete or an error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use serde_json::{Map, json};

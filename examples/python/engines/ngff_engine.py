@@ -8,7 +8,7 @@ What such a program asks of an engine, each tested against zarr-python in `tests
 4. Integers drop their axis, and slices may have steps, in reading and in writing.
 5. Values may be non-contiguous, big-endian, broadcast, or have negative strides.
 6. Documents mean to zarr-python what its own mean: the byte order is only stored where it matters.
-7. No attributes but those of the caller.
+7. Only the caller's attributes are stored.
 8. The path of the store can be read.
 """
 

@@ -2,8 +2,8 @@
 
 1. All elements are converted first, without a copy where possible: if one cannot be stored, nothing changes.
 2. Nothing of the object changes: text columns stay text, whereas `write_zarr` makes categories of them.
-3. Arrays that h5py holds (an AnnData in backed mode) are copied part by part. Others that are not in memory,
-   those of dask and of zarr-python, are read first.
+3. Arrays that h5py holds (an AnnData in backed mode) are copied part by part. Arrays of dask and
+   zarr-python are read first.
 4. The attributes of the root are stored last, and then the metadata are consolidated, as anndata does. Until
    then the root says that it is unfinished.
 5. At the root of a folder, the AnnData is built beside the target and put in place in one step (`replacing`).
@@ -123,7 +123,7 @@ def _check_names(members: dict[str, Stored], zarr_format: int) -> None:
                 group = parent.create_group(name)
             except (ValueError, OSError) as error:
                 raise ExchangeError(
-                    f"{here!r}: {name!r} is no name of a node in Zarr: rename it first ({error})",
+                    f"{here!r}: {name!r} cannot name a node in Zarr: rename it first ({error})",
                     kind="no_such_type",
                 ) from error
             create(group, node.members or {}, f"{here}/")

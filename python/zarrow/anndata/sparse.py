@@ -77,7 +77,7 @@ def assembled(
     indices: npt.NDArray[Any],
     pointers: npt.NDArray[Any],
 ) -> Any:
-    """Make SciPy's matrix of its parts, whose memory it shares (step 3)."""
+    """Make SciPy's matrix, which shares the memory of its parts (step 3)."""
     if pointers[0] != 0 or pointers[-1] != len(indices) or (pointers[1:] < pointers[:-1]).any():
         raise _malformed(group, "indptr does not rise from 0 to the number of elements")
     if len(indices) and not (indices.min() >= 0 and indices.max() < shape[1 - axis]):
@@ -128,7 +128,7 @@ def _read_rows(
 
 
 def _runs(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> list[slice]:
-    """Return the runs of elements of rows; rows without elements have none, and adjacent rows share one."""
+    """Return the runs of elements of rows; empty rows give no run, and adjacent rows share one."""
     np = _import("numpy")
     filled = last > first
     first, last = first[filled], last[filled]

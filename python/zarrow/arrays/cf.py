@@ -270,7 +270,7 @@ def _dates(
     start = _reference(reference, text)
     earliest = _MISSING + 1
     if str(calendar or "standard").lower() != "proleptic_gregorian":
-        # Earlier dates of the standard calendar are Julian, those of datetime64 are not.
+        # Earlier dates are Julian in the standard calendar, and Gregorian in datetime64.
         earliest = max(earliest, int(np.datetime64(_REFORM, "s").astype("i8")) * 10**9)
     if start < earliest or not _fit(data, unit, start, earliest):
         raise UnsupportedError(

@@ -124,5 +124,5 @@ def _no_array(self: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
     """Refuse, with a TypeError that says how to read arrays of the group (step 4)."""
     raise TypeError(
         'a Group is several arrays: group["name"][...] reads one, zarrow.load(store) all, and '
-        "group.to_pandas() those of one length as a table"
+        "group.to_pandas() the arrays of one length as a table"
     )

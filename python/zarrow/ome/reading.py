@@ -2,7 +2,7 @@
 
 1. Version 0.5 keeps the metadata in the attribute `ome`; 0.4 keeps them among the attributes. The
    layout decides.
-2. Transformations of the image apply after those of a level.
+2. A level is transformed first, and then the image.
 3. Metadata are checked when `multiscales` is read; a level's array is opened, and checked, when it is used.
 
 Source: OME-Zarr specification, versions 0.4 and 0.5.
@@ -72,7 +72,7 @@ class Level:
         try:
             array = self._group.get_array(self.path)
         except (NotFoundError, NodeTypeError) as error:
-            raise malformed(self._group, f"level {self.path!r} is no array: {error}") from error
+            raise malformed(self._group, f"level {self.path!r} is not an array: {error}") from error
         if array.ndim != len(self.scale):
             raise malformed(
                 self._group,
@@ -147,13 +147,13 @@ def multiscales(self: Group) -> Multiscales:
     images = content.get("multiscales")
     if images is None:
         raise NodeTypeError(
-            f"{self.name!r} is no OME-Zarr image: it has no attribute 'multiscales'; type group.tree() to "
-            "find one",
+            f"{self.name!r} is not an OME-Zarr image: it has no attribute 'multiscales'; type group.tree() "
+            "to find one",
             kind="wrong_node",
             store=self.store,
         )
     if not isinstance(images, list) or not images or not isinstance(images[0], Mapping):
-        raise malformed(self, "attribute 'multiscales' is no list of objects")
+        raise malformed(self, "attribute 'multiscales' is not a list of objects")
     image = images[0]
     axes = _axes(self, image)
     datasets = image.get("datasets")

@@ -22,7 +22,7 @@ use zarrow::metadata::{MetadataLimits, NodeMetadata};
 use zarrow::{OpenOptions, Selection, WriteOptions};
 use zarrow_array::allocation;
 
-/// The chunks of an array whose documents another library keeps.
+/// The chunks of a bare array.
 #[pyclass(frozen, name = "_ChunkParts", module = "zarrow")]
 pub struct ChunkParts {
     /// The array with the shape of the last call.
@@ -106,8 +106,8 @@ impl ChunkParts {
         interruptible(py, |interrupt| {
             let requests = owned.iter().map(|(selection, out)| {
                 // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it
-                // alive. zarr-python's indexers give each position of the result to one part, and the caller does not
-                // use the memory during the call.
+                // alive. Memory of different parts is disjoint: `zarrow.zarr_python.batches` makes a batch one part, or
+                // checks that its parts have no place in common. The caller does not use the memory during the call.
                 Ok(unsafe { array.request(selection)?.cancel(interrupt).out(out.strided.clone()) })
             });
             zarrow::read_each(&allocation::try_collected::<_, zarrow::Error>(requests)?)

@@ -13,8 +13,8 @@
 //!    That process holds the lock until it has written. So the lock is checked first, and the value second: if the lock
 //!    is free, any such write is visible, and a process that takes the lock later reads the new value. If the lock is
 //!    held, or the value is not the written one, the value is written once more, under the lock. The file stays open
-//!    until then, so that no other file can get its number. Only another value takes the file's name away, so the file
-//!    is the value as long as it has a name. On a file system that may not count names, the name is looked up.
+//!    until then, so that no other file can get its number. The file is the value as long as it has a
+//!    name: only a newer value removes the name. On a file system that may not count names, the name is looked up.
 //! 5. After an erasure there is no value, so step 4 cannot tell which process erased it. A value is therefore erased
 //!    only under its lock: if the lock is free, and then the value is missing, no process can have read it and still
 //!    write a result derived from it.

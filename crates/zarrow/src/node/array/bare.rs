@@ -1,4 +1,4 @@
-//! Arrays whose metadata the caller keeps: another library has opened them, and changes their documents itself.
+//! Bare arrays: another library opened them and manages their documents. The caller passes the metadata.
 
 use super::Array;
 use crate::error::Result;
@@ -8,10 +8,10 @@ use crate::store::{Store, normalize_path};
 use std::sync::Arc;
 
 impl Array {
-    /// Returns an array with these metadata, for a caller that keeps the array's documents itself.
+    /// Returns an array with these metadata, for a caller that manages the array's documents itself.
     ///
-    /// Its reads and writes request no document: they neither find out that the array was erased, replaced or resized,
-    /// nor need any document.
+    /// Reads and writes request no document, and the store need not have one. They do not notice that the array was
+    /// erased, replaced or resized.
     ///
     /// # Errors
     /// Errors of an invalid path, and of codecs that do not fit the metadata.

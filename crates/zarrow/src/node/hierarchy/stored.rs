@@ -10,8 +10,8 @@
 //!    changes of shape (`resize`), and the writer gets an error. Chunks of a killed writer are never visible, since
 //!    growing clears them. For a remote store, steps 1 to 3 are in `document_guard`: it has no folders.
 //! 5. A read checks once if chunks were missing (`decode/missing_chunk.rs`): is there an array of the same layout? A missing
-//!    document counts as deleted only if the handle has seen it before: arrays from consolidated metadata may have no
-//!    document.
+//!    document counts as deleted only if the handle has seen it before: an array from consolidated metadata may never have had
+//!    one.
 
 use super::attributes::StoredNode;
 use super::document_guard::{DocumentGuard, SMALLER};
