@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -152,12 +155,50 @@ def test_trees_and_summaries_show_images(tmp_path: Path) -> None:
             },
             "expected a scale or a translation",
         ),
+        *(
+            (
+                {"axes": ["y", "x"], "datasets": [{"path": "0", "coordinateTransformations": given}]},
+                message,
+            )
+            for given, message in [
+                ([{"type": ["scale"], "scale": [1, 1]}], "expected a scale or a translation"),
+                ([{"type": "scale", "scale": [10**400, 1]}], "of finite numbers"),
+                (
+                    [{"type": "scale", "scale": [1, 1]}, {"type": "scale", "scale": [2, 2]}],
+                    "expected one scale",
+                ),
+                (
+                    [{"type": "translation", "translation": [1, 1]}, {"type": "scale", "scale": [2, 2]}],
+                    "expected one scale and then one translation",
+                ),
+                (0, "is 0, expected a list"),
+            ]
+        ),
+        *(
+            ({"axes": ["y", "x"], "datasets": [{"path": path}]}, "is not below the image")
+            for path in ("../other", "/0", ".", "a//b", "file:///etc", "0\0", "\u2028")
+        ),
+        ({"axes": ["y", "x"], "datasets": [{"path": "0"}, {"path": "0"}]}, "level '0' is listed twice"),
+        ({"axes": ["y", {"name": "x", "unit": {}}], "datasets": [{"path": "0"}]}, "'unit' of axis 'x' is {}"),
+        ({"axes": ["y", "x"], "datasets": [{"path": "0"}], "name": 3}, "'name' of the image is 3"),
+        ({"axes": ["y", "x"], "datasets": [{"path": "0"}], "version": [3]}, "'version' is"),
     ],
 )
 def test_malformed_metadata_are_refused(image: Any, message: str) -> None:
-    group = zarrow.create_group({}, attributes={"ome": {"version": "0.5", "multiscales": [image]}})
+    group = zarrow.create_group({}, attributes={"ome": {"multiscales": [image]}})
     with pytest.raises(zarrow.MetadataError, match=message):
         _ = group.multiscales
+    assert "Group" in repr(group) and str(group.tree()) and group._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["../..", "missing", ".", "", "plain", "array", "\0"])
+def test_labels_that_are_no_images_are_refused(tmp_path: Path, name: str) -> None:
+    saved(tmp_path / "a", "0.5")
+    below = zarrow.open(tmp_path / "a").create_group("labels", attributes={"ome": {"labels": [name]}})
+    below.create_group("plain")
+    below["array"] = [1, 2]
+    with pytest.raises(zarrow.MetadataError, match="label"):
+        _ = zarrow.open(tmp_path / "a").multiscales.labels
 
 
 def test_levels_that_do_not_fit_are_refused() -> None:
@@ -191,12 +232,111 @@ def test_levels_that_do_not_fit_are_refused() -> None:
         ({"labels": {"a": [level[:2] for level in NUCLEI]}}, "has shape .* expected"),
         ({"labels": {"a": [level.astype("f4") for level in NUCLEI]}}, "expected integers"),
         ({"labels": {"a/b": NUCLEI}}, "expected text without '/'"),
+        ({"labels": {"a": NUCLEI}}, r"type bool, expected integers: pass level.astype\('u1'\)"),
+        ({"labels": {"a": NUCLEI[0]}}, r"pass \[array\]"),
+        ({"levels": IMAGE}, r"pass \[array\]"),
+        ({"levels": {"labels/a": IMAGE}, "labels": {"a": [IMAGE]}}, "already here"),
+        ({"levels": {"../a": IMAGE}}, "not allowed"),
+        ({"levels": {"a": IMAGE, "a/b": IMAGE}}, "expected a group"),
+        ({"levels": [IMAGE, np.array([[[object()]]])]}, "no Zarr data type"),
+        ({"scale": [float("nan"), 1, 1]}, "expected finite numbers"),
+        ({"scale": ["a", 1, 1]}, "expected finite numbers"),
+        ({"scale": 2}, "expected finite numbers"),
+        ({"scale": [0, 1, 1]}, "expected positive numbers"),
+        ({"chunks": (3, 3)}, "chunks is"),
+        ({"chunk": (3, 3, 3)}, "did you mean chunks"),
+        ({"dimension_names": "abc"}, "takes no dimension_names"),
+        ({"attributes": {"ome": {"multiscales": []}}}, "'multiscales', which save stores itself"),
+        ({"attributes": {"ome": 3}}, "expected a mapping"),
     ],
 )
-def test_what_contradicts_the_specification_is_not_stored(tmp_path: Path, options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        zarrow.ome.save(tmp_path / "a", **{"levels": LEVELS, "axes": "cyx", **options})
+@pytest.mark.parametrize("place", ["", "below"])
+def test_a_refused_image_changes_nothing(tmp_path: Path, options: Any, message: str, place: str) -> None:
+    arguments = {"levels": LEVELS, "axes": "cyx", **options}
+    with pytest.raises((ValueError, TypeError, NotImplementedError), match=message):
+        zarrow.ome.save(tmp_path / "new", path=place, **arguments)
+    assert not any(tmp_path.iterdir())
+    zarrow.ome.save(tmp_path / "a", LEVELS, axes="cyx", path=place)
+    before = contents(tmp_path)
+    with pytest.raises((ValueError, TypeError, NotImplementedError), match=message):
+        zarrow.ome.save(tmp_path / "a", path=place, overwrite=True, **arguments)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@pytest.mark.parametrize("target", ["folder", "below", "memory"])
+def test_an_image_replaces_the_one_that_its_levels_are_read_from(tmp_path: Path, target: str) -> None:
+    store: Any = zarrow.MemoryStore() if target == "memory" else tmp_path / "a"
+    path = "below" if target == "below" else ""
+    zarrow.ome.save(store, LEVELS, axes="cyx", path=path)
+    image = zarrow.open(store, path).multiscales
+    levels = [level.array for level in image][1:]
+    zarrow.ome.save(store, levels, axes="cyx", path=path, overwrite=True)
+    found = zarrow.open(store, path).multiscales
+    assert len(found) == 2
+    for level, expected in zip(found, LEVELS[1:], strict=True):
+        np.testing.assert_array_equal(level.array, expected)
+    assert not list(tmp_path.glob(".zarrow-*"))
+
+
+def test_other_files_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(zarrow.NodeExistsError):
+        zarrow.ome.save(tmp_path, LEVELS, axes="cyx", overwrite=True)
+    assert contents(tmp_path) == {str(tmp_path / "notes.txt"): b"mine"}
+
+
+KILLED = """
+import os, sys, numpy as np, zarrow
+
+class Level:
+    shape, dtype = (2, 8, 12), np.dtype("u2")
+    def __array__(self, dtype=None, copy=None):
+        os._exit(9)
+
+image = np.ones((2, 16, 24), "u2")
+zarrow.ome.save(sys.argv[1], [image, Level()], axes="cyx", overwrite=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="folders are exchanged in one step on Linux")
+def test_a_killed_save_leaves_the_old_image(tmp_path: Path) -> None:
+    def kill() -> None:
+        done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "a")], timeout=60, check=False)
+        assert done.returncode == 9
+
+    kill()
     assert not (tmp_path / "a").exists()
+    saved(tmp_path / "a", "0.5")
+    before = contents(tmp_path / "a")
+    kill()
+    assert contents(tmp_path / "a") == before
+    saved(tmp_path / "b", "0.4")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_images_saved_at_once_are_one_of_them(tmp_path: Path) -> None:
+    def save(number: int) -> None:
+        levels = [np.full_like(level, number) for level in LEVELS]
+        zarrow.ome.save(tmp_path / "a", levels, axes="cyx", name=str(number), overwrite=True)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(save, range(8)))
+    image = zarrow.open(tmp_path / "a").multiscales
+    assert {int(value) for level in image for value in np.unique(level.array)} == {int(image.name or "")}
+
+
+def test_attributes_of_other_tools_are_kept(tmp_path: Path) -> None:
+    omero: dict[str, Any] = {"omero": {"channels": []}}
+    saved(tmp_path / "a", "0.5", attributes={"ome": omero, "by": "me"})
+    attributes = dict(zarrow.open(tmp_path / "a").attrs)
+    assert attributes["by"] == "me" and attributes["ome"]["omero"] == omero["omero"]
+    assert len(zarrow.open(tmp_path / "a").multiscales) == 3
+    saved(tmp_path / "b", "0.4", attributes=omero)
+    assert dict(zarrow.open(tmp_path / "b").attrs)["omero"] == omero["omero"]
 
 
 def test_levels_of_a_store_and_of_names(tmp_path: Path) -> None:

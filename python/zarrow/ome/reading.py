@@ -10,12 +10,14 @@ Source: OME-Zarr specification, versions 0.4 and 0.5.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from zarrow._zarrow import Array, Group
-from zarrow.errors import MetadataError, NodeTypeError, NotFoundError
+from zarrow.errors import InvalidKeyError, MetadataError, NodeTypeError, NotFoundError
 
 SPACE = "space"
 TIME = "time"
@@ -71,7 +73,7 @@ class Level:
         """
         try:
             array = self._group.get_array(self.path)
-        except (NotFoundError, NodeTypeError) as error:
+        except (NotFoundError, NodeTypeError, InvalidKeyError) as error:
             raise malformed(self._group, f"level {self.path!r} is not an array: {error}") from error
         if array.ndim != len(self.scale):
             raise malformed(
@@ -131,14 +133,29 @@ class Multiscales:
 
     @property
     def labels(self) -> dict[str, Multiscales]:
-        """The label images below `labels`, by name; empty without any."""
+        """The label images below `labels`, by name; empty without any.
+
+        Raises
+        ------
+        MetadataError
+            A label image in the list does not exist, or its metadata are malformed (a `ValueError`).
+        """
         group = self._group.get("labels")
         if not isinstance(group, Group):
             return {}
         names = _content(group).get("labels", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise malformed(group, f"attribute 'labels' is {names!r}, expected a list of names")
-        return {name: multiscales(group.get_group(name)) for name in names}
+        return {name: _label(group, name) for name in names}
+
+
+def _label(group: Group, name: str) -> Multiscales:
+    try:
+        if not _is_relative(name):
+            raise malformed(group, f"attribute 'labels' has {name!r}, expected the path of a group below it")
+        return multiscales(group.get_group(name))
+    except (NotFoundError, NodeTypeError, InvalidKeyError) as error:
+        raise malformed(group, f"{name!r} of attribute 'labels' is not a label image: {error}") from error
 
 
 def multiscales(self: Group) -> Multiscales:
@@ -161,9 +178,20 @@ def multiscales(self: Group) -> Multiscales:
         raise malformed(self, f"'datasets' is {datasets!r}, expected a list of levels")
     after = _transformation(self, image, "the image", len(axes))
     levels = tuple(_level(self, dataset, len(axes), after) for dataset in datasets)
-    name = image.get("name")
-    version = content.get("version") or image.get("version")
-    return Multiscales(name, str(version or "0.4"), axes, levels, self)
+    twice = [path for path, count in Counter(level.path for level in levels).items() if count > 1]
+    if twice:
+        raise malformed(self, f"level {twice[0]!r} is listed twice")
+    version = content.get("version") or image.get("version") or "0.4"
+    if not isinstance(version, str | float | int):
+        raise malformed(self, f"'version' is {version!r}, expected text")
+    return Multiscales(_text(self, image, "name", "the image"), str(version), axes, levels, self)
+
+
+def _text(group: Group, owner: Mapping[str, Any], key: str, what: str) -> str | None:
+    value = owner.get(key)
+    if value is not None and not isinstance(value, str):
+        raise malformed(group, f"{key!r} of {what} is {value!r}, expected text")
+    return value
 
 
 def _content(group: Group) -> Mapping[str, Any]:
@@ -182,7 +210,8 @@ def _axes(group: Group, image: Mapping[str, Any]) -> tuple[Axis, ...]:
         parts = {"name": axis} if isinstance(axis, str) else axis
         if not isinstance(parts, Mapping) or not isinstance(parts.get("name"), str):
             raise malformed(group, f"axis {axis!r} has no name")
-        axes.append(Axis(parts["name"], parts.get("type"), parts.get("unit")))
+        what = f"axis {parts['name']!r}"
+        axes.append(Axis(parts["name"], _text(group, parts, "type", what), _text(group, parts, "unit", what)))
     names = [axis.name for axis in axes]
     if len(set(names)) < len(names):
         raise malformed(group, f"axes {names} have a name twice")
@@ -195,6 +224,8 @@ def _level(
     path = dataset.get("path") if isinstance(dataset, Mapping) else None
     if not isinstance(path, str) or not path:
         raise malformed(group, f"level {dataset!r} has no path")
+    if not _is_relative(path):
+        raise malformed(group, f"level {path!r} is not below the image")
     scale, translation = _transformation(group, dataset, f"level {path!r}", ndim)
     return Level(
         path,
@@ -204,29 +235,48 @@ def _level(
     )
 
 
+def _is_relative(path: str) -> bool:
+    """Return whether a path leads to a node below its group."""
+    return not {"", ".", ".."}.intersection(path.split("/")) and path.isprintable()
+
+
 def _transformation(
     group: Group, owner: Mapping[str, Any], what: str, ndim: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return scale and translation; other kinds of transformations are refused."""
-    found: dict[Any, tuple[float, ...]] = {"scale": (1.0,) * ndim, "translation": (0.0,) * ndim}
-    given = owner.get("coordinateTransformations") or []
-    if not isinstance(given, list):
+    found: dict[str, tuple[float, ...]] = {}
+    given = owner.get("coordinateTransformations")
+    if given is not None and not isinstance(given, list):
         raise malformed(group, f"'coordinateTransformations' of {what} is {given!r}, expected a list")
-    for each in given:
+    for each in given or ():
         kind = each.get("type") if isinstance(each, Mapping) else None
         if kind == "identity":
             continue
-        values = each.get(kind) if kind in found else None
-        if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        values = each.get(kind) if kind in ("scale", "translation") else None
+        if not isinstance(values, list) or not all(_is_finite(value) for value in values):
             raise malformed(
-                group, f"{what} has the transformation {each!r}, expected a scale or a translation"
+                group,
+                f"{what} has the transformation {each!r}, expected a scale or a translation, of finite "
+                "numbers",
             )
         if len(values) != ndim:
             raise malformed(
                 group, f"{kind} {values} of {what} has {len(values)} numbers, but there are {ndim} axes"
             )
-        found[kind] = tuple(float(value) for value in values)
-    return found["scale"], found["translation"]
+        if kind in found or "translation" in found:
+            raise malformed(
+                group,
+                f"{what} has the transformations {given!r}, expected one scale and then one translation",
+            )
+        found[str(kind)] = tuple(float(value) for value in values)
+    return found.get("scale", (1.0,) * ndim), found.get("translation", (0.0,) * ndim)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return type(value) in (int, float) and math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def malformed(group: Group, text: str) -> MetadataError:

@@ -1,19 +1,27 @@
 """Storing of OME-Zarr images; the caller computes the levels.
 
-1. Everything is checked before the store changes. The metadata are stored last, so that an unfinished
-   group is no image.
-2. Version 0.5 is Zarr version 3, with the names of the axes; 0.4 is Zarr version 2, with "/" in chunk keys.
+1. Everything is checked before the store changes: the image is first created in memory, without elements.
+2. At the root of a folder, the image is built beside the target and put in place in one step. In other stores
+   the metadata are stored last, so that an unfinished group is no image. Levels that may be read from a
+   replaced image there are in memory before it is erased.
+3. Version 0.5 is Zarr version 3, with the names of the axes; 0.4 is Zarr version 2, with "/" in chunk keys.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from zarrow._zarrow import Group, _import
+from zarrow._zarrow import Array, Group, MemoryStore, _import, asarray, open
+from zarrow.anndata import replacing
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
+from zarrow.errors import NotFoundError
+from zarrow.interchange.lazy_arrays import opened
 from zarrow.ome.reading import CHANNEL, SPACE, TIME, Axis
 
 if TYPE_CHECKING:
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from zarrow import Array
     from zarrow.api.array_options import LayoutOptions
 
 _TYPES = {"t": TIME, "c": CHANNEL, "z": SPACE, "y": SPACE, "x": SPACE}
@@ -73,7 +80,8 @@ def save(
         The version of OME-Zarr: "0.5" (Zarr version 3), or "0.4" (Zarr version 2).
     options
         Options of `create_array` for each level, such as `chunks`, `shards` and `compressors`. `attributes`
-        are other attributes of the group, and `overwrite` replaces a node.
+        are other attributes of the group; in version 0.5 those in `attributes["ome"]` are kept beside the
+        image's. `overwrite` replaces a node.
 
     Raises
     ------
@@ -97,42 +105,124 @@ def save(
     if version not in _FORMATS:
         raise ValueError(f"version is {version!r}, expected '0.4' or '0.5'")
     zarr_format = _FORMATS[version]
+    for option in ("dimension_names", "shape", "dtype", "data"):
+        if option in options:
+            raise TypeError(f"save takes no {option}: the levels and their axes give it")
     all_axes = _axes(axes, unit)
     named = _named(levels)
     shapes = _shapes(named, [axis.name for axis in all_axes])
     scales = _numbers("scale", scale, shapes, True)
+    if any(number <= 0 for row in scales for number in row):
+        raise ValueError(f"scale is {scale!r}, expected positive numbers")
     translations = None if translation is None else _numbers("translation", translation, shapes, False)
-    if labels and "labels" in named:
-        raise ValueError("a level is named 'labels', as the group of the label images is: rename the level")
-    all_labels = {label: _arrays(below) for label, below in (labels or {}).items()}
+    all_labels = {label: _arrays(f"labels {label!r}", below) for label, below in (labels or {}).items()}
     label_axes = {
         label: _axes_of_label(label, below, shapes, all_axes) for label, below in all_labels.items()
     }
-
-    attributes = options.pop("attributes", None) or {}
+    attributes = dict(options.pop("attributes", None) or {})
     overwrite = bool(options.pop("overwrite", False))
-    group = create_group(store, path, zarr_format=zarr_format, overwrite=overwrite)
     image_name = name or path.rpartition("/")[2] or "image"
-    _store_levels(group, named, all_axes, options)
-    if labels:
-        below = group.create_group("labels")
-        for label, label_levels in all_labels.items():
-            kept = [at for at, axis in enumerate(all_axes) if axis in label_axes[label]]
-            label_scales = [[numbers[at] for at in kept] for numbers in scales]
-            label_translations = translations and [[numbers[at] for at in kept] for numbers in translations]
-            image = below.create_group(label)
-            named_levels = dict(zip(named, label_levels, strict=True))
-            _store_levels(image, named_levels, label_axes[label], _without_axes(options, kept, len(all_axes)))
-            content = _content(
-                version, label, label_axes[label], list(named), label_scales, label_translations
-            )
-            source = {"source": {"image": "../../"}}
-            content["image-label"] = source if version == "0.5" else {"version": version, **source}
-            image.attrs.update({"ome": content} if version == "0.5" else content)
-        listed: dict[str, Any] = {"labels": list(labels)}
-        below.attrs.update({"ome": {"version": version, **listed}} if version == "0.5" else listed)
     content = _content(version, image_name, all_axes, list(named), scales, translations)
-    group.attrs.update({**attributes, **({"ome": content} if version == "0.5" else content)})
+    plan = _Plan(zarr_format, named, all_axes, dict(options), _merged(attributes, content, version))
+    for label, label_levels in all_labels.items():
+        kept = [at for at, axis in enumerate(all_axes) if axis in label_axes[label]]
+        label_scales = [[numbers[at] for at in kept] for numbers in scales]
+        label_translations = translations and [[numbers[at] for at in kept] for numbers in translations]
+        content = _content(version, label, label_axes[label], list(named), label_scales, label_translations)
+        source = {"source": {"image": "../../"}}
+        content["image-label"] = source if version == "0.5" else {"version": version, **source}
+        plan.labels[label] = _Plan(
+            zarr_format,
+            dict(zip(named, label_levels, strict=True)),
+            label_axes[label],
+            _without_axes(options, kept, len(all_axes)),
+            _merged({}, content, version),
+        )
+    _store(plan, store, path, overwrite)
+
+
+@dataclass
+class _Plan:
+    """An image to store."""
+
+    zarr_format: Literal[2, 3]
+    levels: dict[str, Any]
+    axes: list[Axis]
+    options: dict[str, Any]
+    attributes: dict[str, Any]
+    labels: dict[str, _Plan] = field(default_factory=dict)
+
+
+def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
+    """Check the whole image, and store it (steps 1 and 2)."""
+    _create(plan, create_group(MemoryStore(), path, zarr_format=plan.zarr_format), has_elements=False)
+    folder = None if path else replacing.folder_of(store)
+    if folder is not None and _is_free(Path(folder), overwrite):
+
+        def build(new: Path) -> None:
+            _create(plan, create_group(new, zarr_format=plan.zarr_format), has_elements=True)
+
+        if replacing.replace(folder, build, lambda: _is_free(Path(folder), overwrite)):
+            return
+    if overwrite:
+        for each in (plan, *plan.labels.values()):
+            each.levels = {name: _in_memory(level) for name, level in each.levels.items()}
+    group = create_group(store, path, zarr_format=plan.zarr_format, overwrite=overwrite)
+    _create(plan, group, has_elements=True)
+
+
+def _is_free(folder: Path, overwrite: bool) -> bool:
+    """Return whether an image may take the place of a folder: it is empty or missing, or a node."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return True
+    try:
+        return overwrite and open(folder, mode="r") is not None
+    except NotFoundError:
+        return False
+
+
+def _in_memory(level: Any) -> Any:
+    level = opened(level)
+    return level[...] if isinstance(level, Array) else asarray(level)
+
+
+def _create(plan: _Plan, group: Group, *, has_elements: bool) -> None:
+    """Create the levels and labels in a group, and then its attributes."""
+    for name, level in plan.levels.items():
+        of_version: dict[str, Any] = {"dimension_names": [axis.name for axis in plan.axes]}
+        if plan.zarr_format == 2:
+            of_version = {"chunk_key_encoding": {"name": "v2", "separator": "/"}}
+        elements = {"data": level} if has_elements else {"shape": level.shape, "dtype": _type_of(level)}
+        group.create_array(name, **{**plan.options, **of_version, **elements})
+    if plan.labels:
+        below = group.create_group("labels")
+        for name, label in plan.labels.items():
+            _create(label, below.create_group(name), has_elements=has_elements)
+        listed: dict[str, Any] = {"labels": list(plan.labels)}
+        below.attrs.update(listed if plan.zarr_format == 2 else {"ome": {"version": "0.5", **listed}})
+    group.attrs.update(plan.attributes)
+
+
+def _type_of(level: Any) -> Any:
+    """Return the type of a level's elements, or its name in Zarr for one of another library."""
+    level = opened(level)
+    if isinstance(level, Array):
+        return level.data_type
+    try:
+        return _import("numpy").dtype(level.dtype)
+    except TypeError:
+        return str(level.dtype).rpartition(".")[2]
+
+
+def _merged(attributes: dict[str, Any], content: dict[str, Any], version: str) -> dict[str, Any]:
+    """Return the attributes of a group with the metadata of its image."""
+    others = attributes.get("ome", {}) if version == "0.5" else attributes
+    if not isinstance(others, Mapping):
+        raise ValueError(f"attributes['ome'] is {others!r}, expected a mapping")
+    both = sorted(content.keys() & others.keys())
+    if both:
+        raise ValueError(f"attributes have {both[0]!r}, which save stores itself: leave it out")
+    return {**attributes, "ome": {**others, **content}} if version == "0.5" else {**attributes, **content}
 
 
 def _axes(given: str | Sequence[str | Axis], unit: str | Mapping[str, str] | None) -> list[Axis]:
@@ -166,8 +256,9 @@ def _axes(given: str | Sequence[str | Axis], unit: str | Mapping[str, str] | Non
 
 
 def _named(levels: Any) -> dict[str, Any]:
-    names = list(levels) if isinstance(levels, Mapping) else [str(at) for at in range(len(levels))]
-    named = dict(zip(names, _arrays(levels.values() if isinstance(levels, Mapping) else levels), strict=True))
+    arrays = _arrays("levels", levels.values() if isinstance(levels, Mapping) else levels)
+    names = list(levels) if isinstance(levels, Mapping) else [str(at) for at in range(len(arrays))]
+    named = dict(zip(names, arrays, strict=True))
     if not named:
         raise ValueError("levels is empty, expected at least one array")
     for name in named:
@@ -176,8 +267,10 @@ def _named(levels: Any) -> dict[str, Any]:
     return named
 
 
-def _arrays(levels: Any) -> list[Any]:
+def _arrays(what: str, levels: Any) -> list[Any]:
     """Return levels that have a shape and a type."""
+    if hasattr(levels, "shape") or isinstance(levels, str | bytes):
+        raise ValueError(f"{what}: expected a list of arrays, got one {type(levels).__name__}: pass [array]")
     np = _import("numpy")
     return [level if hasattr(level, "shape") else np.asarray(level) for level in levels]
 
@@ -200,24 +293,31 @@ def _numbers(what: str, given: Any, shapes: list[tuple[int, ...]], follows: bool
     ndim = len(shapes[0])
     if given is None:
         given = [1.0] * ndim
-    rows = [list(row) for row in given] if all(hasattr(row, "__len__") for row in given) else None
-    if rows is None:
-        first = [float(number) for number in given]
-        rows = [first] * len(shapes)
-        if follows and len(first) == ndim:
+    try:
+        is_nested = all(hasattr(row, "__len__") and not isinstance(row, str) for row in given)
+        rows = [[float(number) for number in row] for row in (given if is_nested else [given])]
+    except (TypeError, ValueError, OverflowError):
+        rows = []
+    if not rows or not all(math.isfinite(number) for row in rows for number in row):
+        raise ValueError(
+            f"{what} is {given!r}, expected finite numbers for each axis, or such a list per level"
+        )
+    if not is_nested:
+        rows = rows * len(shapes)
+        if follows and len(rows[0]) == ndim:
             rows = [
                 [
-                    number * (most / max(extent, 1))
-                    for number, most, extent in zip(first, shapes[0], shape, strict=True)
+                    number * (max(most, 1) / max(extent, 1))
+                    for number, most, extent in zip(row, shapes[0], shape, strict=True)
                 ]
-                for shape in shapes
+                for row, shape in zip(rows, shapes, strict=True)
             ]
     if len(rows) != len(shapes):
         raise ValueError(f"{what} is given for {len(rows)} levels, but there are {len(shapes)}")
     for row in rows:
         if len(row) != ndim:
             raise ValueError(f"{what} {row} has {len(row)} numbers, but there are {ndim} axes")
-    return [[float(number) for number in row] for row in rows]
+    return rows
 
 
 def _axes_of_label(name: str, levels: Any, shapes: list[tuple[int, ...]], axes: list[Axis]) -> list[Axis]:
@@ -237,8 +337,11 @@ def _axes_of_label(name: str, levels: Any, shapes: list[tuple[int, ...]], axes: 
             len(found) == len(axes) and _without(found, channels) == _without(shape, channels)
         ):
             raise ValueError(f"a level of labels {name!r} has shape {found}, expected {expected}")
-        if level.dtype.kind not in "iub":
-            raise ValueError(f"labels {name!r} are of type {level.dtype}, expected integers")
+        if getattr(level.dtype, "kind", str(_type_of(level))[0]) not in "iu":
+            raise ValueError(
+                f"labels {name!r} are of type {level.dtype}, expected integers: pass level.astype('u1') or a "
+                "larger type"
+            )
     return [axes[at] for at in kept]
 
 
@@ -254,14 +357,6 @@ def _without_axes(options: Mapping[str, Any], kept: list[int], ndim: int) -> dic
 
 def _without(shape: tuple[int, ...], channels: list[int]) -> list[int]:
     return [extent for at, extent in enumerate(shape) if at not in channels]
-
-
-def _store_levels(group: Group, named: dict[str, Any], axes: list[Axis], options: Mapping[str, Any]) -> None:
-    of_version: dict[str, Any] = {"dimension_names": [axis.name for axis in axes]}
-    if group.zarr_format == 2:
-        of_version = {"chunk_key_encoding": {"name": "v2", "separator": "/"}}
-    for name, level in named.items():
-        group.create_array(name, data=level, **{**options, **of_version})
 
 
 def _content(
