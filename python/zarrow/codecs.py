@@ -191,37 +191,12 @@ _PACKAGES = (
 
 
 # Names of zarrow's codecs, to suggest for similar names.
-_NAMES = (
-    "adler32",
-    "astype",
-    "base64",
-    "bitround",
-    "blosc",
-    "bytes",
-    "bz2",
-    "cast_value",
-    "categorize",
-    "crc32",
-    "crc32c",
-    "delta",
-    "fixedscaleoffset",
-    "fletcher32",
-    "gzip",
-    "jenkins_lookup3",
-    "lz4",
-    "lzma",
-    "packbits",
-    "pcodec",
-    "quantize",
-    "reshape",
-    "scale_offset",
-    "sharding_indexed",
-    "shuffle",
-    "transpose",
-    "vlen-bytes",
-    "vlen-utf8",
-    "zlib",
-    "zstd",
+_NAMES = tuple(
+    """
+    adler32 astype base64 bitround blosc bytes bz2 cast_value categorize crc32 crc32c delta
+    fixedscaleoffset fletcher32 gzip jenkins_lookup3 lz4 lzma packbits pcodec quantize reshape
+    scale_offset sharding_indexed shuffle transpose vlen-bytes vlen-utf8 zlib zstd
+    """.split()
 )
 
 # Names that other libraries use.

@@ -20,57 +20,14 @@ from zarrow.arrays.indexing import numpy_index
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.arrays.numpy_form import numpy_form
 
-BINARY = (
-    "add",
-    "sub",
-    "mul",
-    "matmul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "lshift",
-    "rshift",
-    "and",
-    "or",
-    "xor",
-)
+BINARY = tuple("add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split())
 UNARY = ("neg", "pos", "abs", "invert")
-METHODS = (
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "astype",
-    "choose",
-    "clip",
-    "compress",
-    "conj",
-    "conjugate",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "dot",
-    "flatten",
-    "max",
-    "mean",
-    "min",
-    "nonzero",
-    "prod",
-    "ravel",
-    "repeat",
-    "round",
-    "searchsorted",
-    "squeeze",
-    "std",
-    "sum",
-    "swapaxes",
-    "take",
-    "tobytes",
-    "tofile",
-    "trace",
-    "var",
+METHODS = tuple(
+    """
+    all any argmax argmin argsort astype choose clip compress conj conjugate cumprod cumsum diagonal dot
+    flatten max mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take
+    tobytes tofile trace var
+    """.split()
 )
 # Parameters of PyTorch, xarray and pandas, and their replacements.
 _OTHER_OPTIONS = {

@@ -45,7 +45,7 @@ TORCH_TENSOR = frozenset(
     triangular_solve tril triu true_divide trunc type_as unbind unflatten unfold unique
     unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze untyped_storage var
     vdot view view_as volatile vsplit where xlogy xpu
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 PANDAS_SERIES = frozenset(
@@ -65,7 +65,7 @@ PANDAS_SERIES = frozenset(
     to_clipboard to_csv to_dict to_excel to_frame to_hdf to_json to_latex to_list to_markdown to_numpy
     to_period to_pickle to_sql to_string to_timestamp to_xarray tolist transform transpose truediv
     truncate tz_convert tz_localize unique unstack update value_counts var where xs
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 PANDAS_FRAME = frozenset(
@@ -86,7 +86,7 @@ PANDAS_FRAME = frozenset(
     to_orc to_parquet to_period to_pickle to_records to_sql to_stata to_string to_timestamp to_xarray
     to_xml transform transpose truediv truncate tz_convert tz_localize unstack update value_counts var
     where xs
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 POLARS_SERIES = frozenset(
@@ -113,7 +113,7 @@ POLARS_SERIES = frozenset(
     sign sin sinh skew slice sort sql sqrt std str struct sum tail tan tanh to_arrow to_dummies to_frame
     to_init_repr to_jax to_list to_numpy to_pandas to_physical to_torch top_k top_k_by truncate unique
     unique_counts upper_bound value_counts var zip_with
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 POLARS_FRAME = frozenset(
@@ -131,7 +131,7 @@ POLARS_FRAME = frozenset(
     transpose unique unnest unpivot unstack update upsample var vstack width with_columns
     with_columns_seq with_row_index write_avro write_clipboard write_csv write_database write_delta
     write_excel write_iceberg write_ipc write_ipc_stream write_json write_ndjson write_parquet
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 ARROW_TABLE = frozenset(
@@ -142,7 +142,7 @@ ARROW_TABLE = frozenset(
     remove_column rename_columns replace_schema_metadata schema select set_column slice sort_by take
     to_batches to_pandas to_pydict to_pylist to_reader to_string to_struct_array to_tensor
     unify_dictionaries validate
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 XARRAY_ARRAY = frozenset(
@@ -160,5 +160,5 @@ XARRAY_ARRAY = frozenset(
     squeeze stack std str sum swap_dims tail thin to_dask_dataframe to_dataframe to_dataset to_dict
     to_index to_iris to_masked_array to_netcdf to_numpy to_pandas to_series to_unstacked_dataset to_zarr
     transpose unify_chunks unstack var variable weighted where xindexes
-    """.split()  # noqa: SIM905
+    """.split()
 )

@@ -227,23 +227,7 @@ def of_device_tensor(name: str) -> str:
 # Attributes of the CF conventions, which are attributes of netCDF variables in Python.
 _CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor", "add_offset"))
 
-_OF_MATRICES = frozenset(
-    (
-        "T",
-        "astype",
-        "dtype",
-        "mean",
-        "ndim",
-        "nnz",
-        "shape",
-        "sum",
-        "toarray",
-        "tocoo",
-        "tocsc",
-        "tocsr",
-        "todense",
-    )
-)
+_OF_MATRICES = frozenset("T astype dtype mean ndim nnz shape sum toarray tocoo tocsc tocsr todense".split())
 
 
 def _of_array(array: Any, name: str) -> str:

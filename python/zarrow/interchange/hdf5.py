@@ -19,17 +19,10 @@ from zarrow.hints.calling_line import frames_of_zarrow
 from zarrow.interchange import fill_values
 
 _OF_SCALES = frozenset(
-    (
-        "CLASS",
-        "DIMENSION_LABELS",
-        "DIMENSION_LIST",
-        "NAME",
-        "REFERENCE_LIST",
-        "_NCProperties",
-        "_Netcdf4Coordinates",
-        "_Netcdf4Dimid",
-        "_nc3_strict",
-    )
+    """
+    CLASS DIMENSION_LABELS DIMENSION_LIST NAME REFERENCE_LIST _NCProperties _Netcdf4Coordinates
+    _Netcdf4Dimid _nc3_strict
+    """.split()
 )
 
 
