@@ -190,13 +190,7 @@ mod tests {
     #[test]
     fn what_is_no_url_of_a_store() {
         for text in [
-            "",
-            "data.zarr",
-            "ftp://host/a",
-            "s3://",
-            "s3:///a",
-            "s3://key:secret@bucket/a",
-            "http://",
+            "", "data.zarr", "ftp://host/a", "s3://", "s3:///a", "s3://key:secret@bucket/a", "http://",
             "s3://b/a//b",
         ] {
             let error = Location::parse(text).unwrap_err();

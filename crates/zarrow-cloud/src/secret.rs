@@ -13,54 +13,20 @@ const HIDDEN: &str = "***";
 
 /// Words in the names of settings, parameters and JSON members with secret values.
 const WORDS: [&str; 13] = [
-    "secret",
-    "token",
-    "access_key",
-    "accesskey",
-    "account_key",
-    "accountkey",
-    "private_key",
-    "encryption_key",
-    "customer_key",
-    "sas",
-    "passw",
-    "signature",
-    "credential",
+    "secret", "token", "access_key", "accesskey", "account_key", "accountkey", "private_key",
+    "encryption_key", "customer_key", "sas", "passw", "signature", "credential",
 ];
 
 /// Parts of tokens, cookies and key files that are not secret.
 const HARMLESS: [&str; 21] = [
-    "sv",
-    "ss",
-    "srt",
-    "sp",
-    "st",
-    "se",
-    "spr",
-    "sr",
-    "sip",
-    "path",
-    "domain",
-    "expires",
-    "max-age",
-    "samesite",
-    "type",
-    "auth_uri",
-    "token_uri",
-    "project_id",
-    "universe_domain",
-    "gcs_base_url",
+    "sv", "ss", "srt", "sp", "st", "se", "spr", "sr", "sip", "path", "domain", "expires", "max-age",
+    "samesite", "type", "auth_uri", "token_uri", "project_id", "universe_domain", "gcs_base_url",
     "api-version",
 ];
 
 /// Headers with secret values.
 const HEADERS: [&str; 6] = [
-    "authorization:",
-    "proxy-authorization:",
-    "cookie:",
-    "set-cookie:",
-    "x-amz-security-token:",
-    "x-api-key:",
+    "authorization:", "proxy-authorization:", "cookie:", "set-cookie:", "x-amz-security-token:", "x-api-key:",
 ];
 
 /// Returns whether the value of a setting of this name is a secret.

@@ -368,13 +368,8 @@ fn driver_failures_end_the_read_or_cost_a_copy() {
     let expected = expected(&values, &all);
     let (mut failed, mut whole) = (0, 0);
     for function in [
-        "cuMemHostAlloc",
-        "cuMemAllocFromPoolAsync",
-        "cuMemcpyHtoDAsync_v2",
-        "cuEventRecord",
-        "cuEventQuery",
-        "cuStreamWaitEvent",
-        "cuCtxPushCurrent_v2",
+        "cuMemHostAlloc", "cuMemAllocFromPoolAsync", "cuMemcpyHtoDAsync_v2", "cuEventRecord", "cuEventQuery",
+        "cuStreamWaitEvent", "cuCtxPushCurrent_v2",
     ] {
         for call in 1..12 {
             // Frees all cached memory, so that pinning is needed.

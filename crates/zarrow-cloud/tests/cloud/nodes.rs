@@ -121,9 +121,7 @@ fn misaligned_writers_lose_nothing() {
                 let (server, path) = (&server, &path);
                 scope.spawn(move || {
                     let own = Arc::new(RemoteAdapter::new(Arc::new(crate::arrays::store(
-                        server,
-                        "bucket/tree",
-                        true,
+                        server, "bucket/tree", true,
                     ))));
                     let array = array(&(own as _), path);
                     for round in 0..ROUNDS {

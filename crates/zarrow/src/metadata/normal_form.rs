@@ -14,24 +14,8 @@ const LISTS: [&str; 4] = ["codecs", "index_codecs", "mask_codecs", "data_codecs"
 
 /// The numcodecs codecs without a version 3 name, known there by `numcodecs.` and their id.
 const NUMCODECS: [&str; 18] = [
-    "adler32",
-    "astype",
-    "bitround",
-    "bz2",
-    "categorize",
-    "crc32",
-    "delta",
-    "fixedscaleoffset",
-    "fletcher32",
-    "jenkins_lookup3",
-    "lz4",
-    "lzma",
-    "pcodec",
-    "quantize",
-    "shuffle",
-    "zfpy",
-    "zlib",
-    "base64",
+    "adler32", "astype", "bitround", "bz2", "categorize", "crc32", "delta", "fixedscaleoffset", "fletcher32",
+    "jenkins_lookup3", "lz4", "lzma", "pcodec", "quantize", "shuffle", "zfpy", "zlib", "base64",
 ];
 
 /// Returns a codec's name as known to every reader. Some writers use other names: the numcodecs id alone, or a zarrs

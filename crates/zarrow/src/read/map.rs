@@ -281,14 +281,7 @@ fn fill_chunk(
 fn is_remote(file: BorrowedFd<'_>) -> Result<bool> {
     /// NFS, SMB (three kinds), AFS, Ceph, FUSE, 9P, Lustre, as `statfs` reports them.
     const REMOTE: [u64; 9] = [
-        0x6969,
-        0x517B,
-        0xFF53_4D42,
-        0xFE53_4D42,
-        0x5346_414F,
-        0x00C3_6400,
-        0x6573_5546,
-        0x0102_1997,
+        0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x5346_414F, 0x00C3_6400, 0x6573_5546, 0x0102_1997,
         0x0BD0_0BD0,
     ];
     let stat = rustix::fs::fstatfs(file).map_err(|error| ErrorKind::Io(error.into()))?;

@@ -186,14 +186,8 @@ impl Case {
     pub fn is_checked(&self) -> bool {
         let checks = |codec: &Value| {
             let names = [
-                "crc32c",
-                "gzip",
-                "numcodecs.zlib",
-                "numcodecs.bz2",
-                "numcodecs.fletcher32",
-                "numcodecs.adler32",
-                "numcodecs.crc32",
-                "numcodecs.jenkins_lookup3",
+                "crc32c", "gzip", "numcodecs.zlib", "numcodecs.bz2", "numcodecs.fletcher32",
+                "numcodecs.adler32", "numcodecs.crc32", "numcodecs.jenkins_lookup3",
             ];
             names.iter().any(|name| codec["name"] == *name) || codec["configuration"]["checksum"] == true
                 // An `.xz` file has checks, and the other formats of lzma do not.

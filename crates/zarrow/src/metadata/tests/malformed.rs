@@ -33,13 +33,7 @@ fn nested_too_deep() {
 #[test]
 fn missing_keys() {
     for key in [
-        "zarr_format",
-        "node_type",
-        "shape",
-        "data_type",
-        "chunk_grid",
-        "chunk_key_encoding",
-        "fill_value",
+        "zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
         "codecs",
     ] {
         assert_eq!(v3_error(json!({key: null})), MetadataError::MissingKey { key });

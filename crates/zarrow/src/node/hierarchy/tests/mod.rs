@@ -478,14 +478,7 @@ fn only_nodes_are_erased() {
             put(&*store, "theirs/zarr.json", b"{}");
             let before = values(&*store);
             let paths = [
-                "notes.txt",
-                "docs",
-                "docs/readme",
-                "y/c",
-                "y/c/0",
-                "y/0.0",
-                "zarr.json",
-                ".zgroup",
+                "notes.txt", "docs", "docs/readme", "y/c", "y/c/0", "y/0.0", "zarr.json", ".zgroup",
                 "y/zarr.json",
             ];
             for path in paths {

@@ -246,11 +246,7 @@ fn resizing_erases_only_chunks() {
             write_all(&array, &[5; 24]);
             // Notes, a folder named like a chunk, an array inside, and an index with a leading zero.
             let others = [
-                "a/2024/notes.txt",
-                "a/2025/7/notes.txt",
-                "a/2026/.zarray",
-                "a/2026/1",
-                "a/c/2024/7/x",
+                "a/2024/notes.txt", "a/2025/7/notes.txt", "a/2026/.zarray", "a/2026/1", "a/c/2024/7/x",
                 "a/01/1",
             ];
             for key in others {
