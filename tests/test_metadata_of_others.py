@@ -33,7 +33,7 @@ def v2(folder: Path, dtype: str, shape: list[int], chunks: Any = None, fill: Any
 
 
 def v3(
-    folder: Path, data_type: str, shape: list[int], grid: Json, codecs: Any = (LITTLE,), fill: Any = 0
+    folder: Path, data_type: Any, shape: list[int], grid: Json, codecs: Any = (LITTLE,), fill: Any = 0
 ) -> Path:
     folder.mkdir(parents=True)
     document = {
@@ -148,6 +148,23 @@ def test_numbers_as_text_are_fill_values(dtype: str, text: str, tmp_path: Path) 
             warnings.simplefilter("ignore")
             expected = zarr.open_array(folder, mode="r")[...]
         assert zarrow.open(folder)[...].numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:The data type")
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize("dtype", ["|u1", "<i8", "<f2", "<f8", "<M8[s]"])
+def test_true_and_false_are_fill_values_of_numbers(dtype: str, value: bool, tmp_path: Path) -> None:
+    """zarr-python reads and writes them. Bool arrays take no text, which zarr-python reads as True."""
+    names = {"<M8[s]": {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}}
+    name = names.get(dtype, np.dtype(dtype).name)
+    for path in (
+        v2(tmp_path / "2", dtype, [2], fill=value),
+        v3(tmp_path / "3", name, [2], regular(2), fill=value),
+    ):
+        theirs = zarr.open_array(path, mode="r")[:]
+        assert zarrow.open(path)[:].numpy().tobytes() == theirs.tobytes()
+    with pytest.raises(zarrow.MetadataError, match="expected a value of type bool"):
+        zarrow.open(v3(tmp_path / "text", "bool", [2], regular(2), fill=str(value)))
 
 
 @pytest.mark.parametrize(

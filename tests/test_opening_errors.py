@@ -295,6 +295,34 @@ def test_devices_and_broken_links(folder):
         assert "did you mean" not in str(raised.value)
 
 
+def test_a_link_without_a_target_is_named(folder: Path) -> None:
+    (folder / "link").symlink_to("nowhere")
+    group = zarrow.create_group(folder / "g")
+    (folder / "g/lost").symlink_to(folder / "nothing")
+    (folder / "g/circle").symlink_to("circle")
+    store = '\'?"?link"?\'? is a symbolic link to "nowhere", which does not exist: remove the link'
+    node = f'"lost" is a symbolic link to "{folder}/nothing", which does not exist'
+    for call in (
+        lambda: zarrow.create_group("link"),
+        lambda: zarrow.create_array("link", shape=3, dtype="i4"),
+        lambda: zarrow.save("link", [1, 2]),
+        lambda: zarrow.open("link", mode="a"),
+    ):
+        with pytest.raises(zarrow.StoreError, match=store):
+            call()
+    for call in (
+        lambda: group["lost"],
+        lambda: group["lost/below"],
+        lambda: zarrow.open("g", "lost"),
+        lambda: group.create_array("lost", shape=3, dtype="i4"),
+        lambda: group.create_group("lost/below"),
+        lambda: group.__setitem__("lost", [1, 2]),
+    ):
+        with pytest.raises(zarrow.ZarrowError, match=node):
+            call()
+    assert (folder / "g/lost").is_symlink() and "lost" not in list(group)
+
+
 @pytest.mark.parametrize("url", ["s3://bucket/a.zarr", "https://host/a.zarr", "gs://bucket/a/b"])
 def test_a_path_made_of_a_url_says_to_pass_the_url(url: str) -> None:
     for call in (zarrow.open, zarrow.create_group, zarrow.load):

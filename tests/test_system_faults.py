@@ -28,7 +28,7 @@ def zarr_format(request: pytest.FixtureRequest) -> Any:
 
 
 HEAD = """
-    import errno, os, resource, signal, sys, time, warnings
+    import errno, os, resource, shutil, signal, sys, time, warnings
     from pathlib import Path
     import numpy as np
     import seccomp, zarrow
@@ -120,6 +120,51 @@ def test_every_change_ends_if_a_call_always_fails(tmp_path: Path, fault: str) ->
     assert "internal" not in output and len(output.splitlines()) == 12, output
     waits = "flock" in fault
     assert ("interrupted" in output) == waits, output
+
+
+def test_interrupted_calls_are_repeated(tmp_path: Path) -> None:
+    """A signal interrupts each third system call on files, as on a file system of another machine."""
+    program = """
+        def work(folder):
+            root = zarrow.create_group(folder / "new" / "g")
+            root["x"] = np.arange(32, dtype="i4")
+            root.create_array("y", data=np.arange(4096).reshape(64, 64), chunks=(8, 8), shards=(16, 16))
+            root.consolidate_metadata()
+            x, y = root["x"], root["y"]
+            x.append(np.arange(5, dtype="i4"))
+            x.resize(50)
+            x.resize(36)
+            x[3] = 7
+            y[5:20, 3] = 1
+            x.attrs.update(name="rain")
+            zarrow.create_array(folder / "new" / "g", "x2", data=np.arange(9), durability="full")
+            root.create_array("x2", data=np.arange(7), overwrite=True)
+            root["folder/inner"] = np.ones(3)
+            del root["folder"]
+            root = zarrow.open(folder / "new" / "g")
+            assert sorted(root) == ["x", "x2", "y"] and root["x"].attrs == {"name": "rain"}
+            assert root["x2"][:].tolist() == list(range(7)) and root["x"].shape == (36,)
+            assert root["x"][:].tolist() == [0, 1, 2, 7, *range(4, 32), 0, 1, 2, 3]
+            expected = np.arange(4096).reshape(64, 64)
+            expected[5:20, 3] = 1
+            assert (root["y"][:].numpy() == expected).all() and root["y"][63, 1] == 4033
+            zarrow.create_array(folder / "raw", data=np.arange(9), compressors=None)
+            assert zarrow.open(folder / "raw").read(mmap=True).tolist() == list(range(9))
+            assert zarrow.open(folder / "a.zip")[:].tolist() == [1, 2]
+            zarrow.save(folder / "new" / "g" / "x2", np.ones(3))
+            assert not list(folder.rglob(".zarrow-*"))
+
+        for name in ("before", "interrupted"):
+            (folder / name).mkdir()
+            zarrow.save(folder / name / "zipped", np.array([1, 2]))
+            shutil.make_archive(folder / name / "a", "zip", folder / name / "zipped")
+        work(folder / "before")  # imports everything
+        calls = set(seccomp.NUMBERS) - {"mmap", "linkat"}
+        seccomp.interrupt_each(3, calls)
+        work(folder / "interrupted")
+        print("done")
+    """
+    assert run(program, tmp_path) == "done\n"
 
 
 def test_a_store_that_was_removed_says_so_at_once(tmp_path: Path) -> None:

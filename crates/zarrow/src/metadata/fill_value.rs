@@ -306,7 +306,7 @@ fn integer_or_text(value: &Value, number: Number) -> Option<Vec<u8>> {
 
 /// Reads an integer of the type `number`; `None` if that is not an integer type.
 fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
-    // zarr-python accepts 1.0 for 1 as well, and JSON parsers read -0 as -0.0.
+    // zarr-python accepts 1.0 and true for 1 as well, and JSON parsers read -0 as -0.0.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let whole = |float: &f64| float.fract() == 0.0 && float.abs() <= EXACT;
     #[allow(clippy::cast_possible_truncation, reason = "a whole number within 2^53 is exact")]
@@ -314,6 +314,7 @@ fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
         .as_i64()
         .map(i128::from)
         .or_else(|| value.as_u64().map(i128::from))
+        .or_else(|| value.as_bool().map(i128::from))
         .or_else(|| value.as_f64().filter(whole).map(|float| float as i128))?;
     Some(match number {
         Number::Int8 => i8::try_from(value).ok()?.to_ne_bytes().to_vec(),
@@ -348,7 +349,7 @@ fn float(value: &Value, number: Number) -> Option<Vec<u8>> {
             // Some writers store numbers as text.
             None => text.trim().parse().ok()?,
         },
-        None => value.as_f64()?,
+        None => value.as_f64().or_else(|| value.as_bool().map(|one| f64::from(u8::from(one))))?,
     };
     #[allow(clippy::cast_possible_truncation, reason = "rounded to the nearest, as NumPy does")]
     Some(match number {

@@ -22,6 +22,9 @@ pub fn explained(
     if !matches!(error.kind(), ErrorKind::NotFound) || path.is_empty() {
         return error;
     }
+    if let Some(link) = store.dangling_link(path) {
+        return error.with_hint(link);
+    }
     if let Some((group, _)) = listed
         && read_metadata(store, path, limits).is_ok()
     {

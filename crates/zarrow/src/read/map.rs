@@ -22,6 +22,7 @@ use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::pool::{num_threads, run};
 use crate::read::item::Item;
 use crate::store::FileRange;
+use crate::store::system_calls;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -232,7 +233,7 @@ fn map_chunk(
         return fill_chunk(reservation, (offset, nbytes), fill);
     };
     let Some(FileRange { file, offset: begin, nbytes: all }) = value.file() else { return Ok(false) };
-    let stat = rustix::fs::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
+    let stat = system_calls::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
     let file_nbytes = u64::try_from(stat.st_size).unwrap_or(0);
     let (start, length) = range.unwrap_or_else(|| (0, all.unwrap_or(file_nbytes)));
     if length != nbytes as u64 {
@@ -284,7 +285,7 @@ fn is_remote(file: BorrowedFd<'_>) -> Result<bool> {
         0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x5346_414F, 0x00C3_6400, 0x6573_5546, 0x0102_1997,
         0x0BD0_0BD0,
     ];
-    let stat = rustix::fs::fstatfs(file).map_err(|error| ErrorKind::Io(error.into()))?;
+    let stat = system_calls::fstatfs(file).map_err(|error| ErrorKind::Io(error.into()))?;
     Ok(REMOTE.contains(&((stat.f_type as u64) & 0xFFFF_FFFF)))
 }
 

@@ -2,7 +2,8 @@
 //! when a write first needs them; readers never do.
 
 use crate::store::flock::has_flock;
-use rustix::fs::{Stat, fstat, fstatfs};
+use crate::store::system_calls::{fstat, fstatfs};
+use rustix::fs::Stat;
 use rustix::io::Errno;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

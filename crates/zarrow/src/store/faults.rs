@@ -1,5 +1,6 @@
 //! Faults in place of system calls that change a folder. The tests set them, each for its own thread.
 
+use crate::store::system_calls;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use std::cell::RefCell;
@@ -63,7 +64,7 @@ pub fn fault() -> Result<(), Errno> {
 
 /// Fails if `name` in `folder` cannot be renamed.
 pub fn fault_of_rename(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
-    let Ok(found) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
+    let Ok(found) = system_calls::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
     let is_fixed = FAULTS.with_borrow(|faults| faults.fixed.contains_key(&found.st_ino));
     if is_fixed { Err(Errno::XDEV) } else { Ok(()) }
 }

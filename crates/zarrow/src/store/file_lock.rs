@@ -22,8 +22,9 @@ use crate::store::filesystem::FilesystemStore;
 use crate::store::flock::{is_still, try_flock};
 use crate::store::key::split;
 use crate::store::owner::{Owner, unique};
-use crate::store::retry::{Retry, retry_on_intr};
+use crate::store::retry::Retry;
 use crate::store::step::{fault, step};
+use crate::store::system_calls;
 use crate::store::temporary_name::{lock_name, lock_path};
 use crate::store::write_errors::{MODE, disappears, write};
 use rustix::fs::{AtFlags, FileType, OFlags};
@@ -81,7 +82,7 @@ impl FileLock {
                     return Ok(Some(FileLock { key, name, folder, file, generation }));
                 }
                 // The folder was erased since it was opened.
-                Err(Errno::NOENT) => retry.again(&|| Ok(()), || disappears(parent))?,
+                Err(Errno::NOENT) => retry.again(&|| Ok(()), || disappears(store.root(), parent))?,
                 Err(error) => return Err(write(error).into()),
             }
         }
@@ -95,7 +96,7 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
     loop {
         step("make or open the file of a lock");
         fault()?;
-        let held = File::new(retry_on_intr(|| rustix::fs::openat(folder, name, flags, MODE))?);
+        let held = File::new(system_calls::openat(folder, name, flags, MODE)?);
         let Some(file) = held.get() else { return Ok(None) };
         step("lock");
         if !try_flock(file)? {
@@ -116,7 +117,7 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
 fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Errno>> {
     let mut retry = Retry::race();
     loop {
-        match rustix::fs::symlinkat(unique(), folder, name) {
+        match system_calls::symlinkat(&unique(), folder, name) {
             Ok(()) => return Ok(Ok(true)),
             Err(Errno::EXIST) => {}
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
@@ -149,7 +150,7 @@ fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
     }
     let claim = format!("{RESERVED}claim-{holder}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    match rustix::fs::openat(folder, &*claim, flags, MODE) {
+    match system_calls::openat(folder, &*claim, flags, MODE) {
         Ok(_) => {}
         Err(Errno::EXIST) => return Ok(false),
         Err(error) => return Err(error),
@@ -157,15 +158,15 @@ fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
     // Only the process with the claim removes the link of this holder, so an existing link with the same text is that
     // link.
     let removed = match self::holder(folder, name) {
-        Ok(found) if found == holder => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
+        Ok(found) if found == holder => system_calls::unlinkat(folder, name, AtFlags::empty()),
         _ => Ok(()),
     };
-    let _ = rustix::fs::unlinkat(folder, &*claim, AtFlags::empty());
+    let _ = system_calls::unlinkat(folder, &*claim, AtFlags::empty());
     removed.map(|()| true)
 }
 
 fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
-    match rustix::fs::readlinkat(folder, name, Vec::new()) {
+    match system_calls::readlinkat(folder, name) {
         Ok(holder) => Ok(holder.to_string_lossy().into_owned()),
         // A regular file, which does not name the process that created it.
         Err(Errno::INVAL) => Ok(String::new()),
@@ -175,7 +176,7 @@ fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
 
 /// Returns the error for a lock if its file is too old.
 fn stuck(folder: &OwnedFd, name: &str, key: &str) -> Option<Error> {
-    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let found = system_calls::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let made = u64::try_from(found.st_mtime).map(Duration::from_secs).ok()?;
     let age = SystemTime::now().duration_since(UNIX_EPOCH + made).ok()?;
     let (patience, reason) = match FileType::from_raw_mode(found.st_mode) {
@@ -197,11 +198,11 @@ impl Drop for FileLock {
             return;
         }
         step("remove the file of a lock");
-        let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
+        let _ = system_calls::unlinkat(&self.folder, &*self.name, AtFlags::empty());
         if let Some(file) = self.file.as_ref().and_then(File::get) {
             step("unlock");
             // A child forked just now also has the file open, so closing it here would not unlock it.
-            let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+            let _ = system_calls::flock(file, rustix::fs::FlockOperation::Unlock);
         }
     }
 }

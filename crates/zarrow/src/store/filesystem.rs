@@ -5,8 +5,9 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::capabilities::Capabilities;
+use crate::store::dangling_link::dangling_link;
 use crate::store::folder_entries::each_entry;
-use crate::store::retry::retry_on_intr;
+use crate::store::system_calls;
 use crate::store::temporary_name::is_reserved;
 use crate::store::{FileRange, Store, StoreWriter, Value, Version, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -52,7 +53,7 @@ impl FilesystemStore {
         let place = absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
         // Only names are looked up from it, which is cheaper than opening it for reading.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
+        match system_calls::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
                 let (prefix, system) = (String::new(), Arc::default());
                 Ok(FilesystemStore { folder, name, path: place, prefix, system })
@@ -117,7 +118,7 @@ impl FilesystemStore {
             prefix
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match retry_on_intr(|| rustix::fs::openat(&self.folder, prefix, flags, Mode::empty())) {
+        match system_calls::openat(&self.folder, prefix, flags, Mode::empty()) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
@@ -169,7 +170,7 @@ impl Store for FilesystemStore {
         check_key(key)?;
         // Non-blocking: opening a named pipe would block until another process writes to it.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        match retry_on_intr(|| rustix::fs::openat(&self.folder, key, flags, Mode::empty())) {
+        match system_calls::openat(&self.folder, key, flags, Mode::empty()) {
             Ok(file) => Ok(Some(Box::new(File(file)))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
@@ -178,7 +179,7 @@ impl Store for FilesystemStore {
 
     fn version_of(&self, key: &str) -> Result<Version> {
         check_key(key)?;
-        match retry_on_intr(|| rustix::fs::statat(&self.folder, key, AtFlags::empty())) {
+        match system_calls::statat(&self.folder, key, AtFlags::empty()) {
             Ok(stat) => Ok(Version::Of(stat_version(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(Version::Missing),
             Err(error) => Err(io(error).into()),
@@ -192,11 +193,15 @@ impl Store for FilesystemStore {
         }
         check_key(prefix)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match retry_on_intr(|| rustix::fs::openat(&self.folder, prefix, flags, Mode::empty())) {
+        match system_calls::openat(&self.folder, prefix, flags, Mode::empty()) {
             Ok(folder) => Ok(Some(Arc::new(self.below(folder, prefix)))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
         }
+    }
+
+    fn dangling_link(&self, path: &str) -> Option<String> {
+        dangling_link(self.root(), path)
     }
 
     fn writer(&self) -> Option<&dyn StoreWriter> {
@@ -231,7 +236,7 @@ impl Store for FilesystemStore {
                     _ if is_reserved(name) => {}
                     FileType::Directory => folders.try_push(join(&prefix, name))?,
                     _ => {
-                        if let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::empty()) {
+                        if let Ok(stat) = system_calls::statat(&folder, name, AtFlags::empty()) {
                             sum = sum.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
                         }
                     }
@@ -281,7 +286,7 @@ fn read_to_both(file: &OwnedFd, destination: &mut [MaybeUninit<u8>]) -> rustix::
 
 impl Value for File {
     fn nbytes(&self) -> Result<u64> {
-        let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
+        let stat = system_calls::fstat(&self.0).map_err(io)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => return Err(io(Errno::ISDIR).into()),
@@ -295,9 +300,7 @@ impl Value for File {
         let mut filled = 0usize;
         while filled < destination.len() {
             let at = offset.saturating_add(filled as u64);
-            let read =
-                || rustix::io::pread(&self.0, &mut destination[filled..], at).map(|(read, _)| read.len());
-            match retry_on_intr(read).map_err(io)? {
+            match system_calls::pread(&self.0, &mut destination[filled..], at).map_err(io)? {
                 0 => break,
                 read => filled += read,
             }
@@ -332,13 +335,12 @@ impl Value for File {
     ) -> Result<Option<&'a mut [u8]>> {
         let read = match memory.get_mut(..=length) {
             // One buffer is faster than two.
-            Some(memory) => rustix::io::pread(&self.0, memory, 0).map(|(filled, _)| filled.len()),
-            None => read_to_both(&self.0, &mut memory[..length]),
+            Some(memory) => system_calls::pread(&self.0, memory, 0),
+            None => system_calls::repeat(|| read_to_both(&self.0, &mut memory[..length])),
         };
         let filled = match read {
             Ok(filled) if filled > length => return Ok(None),
             Ok(filled) => filled,
-            Err(Errno::INTR) => 0,
             Err(error) => return Err(io(error).into()),
         };
         let destination = &mut memory[..length];
@@ -356,8 +358,8 @@ impl Value for File {
     /// The file and its last modification time. `None` if the modification is very recent: if this file is then
     /// deleted, the next file may get the same number, and the same time on a slow clock.
     fn version(&self) -> Result<Option<[u64; 4]>> {
-        let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
-        if is_recent(stat.st_mtime, stat.st_mtime_nsec as u64) {
+        let stat = system_calls::fstat(&self.0).map_err(io)?;
+        if is_recent(stat.st_mtime, stat.st_mtime_nsec as _) {
             return Ok(None);
         }
         Ok(Some(stat_version(&stat)))

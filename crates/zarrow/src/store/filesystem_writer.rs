@@ -28,13 +28,14 @@ use crate::store::flock::{is_still, try_flock};
 use crate::store::key::split;
 use crate::store::leftover::{sweep_below, sweep_folder};
 use crate::store::owner::Owner;
-use crate::store::retry::{Retry, retry_on_intr};
+use crate::store::retry::Retry;
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::step::{fault, step};
+use crate::store::system_calls;
 use crate::store::temporary_name::{lock_path, unique_name};
-use crate::store::write_errors::{MODE, disappears, write};
+use crate::store::write_errors::{MODE, behind_link, disappears, write};
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -58,8 +59,10 @@ impl FilesystemStore {
     pub fn create(path: impl AsRef<Path>) -> Result<FilesystemStore> {
         let name = path.as_ref().display().to_string();
         refuse_url(&name)?;
-        std::fs::create_dir_all(&path)
-            .map_err(|error| Error::from(ErrorKind::Write(error)).in_array(&name, ""))?;
+        system_calls::create_dir_all(path.as_ref()).map_err(|error| {
+            let kind = behind_link(CWD, &name).unwrap_or(ErrorKind::Write(error));
+            Error::from(kind).in_array(&name, "")
+        })?;
         FilesystemStore::open(path)
     }
 
@@ -67,13 +70,13 @@ impl FilesystemStore {
     pub(super) fn open_new(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
         let mut retry = Retry::race();
         loop {
-            let open = || fault().and_then(|()| rustix::fs::openat(self.root(), path, flags, MODE));
-            match retry_on_intr(open) {
+            let open = || fault().and_then(|()| system_calls::openat(self.root(), path, flags, MODE));
+            match open() {
                 Ok(file) => return Ok(file),
                 // The folder is missing, or was erased after it was created.
                 Err(Errno::NOENT) => {
                     let parent = split(path).0;
-                    retry.again(&|| Ok(()), || disappears(parent))?;
+                    retry.again(&|| Ok(()), || disappears(self.root(), parent))?;
                     self.make_folders(parent)?;
                     step("open a file in a folder that was made");
                 }
@@ -88,7 +91,7 @@ impl FilesystemStore {
         let mut above = "";
         for end in ends.filter(|end| *end > 0) {
             let folder = &path[..end];
-            let make = || rustix::fs::mkdirat(self.root(), folder, Mode::from_raw_mode(0o777));
+            let make = || system_calls::mkdirat(self.root(), folder, Mode::from_raw_mode(0o777));
             match fault().and_then(|()| make()) {
                 // Step 3.
                 Ok(()) => {
@@ -111,7 +114,7 @@ impl FilesystemStore {
             if let Some(folder) = self.folder(path)? {
                 return Ok(folder);
             }
-            retry.again(&|| Ok(()), || disappears(path))?;
+            retry.again(&|| Ok(()), || disappears(self.root(), path))?;
             self.make_folders(path)?;
         }
     }
@@ -131,8 +134,8 @@ impl FilesystemStore {
             let (path, opened) = match folder {
                 Some(folder) => {
                     let path = unique_name();
-                    let open = || rustix::fs::openat(folder, &*path, flags, MODE);
-                    let opened = retry_on_intr(open).map_err(|error| write(error).into());
+                    let open = || system_calls::openat(folder, &*path, flags, MODE);
+                    let opened = open().map_err(|error| write(error).into());
                     (path, opened)
                 }
                 None => {
@@ -157,11 +160,11 @@ impl FilesystemStore {
             // may have removed the file between its creation and the locking.
             if Owner::current().is_told()
                 || try_flock(&draft.file).unwrap_or(true)
-                    && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0
+                    && system_calls::fstat(&draft.file).map_err(write)?.st_nlink > 0
             {
                 return Ok(draft);
             }
-            retry.again(&|| Ok(()), || disappears(&draft.parent))?;
+            retry.again(&|| Ok(()), || disappears(self.root(), &draft.parent))?;
         }
     }
 
@@ -173,7 +176,7 @@ impl FilesystemStore {
         let mut path = path;
         loop {
             if let Some(folder) = self.folder(path)? {
-                retry_on_intr(|| rustix::fs::fsync(&folder)).map_err(write)?;
+                system_calls::fsync(&folder).map_err(write)?;
             }
             if path.is_empty() {
                 break;
@@ -183,9 +186,9 @@ impl FilesystemStore {
         // Also sync the folders above, if this store is a subtree of another.
         for level in 1..=self.depth() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let above =
-                rustix::fs::openat(self.root(), "../".repeat(level), flags, Mode::empty()).map_err(write)?;
-            retry_on_intr(|| rustix::fs::fsync(&above)).map_err(write)?;
+            let above = system_calls::openat(self.root(), &*"../".repeat(level), flags, Mode::empty())
+                .map_err(write)?;
+            system_calls::fsync(&above).map_err(write)?;
         }
         Ok(())
     }
@@ -237,11 +240,11 @@ impl FileDraft<'_> {
             set_time(&self.file).map_err(write)?;
         }
         if self.durability != Durability::None {
-            retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(write)?;
+            system_calls::fsync(&self.file).map_err(write)?;
         }
         step("rename");
         fault().map_err(write)?;
-        rustix::fs::renameat(self.folder(), &self.path, self.folder(), &self.target).map_err(write)?;
+        system_calls::renameat(self.folder(), &self.path, self.folder(), &self.target).map_err(write)?;
         self.path.clear();
         self.store.sync_folders(&self.parent, self.durability)?;
         self.store.sweep_once(&self.parent);
@@ -250,7 +253,7 @@ impl FileDraft<'_> {
 
     /// Step 4: whether the published file is still the value of `key`.
     fn is_still(&self, key: &str) -> Result<bool, Errno> {
-        let stat = rustix::fs::fstat(&self.file)?;
+        let stat = system_calls::fstat(&self.file)?;
         let system = self.store.system();
         match stat.st_nlink {
             1 if system.has(&stat) && system.is_local(self.store.root()) => Ok(true),
@@ -278,7 +281,7 @@ impl Drop for FileDraft<'_> {
     fn drop(&mut self) {
         // In a forked child, the file belongs to the parent.
         if !self.path.is_empty() && self.generation == generation() {
-            let _ = rustix::fs::unlinkat(self.folder(), &self.path, AtFlags::empty());
+            let _ = system_calls::unlinkat(self.folder(), &self.path, AtFlags::empty());
         }
     }
 }
@@ -296,7 +299,7 @@ fn write_parts(file: &OwnedFd, offset: u64, parts: &[&[u8]]) -> Result<(), Errno
     let mut offset = offset;
     while !rest.is_empty() {
         let slices: Vec<IoSlice<'_>> = rest.iter().take(MOST).map(|part| IoSlice::new(part)).collect();
-        let mut written = retry_on_intr(|| rustix::io::pwritev(file, &slices, offset))?;
+        let mut written = system_calls::pwritev(file, &slices, offset)?;
         if written == 0 {
             return Err(Errno::IO);
         }
@@ -318,7 +321,7 @@ fn set_time(file: &OwnedFd) -> Result<(), Errno> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let modified = Timespec { tv_sec: now.as_secs() as _, tv_nsec: now.subsec_nanos().into() };
     let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
-    rustix::fs::futimens(file, &Timestamps { last_access: omit, last_modification: modified })
+    system_calls::futimens(file, &Timestamps { last_access: omit, last_modification: modified })
 }
 
 impl StoreWriter for FilesystemStore {
@@ -377,7 +380,8 @@ impl StoreWriter for FilesystemStore {
                 continue;
             }
             step("remove a folder that is empty");
-            while !folder.is_empty() && rustix::fs::unlinkat(self.root(), folder, AtFlags::REMOVEDIR).is_ok()
+            while !folder.is_empty()
+                && system_calls::unlinkat(self.root(), folder, AtFlags::REMOVEDIR).is_ok()
             {
                 folder = split(folder).0;
             }
@@ -388,7 +392,7 @@ impl StoreWriter for FilesystemStore {
     fn erase(&self, key: &str, durability: Durability) -> Result<bool> {
         check_key(key)?;
         let (parent, _) = split(key);
-        let erased = match rustix::fs::unlinkat(self.root(), key, AtFlags::empty()) {
+        let erased = match system_calls::unlinkat(self.root(), key, AtFlags::empty()) {
             Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
             // A folder is not a value.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => false,
@@ -402,7 +406,7 @@ impl StoreWriter for FilesystemStore {
         let (parent, name) = split(lock.key());
         let Some(folder) = lock.folder() else { return self.erase(lock.key(), durability) };
         step("erase");
-        let erased = match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        let erased = match system_calls::unlinkat(folder, name, AtFlags::empty()) {
             Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
             Err(Errno::NOENT | Errno::ISDIR) => false,
             Err(error) => return Err(write(error).into()),
@@ -429,7 +433,7 @@ impl StoreWriter for FilesystemStore {
             return detach_inside(self, "", marks);
         }
         check_key(prefix)?;
-        match rustix::fs::statat(self.root(), prefix, AtFlags::SYMLINK_NOFOLLOW) {
+        match system_calls::statat(self.root(), prefix, AtFlags::SYMLINK_NOFOLLOW) {
             // A value: its lock is beside it, in the same folder.
             Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
                 self.overwrite(prefix, None, durability, &|| Ok(()))?;
@@ -451,7 +455,7 @@ impl StoreWriter for FilesystemStore {
     }
 
     fn holder(&self, key: &str) -> Option<[u64; 4]> {
-        let file = rustix::fs::statat(self.root(), &*lock_path(key), AtFlags::SYMLINK_NOFOLLOW);
+        let file = system_calls::statat(self.root(), &*lock_path(key), AtFlags::SYMLINK_NOFOLLOW);
         file.ok().map(|file| stat_version(&file))
     }
 
@@ -462,7 +466,7 @@ impl StoreWriter for FilesystemStore {
 
 impl FilesystemStore {
     fn is_there(&self, path: &str) -> Result<bool> {
-        match rustix::fs::statat(self.root(), path, AtFlags::SYMLINK_NOFOLLOW) {
+        match system_calls::statat(self.root(), path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(error) => Err(write(error).into()),

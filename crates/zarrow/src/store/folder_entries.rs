@@ -2,7 +2,7 @@
 //!
 //! Directory readers of libraries allocate each name, and end the process if that fails.
 
-use crate::store::retry::retry_on_intr;
+use crate::store::system_calls;
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -19,11 +19,12 @@ pub fn each_entry<E>(
     mut act: impl FnMut(&CStr, FileType) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut buffer = [const { MaybeUninit::uninit() }; 16 << 10];
+    let mut signals = 0;
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
         match entry {
             Err(Errno::NOENT) => break,
-            Err(Errno::INTR) => {}
+            Err(Errno::INTR) if signals < system_calls::MOST_SIGNALS => signals += 1,
             Err(error) => return Err(fault(error)),
             Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
             Ok(entry) => act(entry.file_name(), entry.file_type())?,
@@ -42,6 +43,6 @@ pub fn each_entry_of_shared<E>(
     act: impl FnMut(&CStr, FileType) -> Result<(), E>,
 ) -> Result<(), E> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let own = retry_on_intr(|| rustix::fs::openat(&folder, ".", flags, Mode::empty())).map_err(fault)?;
+    let own = system_calls::openat(&folder, ".", flags, Mode::empty()).map_err(fault)?;
     each_entry(own, fault, act)
 }

@@ -20,6 +20,7 @@ use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::owner::Owner;
 use crate::store::removal::remove;
 use crate::store::step::step;
+use crate::store::system_calls;
 use crate::store::temporary_name::{LOCK, is_reserved};
 use crate::store::write_errors::{write, write_error};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
@@ -79,7 +80,7 @@ impl Kind {
 fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errno> {
     let Some(kind) = Kind::from_name(name, is_local) else { return Ok(false) };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+    let file = match system_calls::openat(&folder, name, flags, Mode::empty()) {
         Ok(file) => file,
         // Removed by another process, or not a file of this store.
         Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ACCESS) => return Ok(false),
@@ -90,7 +91,7 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
         // If there are locks, they make concurrent sweeps run one after the other.
         Kind::Left => try_flock(&file).unwrap_or(true),
         Kind::Locked => try_flock(&file).unwrap_or(false),
-        Kind::Old => is_old(&rustix::fs::fstat(&file)?) && try_flock(&file).unwrap_or(false),
+        Kind::Old => is_old(&system_calls::fstat(&file)?) && try_flock(&file).unwrap_or(false),
     };
     step("look at what may be a leftover");
     if !is_left || !is_still(&folder, name, &file)? {
@@ -114,7 +115,7 @@ fn is_old(file: &Stat) -> bool {
 
 fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    rustix::fs::openat(folder, name, flags, Mode::empty())
+    system_calls::openat(folder, name, flags, Mode::empty())
 }
 
 /// Removes the leftovers in `folder` and in the folders below it, without following links; returns their number.

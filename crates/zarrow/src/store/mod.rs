@@ -2,6 +2,7 @@
 
 mod capabilities;
 pub(crate) mod codec_calls;
+mod dangling_link;
 #[cfg(test)]
 pub(crate) mod faults;
 mod file_lock;
@@ -23,6 +24,7 @@ mod removal;
 mod retry;
 mod staging;
 mod step;
+pub(crate) mod system_calls;
 mod temporary_name;
 #[cfg(test)]
 mod tests;
@@ -107,6 +109,12 @@ pub trait Store: Any + Send + Sync + Debug {
     fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
         let _ = prefix;
         Ok(None)
+    }
+
+    /// Returns why nothing can exist at `path`, for the error of a missing node: a symbolic link without a target.
+    fn dangling_link(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
     }
 
     /// Returns the interface for changes; `None` if the store is read-only.

@@ -11,6 +11,7 @@ use crate::store::filesystem::FilesystemStore;
 use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::removal::remove;
 use crate::store::step::{fault, fault_of_rename};
+use crate::store::system_calls;
 use crate::store::temporary_name::is_reserved;
 use crate::store::write_errors::{write, write_error};
 use crate::store::{Lock, StoreWriter, check_key, join};
@@ -74,7 +75,7 @@ impl<'a> Source<'a> {
     pub fn erase(&self, name: &CStr) -> Result<()> {
         let lock = self.lock(name)?;
         fault().map_err(write)?;
-        match rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()) {
+        match system_calls::unlinkat(&self.folder, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(Errno::ISDIR | Errno::PERM) if is_folder(&self.folder, name) => {
                 drop(lock);
@@ -93,7 +94,7 @@ impl<'a> Source<'a> {
         if self.marks.contains(&name) || check_key(&key).is_err() {
             return Ok(None);
         }
-        match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match system_calls::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
                 self.store.lock(&key, &|| Ok(())).map(Some)
             }
@@ -130,13 +131,13 @@ pub fn rename(
         fault_of_rename(&to, new)?;
     }
     if flags.is_empty() {
-        return rustix::fs::renameat(from, name, to, new);
+        return system_calls::renameat(from, name, to, new);
     }
-    match rustix::fs::renameat_with(&from, name, &to, new, flags) {
+    match system_calls::renameat_with(&from, name, &to, new, flags) {
         // A file system without this flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if flags == RenameFlags::NOREPLACE => {
-            match rustix::fs::statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => rustix::fs::renameat(from, name, to, new),
+            match system_calls::statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => system_calls::renameat(from, name, to, new),
                 found => found.and(Err(Errno::EXIST)),
             }
         }
@@ -174,7 +175,7 @@ pub fn remove_folder(folder: &OwnedFd, name: &CStr) -> Result<()> {
 
 fn make_folder(folder: &OwnedFd, name: &CStr) -> Result<(), Errno> {
     fault()?;
-    match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+    match system_calls::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
         Err(Errno::EXIST) => Ok(()),
         made => made,
     }
@@ -182,11 +183,11 @@ fn make_folder(folder: &OwnedFd, name: &CStr) -> Result<(), Errno> {
 
 fn open_folder(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    rustix::fs::openat(folder, name, flags, Mode::empty())
+    system_calls::openat(folder, name, flags, Mode::empty())
 }
 
 fn is_folder(folder: &OwnedFd, name: &CStr) -> bool {
-    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+    system_calls::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory)
 }
 

@@ -6,6 +6,8 @@
 //! 3. Whether a process of another machine, or from before a restart, has ended is unknown. It never counts as dead.
 //! 4. If the kernel hides a part of this identity, the process's state is unknown as well.
 
+use crate::store::system_calls::readlinkat;
+use rustix::fs::CWD;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,9 +90,9 @@ impl fmt::Display for Owner {
 /// Step 2.
 fn machine() -> u64 {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let space = std::fs::read_link("/proc/self/ns/pid");
+    let space = readlinkat(CWD, "/proc/self/ns/pid");
     // Kernels before 5.6 have no time namespaces.
-    let time = std::fs::read_link("/proc/self/ns/time").ok();
+    let time = readlinkat(CWD, "/proc/self/ns/time").ok();
     match (boot, space) {
         (Ok(boot), Ok(space)) => {
             let mut hasher = DefaultHasher::new();

@@ -57,6 +57,10 @@ impl Store for ReadOnlyStore {
         self.0.list_ahead(prefix)
     }
 
+    fn dangling_link(&self, path: &str) -> Option<String> {
+        self.0.dangling_link(path)
+    }
+
     fn nbytes(&self, prefix: &str) -> Result<u64> {
         self.0.nbytes(prefix)
     }

@@ -7,6 +7,7 @@
 
 use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::step::fault_of_rename;
+use crate::store::system_calls;
 use crate::store::temporary_name::unique_name;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -31,7 +32,7 @@ pub fn remove(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
             break;
         }
         empty(&open(&folder, name)?)?;
-        removed = rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR);
+        removed = system_calls::unlinkat(&folder, name, AtFlags::REMOVEDIR);
     }
     removed
 }
@@ -51,7 +52,7 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
             let moved = CString::new(unique_name()).map_err(|_| Errno::INVAL)?;
             let rename = || {
                 fault_of_rename(&inside, &inner)?;
-                rustix::fs::renameat(&inside, inner.as_c_str(), top, moved.as_c_str())
+                system_calls::renameat(&inside, inner.as_c_str(), top, moved.as_c_str())
             };
             match rename() {
                 Err(Errno::ACCESS | Errno::PERM) => {
@@ -63,7 +64,7 @@ fn empty(top: &OwnedFd) -> Result<(), Errno> {
             }
             folders.push(moved);
         }
-        match rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::REMOVEDIR) {
+        match system_calls::unlinkat(top, name.as_c_str(), AtFlags::REMOVEDIR) {
             // If a writer added files, the folder is emptied once more.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => {}
             Err(error) => return Err(error),
@@ -93,7 +94,7 @@ fn folders_left(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
 
 /// Removes `name` unless it is a folder; returns whether it is one.
 fn is_folder_after_unlink(folder: impl AsFd, name: &CStr) -> Result<bool, Errno> {
-    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+    match system_calls::unlinkat(&folder, name, AtFlags::empty()) {
         Ok(()) => Ok(false),
         Err(Errno::ISDIR | Errno::PERM) => Ok(true),
         Err(Errno::NOENT) => Ok(false),
@@ -104,7 +105,7 @@ fn is_folder_after_unlink(folder: impl AsFd, name: &CStr) -> Result<bool, Errno>
 /// Opens a folder to be emptied (step 3).
 fn open(folder: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let open = || rustix::fs::openat(&folder, name, flags, Mode::empty());
+    let open = || system_calls::openat(&folder, name, flags, Mode::empty());
     let opened = match open() {
         Err(Errno::ACCESS) => {
             own(&folder, name)?;
@@ -112,14 +113,14 @@ fn open(folder: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
         }
         opened => opened?,
     };
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
+    let mode = Mode::from_raw_mode(system_calls::fstat(&opened)?.st_mode);
     if !mode.contains(Mode::RWXU) {
         // If this is refused, the removal reports the error.
-        let _ = rustix::fs::fchmod(&opened, Mode::RWXU);
+        let _ = system_calls::fchmod(&opened, Mode::RWXU);
     }
     Ok(opened)
 }
 
 fn own(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
-    rustix::fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())
+    system_calls::chmodat(folder, name, Mode::RWXU)
 }

@@ -7,7 +7,6 @@ use super::remote::pass_here;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::codec_calls;
 use crate::store::step::pause;
-use rustix::io::Errno;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
@@ -116,22 +115,6 @@ pub fn until_no_conflict<T>(pass: &dyn Fn() -> Result<()>, mut work: impl FnMut(
     }
 }
 
-/// Makes a system call, and repeats it if a signal interrupts it.
-///
-/// # Errors
-/// Errors of the call.
-pub fn retry_on_intr<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    /// More signals than any timer sends during one call.
-    const MOST_SIGNALS: u32 = 100_000;
-    for _ in 1..MOST_SIGNALS {
-        match call() {
-            Err(Errno::INTR) => {}
-            done => return done,
-        }
-    }
-    call()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,10 +139,5 @@ mod tests {
         let mut retry = Retry::race();
         let tries = (1..).find(|_| retry.again(&|| Ok(()), || ErrorKind::NotFound.into()).is_err());
         assert_eq!(tries, Some(MOST_TRIES));
-    }
-
-    #[test]
-    fn a_call_that_signals_always_interrupt_ends() {
-        assert_eq!(retry_on_intr(|| Err::<(), _>(Errno::INTR)), Err(Errno::INTR));
     }
 }

@@ -21,8 +21,9 @@ use crate::store::owner::unique;
 use crate::store::removal::remove;
 use crate::store::retry::Retry;
 use crate::store::step::{fault, step};
+use crate::store::system_calls;
 use crate::store::temporary_name::unique_name;
-use crate::store::write_errors::{disappears, write};
+use crate::store::write_errors::{behind_link, disappears, write};
 use crate::store::{Detached, Durability, Stage, Store, join};
 use rustix::fs::{Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -100,7 +101,8 @@ impl<'a> FolderStage<'a> {
 
     /// Step 3.
     fn move_each(&self, replace: bool, marks: &[&str]) -> Result<Option<Hidden<'a>>> {
-        let place = self.store.folder(&self.prefix)?.ok_or(ErrorKind::NotFound)?;
+        let not_found = || behind_link(self.store.root(), &self.prefix).unwrap_or(ErrorKind::NotFound);
+        let place = self.store.folder(&self.prefix)?.ok_or_else(not_found)?;
         let inside = self.hidden.folder()?;
         let new = names(&inside, marks)?;
         let away = match replace {
@@ -245,7 +247,7 @@ impl<'a> Hidden<'a> {
         let mut retry = Retry::race();
         loop {
             let path = join(parent, &unique_name());
-            let make = || rustix::fs::mkdirat(store.root(), &path, Mode::from_raw_mode(0o777));
+            let make = || system_calls::mkdirat(store.root(), &path, Mode::from_raw_mode(0o777));
             match fault().and_then(|()| make()) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => {
@@ -259,22 +261,22 @@ impl<'a> Hidden<'a> {
                 Ok(folder) => folder,
                 // A sweep removed it before it was locked.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {
-                    retry.again(&|| Ok(()), || disappears(parent))?;
+                    retry.again(&|| Ok(()), || disappears(store.root(), parent))?;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let is_ours = try_flock(&folder).unwrap_or(true);
-            if is_ours && rustix::fs::fstat(&folder).map_err(write)?.st_nlink > 0 {
+            if is_ours && system_calls::fstat(&folder).map_err(write)?.st_nlink > 0 {
                 return Ok((hidden, folder));
             }
-            retry.again(&|| Ok(()), || disappears(parent))?;
+            retry.again(&|| Ok(()), || disappears(store.root(), parent))?;
         }
     }
 
     fn folder(&self) -> Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match rustix::fs::openat(self.store.root(), &self.path, flags, Mode::empty()) {
+        match system_calls::openat(self.store.root(), &self.path, flags, Mode::empty()) {
             Ok(folder) => Ok(folder),
             Err(Errno::NOENT) => Err(ErrorKind::NotFound.into()),
             Err(error) => Err(write(error).into()),
@@ -297,7 +299,7 @@ impl<'a> Hidden<'a> {
     fn keep(mut self, error: &Error, back: &Error) -> Error {
         let path = std::mem::take(&mut self.path);
         let kept = join(split(&path).0, &format!("{RESERVED}kept-{}", unique()));
-        let renamed = rustix::fs::renameat(self.store.root(), &*path, self.store.root(), &*kept);
+        let renamed = system_calls::renameat(self.store.root(), &*path, self.store.root(), &*kept);
         let at = if renamed.is_ok() { kept } else { path };
         let text = format!(
             "{}, and the old data, which are now at {at}, could not be moved back ({}): move them back by hand",

@@ -3,8 +3,8 @@
 use super::temporary_name::unique_name;
 use super::*;
 use crate::error::{ErrorKind, Result};
-use rustix::fs::Dir;
-use rustix::fs::{FlockOperation, flock};
+use crate::store::system_calls::flock;
+use rustix::fs::{Dir, FlockOperation};
 use std::collections::HashSet;
 
 fn store() -> (tempfile::TempDir, FilesystemStore) {

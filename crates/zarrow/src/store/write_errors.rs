@@ -1,8 +1,10 @@
 //! New files and folders: their permissions, and the errors of creating and writing them.
 
 use crate::error::{Error, ErrorKind};
+use crate::store::dangling_link::dangling_link;
 use rustix::fs::Mode;
 use rustix::io::Errno;
+use std::os::fd::AsFd;
 
 /// Lock files and values are created with default permissions: the process's umask decides.
 pub const MODE: Mode = Mode::from_raw_mode(0o666);
@@ -17,12 +19,21 @@ pub fn write_error(error: Errno) -> Error {
     write(error).into()
 }
 
-/// Returns the error for a folder where new files keep disappearing.
-pub fn disappears(folder: &str) -> Error {
-    let text = format!(
-        "the folder {:?}, or a new file in it, was removed or locked in every attempt: if the store \
-         was removed, open it again",
-        if folder.is_empty() { "." } else { folder }
-    );
-    ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text)).into()
+/// Returns the error of creating something at or below `path`, if a link in `path` has no target.
+pub fn behind_link(root: impl AsFd, path: &str) -> Option<ErrorKind> {
+    let text = format!("{}: remove the link, or create its target", dangling_link(root, path)?);
+    Some(ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text)))
+}
+
+/// Returns the error for a folder below `root` where new files keep disappearing.
+pub fn disappears(root: impl AsFd, folder: &str) -> Error {
+    let disappears = || {
+        let text = format!(
+            "the folder {:?}, or a new file in it, was removed or locked in every attempt: if the store \
+             was removed, open it again",
+            if folder.is_empty() { "." } else { folder }
+        );
+        ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text))
+    };
+    behind_link(root, folder).unwrap_or_else(disappears).into()
 }

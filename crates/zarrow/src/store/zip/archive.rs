@@ -6,7 +6,7 @@ use super::end_record::{EndRecord, TAIL_NBYTES};
 use crate::error::{ErrorKind, Result};
 use crate::store::Value;
 use crate::store::filesystem::{File, stat_version};
-use crate::store::retry::retry_on_intr;
+use crate::store::system_calls;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
@@ -36,13 +36,12 @@ impl Archive {
         let place = absolute(path).unwrap_or_else(|_| path.to_owned());
         // Non-blocking: opening a named pipe would block until another process writes to it.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
+        let file = match system_calls::open(path, flags, Mode::empty()) {
             Ok(file) => File(file),
             Err(Errno::NOENT | Errno::NOTDIR) => return Err(ErrorKind::NotFound.into()),
             Err(error) => return Err(ErrorKind::Io(error.into()).into()),
         };
-        let stat =
-            retry_on_intr(|| rustix::fs::fstat(&file.0)).map_err(|error| ErrorKind::Io(error.into()))?;
+        let stat = system_calls::fstat(&file.0).map_err(|error| ErrorKind::Io(error.into()))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(ErrorKind::NotFound.into());
         }
@@ -73,8 +72,7 @@ impl Archive {
     /// # Errors
     /// [`ErrorKind::Stale`], [`ErrorKind::Io`].
     pub fn check_unchanged(&self) -> Result<()> {
-        let stat =
-            retry_on_intr(|| rustix::fs::fstat(&self.file.0)).map_err(|error| ErrorKind::Io(error.into()))?;
+        let stat = system_calls::fstat(&self.file.0).map_err(|error| ErrorKind::Io(error.into()))?;
         if stat_version(&stat) == self.version { Ok(()) } else { Err(changed()) }
     }
 }

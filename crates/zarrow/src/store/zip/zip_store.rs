@@ -4,8 +4,9 @@ use super::archive::{Archive, memory};
 use super::member::Member;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::File;
+use crate::store::system_calls;
 use crate::store::{Store, Value, Version, check_key, join, normalize_path};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -136,12 +137,15 @@ pub fn open_path(path: impl AsRef<Path>) -> Result<Arc<dyn Store>> {
 pub fn is_archive(path: &Path) -> bool {
     let begins_as_one = || -> Result<bool, Error> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file =
-            File(rustix::fs::open(path, flags, Mode::empty()).map_err(|error| ErrorKind::Io(error.into()))?);
+        let file = File(
+            system_calls::open(path, flags, Mode::empty()).map_err(|error| ErrorKind::Io(error.into()))?,
+        );
         let mut start = memory(4)?;
         let start = &*file.read_at(0, &mut start)?;
         Ok(start == b"PK\x03\x04" || start == b"PK\x05\x06")
     };
     let is_named_so = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
-    path.is_file() && (is_named_so || begins_as_one().unwrap_or(false))
+    let is_file = system_calls::stat(path)
+        .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile);
+    is_file && (is_named_so || begins_as_one().unwrap_or(false))
 }
