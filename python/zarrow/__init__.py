@@ -50,6 +50,7 @@ Memory of other libraries
     xarray                         an engine for xarray
     zarr_python                    this engine under zarr-python
     ome                            images in several resolutions
+    jobs                           work for many processes
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -142,6 +143,7 @@ from zarrow.store_objects.python_store import PythonStore
 if _typing.TYPE_CHECKING:
     from zarrow import gpu as gpu
     from zarrow import io as io
+    from zarrow import jobs as jobs
     from zarrow import ome as ome
     from zarrow import xarray as xarray
     from zarrow import zarr_python as zarr_python
@@ -232,7 +234,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("gpu", "io", "ome", "xarray", "zarr_python")
+_MODULES = ("gpu", "io", "jobs", "ome", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists

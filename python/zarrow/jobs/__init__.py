@@ -1,0 +1,26 @@
+"""Work on arrays that outgrows one process: plans that many processes carry out, and resume after a kill.
+
+A plan is small, and can be pickled. It divides arrays into units, which processes write or read
+independently. A ledger beside the store has the finished units: a job that runs again does only the others.
+
+>>> import numpy, zarrow
+>>> from zarrow import jobs
+>>> zarrow.save("rain.zarr", numpy.ones((365, 100), "f4"))
+>>> plan = jobs.copy(zarrow.open("rain.zarr"), "by-place.zarr", chunks=(365, 10))
+>>> plan.setup()
+>>> for index in range(4):  # in four processes, on four machines, ...
+...     _ = plan.run(plan.job(index, 4))
+>>> plan.finish()
+>>> zarrow.open("by-place.zarr").chunks
+(365, 10)
+"""
+
+from __future__ import annotations
+
+from zarrow.jobs.assignment import Job
+from zarrow.jobs.errors import UnfinishedError
+from zarrow.jobs.making import collect, copy, map, write
+from zarrow.jobs.plan import Plan, Report
+from zarrow.jobs.units import Unit
+
+__all__ = ["Job", "Plan", "Report", "UnfinishedError", "Unit", "collect", "copy", "map", "write"]

@@ -1,0 +1,75 @@
+"""Chooses the block of an array that a unit reads or writes, within a limit of memory.
+
+1. A block is a multiple of the write unit, so that units are written independently, and nothing is read that
+   is replaced.
+2. While memory is left, the block grows along the axis where this saves most of the repeated reads: a source
+   chunk that spans several blocks is read for each of them.
+3. It then grows along the last axes until it has enough bytes to occupy all threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+# A block of this size occupies the threads of a process.
+_ENOUGH_BYTES = 64 << 20
+
+
+def reads_of_each_byte(shape: Sequence[int], block: Sequence[int], chunk: Sequence[int] | None) -> float:
+    """Return how often an average stored byte is read, if each block reads whole chunks of the source."""
+    if chunk is None:
+        return 1.0
+    return math.prod(map(_reads_along, shape, block, chunk))
+
+
+def choose(
+    shape: Sequence[int],
+    unit: Sequence[int],
+    chunk: Sequence[int] | None,
+    item_nbytes: int,
+    memory_nbytes: int,
+) -> tuple[int, ...]:
+    """Return a block for an array of this shape, write unit and source chunk (steps 1 to 3)."""
+    block = [max(1, min(step, extent)) for step, extent in zip(unit, shape, strict=True)]
+
+    def grown(axis: int) -> list[int] | None:
+        if block[axis] >= shape[axis]:
+            return None
+        larger = list(block)
+        # A power of two of units, or the whole axis.
+        larger[axis] = min(2 * block[axis], shape[axis])
+        return larger if math.prod(larger) * item_nbytes <= memory_nbytes else None
+
+    if chunk is not None:
+        while True:
+            best, best_saved = None, 1.0
+            for axis in range(len(block)):
+                larger = grown(axis)
+                if larger is None:
+                    continue
+                now = _reads_along(shape[axis], block[axis], chunk[axis])
+                saved = now / _reads_along(shape[axis], larger[axis], chunk[axis])
+                if saved > best_saved + 1e-9:
+                    best, best_saved = larger, saved
+            if best is None:
+                break
+            block = best
+    for axis in reversed(range(len(block))):
+        while math.prod(block) * item_nbytes < _ENOUGH_BYTES and (larger := grown(axis)) is not None:
+            block = larger
+    return tuple(block)
+
+
+def _reads_along(extent: int, block: int, chunk: int) -> float:
+    """Return how often a chunk is read along one axis: the number of pairs of chunk and block that overlap.
+
+    Ends of blocks and of chunks cut the axis into pieces, and each piece is one such pair.
+    """
+    if extent <= 0 or chunk <= 0:
+        return 1.0
+    chunks = -(-extent // chunk)
+    # Cuts that are ends of both are counted once.
+    common = math.lcm(block, chunk)
+    pieces = 1 + (extent - 1) // block + (extent - 1) // chunk - (extent - 1) // common
+    return pieces / chunks

@@ -1,0 +1,9 @@
+"""Errors of plans."""
+
+from __future__ import annotations
+
+from zarrow.errors import ZarrowError
+
+
+class UnfinishedError(ZarrowError, RuntimeError):
+    """Some units of a plan are not finished, or the plan is not set up; its kind is `"unfinished"`."""

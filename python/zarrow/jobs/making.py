@@ -1,0 +1,365 @@
+"""Makes plans: `copy`, `map`, `write` and `collect`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from zarrow._zarrow import Array, CloudStore, Group
+from zarrow.api.array_options import OPTIONS, Store, check_names
+from zarrow.errors import ShapeError
+from zarrow.jobs.plan import Location, Plan, Work
+from zarrow.jobs.work import Item, New, located
+
+# Half of what a process of a cluster usually has for each core.
+_MEMORY_NBYTES = 256 << 20
+
+# Options that do not change the codecs of the source.
+_KEEP_CODECS = frozenset(("chunks", "shards", "attributes", "dimension_names", "chunk_key_encoding"))
+
+
+def copy(
+    source: Array | Group,
+    target: Store,
+    path: str = "",
+    *,
+    memory_nbytes: int = _MEMORY_NBYTES,
+    attributes: Mapping[str, Any] | None = None,
+    consolidate: bool = False,
+    ledger: Store | None = None,
+    **options: Any,
+) -> Plan:
+    """Return a plan that copies an array, or all arrays and groups below a group.
+
+    Parameters
+    ----------
+    source
+        An opened array or group. It must not change until the plan is finished.
+    target, path
+        Where the copy is created: a store, and a path in it.
+    memory_nbytes
+        How many bytes of elements a process may hold at a time. With other chunks than the source, more
+        memory means fewer repeated reads: `Plan.describe` says how many there are.
+    attributes
+        More attributes of the copy, written at the end.
+    consolidate
+        Consolidate the metadata of a group at the end.
+    ledger
+        A store for the ledger. By default the target with `.jobs` at the end of its name.
+    options
+        Options of `create_array` for each array: `chunks`, `shards`, `compressors`, `zarr_format`, ...
+        `chunks` can be a dict by names of dimensions. Other properties are copied from the source.
+
+    Raises
+    ------
+    MetadataError, CodecError
+        An option does not fit the array.
+    UnsupportedError
+        The chunks of the copy would differ in shape.
+    TypeError
+        An option is unknown, or the store needs `ledger`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow import jobs
+    >>> zarrow.save("days.zarr", [[1, 2], [3, 4]])
+    >>> plan = jobs.copy(zarrow.open("days.zarr"), "compressed.zarr", compressors="blosc")
+    >>> plan.setup()
+    >>> plan.run(plan.job(0, 1)).done
+    1
+    >>> plan.finish()
+    >>> zarrow.open("compressed.zarr")[...].tolist()
+    [[1, 2], [3, 4]]
+    """
+    arrays, groups = _below(source, options)
+    items = {
+        below: Item((array,), _new(array, target, path, below, options)) for below, array in arrays.items()
+    }
+    return _plan(
+        "copy",
+        items,
+        target,
+        path,
+        ledger,
+        memory_nbytes,
+        groups=groups,
+        attributes=attributes,
+        consolidate=consolidate,
+    )
+
+
+def map(
+    function: Callable[..., Any],
+    sources: Array | Sequence[Array],
+    target: Store,
+    path: str = "",
+    *,
+    with_unit: bool = False,
+    memory_nbytes: int = _MEMORY_NBYTES,
+    attributes: Mapping[str, Any] | None = None,
+    ledger: Store | None = None,
+    **options: Any,
+) -> Plan:
+    """Return a plan that computes a new array from the elements of others at the same places.
+
+    Parameters
+    ----------
+    function
+        Called with a NumPy array for each source, and returns an array of the same shape. It is pickled by
+        its name, as functions are.
+    sources
+        One array, or several of the same shape. The new array is like the first, except for `options`.
+    with_unit
+        Whether the function also gets the `Unit`, as the last argument.
+    target, path, memory_nbytes, attributes, ledger, options
+        As in `copy`; `dtype` is the type of the new elements.
+
+    Raises
+    ------
+    ShapeError
+        The sources differ in shape.
+    MetadataError, CodecError, UnsupportedError, TypeError
+        As `copy`.
+
+    Examples
+    --------
+    >>> import numpy, zarrow
+    >>> from zarrow import jobs
+    >>> zarrow.save("celsius.zarr", numpy.array([0.0, 100.0]))
+    >>> plan = jobs.map(numpy.sqrt, zarrow.open("celsius.zarr"), "roots.zarr")
+    >>> plan.setup()
+    >>> plan.run(plan.job(0, 1)).done
+    1
+    >>> zarrow.open("roots.zarr")[...].tolist()
+    [0.0, 10.0]
+    """
+    arrays = _same_shape(sources)
+    items = {"": Item(arrays, _new(arrays[0], target, path, "", options))}
+    return _plan(
+        "map",
+        items,
+        target,
+        path,
+        ledger,
+        memory_nbytes,
+        function=function,
+        passes_unit=with_unit,
+        attributes=attributes,
+    )
+
+
+def write(
+    function: Callable[[Any], Any],
+    target: Array,
+    *,
+    memory_nbytes: int = _MEMORY_NBYTES,
+    attributes: Mapping[str, Any] | None = None,
+    ledger: Store | None = None,
+) -> Plan:
+    """Return a plan that writes all elements of an existing array.
+
+    Parameters
+    ----------
+    function
+        Called with a `Unit`, and returns the elements of its region. It is pickled by its name.
+    target
+        The array, which `create_array` made.
+    memory_nbytes, attributes, ledger
+        As in `copy`.
+
+    Raises
+    ------
+    UnsupportedError
+        The chunks differ in shape.
+    TypeError
+        The store needs `ledger`.
+
+    Examples
+    --------
+    >>> import numpy, zarrow
+    >>> from zarrow import jobs
+    >>> def row_numbers(unit):
+    ...     rows, columns = unit.region
+    ...     return numpy.arange(rows.start, rows.stop)[:, None].repeat(columns.stop - columns.start, 1)
+    >>> rows = zarrow.create_array("rows.zarr", shape=(4, 2), chunks=(1, 2), dtype="i8")
+    >>> plan = jobs.write(row_numbers, rows)
+    >>> plan.setup()
+    >>> plan.run(plan.job(0, 1)).done
+    1
+    >>> rows[:, 0].tolist()
+    [0, 1, 2, 3]
+    """
+    return _plan(
+        "write",
+        {"": Item((), target)},
+        _store_of(target),
+        target.path,
+        ledger,
+        memory_nbytes,
+        function=function,
+        passes_unit=True,
+        attributes=attributes,
+    )
+
+
+def collect(
+    function: Callable[..., Any],
+    sources: Array | Sequence[Array],
+    *,
+    with_unit: bool = False,
+    memory_nbytes: int = _MEMORY_NBYTES,
+    ledger: Store | None = None,
+) -> Plan:
+    """Return a plan that computes a value for each unit of an array. `Plan.results` has the values.
+
+    Parameters
+    ----------
+    function
+        Called with a NumPy array for each source, and returns a value that JSON has: the ledger keeps it.
+    sources, with_unit
+        As in `map`.
+    memory_nbytes, ledger
+        As in `copy`; by default, the ledger is beside the first source.
+
+    Raises
+    ------
+    ShapeError, UnsupportedError, TypeError
+        As `map`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow import jobs
+    >>> zarrow.save("heights.zarr", [1.5, 2.5, 0.5])
+    >>> plan = jobs.collect(lambda heights: float(heights.max()), zarrow.open("heights.zarr"))
+    >>> plan.setup()
+    >>> plan.run(plan.job(0, 1)).done
+    1
+    >>> max(plan.results().values())
+    2.5
+    """
+    arrays = _same_shape(sources)
+    return _plan(
+        "collect",
+        {"": Item(arrays, None)},
+        _store_of(arrays[0]),
+        arrays[0].path,
+        ledger,
+        memory_nbytes,
+        function=function,
+        passes_unit=with_unit,
+    )
+
+
+def _plan(
+    kind: str,
+    items: Mapping[str, Item],
+    store: Store,
+    path: str,
+    ledger: Store | None,
+    memory_nbytes: int,
+    *,
+    function: Callable[..., Any] | None = None,
+    passes_unit: bool = False,
+    groups: Mapping[str, tuple[int, Mapping[str, Any]]] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    consolidate: bool = False,
+) -> Plan:
+    if memory_nbytes < 1:
+        raise ValueError(f"memory_nbytes is at least 1, got {memory_nbytes}")
+    store = located(store)
+    return Plan(
+        Work(
+            kind=kind,
+            items=items,
+            function=function,
+            passes_unit=passes_unit,
+            target=Location(store, path.strip("/")),
+            groups=groups or {},
+            ledger=_beside(store) if ledger is None else located(ledger),
+            memory_nbytes=memory_nbytes,
+            attributes=dict(attributes or {}),
+            consolidate=consolidate,
+        )
+    )
+
+
+def _store_of(array: Array) -> Store:
+    """Return the store of an array, with its options, as the array is pickled with it."""
+    return array.__reduce__()[1][0]
+
+
+def _beside(store: Store) -> Store:
+    """Return the store of the ledgers for a store: its name with `.jobs` at the end."""
+    if isinstance(store, str):
+        return store.rstrip("/") + ".jobs"
+    if isinstance(store, CloudStore):
+        make, (url, *options) = store.__reduce__()
+        beside: CloudStore = make(url.rstrip("/") + ".jobs", *options)
+        return beside
+    raise TypeError(
+        f"the ledger of a plan is stored beside its target, and {type(store).__name__} has no place for it: "
+        "pass ledger=, another store that all processes reach"
+    )
+
+
+def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:
+    arrays = (sources,) if isinstance(sources, Array) else tuple(sources)
+    if not arrays:
+        raise ValueError("a plan reads at least one array, got none")
+    for array in arrays:
+        if not isinstance(array, Array):
+            raise TypeError(f"the sources of a plan are arrays of a store, got {type(array).__name__}")
+        if array.shape != arrays[0].shape:
+            raise ShapeError(
+                f"the sources of a plan have one shape, got {arrays[0].shape} and {array.shape}", kind="shape"
+            )
+    return arrays
+
+
+def _below(
+    source: Array | Group, options: Mapping[str, Any]
+) -> tuple[dict[str, Array], dict[str, tuple[int, Mapping[str, Any]]]]:
+    """Return the arrays to copy and the groups above them, by their paths below the source."""
+    if isinstance(source, Array):
+        return {"": source}, {}
+    if not isinstance(source, Group):
+        raise TypeError(f"a plan copies an array or a group of a store, got {type(source).__name__}")
+    zarr_format = options.get("zarr_format", source.zarr_format)
+    arrays: dict[str, Array] = {}
+    groups: dict[str, tuple[int, Mapping[str, Any]]] = {"": (zarr_format, dict(source.attrs))}
+    for below, node in source.members(max_depth=None):
+        if isinstance(node, Array):
+            arrays[below] = node
+        else:
+            groups[below] = (zarr_format, dict(node.attrs))
+    return arrays, groups
+
+
+def _new(source: Array, store: Store, path: str, below: str, options: Mapping[str, Any]) -> New:
+    """Return the array to create for a source: like it, with these options."""
+    check_names(
+        options,
+        OPTIONS - {"shape", "data", "missing", "fill_value", "overwrite"} | {"zarr_format"},
+        "of a plan",
+    )
+    chosen: dict[str, Any] = {"attributes": dict(source.attrs), **options}
+    if isinstance(chosen.get("chunks"), Mapping):
+        chosen["chunks"] = _by_name(source, chosen["chunks"])
+    if ("chunks" in chosen or "shards" in chosen) and _KEEP_CODECS.issuperset(options):
+        # Other chunks lose the list of codecs, which has the chunks of a shard in it.
+        chosen |= {
+            "filters": source.filters,
+            "serializer": source.serializer,
+            "compressors": source.compressors,
+        }
+    joined = "/".join(part for part in (path.strip("/"), below) if part)
+    return New(source, located(store), joined, chosen)
+
+
+def _by_name(source: Array, chunks: Mapping[str, int]) -> list[int | None]:
+    """Return chunks by axis; a dimension without one has that of the source."""
+    own = source.chunks or (None,) * source.ndim
+    names = source.dimension_names or (None,) * source.ndim
+    return [chunks.get(name, extent) if name else extent for name, extent in zip(names, own, strict=True)]

@@ -1,0 +1,355 @@
+"""A plan: work that is divided into units, which many processes do, and do again after a kill.
+
+1. `setup` creates arrays and groups, without elements, and then begins the ledger. It may run again.
+2. `run` does the units of a job that the ledger does not have. Each is written completely, so that a unit
+   that was interrupted is written again. It is entered into the ledger after it was written.
+3. `finish` refuses to end a plan with units that are not finished. Attributes, and then consolidated
+   metadata, are written last.
+4. A plan is pickled as its work and its fingerprint. A process that unpickles it opens the arrays, and checks
+   that they still have this fingerprint.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+from zarrow._zarrow import Array, open
+from zarrow.api.array_options import Store
+from zarrow.api.creation import consolidate_metadata, create_group
+from zarrow.errors import NodeExistsError, NotFoundError, StaleHandleError
+from zarrow.jobs import blocks
+from zarrow.jobs.assignment import Assignment, Job, checked
+from zarrow.jobs.errors import UnfinishedError
+from zarrow.jobs.ledger import Ledger
+from zarrow.jobs.units import Units
+from zarrow.jobs.work import Item, New
+
+# Seconds between two looks for a ledger that another process begins.
+_POLL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run of a job did.
+
+    Attributes
+    ----------
+    done : int
+        Units that it did.
+    skipped : int
+        Units that were finished before.
+    seconds : float
+        Its time.
+    """
+
+    done: int
+    skipped: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Location:
+    """A node of a store."""
+
+    store: Store
+    path: str
+
+
+@dataclass(frozen=True)
+class Work:
+    """The description of a plan, without elements. It is pickled."""
+
+    kind: str
+    items: Mapping[str, Item]
+    function: Callable[..., Any] | None
+    passes_unit: bool
+    target: Location
+    groups: Mapping[str, tuple[int, Mapping[str, Any]]]
+    ledger: Store
+    memory_nbytes: int
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    consolidate: bool = False
+
+
+class Plan:
+    """Work on arrays that is divided into units, for many processes and many runs.
+
+    `copy`, `map`, `write` and `collect` make plans. A plan is pickled without elements, in about a kilobyte,
+    so that a scheduler can send it to its workers.
+    """
+
+    def __init__(self, work: Work, fingerprint: str | None = None) -> None:
+        self._work = work
+        found = self.fingerprint
+        if fingerprint is not None and found != fingerprint:
+            raise StaleHandleError(
+                "the arrays of the plan have changed since it was made: make it again", kind="stale_handle"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Plan, (self._work, self.fingerprint)
+
+    @cached_property
+    def units(self) -> Units:
+        """The units, as a sequence that is computed when it is asked for."""
+        grids = {path: item.grid(self._work.memory_nbytes) for path, item in self._work.items.items()}
+        return Units(grids)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The name of the plan: a hash of its arrays, their metadata and its options."""
+        text = json.dumps(self._description(), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def job(self, index: SupportsIndex, count: SupportsIndex, assign: Assignment = "contiguous") -> Job:
+        """Return one of `count` jobs, which have all units together, and none twice.
+
+        Parameters
+        ----------
+        index
+            Number of the job, from 0.
+        count
+            The number of jobs. It may differ between runs of a plan.
+        assign
+            `"contiguous"` gives neighbouring units, `"spread"` every `count`-th unit.
+
+        Raises
+        ------
+        ValueError
+            The index is not below the count.
+        TypeError
+            An argument is no integer.
+        """
+        return checked(index, count, assign)
+
+    def setup(self, *, overwrite: bool = False) -> None:
+        """Create arrays and groups without elements, and begin the ledger.
+
+        Several processes may call it. What an earlier call created stays.
+
+        Parameters
+        ----------
+        overwrite
+            Erase existing nodes at the target. Without effect after the first call.
+
+        Raises
+        ------
+        NodeExistsError
+            There is an array or a group that this plan did not create.
+        """
+        ledger = self._ledger.group()
+        if ledger is not None and ledger.attrs["state"] != "setup":
+            if all(_exists(new) for new in self._news()):
+                return
+            # The target was erased after it was set up.
+            self.forget()
+            ledger = None
+        if ledger is None:
+            self._make_room(overwrite)
+            ledger = self._ledger.begin({**self._summary(), "state": "setup"})
+        work = self._work
+        for path, attributes in work.groups.items():
+            _require_group(work.target, path, attributes)
+        for new in self._news():
+            new.create()
+        ledger.attrs.update(state="running")
+
+    def run(
+        self, job: Job, *, wait: float = 0.0, progress: Callable[[int, int], object] | None = None
+    ) -> Report:
+        """Do the units of a job that are not finished.
+
+        After an error or a kill, units that were finished stay so: run the job again.
+
+        Parameters
+        ----------
+        job
+            Which units: a job of this plan.
+        wait
+            Seconds to wait for another process that sets up the plan.
+        progress
+            Called with the number of finished units and the number of all units of the job, after each.
+
+        Returns
+        -------
+        Report
+            How many units were done.
+
+        Raises
+        ------
+        UnfinishedError
+            The plan is not set up.
+        StaleHandleError
+            An array of the plan has changed.
+        StoreError, CodecError, OutOfMemoryError
+            As `Array.read` and `Array.write`.
+        """
+        began = time.monotonic()
+        self._wait_for_setup(began + wait)
+        total = len(self.units)
+        numbers = job.numbers(total)
+        finished = self._ledger.finished(total, numbers)
+        done = 0
+        remaining = finished.remaining(numbers)
+        left = finished.count_remaining(numbers)
+        if left:
+            targets: dict[str, Array | None] = {}
+            record = self._ledger.record(job, total)
+            try:
+                for number in remaining:
+                    unit = self.units[number]
+                    item = self._work.items[unit.path]
+                    if unit.path not in targets:
+                        targets[unit.path] = item.opened()
+                    function, passes_unit = self._work.function, self._work.passes_unit
+                    result = item.do(function, passes_unit, unit, targets[unit.path])
+                    record.add(number, result)
+                    done += 1
+                    if progress is not None:
+                        progress(len(numbers) - left + done, len(numbers))
+            finally:
+                record.store()
+        return Report(done, len(numbers) - left, time.monotonic() - began)
+
+    def remaining(self) -> int:
+        """Return how many units the ledger does not have."""
+        total = len(self.units)
+        return self._ledger.finished(total).count_remaining(range(total))
+
+    def results(self) -> dict[int, Any]:
+        """Return what the function of `collect` returned for each finished unit, by its number."""
+        return self._ledger.results(len(self.units))
+
+    def finish(self) -> None:
+        """End the plan: check that it is finished, then write attributes and consolidated metadata.
+
+        Raises
+        ------
+        UnfinishedError
+            Some units are not finished.
+        StaleHandleError
+            An array of the plan has changed.
+        """
+        ledger = self._ledger.group()
+        if ledger is None:
+            raise UnfinishedError("the plan is not set up: call setup()", kind="unfinished")
+        total = len(self.units)
+        first = next(self._ledger.finished(total).remaining(range(total)), None)
+        if first is not None:
+            count = self.remaining()
+            raise UnfinishedError(
+                f"{count} of {total} units are not finished, first {self.units[first]}: run their jobs again",
+                kind="unfinished",
+            )
+        for item in self._work.items.values():
+            item.opened()
+        target = self._work.target
+        if self._work.attributes:
+            open(target.store, target.path, mode="r+").attrs.update(self._work.attributes)
+        if self._work.consolidate:
+            consolidate_metadata(target.store, target.path)
+        ledger.attrs.update(state="finished")
+
+    def forget(self) -> None:
+        """Delete the ledger of the plan. A plan that was not finished begins anew."""
+        self._ledger.erase()
+
+    def describe(self) -> str:
+        """Say what the plan does: its units, their size, and how often stored bytes are read."""
+        lines = [f"{self._work.kind}: {len(self.units)} units, fingerprint {self.fingerprint}"]
+        for path, grid in self.units.grids.items():
+            item = self._work.items[path]
+            line = f"  {path or '(array)'}: {len(grid)} units of {grid.block}"
+            for source in item.sources:
+                times = blocks.reads_of_each_byte(grid.shape, grid.block, source.write_unit)
+                line += f", each byte of {source.path or source.store!r} is read {times:.2f} times"
+            lines.append(line)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<zarrow.jobs.Plan {self.describe()}>"
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(self._work.ledger, self.fingerprint)
+
+    def _description(self) -> dict[str, Any]:
+        work, function = self._work, self._work.function
+        target = [str(work.target.store), work.target.path]
+        return {
+            "kind": work.kind,
+            "function": None if function is None else _name_of(function),
+            "target": target,
+            "arrays": {path: item.identity() for path, item in work.items.items()},
+            "blocks": {path: list(grid.block) for path, grid in self.units.grids.items()},
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        """Return what the ledger says of the plan."""
+        found = self._description()
+        return {
+            "plan": {name: found[name] for name in ("kind", "function", "target", "blocks")},
+            "units": len(self.units),
+        }
+
+    def _news(self) -> list[New]:
+        return [item.target for item in self._work.items.values() if isinstance(item.target, New)]
+
+    def _make_room(self, overwrite: bool) -> None:
+        """Check that nothing is where the plan creates its nodes, or erase it."""
+        existing = [new for new in self._news() if _exists(new)]
+        if not existing:
+            return
+        if not overwrite:
+            new = existing[0]
+            raise NodeExistsError(
+                f"{new.path or 'the root'!r} of {new.store} exists, and is not of this plan: pass "
+                "overwrite=True to erase it",
+                kind="node_exists",
+                store=str(new.store),
+                path=new.path,
+            )
+        for new in existing:
+            new.create(overwrite=True)
+
+    def _wait_for_setup(self, until: float) -> None:
+        while True:
+            ledger = self._ledger.group()
+            if ledger is not None and ledger.attrs["state"] != "setup":
+                return
+            if time.monotonic() >= until:
+                raise UnfinishedError(
+                    "the plan is not set up, or its arrays have changed since: call setup() once, in one "
+                    "process",
+                    kind="unfinished",
+                )
+            time.sleep(_POLL)
+
+
+def _exists(new: New) -> bool:
+    try:
+        open(new.store, new.path, mode="r")
+    except NotFoundError:
+        return False
+    return True
+
+
+def _require_group(target: Location, path: str, made: tuple[int, Mapping[str, Any]]) -> None:
+    """Create a group of the plan, or keep an existing one."""
+    below = "/".join(part for part in (target.path, path) if part)
+    with contextlib.suppress(NodeExistsError):
+        zarr_format, attributes = made
+        create_group(target.store, below, attributes=attributes, zarr_format=3 if zarr_format == 3 else 2)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Return the module and name of a function."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    return f"{module}.{name}" if module and name else type(function).__qualname__

@@ -1,0 +1,181 @@
+"""What a plan does with each unit: it reads the sources, calls the function, and writes the target.
+
+1. An item of work is an array that is divided into units: one that the plan creates, one that exists, or one
+   that is only read.
+2. An array that the plan creates is first created in memory: this checks all options, and gives the metadata
+   and the write unit.
+3. Arrays of the store must keep their metadata, except attributes, while the plan runs. The fingerprint of a
+   plan covers them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from zarrow._zarrow import Array, MemoryStore
+from zarrow.api.filled_arrays import full_like
+from zarrow.api.opening import open_array
+from zarrow.errors import NodeExistsError, StaleHandleError, UnsupportedError
+from zarrow.jobs import blocks
+from zarrow.jobs.units import Grid, Unit
+
+# The size that an element of text or bytes is assumed to have, to choose a block.
+_VARIABLE_NBYTES = 64
+
+
+@dataclass(frozen=True)
+class New:
+    """An array that a plan creates like another one (step 2)."""
+
+    like: Array
+    store: Any
+    path: str
+    options: Mapping[str, Any]
+
+    @cached_property
+    def sample(self) -> Array:
+        """The array, without elements, in memory."""
+        return self._create(MemoryStore(), "")
+
+    def create(self, *, overwrite: bool = False) -> Array:
+        """Create the array, or return an existing one with the same metadata.
+
+        Raises
+        ------
+        NodeExistsError
+            There is another node.
+        """
+        try:
+            return self._create(self.store, self.path, overwrite=overwrite)
+        except NodeExistsError:
+            existing = self.open()
+            if fixed_metadata(existing) != fixed_metadata(self.sample):
+                raise
+            return existing
+
+    def open(self) -> Array:
+        """Open the array, to write it."""
+        return open_array(self.store, mode="r+", path=self.path)
+
+    def _create(self, store: Any, path: str, **more: Any) -> Array:
+        return full_like(self.like, self.like.fill_value, store=store, path=path, **self.options, **more)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "sample"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """An array that is divided into units (step 1), and the arrays of the same shape that are read for it."""
+
+    sources: tuple[Array, ...]
+    target: New | Array | None
+
+    @property
+    def divided(self) -> Array:
+        """The array that is divided: by its shape and its write unit."""
+        match self.target:
+            case New():
+                return self.target.sample
+            case None:
+                return self.sources[0]
+            case target:
+                return target
+
+    def grid(self, memory_nbytes: int) -> Grid:
+        """Return the blocks: whole write units of the target, within a process's memory.
+
+        Raises
+        ------
+        UnsupportedError
+            The chunks of the array differ in shape.
+        """
+        array = self.divided
+        unit = array.write_unit
+        if unit is None:
+            raise UnsupportedError(
+                f"array {array.path!r} in {array.store} has chunks of different shapes, which plans do not "
+                "divide",
+                kind="unsupported",
+                store=array.store,
+                path=array.path,
+            )
+        # Sources and result are in memory together.
+        nbytes = sum(_item_nbytes(each) for each in self.sources) + _item_nbytes(array)
+        read = self.sources[0].write_unit if self.sources else None
+        return Grid(array.shape, blocks.choose(array.shape, unit, read, nbytes, memory_nbytes))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the arrays and the metadata that must stay (step 3)."""
+        found: dict[str, Any] = {"sources": [_identity(source) for source in self.sources]}
+        if self.target is not None:
+            found["target"] = fixed_metadata(self.divided)
+        return found
+
+    def opened(self) -> Array | None:
+        """Open the target, to write it.
+
+        Raises
+        ------
+        StaleHandleError
+            Its metadata have changed since the plan was made.
+        """
+        match self.target:
+            case None:
+                return None
+            case New():
+                target, planned = self.target.open(), fixed_metadata(self.target.sample)
+            case existing:
+                target, planned = existing, fixed_metadata(existing)
+                target.refresh()
+        if fixed_metadata(target) != planned:
+            raise StaleHandleError(
+                f"array {target.path!r} in {target.store} has changed since the plan was made: make it again",
+                kind="stale_handle",
+                store=target.store,
+                path=target.path,
+            )
+        return target
+
+    def do(
+        self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Array | None
+    ) -> object:
+        """Do a unit, and return what the function returns if nothing is written."""
+        values = [source.read(unit.region) for source in self.sources]
+        result = values[0] if function is None else _called(function, values, unit if passes_unit else None)
+        if target is None:
+            return result
+        target[unit.region] = result
+        return None
+
+
+def fixed_metadata(array: Array) -> dict[str, Any]:
+    """Return the metadata without the attributes, which may change while a plan runs."""
+    return {key: value for key, value in array.metadata.items() if key != "attributes"}
+
+
+def _called(function: Callable[..., Any], values: list[Any], unit: Unit | None) -> Any:
+    arrays = [value.numpy() if hasattr(value, "numpy") else value for value in values]
+    return function(*arrays) if unit is None else function(*arrays, unit)
+
+
+def _identity(array: Array) -> dict[str, Any]:
+    return {"store": located(array.store), "path": array.path, "metadata": fixed_metadata(array)}
+
+
+def located(store: Any) -> Any:
+    """Return a store as processes in other folders find it: paths are absolute."""
+    if isinstance(store, os.PathLike):
+        store = os.fspath(store)
+    if isinstance(store, str) and "://" not in store:
+        return str(Path(store).absolute())
+    return store
+
+
+def _item_nbytes(array: Array) -> int:
+    return _VARIABLE_NBYTES if array.nbytes is None or not array.size else array.nbytes // array.size

@@ -1,0 +1,83 @@
+"""Plans of work in the cloud, on moto as S3 on the loopback interface."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zarrow
+from test_cloud import KEY, SECRET
+from zarrow import jobs
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[zarrow.CloudStore]:
+    """Start a server, and return a store in a bucket."""
+    import boto3
+
+    from stores import s3_by_moto
+
+    with s3_by_moto.running() as url:
+        client = boto3.client(
+            "s3",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+        )
+        client.create_bucket(Bucket="jobs")
+        yield zarrow.CloudStore(
+            "s3://jobs/copy.zarr",
+            {
+                "key": KEY,
+                "secret": SECRET,
+                "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"},
+            },
+        )
+
+
+def run(pickled: bytes, index: int, count: int) -> None:
+    """Run a job in a process of its own, which waits until another has set up the plan."""
+    plan: jobs.Plan = pickle.loads(pickled)
+    if index == 1:
+        plan.setup()
+    plan.run(plan.job(index, count, "spread"), wait=30)
+
+
+def test_processes_copy_into_a_bucket_and_out_of_it(tmp_path: Path, bucket: zarrow.CloudStore) -> None:
+    values = np.arange(400.0).reshape(20, 20)
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(5, 5))
+    into = jobs.copy(zarrow.open(tmp_path / "a.zarr"), bucket, "copy", chunks=(2, 20), memory_nbytes=1)
+    carried_out(into)
+    into.finish()
+    copied = zarrow.open(bucket)["copy"]
+    np.testing.assert_array_equal(copied[...], values)
+    largest = jobs.collect(np.max, copied, memory_nbytes=1)
+    carried_out_here(largest)
+    assert max(largest.results().values()) == 399.0
+    with pytest.raises(TypeError, match="set"):
+        carried_out_here(jobs.collect(lambda values: {1.0}, copied))
+    assert zarrow.open_group(zarrow.CloudStore("s3://jobs/copy.zarr.jobs", bucket.__reduce__()[1][1])).keys()
+
+
+def carried_out_here(plan: jobs.Plan) -> None:
+    """Do a plan in this process."""
+    plan.setup()
+    plan.run(plan.job(0, 1))
+
+
+def carried_out(plan: jobs.Plan) -> None:
+    """Do a plan in three processes."""
+    processes = multiprocessing.get_context("spawn")
+    started = [processes.Process(target=run, args=(pickle.dumps(plan), index, 3)) for index in range(3)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(60)
+        assert process.exitcode == 0
+    assert plan.remaining() == 0
