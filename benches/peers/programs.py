@@ -28,7 +28,7 @@ class OnPipeline(ZarrPython):
     def missing(self) -> str | None:
         if reason := lacks("zarrow.zarr_python"):
             return reason
-        self.zarr.config.set({"codec_pipeline.path": "zarrow.zarr_python.CodecPipeline"})
+        importlib.import_module("zarrow.zarr_python").enable()
         return None
 
 

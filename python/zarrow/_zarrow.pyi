@@ -44,6 +44,7 @@ __all__ = [
     "_Cancellation",
     "_ChunkParts",
     "_Detached",
+    "_RecycledMemory",
     "_ReferenceTarget",
     "_StoreQueue",
     "_StoreRequest",
@@ -133,7 +134,11 @@ class _ChunkParts:
     def array(self, shape: Sequence[int]) -> Array: ...
     def is_local(self) -> bool: ...
     def read(
-        self, shape: Sequence[int], kind: str, parts: Sequence[tuple[Any, Any]]
+        self,
+        shape: Sequence[int],
+        kind: str,
+        parts: Sequence[tuple[Any, Sequence[slice]]],
+        result: Any,
     ) -> list[tuple[int, ...]]: ...
     def write(
         self,
@@ -144,6 +149,12 @@ class _ChunkParts:
         write_empty_chunks: bool,
         replace_edges: bool,
     ) -> None: ...
+
+@final
+class _RecycledMemory:
+    def __new__(cls, nbytes: int) -> _RecycledMemory: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
 class _StoreQueue:

@@ -50,6 +50,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::layout::rebuild::{_categorical, _mask_levels, _masked, _variable};
     #[pymodule_export]
+    use crate::layout::recycled_memory::RecycledMemory;
+    #[pymodule_export]
     use crate::layout::shown::_text;
     #[pymodule_export]
     use crate::layout::tensor::{_count_assignment, Tensor};

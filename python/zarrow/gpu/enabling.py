@@ -38,9 +38,7 @@ def enable(device: Any = "cuda:0") -> Enabled:
     Text, `array.vindex` and xarray do not work with it: zarr-python and xarray make arrays of NumPy there,
     which memory of a GPU refuses. Read those outside, or points by zarrow's own `vindex.read`.
 
-    `zarr.config.reset()` ends it too, with all other settings of zarr-python.
-
-    Without `with`, `zarr.config.reset()` ends it, and resets all other settings of zarr-python.
+    Without `with`, `disable` of the result ends it.
 
     Parameters
     ----------

@@ -1,37 +1,72 @@
-"""Settings of zarr-python that a `with` block restores."""
+"""Settings of zarr-python that a `with` block restores.
+
+Settings may end in any order. The latest active ones are in effect.
+"""
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import Any, Self
 
+_lock = threading.RLock()
+
+
+class _Layer:
+    """Active settings, over earlier ones."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        with _lock:
+            self._set()
+
+    def _set(self) -> None:
+        import zarr
+
+        self._set_by: Any = zarr.config.set(self._settings)
+        _layers.append(self)
+
+    def end(self) -> None:
+        """Deactivate these settings; later layers stay active."""
+        with _lock:
+            later = _layers[_layers.index(self) + 1 :]
+            for layer in [*reversed(later), self]:
+                layer._set_by.__exit__(None, None, None)
+                _layers.remove(layer)
+            for layer in later:
+                layer._set()
+
+
+_layers: list[_Layer] = []
+
 
 class ZarrSettings:
-    """Settings in `zarr.config`, restored at the end of a `with` block.
+    """Settings in `zarr.config`, restored at the end of a `with` block or by `disable`.
 
     They are set at once. A block sets them again if the settings already have a block, or were restored.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
-        self._set_by: list[Any] = []
+        self._layers = [_Layer(settings)]
         self._blocks = 0
-        self._set()
 
-    def _set(self) -> None:
-        import zarr
-
-        self._set_by.append(zarr.config.set(self._settings))
+    def disable(self) -> None:
+        """Restore the earlier settings, unless a block already did."""
+        with _lock:
+            if self._layers:
+                self._layers.pop().end()
 
     def __enter__(self) -> Self:
-        if self._blocks == len(self._set_by):
-            self._set()
-        self._blocks += 1
+        with _lock:
+            if self._blocks == len(self._layers):
+                self._layers.append(_Layer(self._settings))
+            self._blocks += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._blocks = max(self._blocks - 1, 0)
-        if self._set_by:
-            self._set_by.pop().__exit__(kind, error, trace)
+        with _lock:
+            self._blocks = max(self._blocks - 1, 0)
+            self.disable()

@@ -9,6 +9,7 @@
 enable                         zarr-python uses the engine from now on, or in a `with` block
 explain                        what runs where for an array, and why
 CodecPipeline                  the class, for `zarr.config` and `ZARR_CODEC_PIPELINE__PATH`
+NDBuffer                       memory for results, for `zarr.config` and `ZARR_NDBUFFER`
 
 zarr-python chooses the pipeline of an array when it opens it. What the engine cannot read or write in the
 same way runs in zarr-python's own pipeline, with the same results. zarr-python is imported when it is first
@@ -22,20 +23,21 @@ import typing as _typing
 from zarrow.zarr_python.enabling import enable
 from zarrow.zarr_python.explaining import explain
 from zarrow.zarr_python.explanation import Explanation
-from zarrow.zarr_python.loading import pipeline_class
+from zarrow.zarr_python.loading import CLASSES, class_of_zarr_python
 
 if _typing.TYPE_CHECKING:
+    from zarrow.zarr_python.buffers import NDBuffer
     from zarrow.zarr_python.pipeline import CodecPipeline
 
-__all__ = ["CodecPipeline", "Explanation", "enable", "explain"]
+__all__ = ["CodecPipeline", "Explanation", "NDBuffer", "enable", "explain"]
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
 
     def __getattr__(name: str) -> _typing.Any:
-        """Import the pipeline when it is first looked at: it is a class of zarr-python's."""
-        if name == "CodecPipeline":
-            return pipeline_class()
+        """Import the classes when they are first looked at: their base classes are zarr-python's."""
+        if name in CLASSES:
+            return class_of_zarr_python(name)
         raise AttributeError(f"module 'zarrow.zarr_python' has no attribute {name!r}", name=name)
 
 

@@ -7,12 +7,13 @@ An entry of a batch names a chunk, the part of the chunk, and its place in the r
 2. Points are one list of positions for all axes.
 3. Any other batch of slices and integers, such as many runs of one chunk, is a selection for each entry.
 4. A mask along an axis stands for the list of its true positions.
+
+Places of a batch in the result are slices. The engine checks that they are disjoint.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,10 @@ def plan(
     """
     if not isinstance(entries[0][2], tuple):
         return _points(chunks, entries, shape)
+    if len(entries) == 1:
+        found = _one(chunks, entries[0], drop_axes, shape)
+        if found is not None:
+            return found
     first = _part(entries[0])
     result_axis: list[int | None] = []
     for axis, item in enumerate(first):
@@ -66,7 +71,33 @@ def plan(
     if sum(axis is not None for axis in result_axis) != len(shape):
         raise FallbackError("the result has axes that the array lacks")
     found = _product(chunks, entries, result_axis, shape)
-    return _each(chunks, entries, result_axis, shape) if found is None else found
+    return _each(chunks, entries, result_axis) if found is None else found
+
+
+def _one(chunks: Chunks, entry: _Entry, drop_axes: tuple[int, ...], shape: tuple[int, ...]) -> Plan | None:
+    """Return the selection of one chunk's part by slices and integers; None for others.
+
+    Most small reads have this form, which the steps for all forms would take longer than the read itself.
+    """
+    position, part, place = entry
+    if drop_axes or type(part) is not tuple or len(place) != len(shape):
+        return None
+    index: list[slice | int] = []
+    stops = []
+    for axis, item in enumerate(part):
+        start = chunks.start(axis, position[axis])
+        if type(item) is slice:
+            begin, end, step = item.indices(chunks.extent(axis, position[axis]))
+            if step < 1 or begin >= end:
+                return None
+            index.append(slice(start + begin, start + end, step))
+            stops.append(start + end)
+        elif type(item) is int:
+            index.append(start + item)
+            stops.append(start + item + 1)
+        else:
+            return None
+    return Plan("basic", [(tuple(index), place)], tuple(stops))
 
 
 def without_masks(part: Any) -> Any:
@@ -179,12 +210,7 @@ def _run(
     return slice(first, last + 1, step), slice(begin, end)
 
 
-def _each(
-    chunks: Chunks,
-    entries: Sequence[_Entry],
-    result_axis: list[int | None],
-    shape: tuple[int, ...],
-) -> Plan:
+def _each(chunks: Chunks, entries: Sequence[_Entry], result_axis: list[int | None]) -> Plan:
     """Step 3."""
     parts: list[tuple[Any, Any]] = []
     stops = [0] * len(result_axis)
@@ -205,39 +231,7 @@ def _each(
             index.append(selected)
             stops[axis] = max(stops[axis], _stop(selected))
         parts.append((tuple(index), entry[2]))
-    if not _are_disjoint([_bounds(place, shape) for _, place in parts]):
-        raise FallbackError("parts of a batch have common places in the result")
     return Plan("basic", parts, tuple(stops))
-
-
-def _bounds(place: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Return the bounds of a place in the result along each axis."""
-    bounds = []
-    for where, extent in zip(place, shape, strict=True):
-        if not isinstance(where, slice):
-            raise FallbackError("a place in the result that is not given by slices")
-        start, stop, step = where.indices(extent)
-        if step < 1:
-            raise FallbackError("a slice with a negative step")
-        bounds.append((start, stop))
-    return tuple(bounds)
-
-
-def _are_disjoint(boxes: list[tuple[tuple[int, int], ...]]) -> bool:
-    """Whether boxes have no position in common; False too if this takes more than one axis at a time to see.
-
-    Several threads write to the places of a batch.
-    """
-    if not boxes[0]:
-        return len(boxes) == 1
-    runs: dict[tuple[tuple[int, int], ...], list[tuple[int, int]]] = {}
-    for first, *others in boxes:
-        runs.setdefault(tuple(others), []).append(first)
-    for along in runs.values():
-        along.sort()
-        if any(one[1] > other[0] for one, other in pairwise(along)):
-            return False
-    return len(runs) == 1 or _are_disjoint(list(runs))
 
 
 def _points(chunks: Chunks, entries: Sequence[_Entry], shape: tuple[int, ...]) -> Plan:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import json
+import os
 import weakref
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Chunks:
     # Size in bytes of the smallest part that is decoded at once.
     unit_nbytes: int
     # The folder of the store and its identity, if it is one (step 4).
-    folder: Path | None
+    folder: str | None
     identity: tuple[int, int] | None
 
     def is_current(self) -> bool:
@@ -91,6 +92,8 @@ class Chunks:
         FallbackError
             The array was resized since it was opened, and so was this chunk of a grid of unequal chunks.
         """
+        if shape == self.axes:
+            return
         for axis, (edges, number, extent) in enumerate(zip(self.axes, position, shape, strict=True)):
             is_known = isinstance(edges, int) or number + 1 < len(edges)
             if not is_known or self.extent(axis, number) != extent:
@@ -121,7 +124,7 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
     prefix, array_path, separator = _place(metadata, path)
     try:
         resolved = resolve_store(store)
-        folder = resolved if isinstance(resolved, Path) and resolved.is_dir() else None
+        folder = str(resolved) if isinstance(resolved, Path) and resolved.is_dir() else None
         # Before it is opened: of a folder that is replaced meanwhile, the identity is then out of date.
         identity = None if folder is None else _identity(folder)
         engine = _ChunkParts(resolved, array_path, metadata.zarr_format, document(metadata))
@@ -133,10 +136,10 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
     return Chunks(engine, prefix, separator, axes, dtype, data_type, is_local, nbytes, folder, identity)
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
+def _identity(folder: str) -> tuple[int, int] | None:
     """Return what distinguishes a folder from others as long as it is open; None if there is none."""
     try:
-        found = folder.stat()
+        found = os.stat(folder)  # noqa: PTH116 -- once a batch: twice as fast as Path.stat
     except OSError:
         return None
     return found.st_dev, found.st_ino

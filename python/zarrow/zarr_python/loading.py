@@ -1,15 +1,15 @@
-"""Imports the pipeline: a class of zarr-python's, which is not imported before."""
+"""Imports the classes with a base class of zarr-python, which is not imported before."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any
 
-if TYPE_CHECKING:
-    from zarrow.zarr_python.pipeline import CodecPipeline
+CLASSES = {"CodecPipeline": "zarrow.zarr_python.pipeline", "NDBuffer": "zarrow.zarr_python.buffers"}
 
 
-def pipeline_class() -> type[CodecPipeline]:
-    """Return the class, registered with zarr-python.
+def class_of_zarr_python(name: str) -> Any:
+    """Return `CodecPipeline` or `NDBuffer`, registered with zarr-python.
 
     Raises
     ------
@@ -17,11 +17,10 @@ def pipeline_class() -> type[CodecPipeline]:
         zarr-python is not installed.
     """
     try:
-        from zarrow.zarr_python.pipeline import CodecPipeline
+        return getattr(import_module(CLASSES[name]), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "zarr":
             raise
         raise ImportError(
             "zarrow.zarr_python is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
         ) from error
-    return CodecPipeline

@@ -45,6 +45,7 @@ from zarrow.errors import (
     UnsupportedError,
     ZarrowError,
 )
+from zarrow.zarr_python import buffers
 from zarrow.zarr_python.batches import Plan, plan, repeats, without_masks
 from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
 
@@ -81,6 +82,9 @@ _PRESENT: Any = {"status": "present"}
 _MISSING: Any = {"status": "missing"}
 
 _Entry = tuple[Any, ArraySpec, Any, Any, bool]
+
+# Classes of buffers that hold an array of NumPy.
+_HOST_BUFFERS = (NDBuffer, buffers.NDBuffer)
 
 
 @dataclass(slots=True)
@@ -209,7 +213,6 @@ class CodecPipeline(AbstractCodecPipeline):
                 raise FallbackError("the result is read-only")
             shape = tuple(chunks.room(axis, stop) for axis, stop in enumerate(found.stops))
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
-            parts = found.memory(native)
             is_small = (
                 chunks.is_local
                 and not self._state.is_slow
@@ -218,14 +221,14 @@ class CodecPipeline(AbstractCodecPipeline):
             )
             if is_small:
                 began = perf_counter()
-                missing = chunks.engine.read(shape, found.kind, parts)
+                missing = chunks.engine.read(shape, found.kind, found.parts, native)
                 self._state.is_slow = perf_counter() - began > _SLOW_SECONDS
             else:
-                missing = await _in_thread(lambda: chunks.engine.read(shape, found.kind, parts))
+                missing = await _in_thread(lambda: chunks.engine.read(shape, found.kind, found.parts, native))
         except (FallbackError, ZarrowError, TypeError, ValueError):
             return await self._stock.read(batch, out, drop_axes)
         if native is not memory:
-            for _, part in parts:
+            for _, part in found.memory(native):
                 part.byteswap(inplace=True)
         if not missing:
             return (_PRESENT,) * len(batch)
@@ -319,7 +322,7 @@ class CodecPipeline(AbstractCodecPipeline):
         if not isinstance(getter, StorePath) or getter.store is not self.store:
             raise FallbackError("the chunks are not in the store of the array")
         chunks = self.chunks(getter.path)
-        if type(buffer) is not NDBuffer or spec.prototype.nd_buffer is not NDBuffer:
+        if type(buffer) not in _HOST_BUFFERS or spec.prototype.nd_buffer not in _HOST_BUFFERS:
             raise FallbackError(
                 f"elements in buffers of {type(buffer).__module__}.{type(buffer).__qualname__}"
             )
@@ -328,7 +331,8 @@ class CodecPipeline(AbstractCodecPipeline):
             raise FallbackError(
                 f"elements in memory of {type(memory).__module__}.{type(memory).__qualname__}"
             )
-        if memory.dtype != chunks.dtype or spec.dtype != chunks.data_type:
+        is_alike = spec.dtype is chunks.data_type or spec.dtype == chunks.data_type
+        if memory.dtype != chunks.dtype or not is_alike:
             raise FallbackError(f"elements of {memory.dtype} in an array of {chunks.dtype}")
         return chunks, memory
 

@@ -8,6 +8,7 @@ pub mod masked_tensor;
 pub mod masked_variable;
 pub mod memory;
 pub mod rebuild;
+pub mod recycled_memory;
 pub mod shown;
 pub mod tensor;
 pub mod variable;

@@ -3,7 +3,8 @@
 //!
 //! 1. zarr-python keeps the array's documents, so the array is [bare](zarrow::Array::bare). Its shape at a call comes
 //!    from the batch.
-//! 2. All parts of a read are one read of the engine: each chunk is opened and decoded once.
+//! 2. All parts of a read are one read of the engine: each chunk is opened and decoded once. Threads fill the parts'
+//!    places in the result at the same time, so the places must be disjoint.
 
 use crate::index::advanced::{self, Indexing};
 use crate::node::array::Array;
@@ -15,7 +16,8 @@ use crate::python::error::Raise;
 use crate::python::interrupt::interruptible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PySlice, PyTuple};
+use std::ops::Range;
 use std::sync::Arc;
 use zarrow::codec::{parse_v2_array, parse_v3};
 use zarrow::metadata::{MetadataLimits, NodeMetadata};
@@ -31,6 +33,9 @@ pub struct ChunkParts {
 
 /// A part of the array, and memory of its shape.
 type PartOfArray<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// A part of the array, and its place in the result: a slice for each axis.
+type PlacedPart<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PySlice>>);
 
 impl ChunkParts {
     /// Step 1.
@@ -54,6 +59,32 @@ fn indexing(kind: &str) -> PyResult<Indexing> {
             "indexing is {other:?}, expected \"basic\", \"orthogonal\" or \"vectorized\""
         ))),
     }
+}
+
+/// Returns the positions of a place in a result of this shape.
+fn ranges(place: &[Bound<'_, PySlice>], shape: &[i64]) -> PyResult<Vec<Range<usize>>> {
+    if place.len() != shape.len() {
+        let message = format!("a place with {} axes in a result with {}", place.len(), shape.len());
+        return Err(PyValueError::new_err(message));
+    }
+    let range = |(slice, extent): (&Bound<'_, PySlice>, &i64)| {
+        let found = slice.indices(*extent as isize)?;
+        match (usize::try_from(found.start), found.step) {
+            (Ok(start), 1) => Ok(start..start + found.slicelength),
+            _ => Err(PyValueError::new_err(format!("a place in the result with the step {}", found.step))),
+        }
+    };
+    place.iter().zip(shape).map(range).collect()
+}
+
+/// Checks that a selection has the extents of its place.
+fn check_extents(selection: &Selection, place: &[Range<usize>]) -> PyResult<()> {
+    let extents: Vec<u64> = place.iter().map(|range| range.len() as u64).collect();
+    if selection.shape()[..] == extents {
+        return Ok(());
+    }
+    let message = format!("the selection has shape {:?}, but its place {extents:?}", selection.shape());
+    Err(PyValueError::new_err(message))
 }
 
 #[pymethods]
@@ -87,28 +118,37 @@ impl ChunkParts {
         self.array.get().store().remote().is_none()
     }
 
-    /// Read pairs of a selection and memory of its shape, in one read of an array of this shape. Memory of different
-    /// pairs must not overlap. Return the indices of the missing chunks.
+    /// Read pairs of a selection and its place in `result`, in one read of an array of this shape. Return the indices
+    /// of the missing chunks.
     fn read<'py>(
         &self,
         py: Python<'py>,
         shape: Vec<u64>,
         kind: &str,
-        parts: Vec<PartOfArray<'py>>,
+        parts: Vec<PlacedPart<'py>>,
+        result: &Bound<'py, PyAny>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let (array, kind) = (self.of_shape(py, &shape)?, indexing(kind)?);
-        let owned = parts.iter().map(|(index, memory)| {
+        let out = Out::with_any_shape(result, array.data_type())?;
+        let places = parts.iter().map(|(_, place)| ranges(place, out.shape()));
+        let places: Vec<Vec<Range<usize>>> = places.collect::<PyResult<_>>()?;
+        let selections = parts.iter().zip(&places).map(|((index, _), place)| {
             let selection = advanced::selection(&array, index, kind)?;
-            let out = Out::new(memory, array.data_type(), &selection.shape())?;
-            PyResult::Ok((selection, out))
+            check_extents(&selection, place)?;
+            PyResult::Ok(selection)
         });
-        let owned: Vec<(Selection, Out)> = owned.collect::<PyResult<_>>()?;
+        let selections: Vec<Selection> = selections.collect::<PyResult<_>>()?;
+        // Step 2.
+        let Some(targets) = out.strided.disjoint_parts(&places).raise(py)? else {
+            return Err(PyValueError::new_err("parts have common places in the result"));
+        };
         interruptible(py, |interrupt| {
-            let requests = owned.iter().map(|(selection, out)| {
+            let requests = selections.iter().zip(&targets).map(|(selection, target)| {
                 // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it
-                // alive. Memory of different parts is disjoint: `zarrow.zarr_python.batches` makes a batch one part, or
-                // checks that its parts have no place in common. The caller does not use the memory during the call.
-                Ok(unsafe { array.request(selection)?.cancel(interrupt).out(out.strided.clone()) })
+                // alive. `ranges` and `check_extents` checked that each target has the selection's shape and is inside
+                // the result, and `disjoint_parts` that no two overlap. The caller does not use the
+                // memory during the call.
+                Ok(unsafe { array.request(selection)?.cancel(interrupt).out(target.clone()) })
             });
             zarrow::read_each(&allocation::try_collected::<_, zarrow::Error>(requests)?)
         })?;

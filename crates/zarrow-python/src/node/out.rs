@@ -17,12 +17,23 @@ use zarrow_array::{DataType, SharedTensor};
 pub struct Out {
     /// The memory.
     pub strided: Strided,
-    _tensor: SharedTensor,
+    tensor: SharedTensor,
 }
 
 impl Out {
     /// Returns the memory of `object`, for a result of this type and shape.
     pub fn new(object: &Bound<'_, PyAny>, dtype: &DataType, shape: &[u64]) -> PyResult<Out> {
+        let out = Out::with_any_shape(object, dtype)?;
+        let extents: Vec<u64> = out.shape().iter().map(|extent| extent.unsigned_abs()).collect();
+        if extents != shape {
+            let message = format!("out has shape {extents:?}, but the selection has shape {shape:?}");
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(out)
+    }
+
+    /// Returns the memory of `object`, for elements of this type.
+    pub fn with_any_shape(object: &Bound<'_, PyAny>, dtype: &DataType) -> PyResult<Out> {
         let py = object.py();
         if dtype.item_size().is_none() || matches!(dtype, DataType::Optional(_)) {
             return Err(unsupported(py, format!("reading elements of {dtype} into out=")));
@@ -38,12 +49,12 @@ impl Out {
             );
             return Err(data_type_error(py, message));
         }
-        let extents: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
-        if extents != shape {
-            let message = format!("out has shape {extents:?}, but the selection has shape {shape:?}");
-            return Err(PyValueError::new_err(message));
-        }
-        Ok(Out { strided: strided(&tensor)?, _tensor: tensor })
+        Ok(Out { strided: strided(&tensor)?, tensor })
+    }
+
+    /// Returns the extents.
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape()
     }
 }
 
