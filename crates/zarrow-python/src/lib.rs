@@ -86,6 +86,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::store::MemoryStore;
     #[pymodule_export]
+    use crate::node::stored_values::StoredValues;
+    #[pymodule_export]
     use crate::node::tree::Tree;
     #[pymodule_export]
     use crate::python::cancellation::Cancellation;

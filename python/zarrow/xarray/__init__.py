@@ -12,6 +12,9 @@ Open
 
 Read
     load                           many variables in one batch
+
+Write
+    to_zarr                        `Dataset.to_zarr` with this engine
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ from zarrow.xarray.enabling import enable
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 from zarrow.xarray.loading import load
 from zarrow.xarray.opening import open_zarr
+from zarrow.xarray.writing import to_zarr
 
-__all__ = ["ZarrowBackendEntrypoint", "enable", "load", "open_zarr"]
+__all__ = ["ZarrowBackendEntrypoint", "enable", "load", "open_zarr", "to_zarr"]
 
 
 def __dir__() -> list[str]:

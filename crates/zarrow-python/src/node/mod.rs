@@ -26,5 +26,6 @@ pub mod origin;
 pub mod out;
 pub mod remote_zip;
 pub mod store;
+pub mod stored_values;
 pub mod tree;
 pub mod zip_url;

@@ -1,0 +1,158 @@
+"""Arrays that `zarrow.xarray.to_zarr` writes elements to, before or after their documents are stored.
+
+1. An array is made of its document, which may not be stored yet.
+2. Elements are cast as zarr-python casts them.
+3. What the engine does not write, zarr-python's own array does.
+4. A target pickles to the store, the path and the document, for tasks of dask.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from zarrow._zarrow import MemoryStore, _ChunkParts
+from zarrow.errors import ZarrowError
+from zarrow.xarray.staged_store import Location
+from zarrow.zarr_python.chunks import FallbackError, check_codecs, document
+
+# Orders of the chunks in a shard that the engine writes; zarr-python gives no meaning to its default.
+_ORDERS = (None, "morton", "lexicographic", "unordered")
+
+# Codecs that encode any elements of the types they accept.
+_SAFE = frozenset(
+    (
+        # of zarr-python
+        "BytesCodec",
+        "BloscCodec",
+        "Crc32cCodec",
+        "GzipCodec",
+        "ShardingCodec",
+        "TransposeCodec",
+        "VLenBytesCodec",
+        "VLenUTF8Codec",
+        "ZstdCodec",
+        # of numcodecs
+        "BZ2",
+        "Blosc",
+        "GZip",
+        "LZ4",
+        "LZMA",
+        "VLenBytes",
+        "VLenUTF8",
+        "Zlib",
+        "Zstd",
+    )
+)
+
+
+class ChunkTarget:
+    """An array to write elements to."""
+
+    def __init__(
+        self,
+        location: Location,
+        path: str,
+        zarr_format: int,
+        described: bytes,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        write_empty_chunks: bool,
+        replace_edges: bool,
+    ) -> None:
+        self._state = (
+            location,
+            path,
+            zarr_format,
+            described,
+            shape,
+            dtype,
+            write_empty_chunks,
+            replace_edges,
+        )
+        self.shape = shape
+        self.dtype = dtype
+        self.ndim = len(shape)
+        self._chunks: _ChunkParts | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Step 4."""
+        if isinstance(self._state[0], MemoryStore):
+            raise TypeError("a MemoryStore cannot be written by other processes: write to a folder or a URL")
+        return ChunkTarget, self._state
+
+    def __setitem__(self, region: Any, value: Any) -> None:
+        location, path, zarr_format, described, shape, dtype, write_empty_chunks, replace_edges = self._state
+        elements = cast(value, dtype)
+        if not elements.size:
+            return
+        if self._chunks is None:
+            self._chunks = _ChunkParts(location, path, zarr_format, described)
+        self._chunks.write(
+            shape,
+            "basic",
+            [(region if region != () else ..., elements)],
+            write_empty_chunks=write_empty_chunks,
+            replace_edges=replace_edges,
+        )
+
+
+def target_of(location: Location, array: Any, *, replace_edges: bool) -> Any:
+    """Return where to write the elements of an array of zarr-python: the array itself in step 3.
+
+    With `replace_edges`, a chunk that extends past the end of the array is replaced without reading it.
+    """
+    metadata = array.metadata
+    config = array.async_array.config if hasattr(array, "async_array") else array._async_array._config
+    try:
+        check_codecs(metadata)
+        for codec in () if metadata.zarr_format == 2 else metadata.codecs:
+            if getattr(codec, "subchunk_write_order", None) not in _ORDERS:
+                return array
+        described = document(metadata)
+        _ChunkParts(MemoryStore(), array.path, metadata.zarr_format, described)
+    except (FallbackError, ZarrowError, TypeError, ValueError):
+        return array
+    return ChunkTarget(
+        location,
+        array.path,
+        metadata.zarr_format,
+        described,
+        tuple(array.shape),
+        array.dtype,
+        bool(config.write_empty_chunks),
+        replace_edges,
+    )
+
+
+def cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return elements of the type of the array (step 2)."""
+    elements: np.ndarray[Any, Any] = np.asarray(value)
+    if elements.dtype.name != dtype.name:
+        elements = elements.astype(dtype, order="A")
+    return elements
+
+
+def expected_shape(region: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the elements that a region of an array takes."""
+    return tuple(len(range(*part.indices(extent))) for part, extent in zip(region, shape, strict=True))
+
+
+def try_codecs(array: Any) -> None:
+    """Encode one element in memory, if a codec might refuse the elements of a new array."""
+    metadata = array.metadata
+    if metadata.zarr_format == 2:
+        used = [codec for codec in (*(metadata.filters or ()), metadata.compressor) if codec is not None]
+    else:
+        used = list(metadata.codecs)
+    if all(type(codec).__name__ in _SAFE for codec in used) or not math.prod(array.shape):
+        return
+    from zarr import Array
+    from zarr.core.array import AsyncArray
+    from zarr.storage import MemoryStore as TrialStore
+    from zarr.storage import StorePath
+
+    trial = Array(AsyncArray(metadata, StorePath(TrialStore(), array.path)))
+    trial[(0,) * array.ndim] = np.zeros((), array.dtype)[()]

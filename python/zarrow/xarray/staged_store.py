@@ -1,0 +1,364 @@
+"""A store of zarr-python that stages changes in memory, so that a refused write leaves the stored bytes alone.
+
+1. xarray's own code prepares a write on this store: it makes the documents as in any other store, and every
+   check of xarray and zarr-python is made. Changes are staged: reads see them, the store beneath does not.
+2. `erase`, `commit` and `go_direct` change the store beneath, when no more errors of the caller are possible.
+3. Documents at the root that describe others, such as consolidated metadata, are written last.
+4. What the store beneath lacks is known from its listings, without a request for each document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.core.buffer import default_buffer_prototype
+
+from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
+from zarrow.api import at_once
+from zarrow.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+Location: TypeAlias = Path | CloudStore | MemoryStore
+
+# Requests to a remote store at the same time.
+_THREADS = 64
+
+_OF_NODES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+_DOCUMENTS = frozenset((*_OF_NODES, ".zmetadata"))
+# Step 3.
+_LAST = frozenset(("zarr.json", ".zmetadata"))
+
+
+@dataclass(slots=True)
+class _State:
+    """Changes, and what is known of the store beneath."""
+
+    staged: dict[str, bytes | None] = field(default_factory=dict)
+    erased: list[str] = field(default_factory=list)
+    known: dict[str, bytes | None] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    values: _StoredValues | None = None
+    is_direct: bool = False
+
+
+class StagedStore(Store):
+    """Staged changes over a store of the engine."""
+
+    supports_writes: bool = True  # type: ignore[assignment]  # properties of zarr-python's class
+    supports_deletes: bool = True  # type: ignore[assignment]
+    supports_listing: bool = True  # type: ignore[assignment]
+    supports_partial_writes: bool = False  # type: ignore[assignment]
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(read_only=False)
+        self.location = location
+        self._state = _State()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StagedStore) and other._state is self._state
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"StagedStore({self.location!r})"
+
+    def __str__(self) -> str:
+        return str(self.location)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle for arrays that zarr-python writes in another process, when documents are stored."""
+        return _direct, (self.location,)
+
+    def with_read_only(self, read_only: bool = False) -> StagedStore:
+        """Return the same store and changes, for reading only if `read_only`."""
+        other = StagedStore(self.location)
+        other._read_only = read_only
+        other._state = self._state
+        return other
+
+    # Reading
+
+    def _values(self) -> _StoredValues | None:
+        """Return the store beneath; None for a folder that does not exist yet."""
+        if self._state.values is None:
+            try:
+                self._state.values = _StoredValues(self.location, create=False)
+            except NotFoundError:
+                return None
+        return self._state.values
+
+    def _created_values(self) -> _StoredValues:
+        if self._state.values is None:
+            self._state.values = _StoredValues(self.location, create=True)
+        return self._state.values
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether requests take time."""
+        values = self._values()
+        return values is not None and not values.is_local()
+
+    def prefetch(self, nodes: dict[str, list[str]], zarr_format: int | None) -> None:
+        """Request the documents of groups and of arrays in them, and list the groups, all at once."""
+        values = self._values()
+        if values is None or values.is_local():
+            return
+        paths: dict[str, None] = {}
+        for group, names in nodes.items():
+            parts = group.split("/") if group else []
+            paths.update(dict.fromkeys("/".join(parts[:count]) for count in range(len(parts) + 1)))
+            paths.update(dict.fromkeys(_join(group, name) for name in names))
+        documents = _OF_NODES if zarr_format != 3 else _OF_NODES[:1]
+        keys = [_join(path, name) for path in paths for name in documents]
+        keys.append(".zmetadata")
+
+        def get() -> None:
+            self._state.known.update(zip(keys, values.get_each(keys), strict=True))
+
+        def names_of(prefix: str) -> None:
+            self._state.names[prefix] = values.list(prefix)
+
+        at_once.run([get, *(partial(names_of, group) for group in nodes)])
+
+    def _is_absent(self, key: str) -> bool:
+        """Whether listings show that there is nothing at a key or below it (step 4)."""
+        if not key:
+            return self._state.names.get("") == []
+        parts = key.split("/")
+        for count, part in enumerate(parts):
+            names = self._state.names.get("/".join(parts[:count]))
+            if names is not None and part not in names:
+                return True
+        return False
+
+    def _is_erased(self, key: str) -> bool:
+        return any(not prefix or key == prefix or key.startswith(f"{prefix}/") for prefix in self._state.erased)
+
+    async def _in_thread(self, function: Any, *arguments: Any) -> Any:
+        """Call a function of the store beneath, in a thread if it waits for a server."""
+        if not self.is_remote:
+            return function(*arguments)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_THREADS, "zarrow-documents")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    async def _value(self, key: str) -> bytes | None:
+        state = self._state
+        if key in state.staged:
+            return state.staged[key]
+        if self._is_erased(key):
+            return None
+        if key in state.known:
+            return state.known[key]
+        values = self._values()
+        if values is None or self._is_absent(key):
+            return None
+        found: bytes | None = (await self._in_thread(values.get_each, [key]))[0]
+        # Chunks are read once.
+        if key.rsplit("/", 1)[-1] in _DOCUMENTS:
+            state.known[key] = found
+        return found
+
+    async def _names(self, prefix: str) -> set[str]:
+        """List the names directly below a prefix."""
+        state = self._state
+        found: set[str] = set()
+        if not self._is_erased(prefix):
+            if prefix not in state.names:
+                values = self._values()
+                is_absent = values is None or (prefix != "" and self._is_absent(prefix))
+                state.names[prefix] = [] if is_absent else await self._in_thread(values.list, prefix)  # type: ignore[union-attr]
+            found.update(name for name in state.names[prefix] if not self._is_erased(_join(prefix, name)))
+        start = f"{prefix}/" if prefix else ""
+        for key, value in state.staged.items():
+            if key.startswith(start):
+                name, _, below = key.removeprefix(start).partition("/")
+                if value is not None:
+                    found.add(name)
+                elif not below:
+                    found.discard(name)
+        return found
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Return a value or a part of it."""
+        value = await self._value(key)
+        if value is None:
+            return None
+        return (prototype or default_buffer_prototype()).buffer.from_bytes(_part(value, byte_range))
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return parts of values."""
+        return list(await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges)))
+
+    async def exists(self, key: str) -> bool:
+        """Whether a key has a value."""
+        return await self._value(key) is not None
+
+    async def is_empty(self, prefix: str) -> bool:
+        """Whether there are no values below a prefix; folders without files count as empty."""
+        prefix = prefix.rstrip("/")
+        for name in await self._names(prefix):
+            key = _join(prefix, name)
+            if self.is_remote or await self.exists(key) or not await self.is_empty(key):
+                return False
+        return True
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """List the names directly below a prefix."""
+        for name in sorted(await self._names(prefix.rstrip("/"))):
+            yield name
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """List all keys below a prefix."""
+        prefix = prefix.rstrip("/")
+        for name in sorted(await self._names(prefix)):
+            key = _join(prefix, name)
+            if await self.exists(key):
+                yield key
+            else:
+                async for below in self.list_prefix(key):
+                    yield below
+
+    async def list(self) -> AsyncIterator[str]:
+        """List all keys."""
+        async for key in self.list_prefix(""):
+            yield key
+
+    # Staging
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Stage a value; after `go_direct`, store it."""
+        self._check_writable()
+        if self._state.is_direct:
+            await self._in_thread(self._created_values().set, key, value.to_bytes())
+            return
+        _StoredValues.check_key(key)
+        self._state.staged[key] = value.to_bytes()
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Stage a value under a key without one."""
+        if not await self.exists(key):
+            await self.set(key, value)
+
+    async def set_partial_values(self, key_start_values: Any) -> None:
+        """Refuse: values are set as a whole."""
+        raise NotImplementedError
+
+    async def delete(self, key: str) -> None:
+        """Stage that a key loses its value."""
+        self._check_writable()
+        if self._state.is_direct:
+            await self._in_thread(self._created_values().erase, key)
+            return
+        self._state.staged[key] = None
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Stage that all keys below a prefix lose their values."""
+        self._check_writable()
+        prefix = prefix.strip("/")
+        start = f"{prefix}/" if prefix else ""
+        for key in [key for key in self._state.staged if key.startswith(start)]:
+            del self._state.staged[key]
+        if not self._is_erased(prefix):
+            self._state.erased.append(prefix)
+
+    def is_new(self, path: str) -> bool:
+        """Whether the changes create the array at a path."""
+        state = self._state
+        for name in ("zarr.json", ".zarray"):
+            key = _join(path, name)
+            if state.staged.get(key) is not None:
+                return self._is_erased(key) or state.known.get(key) is None
+        return False
+
+    # Storing (step 2)
+
+    def erase(self) -> None:
+        """Erase what the changes erase."""
+        state = self._state
+        values = self._values()
+        if values is not None:
+            prefixes = [prefix for prefix in state.erased if not self._is_absent(prefix)]
+            self._run([partial(values.erase_prefix, prefix) for prefix in prefixes])
+        for key in [key for key in state.known if self._is_erased(key)]:
+            state.known[key] = None
+        for prefix in [prefix for prefix in state.names if self._is_erased(prefix)]:
+            state.names[prefix] = []
+        state.erased = []
+
+    def commit(self) -> None:
+        """Store the documents: all others together, then those of step 3."""
+        state = self._state
+        changed = {
+            key: value
+            for key, value in state.staged.items()
+            if key not in state.known or state.known[key] != value
+        }
+        # Members before their groups.
+        ordered = sorted(changed, key=lambda key: (-key.count("/"), key))
+        for is_last in (False, True):
+            self._run([partial(self._store, key) for key in ordered if (key in _LAST) is is_last])
+        state.staged = {}
+        state.known = {}
+        state.names = {}
+
+    def create(self) -> None:
+        """Create the folder of the store if it is missing, for chunks that are written before documents."""
+        self._created_values()
+
+    def go_direct(self) -> None:
+        """Store what zarr-python sets from now on: chunks of arrays that it writes itself."""
+        self._state.is_direct = True
+
+    def _store(self, key: str) -> None:
+        value = self._state.staged[key]
+        values = self._created_values()
+        if value is None:
+            values.erase(key)
+        else:
+            values.set(key, value)
+
+    def _run(self, functions: list[Any]) -> None:
+        if self.is_remote:
+            at_once.run(functions)
+        else:
+            for function in functions:
+                function()
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _part(value: bytes, byte_range: ByteRequest | None) -> bytes:
+    if isinstance(byte_range, RangeByteRequest):
+        return value[byte_range.start : byte_range.end]
+    if isinstance(byte_range, OffsetByteRequest):
+        return value[byte_range.offset :]
+    if isinstance(byte_range, SuffixByteRequest):
+        return value[max(len(value) - byte_range.suffix, 0) :]
+    return value
+
+
+def _direct(location: Location) -> StagedStore:
+    store = StagedStore(location)
+    store.go_direct()
+    return store

@@ -1,0 +1,393 @@
+"""Writes datasets and trees: xarray and zarr-python prepare everything in memory, then the engine stores it.
+
+1. xarray's own code makes documents and checks on a `StagedStore`. Nothing is stored until it has ended, so
+   that a refused write changes nothing.
+2. Then chunks are written, and documents after them: a killed append leaves the arrays as they were. With
+   `compute=False`, documents are stored at once, because xarray promises so.
+3. Stores that the engine does not write, and chunked arrays that are not of dask, are left to xarray's own
+   code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import xarray
+from xarray.backends import writers
+from xarray.backends.common import _normalize_path
+from xarray.namedarray.parallelcompat import get_chunked_array_type
+from xarray.namedarray.pycompat import is_chunked_array
+
+from zarrow._zarrow import CloudStore, MemoryStore, _with_options
+from zarrow.api import at_once
+from zarrow.errors import ZarrowError
+
+if TYPE_CHECKING:
+    from zarrow.xarray.staged_store import Location, StagedStore
+
+# xarray's own functions, which `zarrow.xarray.enable` replaces.
+stock_to_zarr: Callable[..., Any] = writers.to_zarr
+stock_datatree_to_zarr: Callable[..., Any] = writers._datatree_to_zarr
+
+# Schemes of URLs that the engine writes.
+_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
+
+Region = Mapping[str, slice | Literal["auto"]] | Literal["auto"] | None
+
+
+def to_zarr(
+    obj: xarray.Dataset | xarray.DataArray | xarray.DataTree,
+    store: Any = None,
+    mode: Literal["w", "w-", "a", "a-", "r+"] | None = None,
+    group: str | None = None,
+    encoding: Mapping[Any, Any] | None = None,
+    *,
+    compute: bool = True,
+    consolidated: bool | None = None,
+    append_dim: Hashable | None = None,
+    region: Region = None,
+    safe_chunks: bool = True,
+    align_chunks: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    zarr_format: int | None = None,
+    write_empty_chunks: bool | None = None,
+    chunkmanager_store_kwargs: dict[str, Any] | None = None,
+    write_inherited_coords: bool = False,
+) -> Any:
+    """Write a Dataset, a DataArray or a DataTree as `Dataset.to_zarr` does with the same arguments.
+
+    Everything is checked before the store is changed: after an error in the arguments, in encodings or in
+    metadata, each byte of the store is as before. Chunks are written before metadata, and consolidated
+    metadata last.
+
+    Parameters
+    ----------
+    obj
+        What to write.
+    write_inherited_coords
+        Of a tree: whether to write inherited coordinates with each group, too.
+    store, mode, group, encoding, compute, consolidated, append_dim, region, safe_chunks, align_chunks, \
+    storage_options, zarr_format, write_empty_chunks, chunkmanager_store_kwargs
+        As for `xarray.Dataset.to_zarr`. `store` can also be a `CloudStore` or a `MemoryStore` of zarrow.
+
+    Returns
+    -------
+    xarray.backends.ZarrStore or dask.delayed.Delayed
+        As `xarray.Dataset.to_zarr`.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, FileExistsError, FileNotFoundError
+        As `xarray.Dataset.to_zarr`.
+    StoreError, OutOfMemoryError
+        The store failed, or memory ran out, while chunks or documents were stored.
+
+    Examples
+    --------
+    >>> import xarray, zarrow
+    >>> rain = xarray.Dataset({"rain": ("day", [1.0, 2.0])}, coords={"day": [1, 2]})
+    >>> _ = zarrow.xarray.to_zarr(rain, "rain.zarr", consolidated=False)
+    >>> _ = zarrow.xarray.to_zarr(rain.assign_coords(day=[3, 4]), "rain.zarr", append_dim="day")
+    >>> zarrow.open("rain.zarr")["day"][...].tolist()
+    [1, 2, 3, 4]
+    """
+    given: dict[str, Any] = {
+        "store": store,
+        "group": group,
+        "encoding": encoding,
+        "compute": compute,
+        "append_dim": append_dim,
+        "region": region,
+        "safe_chunks": safe_chunks,
+        "align_chunks": align_chunks,
+        "storage_options": storage_options,
+        "zarr_format": zarr_format,
+        "write_empty_chunks": write_empty_chunks,
+        "chunkmanager_store_kwargs": chunkmanager_store_kwargs,
+    }
+    if isinstance(obj, xarray.DataTree):
+        return datatree_to_zarr(
+            obj,
+            mode="w-" if mode is None else mode,
+            consolidated=True if consolidated is None else consolidated,
+            write_inherited_coords=write_inherited_coords,
+            **given,
+        )
+    if write_inherited_coords:
+        raise TypeError(f"write_inherited_coords is for a DataTree, got a {type(obj).__name__}: leave it out")
+    if isinstance(obj, xarray.DataArray):
+        obj = _dataset_of(obj)
+    if not isinstance(obj, xarray.Dataset):
+        raise TypeError(f"expected a Dataset, a DataArray or a DataTree, got {type(obj).__name__}")
+    return dataset_to_zarr(obj, mode=mode, consolidated=consolidated, **given)
+
+
+def _dataset_of(array: xarray.DataArray) -> xarray.Dataset:
+    """Return a dataset for an array, as `DataArray.to_zarr` makes it."""
+    from xarray.backends.api import DATAARRAY_NAME, DATAARRAY_VARIABLE
+
+    if array.name is None:
+        return array.to_dataset(name=DATAARRAY_VARIABLE)
+    if array.name in array.coords or array.name in array.dims:
+        dataset = array.to_dataset(name=DATAARRAY_VARIABLE)
+        dataset.attrs[DATAARRAY_NAME] = array.name
+        return dataset
+    return array.to_dataset()
+
+
+def dataset_to_zarr(dataset: xarray.Dataset, store: Any = None, **given: Any) -> Any:
+    """Write a dataset, with the arguments of `xarray.backends.writers.to_zarr`."""
+    location = _location(store, given.get("storage_options"))
+    if location is None or not _is_of_dask([dataset]):
+        return stock_to_zarr(dataset, store=store, **given)
+    return _Write(location, **given).dataset(dataset)
+
+
+def datatree_to_zarr(tree: xarray.DataTree, store: Any, **given: Any) -> Any:
+    """Write a tree, with the arguments of `xarray.backends.writers._datatree_to_zarr`."""
+    location = _location(store, given.get("storage_options"))
+    if location is None or not _is_of_dask(node.dataset for node in tree.subtree):
+        return stock_datatree_to_zarr(tree, store, **given)
+    return _Write(location, **given).tree(tree)
+
+
+def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location | None:
+    """Return the store as the engine writes it; None if it does not (step 3)."""
+    from zarrow.store_objects import native
+
+    if isinstance(store, CloudStore | MemoryStore):
+        return None if storage_options else store
+    store = _normalize_path(store)
+    if isinstance(store, str):
+        return _location_of_text(store, storage_options)
+    if store is None or storage_options is not None:
+        return None
+    found = native.resolve(store)
+    if found is None or found[1]:
+        return None
+    return _folder(found[0]) if isinstance(found[0], Path) else found[0]
+
+
+def _location_of_text(store: str, storage_options: Mapping[str, Any] | None) -> Location | None:
+    scheme, separator, rest = store.partition("://")
+    if "::" in store:
+        return None
+    if not separator:
+        return None if storage_options is not None else _folder(Path(store))
+    if scheme == "file":
+        return None if storage_options is not None else _folder(Path(rest))
+    if scheme not in _SCHEMES:
+        return None
+    try:
+        found = _with_options(store, storage_options or {})
+        return found if isinstance(found, CloudStore) else CloudStore(store)
+    except (ZarrowError, TypeError, ValueError):
+        return None
+
+
+def _folder(path: Path) -> Path | None:
+    """Return a folder, absolute for tasks in other processes; None for an archive or a file."""
+    is_other = path.suffix == ".zip" or (path.exists() and not path.is_dir())
+    return None if is_other else Path(os.path.abspath(path))
+
+
+def _is_of_dask(datasets: Any) -> bool:
+    """Whether dask computes all chunked variables (step 3)."""
+    for dataset in datasets:
+        chunked = [
+            variable._data for variable in dataset.variables.values() if is_chunked_array(variable._data)
+        ]
+        if any(type(get_chunked_array_type(data)).__name__ != "DaskManager" for data in chunked):
+            return False
+    return True
+
+
+class _Collector:
+    """Takes the place of xarray's `ArrayWriter`: it collects elements, and stores none."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[Any, Any, tuple[slice, ...]]] = []
+
+    def add(self, source: Any, target: Any, region: Any = None) -> None:
+        """Collect the elements of an array of zarr-python."""
+        self.added.append((source, target, tuple(region or ())))
+
+
+class _Write:
+    """One call of `to_zarr`."""
+
+    def __init__(
+        self,
+        location: Location,
+        *,
+        mode: Any = None,
+        group: str | None = None,
+        encoding: Mapping[Any, Any] | None = None,
+        compute: bool = True,
+        consolidated: bool | None = None,
+        append_dim: Hashable | None = None,
+        region: Region = None,
+        safe_chunks: bool = True,
+        align_chunks: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+        zarr_format: int | None = None,
+        write_empty_chunks: bool | None = None,
+        chunkmanager_store_kwargs: dict[str, Any] | None = None,
+        write_inherited_coords: bool = False,
+    ) -> None:
+        from zarrow.xarray.staged_store import StagedStore
+
+        self._location = location
+        self._group = group
+        self._append_dim = append_dim
+        self._has_region = region is not None
+        self._encoding = encoding or {}
+        self._compute = compute
+        self._store_options = chunkmanager_store_kwargs
+        self._zarr_format = zarr_format
+        self._inherits = write_inherited_coords
+        self._collector = _Collector()
+        self._staged: StagedStore = StagedStore(location)
+        self._mode = mode
+        self._opening: dict[str, Any] = {
+            "mode": mode,
+            "group": group,
+            "consolidated": consolidated,
+            "append_dim": append_dim,
+            "region": region,
+            "safe_chunks": safe_chunks,
+            "align_chunks": align_chunks,
+            "zarr_format": zarr_format,
+            "write_empty_chunks": write_empty_chunks,
+        }
+
+    def dataset(self, dataset: xarray.Dataset) -> Any:
+        """Write a dataset (`xarray.backends.writers.to_zarr`)."""
+        writers._validate_dataset_names(dataset)
+        self._prefetch({(self._group or "").strip("/"): dataset})
+        opened, consolidates = self._open()
+        dataset = opened._validate_and_autodetect_region(dataset)
+        opened._validate_encoding(self._encoding)
+        self._prepare(dataset, opened, self._encoding)
+        return self._finish(opened, consolidates)
+
+    def tree(self, tree: xarray.DataTree) -> Any:
+        """Write a tree (`xarray.backends.writers._datatree_to_zarr`)."""
+        if self._group is not None:
+            raise NotImplementedError("specifying a root group for the tree has not been implemented")
+        if self._append_dim is not None:
+            raise NotImplementedError(
+                "specifying ``append_dim`` with ``DataTree.to_zarr`` has not been implemented"
+            )
+        if unknown := set(self._encoding) - set(tree.groups):
+            raise ValueError(f"unexpected encoding group name(s) provided: {unknown}")
+        nodes = [
+            (path, node, node.to_dataset(inherit=self._inherits or node is tree))
+            for path, node in tree.subtree_with_keys
+        ]
+        self._prefetch({"" if path == "." else path: dataset for path, _, dataset in nodes})
+        root, consolidates = self._open()
+        for path, node, dataset in nodes:
+            opened = root if node is tree else root.get_child_store(path)
+            dataset = opened._validate_and_autodetect_region(dataset)
+            opened._validate_encoding(self._encoding)
+            self._prepare(dataset, opened, self._encoding.get(node.path))
+        return self._finish(root, consolidates)
+
+    def _prefetch(self, datasets: Mapping[str, xarray.Dataset]) -> None:
+        """Request at once what xarray asks for one by one; the content of a replaced store is not needed."""
+        if self._mode == "w" and not self._group:
+            return
+        nodes = {path: [str(name) for name in dataset.variables] for path, dataset in datasets.items()}
+        self._staged.prefetch(nodes, self._zarr_format)
+
+    def _open(self) -> tuple[Any, bool]:
+        """Return xarray's store over the staged changes, and whether to consolidate in the end."""
+        opened = writers.get_writable_zarr_store(self._staged, **self._opening)
+        # Of a tree, xarray consolidates after each group.
+        consolidates, opened._consolidate_on_close = opened._consolidate_on_close, False
+        return opened, consolidates
+
+    def _prepare(self, dataset: xarray.Dataset, opened: Any, encoding: Any) -> None:
+        # As in `xarray.backends.writers.to_zarr`.
+        for variable in dataset.variables.values():
+            if variable.size == 0:
+                variable.load()
+        writers.dump_to_store(dataset, opened, self._collector, encoding=encoding)
+
+    def _finish(self, opened: Any, consolidates: bool) -> Any:
+        """Check elements, then store everything (step 2)."""
+        import zarr
+
+        from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
+
+        if consolidates:
+            zarr.consolidate_metadata(
+                self._staged, zarr_format=opened.zarr_group.metadata.zarr_format
+            )
+        now: list[Callable[[], object]] = []
+        together: list[Callable[[], object]] = []
+        later: list[tuple[Any, Any, tuple[slice, ...]]] = []
+        for source, array, region in self._collector.added:
+            wanted, shape = expected_shape(region, array.shape), tuple(source.shape)
+            if shape != wanted:
+                raise ValueError(
+                    f"variable {array.basename!r} has shape {shape}, but its region of the array takes {wanted}"
+                )
+            is_new = self._staged.is_new(array.path)
+            if is_new:
+                try_codecs(array)
+            # Of a region, elements that others have appended to the last chunk stay.
+            target = target_of(self._location, array, replace_edges=is_new or not self._has_region)
+            if is_chunked_array(source):
+                later.append((source, target, region))
+            else:
+                elements = cast(source, array.dtype)
+                write = partial(_set, target, region, elements)
+                (together if at_once.is_small(elements) else now).append(write)
+        delayed = None
+        self._staged.erase()
+        self._staged.create()
+        if not self._compute:
+            self._staged.commit()
+        self._staged.go_direct()
+        if self._staged.is_remote:
+            at_once.run(together)
+            together = []
+        for write in together + now:
+            write()
+        if later:
+            delayed = self._store_chunked(later)
+        if self._compute:
+            self._staged.commit()
+            return opened
+        import dask
+
+        return dask.delayed(_finished)(delayed)
+
+    def _store_chunked(self, parts: list[tuple[Any, Any, tuple[slice, ...]]]) -> Any:
+        """Store arrays of dask, as xarray's `ArrayWriter` does: each task locks what it shares with others."""
+        sources, targets, regions = map(list, zip(*parts, strict=True))
+        manager: Any = get_chunked_array_type(*sources)
+        return manager.store(
+            sources,
+            targets,
+            lock=None,
+            compute=self._compute,
+            flush=True,
+            regions=regions,
+            **(self._store_options or {}),
+        )
+
+
+def _set(target: Any, region: tuple[slice, ...], elements: np.ndarray[Any, Any]) -> None:
+    target[region or ...] = elements
+
+
+def _finished(_writes: Any) -> None:
+    """End a delayed write."""

@@ -1,0 +1,136 @@
+"""`zarrow.xarray.to_zarr` beside xarray's own: the same documents, chunks and elements, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import zarrow
+import zarrow.xarray
+from xarray_cases import DATASETS, cf, kinds, same, tree
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{message}")
+    for message in ("Consolidated metadata is currently", "The data type", "Failed to open Zarr store with")
+]
+
+DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
+
+
+def values(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of each file, and None for folders."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"folder"
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def expect_equal(ours: Path, stock: Path) -> None:
+    """Compare the documents byte by byte, the names of chunks, and the elements."""
+    found, expected = values(ours), values(stock)
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        if Path(key).name in DOCUMENTS:
+            assert found[key] == value, key
+    for path in sorted(key for key in expected if Path(key).name in ("zarr.json", ".zarray")):
+        node = str(Path(path).parent)
+        read = [zarrow.open(folder, "" if node == "." else node, mode="r") for folder in (ours, stock)]
+        if isinstance(read[0], zarrow.Array):
+            first, second = (np.asarray(array[...].numpy()) for array in read)
+            assert first.dtype == second.dtype
+            assert first.tobytes() == second.tobytes() or first.tolist() == second.tolist(), node
+
+
+def to_both(obj: Callable[[], Any], folder: Path, **options: Any) -> tuple[Path, Path]:
+    """Write what a function makes by both, and return the folders."""
+    ours, stock = folder / "ours.zarr", folder / "stock.zarr"
+    obj().to_zarr(stock, **options)
+    zarrow.xarray.to_zarr(obj(), ours, **options)
+    expect_equal(ours, stock)
+    return ours, stock
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("consolidated", [None, True, False])
+@pytest.mark.parametrize("name", DATASETS)
+def test_datasets_of_each_kind(tmp_path: Path, name: str, version: int, consolidated: bool | None) -> None:
+    paths = to_both(DATASETS[name], tmp_path, zarr_format=version, consolidated=consolidated)
+    for engine in ("zarr", "zarrow"):
+        ours, stock = (xr.open_dataset(path, engine=engine, consolidated=consolidated) for path in paths)
+        ours.encoding = stock.encoding = {}
+        same(ours.load(), stock.load())
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_trees(tmp_path: Path, version: int) -> None:
+    paths = to_both(tree, tmp_path, zarr_format=version)
+    ours, stock = (xr.open_datatree(path, engine="zarrow").load() for path in paths)
+    xr.testing.assert_identical(ours, stock)
+    to_both(tree, tmp_path, zarr_format=version, mode="w", write_inherited_coords=True)
+    to_both(tree, tmp_path, zarr_format=version, mode="a", consolidated=False)
+
+
+def steps(start: int, stop: int, *, chunks: int | None = None) -> xr.Dataset:
+    """Return some days of a dataset that grows."""
+    days = pd.date_range("2000", periods=stop)[start:]
+    values = np.arange(stop * 3.0).reshape(stop, 3)[start:]
+    dataset = xr.Dataset(
+        {"rain": (("time", "x"), values), "name": ("time", np.array([f"d{n:02}" for n in range(start, stop)])), "fixed": ("x", [1, 2, 3])},
+        coords={"time": days, "x": [10, 20, 30]},
+        attrs={"from": start},
+    )
+    dataset["time"].encoding = {"units": "hours since 2000-01-01", "dtype": "i4"}
+    return dataset if chunks is None else dataset.chunk(time=chunks)
+
+
+CODED = {"rain": {"chunks": (4, 2), "dtype": "f4", "_FillValue": -1.0}}
+SHARDED = {"rain": {"chunks": (2, 3), "shards": (4, 3)}}
+Program = list[tuple[Callable[[], Any], dict[str, Any]]]
+
+PROGRAMS: dict[str, Program] = {
+    "append": [(lambda: steps(0, 4), {}), (lambda: steps(4, 7), {"append_dim": "time"}), (lambda: steps(7, 8), {"append_dim": "time", "mode": "a-"})],
+    "append coded": [(lambda: steps(0, 5), {"encoding": CODED}), (lambda: steps(5, 11), {"append_dim": "time"})],
+    "append dask": [(lambda: steps(0, 4, chunks=2), {}), (lambda: steps(4, 8, chunks=2), {"append_dim": "time"})],
+    "append aligned": [(lambda: steps(0, 5, chunks=5), {"encoding": {"rain": {"chunks": (4, 3)}}}), (lambda: steps(5, 12, chunks=2), {"append_dim": "time", "align_chunks": True})],
+    "append unsafe": [(lambda: steps(0, 4), {"encoding": CODED}), (lambda: steps(4, 9, chunks=4), {"append_dim": "time", "safe_chunks": False})],
+    "shards": [(lambda: steps(0, 6, chunks=4), {"encoding": SHARDED}), (lambda: steps(6, 9), {"append_dim": "time"})],
+    "replace": [(lambda: steps(0, 4), {"encoding": CODED}), (lambda: steps(2, 9), {"mode": "w"}), (kinds, {"mode": "w"})],
+    "change": [(lambda: steps(0, 4), {}), (lambda: steps(0, 4) + 1 if False else steps(0, 4).assign(more=("x", [1.0, np.nan, 2.0])), {"mode": "a"})],
+    "values": [(lambda: steps(0, 4), {}), (lambda: steps(0, 4).assign(rain=lambda d: d.rain * 2), {"mode": "r+"})],
+    "region": [(lambda: steps(0, 8), {"encoding": CODED}), (lambda: (steps(3, 6)[["rain"]] * -1).drop_vars("x"), {"region": {"time": slice(3, 6)}})],
+    "region auto": [(lambda: steps(0, 8), {"encoding": CODED}), (lambda: steps(3, 8)[["rain", "name"]], {"region": "auto"}), (lambda: steps(4, 8, chunks=4)[["rain"]], {"region": {"time": "auto", "x": slice(0, 3)}})],
+    "empty chunks": [(lambda: xr.zeros_like(steps(0, 4)[["rain"]]), {"write_empty_chunks": True, "encoding": {"rain": {"chunks": (2, 2)}}}), (lambda: xr.zeros_like(steps(0, 4)[["rain"]]), {"mode": "w", "write_empty_chunks": False, "encoding": {"rain": {"fill_value": 0.0}}})],
+    "group": [(lambda: steps(0, 4), {"group": "a/b"}), (lambda: steps(0, 3), {"group": "a/c", "mode": "a"}), (lambda: steps(4, 5), {"group": "/a/b", "append_dim": "time"}), (cf, {"group": "a/c", "mode": "w"})],
+    "array": [(lambda: steps(0, 4)["rain"], {}), (lambda: steps(0, 4)["x"], {"mode": "w"}), (lambda: steps(0, 4)["rain"].rename(None), {"mode": "w"})],
+    "delayed": [(lambda: steps(0, 4, chunks=2), {"compute": False}), (lambda: steps(4, 8, chunks=2), {"append_dim": "time", "compute": False})],
+    "codecs": [(lambda: steps(0, 4), {"encoding": {"rain": {"compressors": None}, "fixed": {"filters": None, "chunk_key_encoding": {"name": "v2", "separator": "."}}}})],
+    "transposed": [(lambda: steps(0, 4), {}), (lambda: steps(4, 6).transpose(), {"append_dim": "time"})],
+    "x": [(lambda: steps(0, 4), {}), (lambda: steps(0, 4).assign_coords(x=[1, 2, 3])[["rain", "fixed"]].drop_vars("time"), {"append_dim": "x"})][:1],
+}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_store_what_xarray_stores(tmp_path: Path, name: str, version: int) -> None:
+    if name == "shards" and version == 2:
+        pytest.skip("version 2 has no shards")
+    for number, (made, options) in enumerate(PROGRAMS[name]):
+        given = {"zarr_format": version, **options} if number == 0 or name == "group" else options
+        results = [run(made, tmp_path / folder, given) for folder in ("ours.zarr", "stock.zarr")]
+        assert [type(result) for result in results[:1]] == [type(result) for result in results[1:]]
+        expect_equal(tmp_path / "ours.zarr", tmp_path / "stock.zarr")
+        if options.get("compute") is False:
+            for result in results:
+                assert result.compute() is None
+            expect_equal(tmp_path / "ours.zarr", tmp_path / "stock.zarr")
+
+
+def run(made: Callable[[], Any], path: Path, options: dict[str, Any]) -> Any:
+    """Write by one of the two, and return the result."""
+    return made().to_zarr(path, **options) if path.name == "stock.zarr" else zarrow.xarray.to_zarr(made(), path, **options)
