@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from zarr.codecs import GzipCodec
+from zarr.storage import MemoryStore
 
 import zarrow
 import zarrow.xarray
 from xarray_cases import DATASETS, cf, kinds, same, tree
+from zarrow.xarray.chunk_targets import ChunkTarget
+from zarrow.xarray.staged_store import StagedStore
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{message}")
@@ -81,7 +87,11 @@ def steps(start: int, stop: int, *, chunks: int | None = None) -> xr.Dataset:
     days = pd.date_range("2000", periods=stop)[start:]
     values = np.arange(stop * 3.0).reshape(stop, 3)[start:]
     dataset = xr.Dataset(
-        {"rain": (("time", "x"), values), "name": ("time", np.array([f"d{n:02}" for n in range(start, stop)])), "fixed": ("x", [1, 2, 3])},
+        {
+            "rain": (("time", "x"), values),
+            "name": ("time", np.array([f"d{n:02}" for n in range(start, stop)])),
+            "fixed": ("x", [1, 2, 3]),
+        },
         coords={"time": days, "x": [10, 20, 30]},
         attrs={"from": start},
     )
@@ -94,24 +104,100 @@ SHARDED = {"rain": {"chunks": (2, 3), "shards": (4, 3)}}
 Program = list[tuple[Callable[[], Any], dict[str, Any]]]
 
 PROGRAMS: dict[str, Program] = {
-    "append": [(lambda: steps(0, 4), {}), (lambda: steps(4, 7), {"append_dim": "time"}), (lambda: steps(7, 8), {"append_dim": "time", "mode": "a-"})],
-    "append coded": [(lambda: steps(0, 5), {"encoding": CODED}), (lambda: steps(5, 11), {"append_dim": "time"})],
-    "append dask": [(lambda: steps(0, 4, chunks=2), {}), (lambda: steps(4, 8, chunks=2), {"append_dim": "time"})],
-    "append aligned": [(lambda: steps(0, 5, chunks=5), {"encoding": {"rain": {"chunks": (4, 3)}}}), (lambda: steps(5, 12, chunks=2), {"append_dim": "time", "align_chunks": True})],
-    "append unsafe": [(lambda: steps(0, 4), {"encoding": CODED}), (lambda: steps(4, 9, chunks=4), {"append_dim": "time", "safe_chunks": False})],
-    "shards": [(lambda: steps(0, 6, chunks=4), {"encoding": SHARDED}), (lambda: steps(6, 9), {"append_dim": "time"})],
-    "replace": [(lambda: steps(0, 4), {"encoding": CODED}), (lambda: steps(2, 9), {"mode": "w"}), (kinds, {"mode": "w"})],
-    "change": [(lambda: steps(0, 4), {}), (lambda: steps(0, 4) + 1 if False else steps(0, 4).assign(more=("x", [1.0, np.nan, 2.0])), {"mode": "a"})],
-    "values": [(lambda: steps(0, 4), {}), (lambda: steps(0, 4).assign(rain=lambda d: d.rain * 2), {"mode": "r+"})],
-    "region": [(lambda: steps(0, 8), {"encoding": CODED}), (lambda: (steps(3, 6)[["rain"]] * -1).drop_vars("x"), {"region": {"time": slice(3, 6)}})],
-    "region auto": [(lambda: steps(0, 8), {"encoding": CODED}), (lambda: steps(3, 8)[["rain", "name"]], {"region": "auto"}), (lambda: steps(4, 8, chunks=4)[["rain"]], {"region": {"time": "auto", "x": slice(0, 3)}})],
-    "empty chunks": [(lambda: xr.zeros_like(steps(0, 4)[["rain"]]), {"write_empty_chunks": True, "encoding": {"rain": {"chunks": (2, 2)}}}), (lambda: xr.zeros_like(steps(0, 4)[["rain"]]), {"mode": "w", "write_empty_chunks": False, "encoding": {"rain": {"fill_value": 0.0}}})],
-    "group": [(lambda: steps(0, 4), {"group": "a/b"}), (lambda: steps(0, 3), {"group": "a/c", "mode": "a"}), (lambda: steps(4, 5), {"group": "/a/b", "append_dim": "time"}), (cf, {"group": "a/c", "mode": "w"})],
-    "array": [(lambda: steps(0, 4)["rain"], {}), (lambda: steps(0, 4)["x"], {"mode": "w"}), (lambda: steps(0, 4)["rain"].rename(None), {"mode": "w"})],
-    "delayed": [(lambda: steps(0, 4, chunks=2), {"compute": False}), (lambda: steps(4, 8, chunks=2), {"append_dim": "time", "compute": False})],
-    "codecs": [(lambda: steps(0, 4), {"encoding": {"rain": {"compressors": None}, "fixed": {"filters": None, "chunk_key_encoding": {"name": "v2", "separator": "."}}}})],
+    "append": [
+        (lambda: steps(0, 4), {}),
+        (lambda: steps(4, 7), {"append_dim": "time"}),
+        (lambda: steps(7, 8), {"append_dim": "time", "mode": "a-"}),
+    ],
+    "append coded": [
+        (lambda: steps(0, 5), {"encoding": CODED}),
+        (lambda: steps(5, 11), {"append_dim": "time"}),
+    ],
+    "append dask": [
+        (lambda: steps(0, 4, chunks=2), {}),
+        (lambda: steps(4, 8, chunks=2), {"append_dim": "time"}),
+    ],
+    "append aligned": [
+        (lambda: steps(0, 5, chunks=5), {"encoding": {"rain": {"chunks": (4, 3)}}}),
+        (lambda: steps(5, 12, chunks=2), {"append_dim": "time", "align_chunks": True}),
+    ],
+    "append unsafe": [
+        (lambda: steps(0, 4), {"encoding": CODED}),
+        (lambda: steps(4, 9, chunks=4), {"append_dim": "time", "safe_chunks": False}),
+    ],
+    "shards": [
+        (lambda: steps(0, 6, chunks=4), {"encoding": SHARDED}),
+        (lambda: steps(6, 9), {"append_dim": "time"}),
+    ],
+    "replace": [
+        (lambda: steps(0, 4), {"encoding": CODED}),
+        (lambda: steps(2, 9), {"mode": "w"}),
+        (kinds, {"mode": "w"}),
+    ],
+    "change": [
+        (lambda: steps(0, 4), {}),
+        (
+            lambda: steps(0, 4) + 1 if False else steps(0, 4).assign(more=("x", [1.0, np.nan, 2.0])),
+            {"mode": "a"},
+        ),
+    ],
+    "values": [
+        (lambda: steps(0, 4), {}),
+        (lambda: steps(0, 4).assign(rain=lambda d: d.rain * 2), {"mode": "r+"}),
+    ],
+    "region": [
+        (lambda: steps(0, 8), {"encoding": CODED}),
+        (lambda: (steps(3, 6)[["rain"]] * -1).drop_vars("x"), {"region": {"time": slice(3, 6)}}),
+    ],
+    "region auto": [
+        (lambda: steps(0, 8), {"encoding": CODED}),
+        (lambda: steps(3, 8)[["rain", "name"]], {"region": "auto"}),
+        (lambda: steps(4, 8, chunks=4)[["rain"]], {"region": {"time": "auto", "x": slice(0, 3)}}),
+    ],
+    "empty chunks": [
+        (
+            lambda: xr.zeros_like(steps(0, 4)[["rain"]]),
+            {"write_empty_chunks": True, "encoding": {"rain": {"chunks": (2, 2)}}},
+        ),
+        (
+            lambda: xr.zeros_like(steps(0, 4)[["rain"]]),
+            {"mode": "w", "write_empty_chunks": False, "encoding": {"rain": {"fill_value": 0.0}}},
+        ),
+    ],
+    "group": [
+        (lambda: steps(0, 4), {"group": "a/b"}),
+        (lambda: steps(0, 3), {"group": "a/c", "mode": "a"}),
+        (lambda: steps(4, 5), {"group": "/a/b", "append_dim": "time"}),
+        (cf, {"group": "a/c", "mode": "w"}),
+    ],
+    "array": [
+        (lambda: steps(0, 4)["rain"], {}),
+        (lambda: steps(0, 4)["x"], {"mode": "w"}),
+        (lambda: steps(0, 4)["rain"].rename(None), {"mode": "w"}),
+    ],
+    "delayed": [
+        (lambda: steps(0, 4, chunks=2), {"compute": False}),
+        (lambda: steps(4, 8, chunks=2), {"append_dim": "time", "compute": False}),
+    ],
+    "codecs": [
+        (
+            lambda: steps(0, 4),
+            {
+                "encoding": {
+                    "rain": {"compressors": None},
+                    "fixed": {"filters": None, "chunk_key_encoding": {"name": "v2", "separator": "."}},
+                }
+            },
+        )
+    ],
     "transposed": [(lambda: steps(0, 4), {}), (lambda: steps(4, 6).transpose(), {"append_dim": "time"})],
-    "x": [(lambda: steps(0, 4), {}), (lambda: steps(0, 4).assign_coords(x=[1, 2, 3])[["rain", "fixed"]].drop_vars("time"), {"append_dim": "x"})][:1],
+    "x": [
+        (lambda: steps(0, 4), {}),
+        (
+            lambda: steps(0, 4).assign_coords(x=[1, 2, 3])[["rain", "fixed"]].drop_vars("time"),
+            {"append_dim": "x"},
+        ),
+    ][:1],
 }
 
 
@@ -133,4 +219,121 @@ def test_programs_store_what_xarray_stores(tmp_path: Path, name: str, version: i
 
 def run(made: Callable[[], Any], path: Path, options: dict[str, Any]) -> Any:
     """Write by one of the two, and return the result."""
-    return made().to_zarr(path, **options) if path.name == "stock.zarr" else zarrow.xarray.to_zarr(made(), path, **options)
+    return (
+        made().to_zarr(path, **options)
+        if path.name == "stock.zarr"
+        else zarrow.xarray.to_zarr(made(), path, **options)
+    )
+
+
+def test_unchanged_programs_write_by_zarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Path] = []
+    monkeypatch.setattr(ChunkTarget, "__setitem__", _counted(ChunkTarget.__setitem__, written), raising=True)
+    made = {
+        "dataset": steps(0, 4),
+        "dask": steps(0, 4, chunks=2),
+        "array": steps(0, 4)["rain"],
+        "tree": tree(),
+    }
+    for name, obj in made.items():
+        obj.to_zarr(tmp_path / name / "stock.zarr")
+        assert not written
+        with zarrow.xarray.enable():
+            obj.to_zarr(tmp_path / name / "ours.zarr")
+        assert written
+        written.clear()
+        expect_equal(tmp_path / name / "ours.zarr", tmp_path / name / "stock.zarr")
+
+
+def _counted(function: Any, calls: list[Any]) -> Any:
+    def call(self: Any, region: Any, value: Any) -> None:
+        calls.append(self)
+        function(self, region, value)
+
+    return call
+
+
+def test_stores_of_others_are_left_to_xarray(tmp_path: Path) -> None:
+    dataset = steps(0, 4)
+    values: dict[str, Any] = {}
+    with zarrow.xarray.enable():
+        dataset.to_zarr(MemoryStore(values))
+        dataset.to_zarr(tmp_path / "archive.zip")
+        assert type(dataset.to_zarr()) is xr.backends.ZarrStore
+        with pytest.raises(TypeError, match="storage_options"):
+            dataset.to_zarr(tmp_path / "folder", storage_options={"anon": True})
+    assert "rain/zarr.json" in values and (tmp_path / "archive.zip" / "zarr.json").is_file()
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "is_delayed"), [("threads", False), ("threads", True), ("processes", True)]
+)
+def test_tasks_of_dask_share_chunks(tmp_path: Path, scheduler: str, is_delayed: bool) -> None:
+    elements = np.arange(400.0).reshape(20, 20)
+    dataset = xr.Dataset({"a": (("y", "x"), elements)}).chunk(y=3, x=7)
+    encoding = {"a": {"chunks": (2, 5), "shards": (10, 20)}}
+    with dask.config.set(scheduler=scheduler, num_workers=4):
+        found = zarrow.xarray.to_zarr(
+            dataset, tmp_path / "a.zarr", encoding=encoding, safe_chunks=False, compute=not is_delayed
+        )
+        if is_delayed:
+            assert np.isnan(xr.open_zarr(tmp_path / "a.zarr")["a"].values).all()
+            found.compute()
+    assert np.array_equal(xr.open_zarr(tmp_path / "a.zarr")["a"].values, elements)
+
+
+def _write_region(path: Path, start: int) -> None:
+    part = xr.Dataset({"a": ("x", np.arange(start, start + 25))})
+    zarrow.xarray.to_zarr(part, path, region={"x": slice(start, start + 25)}, safe_chunks=False)
+
+
+def test_eight_processes_write_regions_of_one_shard(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    encoding = {"a": {"chunks": (10,), "shards": (200,)}}
+    zarrow.xarray.to_zarr(xr.Dataset({"a": ("x", np.zeros(200, "i8"))}), path, encoding=encoding)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_write_region, args=(path, start)) for start in range(0, 200, 25)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+        assert worker.exitcode == 0
+    assert xr.open_zarr(path)["a"].values.tolist() == list(range(200))
+
+
+def test_a_killed_append_leaves_the_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.zarr"
+    zarrow.xarray.to_zarr(steps(0, 5), path, encoding=CODED)
+    before = xr.open_zarr(path).load()
+
+    def stop(_: StagedStore) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StagedStore, "commit", stop)
+        with pytest.raises(KeyboardInterrupt):
+            zarrow.xarray.to_zarr(steps(5, 9), path, append_dim="time")
+    xr.testing.assert_identical(xr.open_zarr(path).load(), before)
+    zarrow.xarray.to_zarr(steps(5, 9), path, append_dim="time")
+    assert xr.open_zarr(path)["rain"].values.tolist() == steps(0, 9)["rain"].values.tolist()
+
+
+def test_stores_of_zarrow(tmp_path: Path) -> None:
+    store = zarrow.MemoryStore()
+    zarrow.xarray.to_zarr(steps(0, 4), store)
+    zarrow.xarray.to_zarr(steps(4, 6, chunks=2), store, append_dim="time")
+    found = zarrow.xarray.open_zarr(store)
+    xr.testing.assert_equal(found.load(), steps(0, 6))
+
+
+def test_codecs_that_zarrow_lacks_are_left_to_zarr_python(tmp_path: Path) -> None:
+    class Own(GzipCodec):
+        """A codec of another class."""
+
+    for number, dataset in enumerate((steps(0, 4), steps(0, 4, chunks=2))):
+        encoding = {"rain": {"compressors": [Own(level=1)]}}
+        ours, stock = tmp_path / f"{number}/ours.zarr", tmp_path / f"{number}/stock.zarr"
+        zarrow.xarray.to_zarr(dataset, ours, encoding=encoding)
+        dataset.to_zarr(stock, encoding=encoding)
+        expect_equal(ours, stock)

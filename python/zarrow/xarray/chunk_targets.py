@@ -84,19 +84,27 @@ class ChunkTarget:
         return ChunkTarget, self._state
 
     def __setitem__(self, region: Any, value: Any) -> None:
-        location, path, zarr_format, described, shape, dtype, write_empty_chunks, replace_edges = self._state
+        shape, dtype, write_empty_chunks, replace_edges = self._state[4:]
         elements = cast(value, dtype)
         if not elements.size:
             return
-        if self._chunks is None:
-            self._chunks = _ChunkParts(location, path, zarr_format, described)
-        self._chunks.write(
+        self._parts().write(
             shape,
             "basic",
             [(region if region != () else ..., elements)],
             write_empty_chunks=write_empty_chunks,
             replace_edges=replace_edges,
         )
+
+    def __getitem__(self, region: Any) -> np.ndarray[Any, Any]:
+        """Read elements back, for dask's option `return_stored`."""
+        found: Any = self._parts().array(self.shape)[region]
+        return np.asarray(found)
+
+    def _parts(self) -> _ChunkParts:
+        if self._chunks is None:
+            self._chunks = _ChunkParts(*self._state[:4])
+        return self._chunks
 
 
 def target_of(location: Location, array: Any, *, replace_edges: bool) -> Any:

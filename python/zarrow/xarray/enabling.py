@@ -1,23 +1,36 @@
-"""Makes the engine `"zarr"` of xarray read by zarrow, so that unchanged programs do.
+"""Makes the engine `"zarr"` and `to_zarr` of xarray read and write by zarrow, so that unchanged programs do.
 
 1. `xarray.open_zarr`, `engine="zarr"` and the choice of an engine by a name in `.zarr` all ask xarray's
    table of engines, which `enable` changes.
 2. What zarrow does not open, xarray's own engine opens: then also its errors are the same.
 3. Chunks for dask are as with xarray's own engine.
+4. `to_zarr` of datasets, arrays and trees calls functions of `xarray.backends.writers`, which `enable`
+   replaces. What zarrow does not write, these functions write.
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import xarray
+from xarray.backends import writers
 from xarray.backends.common import BACKEND_ENTRYPOINTS
 from xarray.backends.plugins import detect_parameters, refresh_engines
 from xarray.backends.zarr import ZarrBackendEntrypoint
 
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
+from zarrow.xarray.writing import (
+    dataset_to_zarr,
+    datatree_to_zarr,
+    stock_datatree_to_zarr,
+    stock_to_zarr,
+)
+
+_to_zarr = partial(dataset_to_zarr, is_unchanged=True)
+_datatree_to_zarr = partial(datatree_to_zarr, is_unchanged=True)
 
 _NAME = "zarr"
 _lock = threading.Lock()
@@ -25,9 +38,10 @@ _enabled: list[Enabled] = []
 
 
 def enable() -> Enabled:
-    """Have `xarray.open_zarr` and `engine="zarr"` read by zarrow, from now on or in a `with` block.
+    """Have `xarray.open_zarr`, `engine="zarr"` and `to_zarr` use zarrow, from now on or in a `with` block.
 
-    This applies to the whole process. Stores that zarrow does not open are opened by xarray's own engine.
+    This applies to the whole process. Stores that zarrow does not open or write are left to xarray's own
+    engine.
 
     Returns
     -------
@@ -75,12 +89,15 @@ class Enabled:
 
 
 def _apply() -> None:
-    """Enter the engine in effect into xarray's table (step 1)."""
+    """Enter the engine in effect into xarray's table (step 1), and the functions that write (step 4)."""
     wanted = _UnchangedEntrypoint if _enabled else ZarrBackendEntrypoint
     module, current = BACKEND_ENTRYPOINTS[_NAME]
     if current is not wanted:
         BACKEND_ENTRYPOINTS[_NAME] = (module, wanted)
         refresh_engines()
+    table: Any = writers
+    table.to_zarr = _to_zarr if _enabled else stock_to_zarr
+    table._datatree_to_zarr = _datatree_to_zarr if _enabled else stock_datatree_to_zarr
 
 
 class _UnchangedEntrypoint(ZarrowBackendEntrypoint):

@@ -1,4 +1,4 @@
-"""A store of zarr-python that stages changes in memory, so that a refused write leaves the stored bytes alone.
+"""A store of zarr-python that stages changes in memory, so that a refused write changes no stored byte.
 
 1. xarray's own code prepares a write on this store: it makes the documents as in any other store, and every
    check of xarray and zarr-python is made. Changes are staged: reads see them, the store beneath does not.
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,7 +41,7 @@ _LAST = frozenset(("zarr.json", ".zmetadata"))
 
 @dataclass(slots=True)
 class _State:
-    """Changes, and what is known of the store beneath."""
+    """Staged changes, and cached answers of the store beneath."""
 
     staged: dict[str, bytes | None] = field(default_factory=dict)
     erased: list[str] = field(default_factory=list)
@@ -54,9 +54,9 @@ class _State:
 class StagedStore(Store):
     """Staged changes over a store of the engine."""
 
-    supports_writes: bool = True  # type: ignore[assignment]  # properties of zarr-python's class
-    supports_deletes: bool = True  # type: ignore[assignment]
-    supports_listing: bool = True  # type: ignore[assignment]
+    supports_writes: bool = True
+    supports_deletes: bool = True
+    supports_listing: bool = True
     supports_partial_writes: bool = False  # type: ignore[assignment]
 
     def __init__(self, location: Location) -> None:
@@ -74,7 +74,8 @@ class StagedStore(Store):
         return f"StagedStore({self.location!r})"
 
     def __str__(self) -> str:
-        return str(self.location)
+        # As zarr-python's stores, for messages.
+        return f"file://{self.location}" if isinstance(self.location, Path) else str(self.location)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle for arrays that zarr-python writes in another process, when documents are stored."""
@@ -143,7 +144,9 @@ class StagedStore(Store):
         return False
 
     def _is_erased(self, key: str) -> bool:
-        return any(not prefix or key == prefix or key.startswith(f"{prefix}/") for prefix in self._state.erased)
+        return any(
+            not prefix or key == prefix or key.startswith(f"{prefix}/") for prefix in self._state.erased
+        )
 
     async def _in_thread(self, function: Any, *arguments: Any) -> Any:
         """Call a function of the store beneath, in a thread if it waits for a server."""
@@ -162,13 +165,17 @@ class StagedStore(Store):
         if key in state.known:
             return state.known[key]
         values = self._values()
-        if values is None or self._is_absent(key):
+        if values is None or self._is_absent(key) or not self._may_be_value(key):
             return None
         found: bytes | None = (await self._in_thread(values.get_each, [key]))[0]
         # Chunks are read once.
         if key.rsplit("/", 1)[-1] in _DOCUMENTS:
             state.known[key] = found
         return found
+
+    def _may_be_value(self, key: str) -> bool:
+        """Whether a key is not a folder."""
+        return not isinstance(self.location, Path) or (self.location / key).is_file()
 
     async def _names(self, prefix: str) -> set[str]:
         """List the names directly below a prefix."""
@@ -196,7 +203,7 @@ class StagedStore(Store):
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """Return a value or a part of it."""
+        """Return a value, or a byte range."""
         value = await self._value(key)
         if value is None:
             return None
@@ -305,7 +312,7 @@ class StagedStore(Store):
         state.erased = []
 
     def commit(self) -> None:
-        """Store the documents: all others together, then those of step 3."""
+        """Store the documents together, and those of step 3 after them."""
         state = self._state
         changed = {
             key: value
@@ -336,7 +343,7 @@ class StagedStore(Store):
         else:
             values.set(key, value)
 
-    def _run(self, functions: list[Any]) -> None:
+    def _run(self, functions: Sequence[Callable[[], object]]) -> None:
         if self.is_remote:
             at_once.run(functions)
         else:

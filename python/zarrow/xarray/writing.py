@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from pathlib import Path
@@ -92,7 +91,8 @@ def to_zarr(
     >>> import xarray, zarrow
     >>> rain = xarray.Dataset({"rain": ("day", [1.0, 2.0])}, coords={"day": [1, 2]})
     >>> _ = zarrow.xarray.to_zarr(rain, "rain.zarr", consolidated=False)
-    >>> _ = zarrow.xarray.to_zarr(rain.assign_coords(day=[3, 4]), "rain.zarr", append_dim="day")
+    >>> more = rain.assign_coords(day=[3, 4])
+    >>> _ = zarrow.xarray.to_zarr(more, "rain.zarr", append_dim="day", consolidated=False)
     >>> zarrow.open("rain.zarr")["day"][...].tolist()
     [1, 2, 3, 4]
     """
@@ -140,20 +140,64 @@ def _dataset_of(array: xarray.DataArray) -> xarray.Dataset:
     return array.to_dataset()
 
 
-def dataset_to_zarr(dataset: xarray.Dataset, store: Any = None, **given: Any) -> Any:
-    """Write a dataset, with the arguments of `xarray.backends.writers.to_zarr`."""
-    location = _location(store, given.get("storage_options"))
+def dataset_to_zarr(
+    dataset: xarray.Dataset,
+    store: Any = None,
+    mode: Any = None,
+    group: str | None = None,
+    encoding: Mapping[Any, Any] | None = None,
+    *,
+    is_unchanged: bool = False,
+    **options: Any,
+) -> Any:
+    """Write a dataset, with the arguments of `xarray.backends.writers.to_zarr`.
+
+    If `is_unchanged`, the caller expects xarray's own code, which also gets what the engine refuses.
+    """
+    given = {"mode": mode, "group": group, "encoding": encoding, **options}
+    location = _location(store, options.get("storage_options"))
     if location is None or not _is_of_dask([dataset]):
         return stock_to_zarr(dataset, store=store, **given)
-    return _Write(location, **given).dataset(dataset)
+    write = _Write(location, **given)
+    try:
+        write.prepare_dataset(dataset)
+    except ZarrowError:
+        if not is_unchanged:
+            raise
+        return stock_to_zarr(dataset, store=store, **given)
+    return write.store()
 
 
-def datatree_to_zarr(tree: xarray.DataTree, store: Any, **given: Any) -> Any:
+def datatree_to_zarr(
+    tree: xarray.DataTree,
+    store: Any,
+    mode: Any = "w-",
+    encoding: Mapping[str, Any] | None = None,
+    group: str | None = None,
+    write_inherited_coords: bool = False,
+    *,
+    is_unchanged: bool = False,
+    **options: Any,
+) -> Any:
     """Write a tree, with the arguments of `xarray.backends.writers._datatree_to_zarr`."""
-    location = _location(store, given.get("storage_options"))
+    given = {
+        "mode": mode,
+        "encoding": encoding,
+        "group": group,
+        "write_inherited_coords": write_inherited_coords,
+        **options,
+    }
+    location = _location(store, options.get("storage_options"))
     if location is None or not _is_of_dask(node.dataset for node in tree.subtree):
         return stock_datatree_to_zarr(tree, store, **given)
-    return _Write(location, **given).tree(tree)
+    write = _Write(location, **given)
+    try:
+        write.prepare_tree(tree)
+    except ZarrowError:
+        if not is_unchanged:
+            raise
+        return stock_datatree_to_zarr(tree, store, **given)
+    return write.store()
 
 
 def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location | None:
@@ -193,7 +237,7 @@ def _location_of_text(store: str, storage_options: Mapping[str, Any] | None) -> 
 def _folder(path: Path) -> Path | None:
     """Return a folder, absolute for tasks in other processes; None for an archive or a file."""
     is_other = path.suffix == ".zip" or (path.exists() and not path.is_dir())
-    return None if is_other else Path(os.path.abspath(path))
+    return None if is_other else path.absolute()
 
 
 def _is_of_dask(datasets: Any) -> bool:
@@ -253,6 +297,9 @@ class _Write:
         self._inherits = write_inherited_coords
         self._collector = _Collector()
         self._staged: StagedStore = StagedStore(location)
+        self._in_memory: list[tuple[np.ndarray[Any, Any], Any, tuple[slice, ...]]] = []
+        self._chunked: list[tuple[Any, Any, tuple[slice, ...]]] = []
+        self._opened: Any = None
         self._mode = mode
         self._opening: dict[str, Any] = {
             "mode": mode,
@@ -266,18 +313,18 @@ class _Write:
             "write_empty_chunks": write_empty_chunks,
         }
 
-    def dataset(self, dataset: xarray.Dataset) -> Any:
-        """Write a dataset (`xarray.backends.writers.to_zarr`)."""
+    def prepare_dataset(self, dataset: xarray.Dataset) -> None:
+        """Make all documents and checks of a dataset (`xarray.backends.writers.to_zarr`)."""
         writers._validate_dataset_names(dataset)
         self._prefetch({(self._group or "").strip("/"): dataset})
         opened, consolidates = self._open()
         dataset = opened._validate_and_autodetect_region(dataset)
         opened._validate_encoding(self._encoding)
-        self._prepare(dataset, opened, self._encoding)
-        return self._finish(opened, consolidates)
+        self._stage(dataset, opened, self._encoding)
+        self._check(opened, consolidates)
 
-    def tree(self, tree: xarray.DataTree) -> Any:
-        """Write a tree (`xarray.backends.writers._datatree_to_zarr`)."""
+    def prepare_tree(self, tree: xarray.DataTree) -> None:
+        """Make all documents and checks of a tree (`xarray.backends.writers._datatree_to_zarr`)."""
         if self._group is not None:
             raise NotImplementedError("specifying a root group for the tree has not been implemented")
         if self._append_dim is not None:
@@ -296,8 +343,8 @@ class _Write:
             opened = root if node is tree else root.get_child_store(path)
             dataset = opened._validate_and_autodetect_region(dataset)
             opened._validate_encoding(self._encoding)
-            self._prepare(dataset, opened, self._encoding.get(node.path))
-        return self._finish(root, consolidates)
+            self._stage(dataset, opened, self._encoding.get(node.path))
+        self._check(root, consolidates)
 
     def _prefetch(self, datasets: Mapping[str, xarray.Dataset]) -> None:
         """Request at once what xarray asks for one by one; the content of a replaced store is not needed."""
@@ -313,31 +360,28 @@ class _Write:
         consolidates, opened._consolidate_on_close = opened._consolidate_on_close, False
         return opened, consolidates
 
-    def _prepare(self, dataset: xarray.Dataset, opened: Any, encoding: Any) -> None:
+    def _stage(self, dataset: xarray.Dataset, opened: Any, encoding: Any) -> None:
         # As in `xarray.backends.writers.to_zarr`.
         for variable in dataset.variables.values():
             if variable.size == 0:
                 variable.load()
-        writers.dump_to_store(dataset, opened, self._collector, encoding=encoding)
+        dump: Any = writers.dump_to_store
+        dump(dataset, opened, self._collector, encoding=encoding)
 
-    def _finish(self, opened: Any, consolidates: bool) -> Any:
-        """Check elements, then store everything (step 2)."""
+    def _check(self, opened: Any, consolidates: bool) -> None:
+        """Consolidate, and check elements."""
         import zarr
 
         from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
 
+        self._opened = opened
         if consolidates:
-            zarr.consolidate_metadata(
-                self._staged, zarr_format=opened.zarr_group.metadata.zarr_format
-            )
-        now: list[Callable[[], object]] = []
-        together: list[Callable[[], object]] = []
-        later: list[tuple[Any, Any, tuple[slice, ...]]] = []
+            zarr.consolidate_metadata(self._staged, zarr_format=opened.zarr_group.metadata.zarr_format)
         for source, array, region in self._collector.added:
             wanted, shape = expected_shape(region, array.shape), tuple(source.shape)
             if shape != wanted:
                 raise ValueError(
-                    f"variable {array.basename!r} has shape {shape}, but its region of the array takes {wanted}"
+                    f"variable {array.basename!r} has shape {shape}, but its region of the array has {wanted}"
                 )
             is_new = self._staged.is_new(array.path)
             if is_new:
@@ -345,34 +389,36 @@ class _Write:
             # Of a region, elements that others have appended to the last chunk stay.
             target = target_of(self._location, array, replace_edges=is_new or not self._has_region)
             if is_chunked_array(source):
-                later.append((source, target, region))
+                self._chunked.append((source, target, region))
             else:
-                elements = cast(source, array.dtype)
-                write = partial(_set, target, region, elements)
-                (together if at_once.is_small(elements) else now).append(write)
-        delayed = None
+                self._in_memory.append((cast(source, array.dtype), target, region))
+
+    def store(self) -> Any:
+        """Store the prepared chunks and documents (step 2)."""
         self._staged.erase()
         self._staged.create()
         if not self._compute:
             self._staged.commit()
         self._staged.go_direct()
-        if self._staged.is_remote:
-            at_once.run(together)
-            together = []
-        for write in together + now:
+        together: list[Callable[[], object]] = []
+        alone: list[Callable[[], object]] = []
+        for elements, target, region in self._in_memory:
+            is_together = self._staged.is_remote and at_once.is_small(elements)
+            (together if is_together else alone).append(partial(_set, target, region, elements))
+        at_once.run(together)
+        for write in alone:
             write()
-        if later:
-            delayed = self._store_chunked(later)
+        stored = self._store_chunked() if self._chunked else None
         if self._compute:
             self._staged.commit()
-            return opened
-        import dask
+            return self._opened
+        from dask.delayed import delayed
 
-        return dask.delayed(_finished)(delayed)
+        return delayed(_finished)(stored)
 
-    def _store_chunked(self, parts: list[tuple[Any, Any, tuple[slice, ...]]]) -> Any:
-        """Store arrays of dask, as xarray's `ArrayWriter` does: each task locks what it shares with others."""
-        sources, targets, regions = map(list, zip(*parts, strict=True))
+    def _store_chunked(self) -> Any:
+        """Store arrays of dask. As in xarray's `ArrayWriter` there is no lock: the engine locks chunks."""
+        sources, targets, regions = map(list, zip(*self._chunked, strict=True))
         manager: Any = get_chunked_array_type(*sources)
         return manager.store(
             sources,

@@ -41,7 +41,7 @@ impl StoredValues {
         Ok(StoredValues { store: store.raise(py)? })
     }
 
-    /// Raise an error for a key that no store takes.
+    /// Raise an error for an invalid key.
     #[staticmethod]
     fn check_key(py: Python<'_>, key: &str) -> PyResult<()> {
         check_key(key).map_err(|error| error.in_array("", key)).raise(py)
