@@ -51,6 +51,7 @@ Memory of other libraries
     zarr_python                    this engine under zarr-python
     ome                            images in several resolutions
     jobs                           work for many processes
+    dask                           arrays of dask
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -141,6 +142,7 @@ from zarrow.interchange.consumers import add_to_classes as _add_protocols
 from zarrow.store_objects.python_store import PythonStore
 
 if _typing.TYPE_CHECKING:
+    from zarrow import dask as dask
     from zarrow import gpu as gpu
     from zarrow import io as io
     from zarrow import jobs as jobs
@@ -234,7 +236,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("gpu", "io", "jobs", "ome", "xarray", "zarr_python")
+_MODULES = ("dask", "gpu", "io", "jobs", "ome", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists

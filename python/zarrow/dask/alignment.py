@@ -1,0 +1,37 @@
+"""Moves the edges of blocks to edges of write units, so that each chunk or shard is encoded by one task.
+
+1. An edge between two blocks is moved to the next multiple of the write unit, counted from the start of the
+   target array. If edges meet, their blocks become one.
+2. The first and the last edge are kept: at both ends of a region, a write unit may be written in part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+
+def aligned(
+    blocks: Sequence[Sequence[int]], unit: Sequence[int], starts: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """Return blocks along each axis with edges between write units (steps 1 and 2).
+
+    Parameters
+    ----------
+    blocks
+        Lengths of blocks along each axis, as `dask.array.Array.chunks`.
+    unit
+        The shape of a write unit.
+    starts
+        Where the first block starts along each axis.
+    """
+    return tuple(map(_along, blocks, unit, starts))
+
+
+def _along(blocks: Sequence[int], unit: int, start: int) -> tuple[int, ...]:
+    total = sum(blocks)
+    edges = list(itertools.accumulate(blocks))
+    if all((start + edge) % unit == 0 for edge in edges[:-1]):
+        return tuple(blocks)
+    moved = {min(-(-(start + edge) // unit) * unit - start, total) for edge in edges}
+    return tuple(end - begin for begin, end in itertools.pairwise(sorted({0, *moved, total})))
