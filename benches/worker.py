@@ -20,6 +20,7 @@ import numpy as np
 from benches import memory
 from benches.every import every_row
 from benches.peers import PEERS
+from benches.programs import cells
 from benches.row import Row
 from benches.scale import SCALES
 from benches.tasks import TASKS, Run, read_late
@@ -35,7 +36,8 @@ def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
         path = Path(folder, row.data + peer.suffix)
         if reason := peer.missing():
             raise NotImplementedError(reason)
-        run = read_late(peer, f"{folder}/{path.name}") if row.late else TASKS[row.task](peer, row, path)
+        task = (TASKS | cells.TASKS)[row.task]
+        run = read_late(peer, f"{folder}/{path.name}") if row.late else task(peer, row, path)
         print(json.dumps({"ready": True}), file=answers)
         for number, _ in enumerate(sys.stdin):
             print(json.dumps(answer(run, row, path, first=number == 0)), file=answers)

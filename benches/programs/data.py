@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benches.programs import cells
+
 PREFIX = "programs-"
 VARIABLES = 24
 STEPS, SIDE = 32, 128
@@ -12,11 +14,13 @@ STEPS, SIDE = 32, 128
 
 def is_set(name: str) -> bool:
     """Return whether this is a set of the programs."""
-    return name == f"{PREFIX}dataset"
+    return name.startswith(PREFIX)
 
 
 def writer(name: str) -> Callable[[Path], None]:
     """Return a function that writes the named set."""
+    if name.startswith(cells.PREFIX):
+        return lambda path: cells.write(path, name.removeprefix(cells.PREFIX))
     return write_dataset
 
 

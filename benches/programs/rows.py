@@ -1,8 +1,10 @@
 """The rows of programs."""
 
+import importlib.util
 from dataclasses import replace
 from typing import Any
 
+from benches.programs import cells
 from benches.programs.data import PREFIX, VARIABLES
 from benches.row import Row
 from benches.rows import all_rows
@@ -10,16 +12,18 @@ from benches.scale import Scale
 
 OURS = "zarr-python+zarrow"
 STOCK = "zarr-python"
-PIPELINES = (STOCK, "zarr-python fused", "zarr-python+zarrs", OURS)
+ZARRS = "zarr-python+zarrs"
+PIPELINES = (STOCK, "zarr-python fused", ZARRS, OURS)
 DATASETS = ("xarray", "xarray+zarrow", "zarrow.xarray.load")
 AHEAD_SMALL = 3.0
 OF_ZARROW = 0.9
 OVER_RESULT = 64 << 20
+AHEAD_LOADER = 1.5
 
 
 def program_rows(scale: Scale) -> list[Row]:
     """Return every row of programs at this scale."""
-    return [*read(scale), *written(scale), *opened(), *datasets()]
+    return [*read(scale), *written(scale), *opened(), *datasets(), *loaders(), *dask_blocks()]
 
 
 def read(scale: Scale) -> list[Row]:
@@ -71,4 +75,35 @@ def datasets() -> list[Row]:
     return [
         Row(f"{PREFIX}dataset-open", f"open {title}", "opening", data, peers=DATASETS[:2], **bars),
         Row(f"{PREFIX}dataset-load", f"load {title}", "read", data, peers=DATASETS, **bars),
+    ]
+
+
+def loaders() -> list[Row]:
+    """Return the rows of annbatch."""
+    if importlib.util.find_spec("annbatch") is None:  # it needs Python 3.12
+        return []
+    bars: dict[str, Any] = {"peers": PIPELINES, "ours": OURS, "to_peer": (ZARRS, 1 / AHEAD_LOADER)}
+    rows = []
+    for kind, place in (("sparse", "folder"), ("dense", "folder"), ("sparse", "s3"), ("dense", "s3")):
+        name = f"{PREFIX}annbatch-{kind}" + ("-s3" if place == "s3" else "")
+        title = f"one {kind} cell by annbatch, from {'S3 on loopback' if place == 's3' else 'a folder'}"
+        rows.append(Row(name, title, "samples", cells.PREFIX + kind, index=(kind, place), **bars))
+    return rows
+
+
+def dask_blocks() -> list[Row]:
+    """Return the rows of an AnnData that dask computes, with and without automatic shards."""
+    title = f"write an AnnData of dask blocks, {cells.WRITTEN_CELLS:,} by {cells.WRITTEN_GENES:,}"
+    bars: dict[str, Any] = {"peers": PIPELINES, "ours": OURS, "to_peer": (STOCK, 1.0), "ahead": 1.0}
+    data = f"{PREFIX}dataset"
+    return [
+        Row(f"{PREFIX}dask", f"{title}, unsharded", "dask_blocks", data, index=(), **bars),
+        Row(
+            f"{PREFIX}dask-shards",
+            f"{title}, automatic shards",
+            "dask_blocks",
+            data,
+            index=("shards",),
+            **bars,
+        ),
     ]
