@@ -202,7 +202,9 @@ test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azur
 	$(call step,store tests)
 	$(IN_TIME) 3600 $(BIN)/pytest -m stores
 
-test-upstream: wheel $(UPSTREAM)/ready ## the tests of zarr-python and xarray on zarrow: PAIRS="zarr:pipeline xarray:engine"
+test-upstream: wheel $(UPSTREAM)/ready ## the tests of zarr-python and xarray on zarrow, and zarr-indexing: PAIRS="zarr:pipeline xarray:engine"
+	$(call step,lazy views of zarr-indexing)
+	PYTHONPATH="$(CURDIR)/$(UPSTREAM)" $(IN_TIME) 600 $(BIN)/pytest -q tests/test_lazy_views.py
 	$(call step,tests of zarr-python and xarray)
 	cd tests && PYTHONPATH="$(CURDIR)/$(UPSTREAM)" $(IN_TIME) 5400 ../$(BIN)/python -m upstream \
 	  --zarr "$(CURDIR)/$(UPSTREAM)/zarr-tests" --folder "$(CURDIR)/build/upstream" $(PAIRS)

@@ -10,6 +10,7 @@ enable                         zarr-python uses the engine from now on, or in a 
 explain                        what runs where for an array, and why
 CodecPipeline                  the class, for `zarr.config` and `ZARR_CODEC_PIPELINE__PATH`
 NDBuffer                       memory for results, for `zarr.config` and `ZARR_NDBUFFER`
+reader                         reads the lazy views of zarr-indexing
 
 zarr-python chooses the pipeline of an array when it opens it. What the engine cannot read or write in the
 same way runs in zarr-python's own pipeline, with the same results. zarr-python is imported when it is first
@@ -23,13 +24,14 @@ import typing as _typing
 from zarrow.zarr_python.enabling import enable
 from zarrow.zarr_python.explaining import explain
 from zarrow.zarr_python.explanation import Explanation
+from zarrow.zarr_python.lazy_views import Reader, reader
 from zarrow.zarr_python.loading import CLASSES, class_of_zarr_python
 
 if _typing.TYPE_CHECKING:
     from zarrow.zarr_python.buffers import NDBuffer
     from zarrow.zarr_python.pipeline import CodecPipeline
 
-__all__ = ["CodecPipeline", "Explanation", "NDBuffer", "enable", "explain"]
+__all__ = ["CodecPipeline", "Explanation", "NDBuffer", "Reader", "enable", "explain", "reader"]
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
