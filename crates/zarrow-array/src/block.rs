@@ -19,9 +19,6 @@ unsafe impl Sync for Block {}
 
 impl Block {
     /// Allocates `nbytes` bytes.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
     pub(crate) fn new(nbytes: usize, zeroed: bool) -> Result<Block> {
         let failed = Error::OutOfMemory { nbytes };
         let layout = Layout::from_size_align(nbytes.max(1), alignment_of(nbytes)).map_err(|_| failed)?;

@@ -28,9 +28,6 @@ enum Expected {
 pub type Refused = Box<(Option<Fault>, Failure)>;
 
 /// Returns the answer to a list or to a change, with all of its body.
-///
-/// # Errors
-/// The failure of an unusable answer.
 pub async fn checked(request: &HttpRequest, answer: HttpResponse) -> Result<HttpResponse, Refused> {
     let Some(expected) = expected(request) else { return Ok(answer) };
     let (parts, body) = answer.into_parts();

@@ -5,9 +5,6 @@ use object_store::client::{HttpError, HttpErrorKind, HttpRequest};
 use url::Url;
 
 /// Sends a request, with its lent body if it has one.
-///
-/// # Errors
-/// The URL is invalid, or the connection failed.
 pub async fn call(
     client: &reqwest::Client,
     request: &HttpRequest,

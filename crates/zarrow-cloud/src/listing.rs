@@ -30,9 +30,6 @@ pub async fn list(
 }
 
 /// Lists all keys below `prefix` if one page holds them; else returns `None`.
-///
-/// # Errors
-/// As [`list`].
 pub async fn list_page(
     connection: &Connection,
     prefix: &str,

@@ -37,9 +37,6 @@ impl TrustedCertificates {
     }
 
     /// Trusts only the authorities of a file.
-    ///
-    /// # Errors
-    /// As [`parse`](TrustedCertificates::parse).
     pub fn from_file(path: &str) -> Result<TrustedCertificates> {
         let wrong = |why: &str| {
             unsupported(format!(

@@ -271,9 +271,6 @@ fn cut(body: Vec<Bytes>) -> Vec<PutPayload> {
 }
 
 /// Deletes values; missing ones are not an error.
-///
-/// # Errors
-/// [`ErrorKind::Write`].
 pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<Attempts>) -> Result<()> {
     /// Maximum number of keys in one request to S3.
     const KEYS_AT_ONCE: usize = 1000;

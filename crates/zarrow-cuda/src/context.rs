@@ -27,9 +27,6 @@ unsafe impl Sync for PrimaryContext {}
 
 impl PrimaryContext {
     /// Creates the primary context of a device, or shares the existing one.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn retain(driver: &'static Driver, device: Ordinal) -> Result<PrimaryContext> {
         let mut handle = null_mut();
         // SAFETY: the handle is written to a place that lives through the call.
@@ -38,17 +35,11 @@ impl PrimaryContext {
     }
 
     /// Makes the context current in this thread while the guard lives.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn enter(self) -> Result<Current> {
         Current::enter(self.driver, self.handle)
     }
 
     /// Waits for all work of all libraries on the device.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn synchronize(self) -> Result<()> {
         let current = self.enter()?;
         // SAFETY: the context belongs to the device.

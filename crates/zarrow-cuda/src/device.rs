@@ -309,9 +309,6 @@ impl Device {
     }
 
     /// Waits for all work of all libraries on the device: for memory with users in unknown streams.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn synchronize_all(&self) -> Result<()> {
         self.context.synchronize()
     }

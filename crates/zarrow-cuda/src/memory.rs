@@ -55,9 +55,6 @@ impl DeviceMemory {
     }
 
     /// Allocates in `stream`, which must be one of the device's own (step 1).
-    ///
-    /// # Errors
-    /// See [`new`](DeviceMemory::new).
     pub(crate) fn new_in(device: &'static Device, nbytes: usize, stream: Stream) -> Result<DeviceMemory> {
         let current = device.enter()?;
         let address = match take(&current, device, nbytes, stream) {

@@ -26,9 +26,6 @@ pub(crate) struct ReadStreams<'a> {
 
 impl<'a> ReadStreams<'a> {
     /// Creates the streams on the device of `result`.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn new(result: &'a DeviceTensor) -> Result<ReadStreams<'a>> {
         let (device, begun, next) = (result.device(), Mutex::default(), AtomicUsize::new(0));
         let begin = Event::record(device, device.stream())?;
@@ -43,9 +40,6 @@ impl<'a> ReadStreams<'a> {
     }
 
     /// Returns the stream of the next part.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn next(&self) -> Result<Stream> {
         let streams = self.device().streams();
         let number = self.next.fetch_add(1, Ordering::Relaxed) % streams.len();
@@ -59,9 +53,6 @@ impl<'a> ReadStreams<'a> {
     }
 
     /// Step 3, after all parts were submitted.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn finish(self) -> Result<()> {
         self.close()
     }

@@ -287,9 +287,6 @@ impl Compressor {
 
 /// Checks with the metadata whether the device can decompress chunks of the selection, with frames of at most
 /// `largest_frame` decoded bytes.
-///
-/// # Errors
-/// The reason why it cannot, in a sentence.
 pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) -> Result<(), String> {
     let no = |why: &str| Err(format!("{why}: use decompress=\"host\""));
     if array.data_type().item_size().is_none() || matches!(array.data_type(), DataType::Optional(_)) {

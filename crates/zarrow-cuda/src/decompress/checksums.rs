@@ -22,9 +22,6 @@ pub struct Checksum {
 
 /// Verifies the frames of the list at `address` in a stream of a device (step 2).
 ///
-/// # Errors
-/// Errors of the driver.
-///
 /// # Safety
 /// When the stream executes this, the list, and the bytes and statuses in it, must be in device memory, and they must
 /// stay there until the stream is done.

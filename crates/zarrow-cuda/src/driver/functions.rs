@@ -58,9 +58,6 @@ macro_rules! functions {
 
         impl Functions {
             /// Looks up each function in `library`.
-            ///
-            /// # Errors
-            /// The name of a missing function.
             pub fn find(library: &Library) -> std::result::Result<Functions, String> {
                 Ok(Functions {
                     generation: generation(),
@@ -84,9 +81,6 @@ macro_rules! functions {
         impl Functions {
             $(
                 #[doc = concat!("`", $symbol, "`.")]
-                ///
-                /// # Errors
-                /// Errors of the driver; [`Error::Forked`].
                 ///
                 /// # Safety
                 /// See the driver's documentation.
@@ -155,9 +149,6 @@ functions! {
 
 impl Functions {
     /// Refuses calls in a process that was forked after the driver was initialized.
-    ///
-    /// # Errors
-    /// [`Error::Forked`].
     pub fn check_process(&self) -> Result<()> {
         if self.generation == generation() { Ok(()) } else { Err(Error::Forked) }
     }

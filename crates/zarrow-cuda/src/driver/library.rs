@@ -11,9 +11,6 @@ pub struct Library {
 
 impl Library {
     /// Loads `name`, a path or a file name that the loader searches for.
-    ///
-    /// # Errors
-    /// The loader's error message.
     pub fn open(name: &str) -> Result<Library, String> {
         let name = CString::new(name).map_err(|_| format!("{name:?} is not a valid library name"))?;
         // SAFETY: the name ends with NUL. The constructors of the library run, as with any loaded library.

@@ -68,18 +68,12 @@ impl Driver {
     }
 
     /// Steps 4 and 5.
-    ///
-    /// # Errors
-    /// [`Error::Forked`]; [`Error::ContextLost`].
     pub fn check(&self) -> Result<()> {
         self.check_process()?;
         status::check_context()
     }
 
     /// Returns the number of devices.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub fn count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: the number lives through the call.

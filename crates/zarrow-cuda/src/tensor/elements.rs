@@ -48,9 +48,6 @@ impl DeviceTensor {
 
     /// Copies the elements of `source` here, in `stream`, one of the device's own. Both must have the same type and
     /// shape, and disjoint memory usable in the stream; this tensor must be writable.
-    ///
-    /// # Errors
-    /// Errors of the driver.
     pub(crate) fn assign_in(&self, source: &DeviceTensor, stream: Stream) -> Result<()> {
         let device = self.device();
         if self.is_c_contiguous() && source.is_c_contiguous() {

@@ -60,9 +60,6 @@ impl DeviceTensor {
     }
 
     /// Like [`empty`](DeviceTensor::empty), allocated and freed in `stream`, one of the device's own.
-    ///
-    /// # Errors
-    /// See [`empty`](DeviceTensor::empty).
     pub(crate) fn empty_in(
         device: &'static Device,
         shape: &[u64],

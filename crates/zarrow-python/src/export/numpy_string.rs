@@ -80,9 +80,6 @@ pub struct Strings {
 
 impl Strings {
     /// Reserves room for `count` elements.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn with_capacity(count: usize) -> zarrow_array::Result<Strings> {
         let nbytes = count.saturating_add(1).saturating_mul(size_of::<i64>());
         let mut strings = Strings { offsets: allocation::with_capacity(nbytes)?, ..Strings::default() };
@@ -91,9 +88,6 @@ impl Strings {
     }
 
     /// Appends element `index` of `count`; `None` is a missing element.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn push(&mut self, bytes: Option<&[u8]>, index: usize, count: usize) -> zarrow_array::Result<()> {
         match bytes {
             Some(bytes) => self.data.try_append(bytes)?,

@@ -54,9 +54,6 @@ impl Chain {
     }
 
     /// Returns the maximum encoded size of a valid chunk of `shape`.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::ShapeOverflow`].
     pub fn encoded_limit(&self, shape: &[u64]) -> Result<usize> {
         if self.data_type.is_variable() {
             return Ok(self.limits.max_variable_nbytes);
@@ -103,9 +100,6 @@ impl Chain {
 
     /// Decodes the fixed-size elements in `run` to all of `memory`. Returns the words of each element that the caller
     /// reverses.
-    ///
-    /// # Errors
-    /// As [`decode`](Chain::decode).
     pub fn decode_run(
         &self,
         input: &Input<'_>,
@@ -121,9 +115,6 @@ impl Chain {
 
     /// Decodes the fixed-size elements in `run` to all of `elements`, and to all of `mask`, which has 1 for a missing
     /// element.
-    ///
-    /// # Errors
-    /// As [`decode`](Chain::decode).
     pub fn decode_masked(
         &self,
         input: &Input<'_>,
@@ -157,9 +148,6 @@ impl Chain {
     }
 
     /// Returns the bytes-to-bytes codecs as encoders. Their settings are parsed at the first write.
-    ///
-    /// # Errors
-    /// As [`BytesToBytes::compressor`].
     pub fn compressors(&self) -> Result<&[Compressor]> {
         if let Some(parsed) = self.compressors.get() {
             return Ok(parsed);
@@ -269,18 +257,12 @@ pub trait ArrayToBytes: Debug + Send + Sync {
     }
 
     /// Decodes the elements in `run` to fresh memory. Elements without a fixed size are all decoded.
-    ///
-    /// # Errors
-    /// As [`decode_run`](ArrayToBytes::decode_run).
     fn decode(&self, chunk: &EncodedChunk<'_>, run: Range<usize>, worker: &mut Worker) -> Result<Decoded> {
         chunk.fixed(&run, |memory| self.decode_run(chunk, run.clone(), memory, worker))
     }
 
     /// Decodes the elements in `run` to a mask, 1 for a missing element, and to native-endian elements. Only a codec
     /// with [`Layout::Masked`] implements this.
-    ///
-    /// # Errors
-    /// As [`decode_run`](ArrayToBytes::decode_run).
     fn decode_masked(
         &self,
         _chunk: &EncodedChunk<'_>,
@@ -299,9 +281,6 @@ pub trait ArrayToBytes: Debug + Send + Sync {
     fn encode(&self, elements: ChunkElements<'_>, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>>;
 
     /// Checks the settings of inner chains for a new array with this fill value.
-    ///
-    /// # Errors
-    /// As [`Chain::check_settings`].
     fn check_settings(&self, _fill_value: &FillValue) -> Result<()> {
         Ok(())
     }

@@ -28,9 +28,6 @@ pub trait Encoder: Debug + Send + Sync {
     }
 
     /// As [`encode`](Encoder::encode), for an encoder that reads each byte once.
-    ///
-    /// # Errors
-    /// As [`encode`](Encoder::encode).
     fn encode_borrowed(
         &self,
         _source: Borrowed<'_>,
@@ -151,9 +148,6 @@ impl<'c> FromBorrowed<'c> {
 }
 
 /// As [`encode`], for bytes that the first codec reads once ([`FromBorrowed::Encoder`]).
-///
-/// # Errors
-/// As [`encode`].
 pub fn encode_borrowed<'a>(
     (encoder, name, rest): (&dyn Encoder, &'static str, &[Compressor]),
     source: Borrowed<'_>,

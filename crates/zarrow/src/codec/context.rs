@@ -82,9 +82,6 @@ impl Scratch {
     pub const PATIENCE_JOBS: u8 = 16;
 
     /// Returns `nbytes` bytes with unspecified content.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn take(&mut self, nbytes: usize) -> Result<&mut [MaybeUninit<u8>]> {
         self.used = self.used.max(nbytes);
         if self.memory.len() < nbytes {

@@ -160,9 +160,6 @@ pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs
 }
 
 /// Undoes `chain` on the bytes of elements, filling `memory`.
-///
-/// # Errors
-/// As [`decode`].
 pub fn decode_elements(
     chain: &[BytesToBytes],
     encoded: &[u8],
@@ -178,9 +175,6 @@ pub fn wrong_elements_size(expected: u64, actual: u64) -> Error {
 }
 
 /// Verifies the checksums at the end of `chain`; returns the rest of the chain and its encoded bytes.
-///
-/// # Errors
-/// As [`Checksum::check`].
 pub fn decode_checksums<'a, 'b>(
     chain: &'a [BytesToBytes],
     encoded: &'b [u8],
@@ -194,9 +188,6 @@ pub fn decode_checksums<'a, 'b>(
 
 /// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`, if the chain can decode
 /// a part without the whole; otherwise returns `None`.
-///
-/// # Errors
-/// As [`decode`].
 pub fn decode_range(
     chain: &[BytesToBytes],
     encoded: &[u8],

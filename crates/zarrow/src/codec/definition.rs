@@ -108,9 +108,6 @@ pub struct ChunkLayout<'a> {
 
 impl ChunkLayout<'_> {
     /// Compiles the list of codecs that is the parameter `key` of another codec, for chunks of this layout.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`], and errors of these codecs.
     pub fn chain(&self, metadata: &CodecMetadata, key: &str) -> Result<Chain> {
         let missing = || wrong_parameter(&metadata.configuration, key, "a list of codecs");
         (self.compile)(metadata.configuration.get(key).ok_or_else(missing)?, self)
@@ -118,17 +115,11 @@ impl ChunkLayout<'_> {
 
     /// As [`chain`](ChunkLayout::chain), for a part of this chunk: a run of elements on one axis. Its extent differs from
     /// chunk to chunk.
-    ///
-    /// # Errors
-    /// As [`chain`](ChunkLayout::chain).
     pub fn part(&self, metadata: &CodecMetadata, key: &str, data_type: &DataType) -> Result<Chain> {
         ChunkLayout { data_type, shape: &[1], can_split: false, ..*self }.chain(metadata, key)
     }
 
     /// Checks that the codec supports these elements.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`].
     pub fn only_if(&self, fits: bool) -> Result<()> {
         if fits { Ok(()) } else { Err(self.unfit()) }
     }

@@ -30,9 +30,6 @@ pub struct EncodedChunk<'a> {
 
 impl<'a> EncodedChunk<'a> {
     /// Creates a chunk of `shape`, stored as `input`.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::ShapeOverflow`].
     pub fn new(
         bytes_to_bytes: &'a [BytesToBytes],
         limits: &'a DecodeLimits,
@@ -45,9 +42,6 @@ impl<'a> EncodedChunk<'a> {
     }
 
     /// Checks that the chunk contains `run`, and that `memory` has the size of its elements.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Internal`].
     pub fn check(&self, run: &Range<usize>, memory: &[MaybeUninit<u8>]) -> Result<()> {
         if run.end > self.count || memory.len() != self.bytes_of(run).len() {
             return Err(not_in_chunk());
@@ -66,9 +60,6 @@ impl<'a> EncodedChunk<'a> {
     }
 
     /// Returns the output of the array-to-bytes codec, at most `limit` bytes.
-    ///
-    /// # Errors
-    /// Errors of the store; as [`decode`].
     pub fn decompressed<'s>(
         &'s self,
         limit: usize,
@@ -89,9 +80,6 @@ impl<'a> EncodedChunk<'a> {
     }
 
     /// As [`decompressed`](EncodedChunk::decompressed), in a vector.
-    ///
-    /// # Errors
-    /// As [`decompressed`](EncodedChunk::decompressed); [`zarrow_array::Error::OutOfMemory`].
     pub fn decompressed_vec(
         &self,
         limit: usize,
@@ -105,9 +93,6 @@ impl<'a> EncodedChunk<'a> {
     }
 
     /// Fills `memory` with the elements in `run`. `decode` fills memory for all elements.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`], and errors of `decode`.
     pub fn run_of_all(
         &self,
         run: &Range<usize>,
@@ -125,9 +110,6 @@ impl<'a> EncodedChunk<'a> {
     }
 
     /// Returns the fixed-size elements in `run` in fresh memory that `decode` fills.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`], and errors of `decode`.
     pub fn fixed(
         &self,
         run: &Range<usize>,
@@ -150,9 +132,6 @@ pub fn not_in_chunk() -> Error {
 }
 
 /// Returns a vector of `nbytes` bytes. `fill` writes every byte or returns an error.
-///
-/// # Errors
-/// [`zarrow_array::Error::OutOfMemory`], and errors of `fill`.
 pub fn filled(nbytes: usize, fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>) -> Result<Vec<u8>> {
     let mut bytes: Vec<u8> = allocation::with_capacity(nbytes)?;
     fill(&mut bytes.spare_capacity_mut()[..nbytes])?;

@@ -64,9 +64,6 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the number of bytes.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`].
     pub fn nbytes(&self) -> Result<u64> {
         match (self.nbytes, self.bytes) {
             (Some(nbytes), _) => Ok(nbytes),
@@ -77,17 +74,11 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the same bytes with their number known.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`].
     pub fn measured(self) -> Result<Input<'a>> {
         Ok(Input { nbytes: Some(self.nbytes()?), ..self })
     }
 
     /// Returns the same bytes after checking that there are at most `limit`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`], [`ErrorKind::Io`].
     pub fn within(self, limit: usize) -> Result<Input<'a>> {
         let (input, limit) = (self.measured()?, limit as u64);
         match input.nbytes()? {
@@ -168,9 +159,6 @@ impl<'a> Input<'a> {
 
     /// Reads like [`read`](Input::read), unless the read would wait for a disk. `None` if it would, or if the store
     /// cannot tell.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`].
     pub fn read_at_once<'m>(
         &self,
         offset: u64,
@@ -187,9 +175,6 @@ impl<'a> Input<'a> {
 
     /// Reads all the bytes to the start of `memory`; `None` if their number is not exactly `length`. The next byte of
     /// `memory` may be overwritten.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`].
     pub fn read_whole<'m>(
         &self,
         memory: &'m mut [MaybeUninit<u8>],
@@ -208,9 +193,6 @@ impl<'a> Input<'a> {
     }
 
     /// Returns all the bytes, at most `limit`, read into `scratch` unless they are in memory.
-    ///
-    /// # Errors
-    /// As [`read`](Input::read), [`ErrorKind::Limit`], [`zarrow_array::Error::OutOfMemory`].
     pub fn load<'s>(&'s self, limit: usize, scratch: &'s mut Scratch) -> Result<&'s [u8]> {
         let input = self.within(limit)?;
         match input.bytes {

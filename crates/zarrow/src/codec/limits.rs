@@ -55,9 +55,6 @@ impl DecodeLimits {
     }
 
     /// Checks by the ratio limit that `encoded` bytes may decode to `nbytes`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`].
     pub(crate) fn check_ratio(&self, nbytes: usize, encoded: usize) -> Result<()> {
         let (actual, limit) = (nbytes as u64, self.decoded_nbytes(encoded) as u64);
         if actual > limit {

@@ -211,9 +211,6 @@ impl Registered {
     }
 
     /// As [`decode`](Registered::decode), to fresh memory.
-    ///
-    /// # Errors
-    /// As [`decode`](Registered::decode); [`zarrow_array::Error::OutOfMemory`].
     pub fn decoded(&self, encoded: &[u8], chunk: ChunkDescription<'_>, nbytes: usize) -> Result<Vec<u8>> {
         let mut decoded = allocation::with_capacity(nbytes)?;
         self.decode(encoded, Some(chunk), Output::Growing(&mut decoded, nbytes))?;
@@ -241,9 +238,6 @@ impl Registered {
     }
 
     /// As [`encode`](Registered::encode), for an array-to-array codec: the number of bytes stays the same.
-    ///
-    /// # Errors
-    /// As [`encode`](Registered::encode); [`ErrorKind::WrongSize`].
     pub fn encode_elements(&self, decoded: &[u8], chunk: ChunkDescription<'_>) -> Result<Vec<u8>> {
         let encoded = self.encode(decoded, Some(chunk))?;
         if encoded.len() == decoded.len() {

@@ -25,9 +25,6 @@ const MISSING: u32 = u32::MAX;
 
 impl VariableChunk {
     /// Takes the bytes of a chunk of `count` elements after checking that every element is inside.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`].
     pub fn parse(bytes: Vec<u8>, count: usize) -> Result<VariableChunk> {
         let corrupt = |text: &str| ErrorKind::Corrupt(text.into());
         if bytes.len() >= MISSING as usize {
@@ -83,9 +80,6 @@ impl VariableChunk {
     }
 
     /// Returns element `index`; a missing element is empty.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn element(&self, index: usize) -> Result<&[u8]> {
         Ok(match self.starts()?[index] {
             MISSING => &[],

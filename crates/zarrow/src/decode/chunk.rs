@@ -110,9 +110,6 @@ impl Chunk<'_> {
     }
 
     /// Same as [`read`](Chunk::read), but the chunk's shape and parts are in stored axis order.
-    ///
-    /// # Errors
-    /// As [`read`](Chunk::read).
     pub fn read_stored(
         &self,
         input: &Input<'_>,
@@ -159,9 +156,6 @@ impl Chunk<'_> {
     }
 
     /// The maximum encoded size of this chunk, if it is valid.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::ShapeOverflow`].
     pub fn encoded_limit(&self) -> Result<usize> {
         self.chain.encoded_limit(self.shape)
     }

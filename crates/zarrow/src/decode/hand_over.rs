@@ -10,9 +10,6 @@ use zarrow_array::shape;
 
 impl Chunk<'_> {
     /// Hands over the chunk; its shape and part are in stored axis order.
-    ///
-    /// # Errors
-    /// Same as [`read`](Chunk::read), and any error from the sink.
     pub fn hand_over(
         &self,
         sink: &dyn ChunkSink,

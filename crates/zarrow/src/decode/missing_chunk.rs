@@ -15,9 +15,6 @@ use crate::place::output_claim::OutputClaim;
 use zarrow_array::fork::Mutex;
 
 /// Sets the elements of a missing chunk, or of a missing inner chunk, to the fill value (step 1).
-///
-/// # Errors
-/// As [`OutputClaim::fill`].
 pub fn fill(claims: &mut [OutputClaim<'_>], fill_value: &FillValue) -> Result<()> {
     claims.iter_mut().try_for_each(|claim| claim.fill(fill_value))
 }
@@ -25,9 +22,6 @@ pub fn fill(claims: &mut [OutputClaim<'_>], fill_value: &FillValue) -> Result<()
 /// An array that may have been erased.
 pub trait Presence: Sync {
     /// Checks whether the array still exists, with the same layout.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), [`ErrorKind::Stale`](crate::ErrorKind::Stale).
     fn check(&self) -> Result<()>;
 
     /// Notes which chunk was missing.

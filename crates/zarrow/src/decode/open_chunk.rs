@@ -69,9 +69,6 @@ impl<'a> SharedChunk<'a> {
     }
 
     /// Returns the chunk; the first task opens it by calling `open`.
-    ///
-    /// # Errors
-    /// What `open` gives.
     pub fn get(&self, open: impl FnOnce() -> Result<OpenChunk<'a>>) -> Result<Arc<OpenChunk<'a>>> {
         let mut opened = self.open.lock()?;
         match &*opened {
@@ -124,9 +121,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Opens the chunk at `chunk_index`.
-    ///
-    /// # Errors
-    /// As [`chunk`](Reader::chunk).
     pub fn open(
         &self,
         chunk_index: &[u64],
@@ -186,9 +180,6 @@ impl<'a> Reader<'a> {
 
     /// Returns the index of the shard `value` at `chunk_index`: from the cache if this exact version was read before,
     /// else by calling `read`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what `read` gives.
     pub fn index(
         &self,
         chunk_index: &[u64],

@@ -83,9 +83,6 @@ impl Cuts {
 
 /// Reads the elements of `claim` from a chunk with these axis strides; `format` is the element size in bytes and the
 /// byte swap.
-///
-/// # Errors
-/// Errors of the store; [`ErrorKind::Interrupted`].
 pub fn read_range(
     claim: &OutputClaim<'_>,
     input: &Input<'_>,
@@ -241,9 +238,6 @@ struct Sorted {
 
 impl Sorted {
     /// Sorts the points of `part` by `offsets`; lists on other axes are already sorted.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     fn new(part: &[AxisPart<'_>], offsets: Vec<isize>) -> Result<Sorted> {
         if offsets.is_sorted() {
             return Ok(Sorted { offsets, points: None });

@@ -51,9 +51,6 @@ impl Reader<'_> {
 
     /// Applies steps 2 and 3 of [`missing_chunk`](crate::decode::missing_chunk) to the result `read`; `missed` is the note
     /// of step 1.
-    ///
-    /// # Errors
-    /// Any error of `read` or of [`Presence::check`].
     pub fn if_present<T>(&self, read: Result<T>, missed: &AtomicBool) -> Result<T> {
         let is_suspect = match &read {
             Ok(_) => missed.load(Ordering::Relaxed),

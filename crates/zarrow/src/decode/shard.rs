@@ -127,9 +127,6 @@ impl Chunk<'_> {
     }
 
     /// Returns the index of this chunk, if it is a shard that was not compressed as a whole.
-    ///
-    /// # Errors
-    /// Any [`ErrorKind`] of reading an index.
     pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
         match self.chain.layout() {
             Layout::InnerChunks(inner_chunks) => {
@@ -148,9 +145,6 @@ pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
 }
 
 /// Returns the inner chunks touched by a part of a shard.
-///
-/// # Errors
-/// As [`ChunkParts::new`].
 pub fn inner_chunk_parts<'a>(inner_chunks: &'a InnerChunks, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
     ChunkParts::new(part, |axis| AxisGrid::Equal(inner_chunks.chunk_shape[axis]))
 }

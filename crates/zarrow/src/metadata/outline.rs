@@ -35,9 +35,6 @@ const SMALL_NBYTES: usize = 64 << 10;
 
 impl Outline {
     /// Does steps 1 and 2 for a text.
-    ///
-    /// # Errors
-    /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
     pub(super) fn admit_text(text: &[u8]) -> Result<(), MetadataError> {
         let most = Outline::at_most(text);
         if most.depth <= MAX_DEPTH && most.tree_nbytes() <= SMALL_NBYTES {
@@ -85,9 +82,6 @@ impl Outline {
     }
 
     /// Does steps 1 and 2.
-    ///
-    /// # Errors
-    /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
     pub(super) fn admit(&self) -> Result<(), MetadataError> {
         self.check_depth()?;
         let nbytes = self.tree_nbytes();
@@ -98,9 +92,6 @@ impl Outline {
     }
 
     /// Does step 1.
-    ///
-    /// # Errors
-    /// [`MetadataError::TooLarge`].
     pub(super) fn check_depth(&self) -> Result<(), MetadataError> {
         match self.depth > MAX_DEPTH {
             true => {

@@ -298,9 +298,6 @@ impl<'a> Destination<'a> {
 
     /// Sets every element of `part` to `item`.
     ///
-    /// # Errors
-    /// As [`scatter`](Destination::scatter).
-    ///
     /// # Safety
     /// As [`scatter`](Destination::scatter).
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {

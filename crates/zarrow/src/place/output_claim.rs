@@ -89,9 +89,6 @@ impl<'a> OutputClaim<'a> {
 
     /// Marks the elements with sentinel values as missing, if there are sentinel values.
     ///
-    /// # Errors
-    /// As [`scatter`](OutputClaim::scatter).
-    ///
     /// # Safety
     /// Every place of the elements has been written.
     pub unsafe fn mark(&mut self) -> Result<()> {
@@ -100,18 +97,12 @@ impl<'a> OutputClaim<'a> {
     }
 
     /// Places the elements of a chunk of `shape`; `decoded` holds its elements from index `first` on, in C order.
-    ///
-    /// # Errors
-    /// As [`scatter`](OutputClaim::scatter).
     pub fn place(&mut self, decoded: &Decoded, first: usize, shape: &[u64]) -> Result<()> {
         // SAFETY: as for `contiguous`.
         unsafe { self.sink.place(decoded, first, shape, self.part) }
     }
 
     /// Sets all elements to the fill value.
-    ///
-    /// # Errors
-    /// As [`scatter`](OutputClaim::scatter).
     pub fn fill(&mut self, value: &FillValue) -> Result<()> {
         // SAFETY: as for `contiguous`.
         unsafe { self.sink.fill(self.part, value) }

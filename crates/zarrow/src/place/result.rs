@@ -34,9 +34,6 @@ pub struct ResultMemory<'v> {
 
 impl<'v> ResultMemory<'v> {
     /// Memory for elements of `data_type`.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].
     pub fn new(
         data_type: &DataType,
         shape: Vec<u64>,

@@ -53,9 +53,6 @@ impl SentinelMasked<'_> {
 
     /// Sets every element of `part` to `item` (step 3).
     ///
-    /// # Errors
-    /// As [`Destination::scatter`].
-    ///
     /// # Safety
     /// During the call no other code writes to an element of the part, or to its mask.
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {

@@ -60,9 +60,6 @@ impl<'a> Sink<'a> {
     }
 
     /// Provides fresh pages for the elements of `part`: see [`Destination::provide_pages`].
-    ///
-    /// # Errors
-    /// As [`Destination::provide_pages`].
     pub fn provide_pages(&self, part: &[AxisPart<'_>], pass: &dyn Fn() -> Result<()>) -> Result<()> {
         match (self, self.fixed()) {
             (_, Some(data)) => data.provide_pages(part, pass),
@@ -115,9 +112,6 @@ impl<'a> Sink<'a> {
 
     /// Sets every element of `part` to the fill value.
     ///
-    /// # Errors
-    /// As [`place`](Sink::place).
-    ///
     /// # Safety
     /// As [`place`](Sink::place).
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], value: &FillValue) -> Result<()> {
@@ -149,9 +143,6 @@ impl<'a> Sink<'a> {
     }
 
     /// Marks the elements of `part` with sentinel values as missing, if there are sentinel values.
-    ///
-    /// # Errors
-    /// As [`place`](Sink::place).
     ///
     /// # Safety
     /// The elements of the part have been written, and as [`place`](Sink::place).

@@ -71,9 +71,6 @@ impl StridedLayout {
 
     /// Returns the layout of `part` in a chunk with position 0 at `origin` and these axis strides; `None` if an offset
     /// overflows.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn in_chunk(
         part: &[AxisPart<'_>],
         origin: isize,
@@ -99,9 +96,6 @@ impl StridedLayout {
 
     /// Returns the layout of `part` in an output with position 0 at `origin` and these axis strides; `None` if an
     /// offset overflows.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn in_output(
         part: &[AxisPart<'_>],
         origin: isize,
@@ -179,9 +173,6 @@ impl StridedLayout {
     }
 
     /// The axes of a move from this layout to the `other` of the same part.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn axes_to<'a>(&'a mut self, other: &'a mut StridedLayout) -> Result<PerAxis<Axis<'a>>> {
         let pairs = self.axes.iter_mut().zip(&mut other.axes);
         pairs
@@ -207,9 +198,6 @@ fn to_isize(number: u64) -> Option<isize> {
 
 /// Returns the offsets of an axis's positions from position 0, in a chunk with these axis strides; for points, the
 /// offset over all their axes. `None` if an offset overflows.
-///
-/// # Errors
-/// [`zarrow_array::Error::OutOfMemory`].
 pub fn offsets(part: &[AxisPart<'_>], axis: usize, strides: &[isize]) -> Result<Option<Vec<isize>>> {
     let vectorized = part[axis].is_vectorized();
     let axes = part.iter().zip(strides).enumerate();

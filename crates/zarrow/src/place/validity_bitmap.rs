@@ -28,9 +28,6 @@ pub struct Bitmap<'a> {
 
 impl BitmapMemory {
     /// Memory for the bits of `count` elements.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn new(count: usize) -> Result<BitmapMemory> {
         let bits = UninitBuffer::new(count.div_ceil(8))?;
         Ok(BitmapMemory { bits, given_up: AtomicBool::new(false), missing: AtomicUsize::new(0) })

@@ -81,17 +81,11 @@ impl VariableSink {
     }
 
     /// Keeps the fill value for `part`.
-    ///
-    /// # Errors
-    /// As [`add`](VariableSink::add).
     pub fn add_fill(&self, part: &[AxisPart<'_>]) -> Result<()> {
         self.push(PieceElements::Fill, part)
     }
 
     /// Keeps elements without bytes.
-    ///
-    /// # Errors
-    /// As [`add`](VariableSink::add).
     pub fn add_empty(&self, part: &[AxisPart<'_>]) -> Result<()> {
         self.push(PieceElements::Empty, part)
     }

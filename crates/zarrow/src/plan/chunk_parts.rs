@@ -156,9 +156,6 @@ fn moved<'a>(piece: AxisPart<'a>, grid: AxisGrid<'_>) -> (u64, AxisPart<'a>) {
 }
 
 /// Returns the start of each group of `count` items; `length_of` returns a group's length, given its start.
-///
-/// # Errors
-/// [`zarrow_array::Error::OutOfMemory`].
 fn starts_of(count: usize, length_of: impl Fn(usize) -> usize) -> Result<Vec<usize>> {
     let mut starts = Vec::new();
     let mut at = 0;

@@ -84,9 +84,6 @@ pub fn set_num_threads(threads: usize) {
 /// first error.
 ///
 /// `interrupted` is asked on the calling thread alone.
-///
-/// # Errors
-/// What a task returned; [`ErrorKind::Interrupted`].
 pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
     let helpers = (threads as u64).min(count).saturating_sub(1) as usize;
     let job = Job::new(count);
@@ -175,9 +172,6 @@ impl OpenJob {
 
     /// Runs `task` for each arriving task, on at most `threads` threads, the caller's included, until the job is
     /// finished; returns the first error, after which no task begins.
-    ///
-    /// # Errors
-    /// As [`run`].
     pub fn run(&self, threads: usize, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
         let OpenState { job, is_finished, news } = &*self.0;
         let helpers = threads.saturating_sub(1);

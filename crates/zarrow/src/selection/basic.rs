@@ -73,9 +73,6 @@ pub fn one_an_axis<'a, T>(
 
 impl AxisSelection {
     /// Resolves a basic index on one axis.
-    ///
-    /// # Errors
-    /// As [`Selection::new`].
     pub(super) fn new(axis: usize, extent: u64, index: Index) -> Result<AxisSelection> {
         let length = length(axis, extent)?;
         match index {

@@ -15,9 +15,6 @@ pub struct List {
 
 impl List {
     /// Takes positions in the caller's order.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub(super) fn new(positions: Vec<u64>) -> Result<List> {
         if positions.is_sorted() {
             return Ok(List { positions: Arc::new(positions), places: None });

@@ -56,9 +56,6 @@ impl Selection {
 }
 
 /// Returns each axis with its extent and its index.
-///
-/// # Errors
-/// As [`one_an_axis`].
 pub fn per_axis<'a>(
     shape: &'a [u64],
     indices: &'a [AxisIndex<'a>],
@@ -69,9 +66,6 @@ pub fn per_axis<'a>(
 }
 
 /// Resolves and checks the individual positions of an axis; returns a basic index unchanged.
-///
-/// # Errors
-/// As [`Selection::orthogonal`].
 pub fn positions(
     axis: usize,
     extent: u64,

@@ -323,9 +323,6 @@ pub fn numbers<T: Element>(source: &[u8]) -> impl Iterator<Item = T> {
 }
 
 /// Allocates `count` zeroed numbers of `size` bytes.
-///
-/// # Errors
-/// [`zarrow_array::Error::OutOfMemory`].
 pub fn room(count: usize, size: usize) -> Result<Vec<u8>> {
     let nbytes = zarrow_array::shape::nbytes(&[count as u64], size)?;
     let mut bytes = Vec::new();
@@ -335,9 +332,6 @@ pub fn room(count: usize, size: usize) -> Result<Vec<u8>> {
 }
 
 /// Maps every number of `source` by `each` (step 1).
-///
-/// # Errors
-/// [`zarrow_array::Error::OutOfMemory`].
 pub fn convert<T: Element, U: Element>(source: &[u8], mut each: impl FnMut(T) -> U) -> Result<Vec<u8>> {
     let mut made = room(source.len() / T::SIZE, U::SIZE)?;
     for (number, place) in numbers(source).zip(made.chunks_exact_mut(U::SIZE)) {

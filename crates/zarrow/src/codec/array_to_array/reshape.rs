@@ -33,9 +33,6 @@ enum Extent {
 struct Reshape(Vec<Extent>);
 
 /// Parses the parameters.
-///
-/// # Errors
-/// [`ErrorKind::BadCodec`](crate::ErrorKind::BadCodec).
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let refused =
         || parameters.wrong("shape", "a list of extents, lists of ascending axes, and at most one -1");

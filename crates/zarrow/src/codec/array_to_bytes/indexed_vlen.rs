@@ -50,9 +50,6 @@ struct IndexedVlen {
 
 impl IndexedVlen {
     /// Parses the configuration.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadCodec`], and errors of either chain.
     fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<IndexedVlen> {
         let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let text = |key: &str| metadata.configuration.get(key).map(Value::as_str);
@@ -125,9 +122,6 @@ impl IndexedVlen {
 
     /// Returns the ends of the elements from decoded, native-endian offsets, which must start at 0, not decrease and
     /// not exceed `limit`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`].
     fn ends(&self, offsets: &[u8], limit: usize) -> Result<Vec<usize>> {
         let corrupt = || Error::from(ErrorKind::Corrupt("its offsets decrease".into()));
         let offsets: Vec<u64> = match self.wide {

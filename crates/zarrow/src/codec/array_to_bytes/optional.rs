@@ -240,9 +240,6 @@ fn encode(
 }
 
 /// Passes the decompressed bytes of a chunk to `read`: from memory, unless they are large and uncompressed.
-///
-/// # Errors
-/// Errors of the store and of `read`.
 fn open<T>(
     chunk: &EncodedChunk<'_>,
     worker: &mut Worker,

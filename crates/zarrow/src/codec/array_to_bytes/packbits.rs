@@ -164,9 +164,6 @@ impl PackBits {
     }
 
     /// Packs native-endian elements. Bools are zero or nonzero.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
     pub fn pack(self, elements: &[u8]) -> Result<Vec<u8>> {
         let count = elements.len() / (self.word_nbytes * self.words);
         let unused = self.packed_nbytes(count).map_or(0, |(_, unused)| unused);

@@ -26,9 +26,6 @@ pub struct ShardIndex {
 }
 
 /// Checks that the codecs of an index give it a known size.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`].
 pub fn check_codecs(codecs: &Chain) -> Result<()> {
     let compressor = codecs.bytes_to_bytes.iter().find(|codec| codec.encoded_size(ENTRY_NBYTES).is_none());
     let codec = match (codecs.layout(), compressor) {
@@ -46,9 +43,6 @@ fn is_swapped(codecs: &Chain) -> bool {
 }
 
 /// Returns the size in bytes of the index of a shard with this grid (step 1).
-///
-/// # Errors
-/// [`zarrow_array::Error::ShapeOverflow`].
 pub fn nbytes(codecs: &Chain, grid: &[u64]) -> Result<usize> {
     let plain = shape::nbytes(grid, ENTRY_NBYTES)?;
     let encoded = codecs.bytes_to_bytes.iter().try_fold(plain, |nbytes, codec| codec.encoded_size(nbytes));

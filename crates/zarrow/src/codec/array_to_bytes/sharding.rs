@@ -82,9 +82,6 @@ impl InnerChunks {
     }
 
     /// Returns the request for the index of a shard of `shard_shape`, and its number of bytes.
-    ///
-    /// # Errors
-    /// As [`grid`](InnerChunks::grid).
     pub fn index_span(&self, shard_shape: &[u64]) -> Result<(ByteRange, u64)> {
         let length = shard_index::nbytes(&self.index, &self.grid(shard_shape)?)? as u64;
         Ok((if self.at_end { ByteRange::Suffix(length) } else { ByteRange::Range(0..length) }, length))
@@ -113,9 +110,6 @@ impl InnerChunks {
 
     /// Returns the first possible offset of an inner chunk in a shard with this grid, and the offset of an index at the
     /// start.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::ShapeOverflow`].
     pub fn data_start(&self, grid: &[u64]) -> Result<(u64, Option<u64>)> {
         if self.at_end {
             return Ok((0, None));
@@ -124,17 +118,11 @@ impl InnerChunks {
     }
 
     /// Encodes an index: offset and length of each inner chunk of `grid`, `None` for a missing one.
-    ///
-    /// # Errors
-    /// As [`shard_index::encode`].
     pub fn encode_index(&self, entries: &[Option<(u64, u64)>], grid: &[u64]) -> Result<Vec<u8>> {
         shard_index::encode(&self.index, entries, grid).map_err(|error| error.in_codec("sharding_indexed"))
     }
 
     /// Decodes the index of a shard of `nbytes` bytes with this grid.
-    ///
-    /// # Errors
-    /// As [`shard_index::decode`].
     pub fn parse_index(&self, bytes: &[u8], grid: &[u64], nbytes: u64) -> Result<ShardIndex> {
         shard_index::decode(&self.index, bytes, grid, nbytes)
             .map_err(|error| error.in_codec("sharding_indexed"))

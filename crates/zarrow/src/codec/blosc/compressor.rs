@@ -210,9 +210,6 @@ impl Format {
     }
 
     /// Decompresses to the start of `destination`; returns the bytes written.
-    ///
-    /// # Errors
-    /// Any [`Failure`].
     pub fn decompress(
         self,
         source: &[u8],

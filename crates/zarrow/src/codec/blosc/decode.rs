@@ -21,9 +21,6 @@ impl Frame<'_> {
     }
 
     /// Decodes the bytes from `start` on to all of `destination`, reading only the blocks that contain them.
-    ///
-    /// # Errors
-    /// As [`decode`](Frame::decode).
     pub fn decode_range(
         &self,
         start: usize,

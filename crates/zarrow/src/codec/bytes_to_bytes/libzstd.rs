@@ -91,9 +91,6 @@ impl ZstdCompressor {
     }
 
     /// Compresses `source` to one frame, as `ZSTD_compress` does; `None` if `destination` is too small.
-    ///
-    /// # Errors
-    /// [`Refusal::OutOfMemory`].
     pub fn compress_within(
         &mut self,
         level: i32,
