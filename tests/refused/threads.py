@@ -24,7 +24,7 @@ import zarr.storage
 from fsspec.mapping import FSMap
 
 import zarrow
-from zarrow.store_objects.asker import ThreadAsker
+from zarrow.store_objects.store_adapter import ThreadAdapter
 
 SECONDS = 20
 VALUES = np.arange(4096, dtype="i4").reshape(64, 64)
@@ -106,7 +106,7 @@ ENTRY_POINTS: dict[str, Callable[[], Any]] = {
 }
 
 # Ending threads would make room for others.
-ThreadAsker.IDLE_SECONDS = 60
+ThreadAdapter.IDLE_SECONDS = 60
 KEPT = []
 
 

@@ -1,10 +1,10 @@
 //! The body of an answer: watched for silence, speed and size, with the permit of its request.
 
-use crate::budget::Permit;
 use crate::failure::{Failure, causes, innermost};
 use crate::http_call::failed;
-use crate::policy::TransportPolicy;
+use crate::request_limit::Permit;
 use crate::retry::Fault;
+use crate::time_outs_and_retries::TransportPolicy;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use object_store::client::{HttpError, HttpErrorKind};

@@ -176,7 +176,7 @@ mod tests {
         ] {
             assert!(check_list(text).is_ok(), "{text}");
         }
-        for (text, told) in [
+        for (text, message) in [
             ("", "no document"),
             ("{}", "no document"),
             ("<!DOCTYPE html><html></html>", "a web page"),
@@ -186,7 +186,7 @@ mod tests {
             ("<Error><Code>AccessDenied</Code></Error>", "200 AccessDenied"),
         ] {
             let (fault, failure) = *check_list(text).unwrap_err();
-            assert!(fault.is_none() && failure.brief().contains(told), "{}", failure.brief());
+            assert!(fault.is_none() && failure.brief().contains(message), "{}", failure.brief());
         }
         let (fault, _) = *check_list("<Error><Code>InternalError</Code></Error>").unwrap_err();
         assert_eq!(fault, Some(Fault::Server));

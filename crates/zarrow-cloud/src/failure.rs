@@ -25,7 +25,7 @@ pub struct Failure {
     /// The bucket's region, if it is not the requested one.
     pub region: Option<String>,
     /// The pause that the server asks for, and the longest allowed one, if shorter.
-    asked: Option<(Duration, Duration)>,
+    refused_pause: Option<(Duration, Duration)>,
 }
 
 impl Failure {
@@ -41,7 +41,7 @@ impl Failure {
             advice: None,
             is_unsent: false,
             region: None,
-            asked: None,
+            refused_pause: None,
         }
     }
 
@@ -51,8 +51,8 @@ impl Failure {
     }
 
     /// Notes that the server asks for too long a pause.
-    pub fn asked_too_long(&mut self, asked: Duration, most: Duration) {
-        self.asked = Some((asked, most));
+    pub fn pause_too_long(&mut self, pause: Duration, most: Duration) {
+        self.refused_pause = Some((pause, most));
     }
 
     /// Failure of an answer with an error status.
@@ -105,10 +105,10 @@ impl Failure {
             // A secret must be hidden before the text is cut, or it would not be found.
             shown = format!("{shown}: {}", first_line(&secrets.hide(message)));
         }
-        if let Some((asked, most)) = self.asked {
-            let (asked, most) = (asked.as_secs(), most.as_secs_f64());
+        if let Some((pause, most)) = self.refused_pause {
+            let (pause, most) = (pause.as_secs(), most.as_secs_f64());
             shown = format!(
-                "{shown}: the requested pause of {asked} s exceeds max_retry_after, {most} s in total"
+                "{shown}: the requested pause of {pause} s exceeds max_retry_after, {most} s in total"
             );
         }
         shown
@@ -129,7 +129,7 @@ impl Failure {
         if self.advice.is_some() {
             return self.advice;
         }
-        if self.asked.is_some() {
+        if self.refused_pause.is_some() {
             return Some(
                 "try again after that time, or let each request wait longer: \
                  storage_options={\"max_retry_after\": SECONDS}",

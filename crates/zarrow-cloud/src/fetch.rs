@@ -208,11 +208,12 @@ fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -
         ByteRange::Range(ref range) if range.start > 0 => None,
         _ => Some(0),
     });
-    let asked = match request.span {
+    let requested = match request.span {
         ByteRange::Range(ref range) => range.start,
         ByteRange::Whole | ByteRange::Suffix(_) => 0,
     };
-    let head = Head { start: nbytes.map_or(asked, |nbytes| nbytes.min(asked)), nbytes, version: None };
+    let head =
+        Head { start: nbytes.map_or(requested, |nbytes| nbytes.min(requested)), nbytes, version: None };
     match receiver.head(&head) {
         std::ops::ControlFlow::Continue(()) => Outcome::Complete,
         std::ops::ControlFlow::Break(()) => Outcome::Stopped,

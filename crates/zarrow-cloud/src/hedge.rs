@@ -198,11 +198,11 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let known = FirstBytes::default();
-            let mut asked = 0;
+            let mut requests = 0;
             let mut again = || {
-                asked += 1;
+                requests += 1;
                 // All permits are in use at its first check.
-                (asked > 1).then(|| answer(2))
+                (requests > 1).then(|| answer(2))
             };
             let first = async {
                 let late = race(&known, Either::Right(pending()), &mut again);
@@ -210,7 +210,7 @@ mod tests {
                 futures_util::future::join(late, answers).await.0
             };
             assert_eq!(first.await, Ok(2));
-            assert_eq!((known.counts(), asked), ((1, 1), 2));
+            assert_eq!((known.counts(), requests), ((1, 1), 2));
         });
     }
 

@@ -14,19 +14,19 @@
 //! 1. `fetch` asks for the bytes of a span and hands them to the receiver. After an interrupted body it resumes with a
 //!    range of the same version, else it starts again.
 //! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
-//! 3. `transport` sends it: `retry` decides whether and when to try again, `budget` limits the concurrent requests of a host,
+//! 3. `transport` sends it: `retry` decides whether and when to try again, `request_limit` limits the concurrent requests of a host,
 //!    `hedge` decides when to send a second copy of a request; `answer_body` watches for silence, speed and size;
 //!    `diagnosis` explains missing answers, and `secret` redacts every message.
 //! 4. `reqwest` owns the connections, which all stores of a process share (`process`).
 //!
 //! Nothing runs before the first request. A forked child forgets its parent's state, and creates its own.
 
-mod abandoned;
 mod answer_body;
 mod answer_document;
 mod body_range;
 mod borrowed_payload;
-mod budget;
+mod cancelled_changes;
+mod conditional_put_check;
 mod connection;
 mod credentials;
 mod diagnosis;
@@ -34,22 +34,22 @@ mod document_request;
 mod failure;
 mod fetch;
 mod hedge;
-mod heeding;
+mod host_lookup;
 mod http_call;
 mod http_date;
 mod list_body;
 mod listing;
 mod location;
-mod lookup;
 mod option_checks;
 mod options;
-mod policy;
 mod process;
 mod range_header;
+mod request_limit;
 mod retry;
 mod secret;
 mod sent_change;
 mod store;
+mod time_outs_and_retries;
 mod transport;
 mod trusted_certificates;
 mod version;
@@ -57,8 +57,8 @@ mod writer;
 
 pub use location::is_cloud_url;
 pub use options::StorageOptions;
-pub use policy::TransportPolicy;
 pub use store::CloudStore;
+pub use time_outs_and_retries::TransportPolicy;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

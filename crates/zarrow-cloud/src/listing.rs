@@ -3,11 +3,11 @@
 //! Every list ends: a repeated page token is an error, as are too many consecutive pages without a new name, too many
 //! names, and an oversized page (`answer_body`).
 
+use crate::conditional_put_check::is_probe;
 use crate::connection::{Connection, Lister, client_failure};
 use crate::failure::Failure;
-use crate::heeding::is_probe;
-use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
+use crate::time_outs_and_retries::TransportPolicy;
 use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -57,10 +57,10 @@ async fn pages(
         format!("{}/", connection.location.root)
     };
     let delimiter = (!recursive).then_some("/");
-    let asked = (!below.is_empty()).then_some(below.as_str());
+    let prefix = (!below.is_empty()).then_some(below.as_str());
     let (mut listing, mut pages, mut page_token) = (Listing::default(), Pages::default(), None);
     loop {
-        let page = page(connection, &**lister, asked, delimiter, page_token);
+        let page = page(connection, &**lister, prefix, delimiter, page_token);
         let checked =
             page.await.and_then(|page| Ok((pages.check(&page, &connection.settings.policy)?, page)));
         let (is_new, page) = match checked {

@@ -6,8 +6,8 @@
 
 use crate::credentials::aws_profile;
 use crate::location::{Location, Service, unsupported};
-use crate::policy::TransportPolicy;
 use crate::secret::{Secrets, is_secret_name};
+use crate::time_outs_and_retries::TransportPolicy;
 use crate::trusted_certificates::TrustedCertificates;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -188,7 +188,7 @@ impl Settings {
             ("read_timeout", _) => self.policy.silence = seconds()?,
             ("low_speed_limit", _) => self.policy.low_speed = text.parse().map_err(|_| wrong())?,
             ("low_speed_time", _) => self.policy.low_speed_time = seconds()?,
-            ("max_retry_after", _) => self.policy.longest_asked = seconds()?,
+            ("max_retry_after", _) => self.policy.max_retry_after = seconds()?,
             ("max_listed", _) => self.policy.listed_names = text.parse().map_err(|_| wrong())?,
             ("max_attempts" | "max_retries", _) => {
                 self.policy.retries = text.parse().map_err(|_| wrong())?;
@@ -237,9 +237,9 @@ impl Settings {
         if is_table || WITHOUT_EFFECT.contains(&name) {
             return Ok(());
         }
-        let told = unknown(location, name).to_string();
+        let message = unknown(location, name).to_string();
         match self.clone().take(location, name, &Value::from("true"), &mut None) {
-            Err(error) if error.to_string() == told => Err(error),
+            Err(error) if error.to_string() == message => Err(error),
             _ => Ok(()),
         }
     }

@@ -9,11 +9,11 @@
 //!    thread, and its memory is freed without a contended lock of the allocator. It goes to the thread with the fewest
 //!    tasks, so that successive requests use one connection.
 
-use crate::abandoned::Abandoned;
-use crate::budget::Budget;
+use crate::cancelled_changes::CancelledChanges;
 use crate::hedge::FirstBytes;
-use crate::lookup::Lookup;
-use crate::policy::TransportPolicy;
+use crate::host_lookup::Lookup;
+use crate::request_limit::RequestLimit;
+use crate::time_outs_and_retries::TransportPolicy;
 use crate::trusted_certificates::TrustedCertificates;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -63,7 +63,7 @@ pub struct Process {
     clients: Mutex<Vec<(ClientKey, reqwest::Client)>>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
     /// Changes that were cancelled after they were sent.
-    pub abandoned: Abandoned,
+    pub abandoned: CancelledChanges,
     /// Held by the one writer that tests a server for conditions.
     pub tested: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
@@ -75,7 +75,7 @@ type ClientKey = (usize, Duration, TrustedCertificates);
 #[derive(Debug, Default)]
 pub struct Host {
     /// The limit of its concurrent requests.
-    pub budget: Budget,
+    pub request_limit: RequestLimit,
     /// The times of its answers.
     pub first_bytes: FirstBytes,
     /// Time at which a machine's metadata service was unreachable.
@@ -110,7 +110,7 @@ impl Process {
         let first = Worker::start(0)?;
         let others = (1..THREADS).map_while(|number| Worker::start(number).ok()).collect();
         let (lookup, clients, hosts) = (Arc::default(), Mutex::default(), Mutex::default());
-        let (abandoned, tested) = (Abandoned::default(), Mutex::default());
+        let (abandoned, tested) = (CancelledChanges::default(), Mutex::default());
         let made = Process { first, others, lookup, clients, hosts, abandoned, tested };
         let mut process = PROCESS.lock();
         if let Some(first) = known(&process) {

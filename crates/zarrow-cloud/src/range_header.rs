@@ -86,9 +86,9 @@ mod tests {
         assert_eq!(RangeHeader::parse("bytes=-9").and_then(|range| range.of(5)), Some(0..5));
         assert_eq!(RangeHeader::parse("bytes=5-9").and_then(|range| range.of(5)), None);
         assert_eq!(RangeHeader::parse("bytes=x-9"), None);
-        let met = |asked: &str, told: &str| {
-            let (range, nbytes) = partial_range(told).unwrap();
-            RangeHeader::parse(asked).unwrap().is_met_by(&range, nbytes)
+        let met = |requested: &str, answered: &str| {
+            let (range, nbytes) = partial_range(answered).unwrap();
+            RangeHeader::parse(requested).unwrap().is_met_by(&range, nbytes)
         };
         assert!(
             met("bytes=3-9", "bytes 3-9/100")

@@ -10,7 +10,7 @@
 
 use crate::failure::Failure;
 use crate::http_date::seconds_of_date;
-use crate::policy::TransportPolicy;
+use crate::time_outs_and_retries::TransportPolicy;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 use zarrow_array::fork::Mutex;
@@ -28,7 +28,7 @@ struct State {
     throttles: u32,
     slow: u32,
     /// Sum of the pauses requested by the server.
-    asked: Duration,
+    requested_pauses: Duration,
     /// Whether a request was sent and its outcome is unknown.
     uncertain: bool,
     /// Whether the client has sent a request.
@@ -60,8 +60,9 @@ impl Attempts {
 
     /// Records a fault; returns the pause before the next try, `None` after the last one.
     pub fn again(&self, fault: Fault, failure: Failure) -> Option<Duration> {
-        let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, longest_asked, .. } =
-            self.policy;
+        let TransportPolicy {
+            retries, throttled_retries, first_pause, longest_pause, max_retry_after, ..
+        } = self.policy;
         let mut state = self.state.lock();
         state.uncertain |= !failure.is_refusal();
         state.failure = Some(failure);
@@ -73,13 +74,13 @@ impl Attempts {
             pause.mul_f64(1.0 - chance() / 2.0)
         };
         match fault {
-            Fault::Throttled(asked) => {
+            Fault::Throttled(requested) => {
                 state.throttles += 1;
-                let pause = pause(state.throttles - 1).max(asked.unwrap_or_default());
-                state.asked = state.asked.saturating_add(asked.unwrap_or_default());
-                let is_too_long = state.asked > longest_asked;
-                if let (true, Some(asked), Some(failure)) = (is_too_long, asked, &mut state.failure) {
-                    failure.asked_too_long(asked, longest_asked);
+                let pause = pause(state.throttles - 1).max(requested.unwrap_or_default());
+                state.requested_pauses = state.requested_pauses.saturating_add(requested.unwrap_or_default());
+                let is_too_long = state.requested_pauses > max_retry_after;
+                if let (true, Some(requested), Some(failure)) = (is_too_long, requested, &mut state.failure) {
+                    failure.pause_too_long(requested, max_retry_after);
                 }
                 (state.throttles <= throttled_retries && !is_too_long).then_some(pause)
             }
@@ -189,15 +190,15 @@ mod tests {
     #[test]
     fn a_server_gets_the_pause_that_it_asks_for() {
         let attempts = Attempts::new(TransportPolicy::default());
-        let asked = Duration::from_secs(3);
+        let requested = Duration::from_secs(3);
         let busy = || Failure::from_status(429, "");
-        assert_eq!(attempts.again(Fault::Throttled(Some(asked)), busy()), Some(asked));
+        assert_eq!(attempts.again(Fault::Throttled(Some(requested)), busy()), Some(requested));
         assert!(!attempts.is_uncertain());
         // A proxy may also answer this, although its server may have applied the request.
         attempts.again(Fault::Throttled(None), Failure::from_status(503, ""));
         assert!(attempts.is_uncertain());
         // If the pauses exceed their limit, the request fails, and the error says so.
-        let rest = TransportPolicy::default().longest_asked - asked;
+        let rest = TransportPolicy::default().max_retry_after - requested;
         assert_eq!(attempts.again(Fault::Throttled(Some(rest)), failure()), Some(rest));
         assert_eq!(attempts.again(Fault::Throttled(Some(Duration::from_secs(1))), failure()), None);
         let text = attempts.take_failure().unwrap().shown(&Secrets::default());

@@ -1,6 +1,6 @@
-//! Waits for the answer to a change, and leaves it to the process if the caller stops waiting (steps 1 and 3 of `abandoned.rs`).
+//! Waits for the answer to a change, and leaves it to the process if the caller stops waiting (steps 1 and 3 of `cancelled_changes.rs`).
 
-use crate::abandoned::ATTEMPTS;
+use crate::cancelled_changes::ATTEMPTS;
 use crate::connection::Connection;
 use crate::retry::Attempts;
 use object_store::path::Path;

@@ -5,15 +5,15 @@
 //! 2. If S3 reports another region for the bucket, and no option named one, the client is rebuilt for that region.
 //! 3. In a forked child the store creates a new client; handles from its parent do nothing there.
 
+use crate::conditional_put_check;
 use crate::connection::Connection;
 use crate::document_request::{self, DocumentRequests, Sender, is_document_request};
 use crate::fetch::fetch;
-use crate::heeding;
 use crate::listing;
 use crate::location::{Location, Service};
 use crate::options::{Settings, StorageOptions};
-use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
+use crate::time_outs_and_retries::TransportPolicy;
 use crate::writer::{Payload, delete, put};
 use std::fmt;
 use std::future::Future;
@@ -165,11 +165,11 @@ impl Sender for Shared {
                 return RequestHandle::ended();
             }
         };
-        let mut told = DoneGuard(Some(receiver));
+        let mut done = DoneGuard(Some(receiver));
         spawn(&Arc::clone(&connection), async move {
             let attempts = connection.attempts();
             loop {
-                let Some(receiver) = told.0.as_deref_mut() else { return };
+                let Some(receiver) = done.0.as_deref_mut() else { return };
                 let result = fetch(&connection, &request, &attempts, receiver).await;
                 if result.is_err()
                     && let Some(moved) = self.moved(&connection, &attempts)
@@ -177,7 +177,7 @@ impl Sender for Shared {
                     connection = moved;
                     continue;
                 }
-                return told.tell(result);
+                return done.tell(result);
             }
         })
     }
@@ -350,7 +350,7 @@ impl CloudStore {
 
 impl RemoteWriter for CloudStore {
     fn has_conditions(&self) -> bool {
-        heeding::has_conditions(&self.shared.settings.lock(), &self.shared.location)
+        conditional_put_check::has_conditions(&self.shared.settings.lock(), &self.shared.location)
     }
 
     fn put(&self, key: &str, body: PutBody, condition: Condition, done: OnDone<Put>) -> RequestHandle {

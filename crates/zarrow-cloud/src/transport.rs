@@ -9,21 +9,21 @@
 //! 5. A full answer to a range request is cut to the range, unless too much of it would be skipped.
 //! 6. Answers to lists and changes are checked before `object_store` sees them (`answer_document`).
 
-use crate::abandoned::attempts_of_task;
 use crate::answer_body::{AnswerBody, silent};
 use crate::answer_document::{self, Refused};
 use crate::body_range::BodyRange;
-use crate::budget::Permit;
+use crate::cancelled_changes::attempts_of_task;
 use crate::diagnosis::{Proxy, answer_diagnosis, connection_failure};
 use crate::failure::Failure;
 use crate::hedge::race;
 use crate::http_call::call;
 use crate::http_date::{seconds_of_date, seconds_of_now};
 use crate::list_body::{is_list, without_foreign_keys};
-use crate::policy::TransportPolicy;
 use crate::process::{Host, Process, THREADS, thread_number};
 use crate::range_header::{RangeHeader, partial_nbytes, partial_range, unsatisfied_nbytes};
+use crate::request_limit::Permit;
 use crate::retry::{Attempts, Fault, retry_after};
+use crate::time_outs_and_retries::TransportPolicy;
 use crate::trusted_certificates::{TrustedCertificates, is_certificate_refused};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -282,7 +282,7 @@ impl Shared {
     async fn late(&self, request: &HttpRequest, attempts: &Attempts) -> Result<HttpResponse, HttpError> {
         let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
         let host = self.process.host(authority);
-        let permit = host.budget.acquire().await;
+        let permit = host.request_limit.acquire().await;
         let times = attempts.patience();
         if !is_read(request) {
             if !attempts.begin_change() {
@@ -295,7 +295,8 @@ impl Shared {
         if !self.policy.hedging {
             return self.once(&host, request, permit, times).await;
         }
-        let again = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit, times));
+        let again =
+            || host.request_limit.try_acquire().map(|permit| self.once(&host, request, permit, times));
         race(&host.first_bytes, self.once(&host, request, permit, times), again).await
     }
 
@@ -326,12 +327,12 @@ impl Shared {
         if is_machine && answer.is_err() {
             host.is_gone();
         }
-        let answer = answer.inspect_err(|_| host.budget.failed())?;
+        let answer = answer.inspect_err(|_| host.request_limit.failed())?;
         match answer.status() {
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                host.budget.throttled(Instant::now());
+                host.request_limit.throttled(Instant::now());
             }
-            _ => host.budget.answered(begun.elapsed()),
+            _ => host.request_limit.answered(begun.elapsed()),
         }
         if is_read(request) {
             host.first_bytes.record(begun.elapsed());
@@ -366,11 +367,13 @@ impl Shared {
         }
         let nbytes = parts.headers.get(header::CONTENT_LENGTH);
         let nbytes: Option<u64> = nbytes.and_then(|value| value.to_str().ok()?.parse().ok());
-        let asked =
+        let requested =
             request.headers().get(header::RANGE).and_then(|value| RangeHeader::parse(value.to_str().ok()?));
-        match (asked, nbytes) {
-            (Some(asked), Some(nbytes)) if parts.status == StatusCode::OK => {
-                let Some(range) = asked.of(nbytes) else { return Ok(unsatisfied(parts, nbytes, attempts)) };
+        match (requested, nbytes) {
+            (Some(requested), Some(nbytes)) if parts.status == StatusCode::OK => {
+                let Some(range) = requested.of(nbytes) else {
+                    return Ok(unsatisfied(parts, nbytes, attempts));
+                };
                 if range.start > MOST_SKIPPED_NBYTES {
                     return Err(no_ranges(attempts));
                 }
@@ -378,20 +381,22 @@ impl Shared {
                 body = HttpResponseBody::new(BodyRange::new(body, &range));
             }
             // The size of the value shows only at its end.
-            (Some(asked), None) if parts.status == StatusCode::OK => {
+            (Some(requested), None) if parts.status == StatusCode::OK => {
                 let Some(all) = read_whole(body, 2 * MOST_SKIPPED_NBYTES).await? else {
                     return Err(no_ranges(attempts));
                 };
                 let nbytes = all.len() as u64;
-                let Some(range) = asked.of(nbytes) else { return Ok(unsatisfied(parts, nbytes, attempts)) };
+                let Some(range) = requested.of(nbytes) else {
+                    return Ok(unsatisfied(parts, nbytes, attempts));
+                };
                 set_range(&mut parts, &range, nbytes)?;
                 // Both ends are within the bytes.
                 body = all.slice(range.start as usize..range.end as usize).into();
             }
             // Sent in pieces, or until the connection closes.
             (Some(_), None) if parts.status == StatusCode::PARTIAL_CONTENT => {
-                let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
-                if let Some(length) = told.and_then(partial_nbytes) {
+                let answered = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+                if let Some(length) = answered.and_then(partial_nbytes) {
                     parts.headers.insert(header::CONTENT_LENGTH, length.into());
                 }
             }
@@ -402,12 +407,15 @@ impl Shared {
             _ => {}
         }
         // The announced range is compared here, because the errors of `object_store` name its own types.
-        if let Some(asked) = asked.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
-            let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
-            if !told.and_then(partial_range).is_some_and(|(range, nbytes)| asked.is_met_by(&range, nbytes)) {
-                let (told, asked) = (told.unwrap_or("no range"), asked.to_string());
+        if let Some(requested) = requested.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
+            let answered = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+            if !answered
+                .and_then(partial_range)
+                .is_some_and(|(range, nbytes)| requested.is_met_by(&range, nbytes))
+            {
+                let (answered, requested) = (answered.unwrap_or("no range"), requested.to_string());
                 return Err(invalid(format!(
-                    "the request was for {asked}, but the server answered with {told:.100}"
+                    "the request was for {requested}, but the server answered with {answered:.100}"
                 )));
             }
         }
@@ -417,9 +425,9 @@ impl Shared {
 
 /// Rewrites the head of an answer as that of a byte range.
 fn set_range(parts: &mut http::response::Parts, range: &Range<u64>, nbytes: u64) -> Result<(), HttpError> {
-    let told = format!("bytes {}-{}/{nbytes}", range.start, range.end - 1);
+    let answered = format!("bytes {}-{}/{nbytes}", range.start, range.end - 1);
     parts.status = StatusCode::PARTIAL_CONTENT;
-    parts.headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(told).map_err(invalid)?);
+    parts.headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(answered).map_err(invalid)?);
     parts.headers.insert(header::CONTENT_LENGTH, (range.end - range.start).into());
     Ok(())
 }

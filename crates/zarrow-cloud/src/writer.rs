@@ -4,14 +4,14 @@
 //!    time, which are invisible until the last; if a part fails, the upload is aborted.
 //! 2. Each conditional put and each put in parts carries a [`WriteMark`]. If an answer was lost and the next attempt is
 //!    refused, the mark of the stored value tells whether the first one was applied. If it does not, that is an error.
-//! 3. A change that is cancelled after it was sent continues until it is answered (`abandoned`).
+//! 3. A change that is cancelled after it was sent continues until it is answered (`cancelled_changes`).
 //! 4. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
-//!    condition there is preceded by puts that must be refused (`heeding`).
+//!    condition there is preceded by puts that must be refused (`conditional_put_check`).
 
 use crate::borrowed_payload::BorrowedPayload;
+use crate::conditional_put_check;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::heeding;
 use crate::retry::{Attempts, Fault};
 use crate::sent_change;
 use crate::version;
@@ -98,7 +98,7 @@ pub async fn put(
                 .map_err(|error| connection.error(&error, attempts, true))
         }
         condition => {
-            let probes = heeding::check(connection, &path).await?;
+            let probes = conditional_put_check::check(connection, &path).await?;
             join(put_if(connection, &path, &body, &condition, attempts), probes.delete(connection)).await.0
         }
     }

@@ -116,10 +116,10 @@ impl Interface {
         };
         shape::element_bounds(&extents, &strides)?;
         let device = match (extents.contains(&0), device) {
-            (true, told) => Device::get(told.unwrap_or(0))?,
-            (false, told) => {
+            (true, ordinal) => Device::get(ordinal.unwrap_or(0))?,
+            (false, ordinal) => {
                 let found = device_of(address)?;
-                if told.is_some_and(|told| told != found.ordinal()) {
+                if ordinal.is_some_and(|ordinal| ordinal != found.ordinal()) {
                     return Err(bad("the memory is not on its declared device"));
                 }
                 found

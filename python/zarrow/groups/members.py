@@ -154,10 +154,10 @@ def _fits(array: Array, dtype: Any, exact: bool) -> bool:
     """Return whether the array has the type, or one that NumPy casts to it without loss."""
     np = _import("numpy")
     try:
-        asked = np.dtypes.StringDType() if dtype in (str, "string") else np.dtype(dtype)
+        requested = np.dtypes.StringDType() if dtype in (str, "string") else np.dtype(dtype)
     except TypeError:  # a name of Zarr's, of which NumPy knows nothing
         return bool(array.data_type == dtype)
-    return bool(array.dtype == asked if exact else np.can_cast(array.dtype, asked))
+    return bool(array.dtype == requested if exact else np.can_cast(array.dtype, requested))
 
 
 def create_dataset(

@@ -117,8 +117,8 @@ def _nodes_in_archive(place: Path) -> str:
         {folder for folder, name in names if name in _DOCUMENTS},
         key=lambda folder: (folder.count("/"), folder),
     )
-    told = ", ".join(f"zarrow.open({str(place)!r}, {folder!r})" for folder in nodes[:3])
-    return f"{above}, but a folder in it has: {told}" if nodes else above
+    hints = ", ".join(f"zarrow.open({str(place)!r}, {folder!r})" for folder in nodes[:3])
+    return f"{above}, but a folder in it has: {hints}" if nodes else above
 
 
 def _folder(place: Path) -> str:

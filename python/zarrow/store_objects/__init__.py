@@ -4,9 +4,9 @@
    `CloudStore` of the same configuration. A configuration that cannot be mapped in full is not guessed.
 2. References of a manifest become places in stores (`manifest`). Only places that the caller allowed are
    read.
-3. Everything else is asked in Python, by an asker (`asker`): a zarr-python store (`zarr_store`), an obstore
-   store (`obstore_store`), a file system of fsspec or a mapping (`mapping`). A separate thread hands each
-   asker its waiting requests (`event_loop`).
+3. For everything else an adapter calls the object (`store_adapter`): a zarr-python store (`zarr_store`), an
+   obstore store (`obstore_store`), a file system of fsspec or a mapping (`mapping`). A separate thread hands
+   each adapter its waiting requests (`event_loop`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zarrow import CloudStore, MemoryStore
-    from zarrow.store_objects.asker import Asker
+    from zarrow.store_objects.store_adapter import StoreAdapter
 
 __all__ = ["resolve"]
 
 
-def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] | None:
+def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | StoreAdapter, bool] | None:
     """Return the engine's form of a store object, and whether it is read-only; None for other objects."""
-    from zarrow.store_objects.asker import Asker
     from zarrow.store_objects.python_store import PythonStore
     from zarrow.store_objects.recognition import recognised
+    from zarrow.store_objects.store_adapter import StoreAdapter
 
-    if isinstance(store, Asker):
+    if isinstance(store, StoreAdapter):
         return store, False
     if isinstance(store, PythonStore):
         return recognised(store.store, store, store.allow, store.sole_writer)

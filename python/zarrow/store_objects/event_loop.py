@@ -1,9 +1,9 @@
 """The thread that calls stores written in Python.
 
-1. The engine's queue wakes it when requests wait. It takes them all, and passes them to their askers.
-2. An asker answers immediately, in coroutines on an event loop, or in its own threads. This thread never
+1. The engine's queue wakes it when requests wait. It takes them all, and passes them to their adapters.
+2. An adapter answers immediately, in coroutines on an event loop, or in its own threads. This thread never
    waits.
-3. An exception of an asker does not end the thread: it fails the asker's requests.
+3. An exception of an adapter does not end the thread: it fails the adapter's requests.
 
 A forked child starts again, with a new queue and a new thread.
 """
@@ -14,7 +14,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from zarrow.store_objects.asker import cancel
+from zarrow.store_objects.store_adapter import cancel
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreQueue, _StoreRequest
@@ -42,15 +42,15 @@ def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _hand_over(queue: _StoreQueue) -> None:
-    """Take the waiting requests, and pass them to their askers (steps 1 and 3)."""
+    """Take the waiting requests, and pass them to their adapters (steps 1 and 3)."""
     requests, cancelled = queue.take()
-    askers: dict[int, tuple[Any, list[_StoreRequest]]] = {}
+    adapters: dict[int, tuple[Any, list[_StoreRequest]]] = {}
     for request in requests:
-        asker = request.asker
-        askers.setdefault(id(asker), (asker, []))[1].append(request)
-    for asker, own in askers.values():
+        adapter = request.adapter
+        adapters.setdefault(id(adapter), (adapter, []))[1].append(request)
+    for adapter, own in adapters.values():
         try:
-            asker.submit(own)
+            adapter.submit(own)
         except BaseException as error:
             for request in own:
                 request.failed(error)

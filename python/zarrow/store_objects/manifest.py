@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from zarrow._zarrow import _import, _ReferenceTarget
-from zarrow.store_objects.asker import Asker, below, fail
-from zarrow.store_objects.obstore_store import ObstoreAsker, kind_of
+from zarrow.store_objects.obstore_store import ObstoreAdapter, kind_of
+from zarrow.store_objects.store_adapter import StoreAdapter, below, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ _DOCUMENT = "zarr.json"
 _NOTHING, _WITHIN = "", "__inlined__"
 
 
-class ManifestAsker(Asker):
+class ManifestAdapter(StoreAdapter):
     """Answers from a manifest."""
 
     requests = 256
@@ -110,7 +110,7 @@ class ManifestAsker(Asker):
         if known is None:
             # A folder is asked by requests too.
             asks = kind_of(store) == "LocalStore"
-            target = _ReferenceTarget(ObstoreAsker(store, store) if asks else store)
+            target = _ReferenceTarget(ObstoreAdapter(store, store) if asks else store)
             known = self._targets[id(store)] = (store, target)
         return known[1]
 

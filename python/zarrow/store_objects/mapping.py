@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from zarrow.store_objects.asker import ThreadAsker, below
+from zarrow.store_objects.store_adapter import ThreadAdapter, below
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -40,7 +40,7 @@ def version_of(value: bytes | memoryview) -> str:
     return hashlib.blake2b(value, digest_size=32).hexdigest()
 
 
-class MappingAsker(ThreadAsker):
+class MappingAdapter(ThreadAdapter):
     """Asks a mapping in threads."""
 
     # A shard's index is cut out of the whole shard.
@@ -122,7 +122,7 @@ class MappingAsker(ThreadAsker):
         request.changed_it()
 
 
-class DictAsker(MappingAsker):
+class DictAdapter(MappingAdapter):
     """Step 1."""
 
     requests = 256
@@ -133,7 +133,7 @@ class DictAsker(MappingAsker):
             self.answer(request)
 
 
-class FsspecAsker(MappingAsker):
+class FsspecAdapter(MappingAdapter):
     """Asks a file system of fsspec for ranges."""
 
     def __init__(self, store: Any, source: Any, has_conditions: bool) -> None:

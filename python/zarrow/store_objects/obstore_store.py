@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _import
-from zarrow.store_objects.asker import AsyncAsker
+from zarrow.store_objects.store_adapter import AsyncAdapter
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -28,7 +28,7 @@ def kind_of(store: Any) -> str | None:
     return next((kind.__name__ for kind in type(store).__mro__ if kind.__module__ == "obstore.store"), None)
 
 
-class ObstoreAsker(AsyncAsker):
+class ObstoreAdapter(AsyncAdapter):
     """Asks a store of obstore."""
 
     forks = False

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _import
-from zarrow.store_objects.mapping import FsspecAsker, bytes_of
+from zarrow.store_objects.mapping import FsspecAdapter, bytes_of
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -22,7 +22,7 @@ _COLUMNS = ("path", "offset", "size", "raw")
 _ERRORS = (TypeError, ValueError)
 
 
-class ParquetReferenceAsker(FsspecAsker):
+class ParquetReferenceAdapter(FsspecAdapter):
     """Asks a file system of references in Parquet files."""
 
     def __init__(self, store: Any, source: Any) -> None:

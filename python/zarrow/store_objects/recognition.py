@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zarrow import CloudStore, MemoryStore
-    from zarrow.store_objects.asker import Asker
+    from zarrow.store_objects.store_adapter import StoreAdapter
 
 
 def recognised(
     store: Any, source: Any, allow: tuple[str, ...], sole_writer: bool
-) -> tuple[Path | CloudStore | MemoryStore | Asker, bool] | None:
+) -> tuple[Path | CloudStore | MemoryStore | StoreAdapter, bool] | None:
     """Return the engine's form of `store`, which the user gave as `source`; None for other objects."""
     from zarrow.store_objects import native, obstore_store, zarr_store
 
@@ -31,31 +31,31 @@ def recognised(
     if found is not None:
         return found
     if kind.__module__.startswith("virtualizarr.") and kind.__name__ == "ManifestStore":
-        from zarrow.store_objects.manifest import ManifestAsker
+        from zarrow.store_objects.manifest import ManifestAdapter
 
-        return ManifestAsker(store, source, allow), False
+        return ManifestAdapter(store, source, allow), False
     if kind.__module__.startswith("zarr.") and kind.__name__ == "ObjectStore":
-        return obstore_store.ObstoreAsker(store.store, source), bool(store.read_only)
+        return obstore_store.ObstoreAdapter(store.store, source), bool(store.read_only)
     if obstore_store.kind_of(store) is not None:
-        return obstore_store.ObstoreAsker(store, source), False
+        return obstore_store.ObstoreAdapter(store, source), False
     abstract = sys.modules.get("zarr.abc.store")
     if abstract is not None and isinstance(store, abstract.Store):
-        return zarr_store.ZarrAsker(store, source, sole_writer), bool(store.read_only)
+        return zarr_store.ZarrAdapter(store, source, sole_writer), bool(store.read_only)
     if isinstance(store, Mapping):
-        return _mapping_asker(store, source, sole_writer), False
+        return _mapping_adapter(store, source, sole_writer), False
     return None
 
 
-def _mapping_asker(store: Any, source: Any, sole_writer: bool) -> Asker:
-    """Return the asker of a mapping."""
-    from zarrow.store_objects.mapping import DictAsker, FsspecAsker, MappingAsker
+def _mapping_adapter(store: Any, source: Any, sole_writer: bool) -> StoreAdapter:
+    """Return the adapter of a mapping."""
+    from zarrow.store_objects.mapping import DictAdapter, FsspecAdapter, MappingAdapter
 
     if type(store) is dict:
-        return DictAsker(store, source, True)
+        return DictAdapter(store, source, True)
     if type(store).__module__ != "fsspec.mapping" or type(store).__name__ != "FSMap":
-        return MappingAsker(store, source, sole_writer)
+        return MappingAdapter(store, source, sole_writer)
     if type(getattr(store.fs, "references", None)).__name__ == "LazyReferenceMapper":
-        from zarrow.store_objects.parquet_references import ParquetReferenceAsker
+        from zarrow.store_objects.parquet_references import ParquetReferenceAdapter
 
-        return ParquetReferenceAsker(store, source)
-    return FsspecAsker(store, source, sole_writer)
+        return ParquetReferenceAdapter(store, source)
+    return FsspecAdapter(store, source, sole_writer)

@@ -17,8 +17,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _import
-from zarrow.store_objects.asker import AsyncAsker, fail
 from zarrow.store_objects.mapping import bytes_of, version_of
+from zarrow.store_objects.store_adapter import AsyncAdapter, fail
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreRequest
@@ -39,7 +39,7 @@ def _lock(key: str) -> asyncio.Lock:
     return locks[hash(key) % _LOCK_COUNT]
 
 
-class ZarrAsker(AsyncAsker):
+class ZarrAdapter(AsyncAdapter):
     """Asks a store of zarr-python."""
 
     def __init__(self, store: Any, source: Any, sole_writer: bool) -> None:
@@ -92,10 +92,10 @@ class ZarrAsker(AsyncAsker):
         """Answer with several ranges of one value, without merging them further."""
         kind = self.abstract.RangeByteRequest
         try:
-            asked = [kind(*request.range) for request in batch]  # type: ignore[misc]
+            ranges = [kind(*request.range) for request in batch]  # type: ignore[misc]
             groups = self.store.get_ranges(
                 batch[0].key,
-                asked,
+                ranges,
                 prototype=self.buffers,
                 max_concurrency=len(batch),
                 max_gap_bytes=0,
@@ -121,8 +121,8 @@ class ZarrAsker(AsyncAsker):
 
     async def get(self, request: _StoreRequest) -> None:
         """Answer with a value, or with a range."""
-        asked = None if request.range is None else self.abstract.RangeByteRequest(*request.range)
-        value = await self.store.get(request.key, self.buffers, asked)
+        byte_range = None if request.range is None else self.abstract.RangeByteRequest(*request.range)
+        value = await self.store.get(request.key, self.buffers, byte_range)
         if value is None:
             request.missing()
             return

@@ -6,12 +6,12 @@
 //! - in: `{"delay_ms": 30, "stalls": 0.02, "stall_ms": 2000, "seed": 1, "dead": 5}`; missing settings are off.
 //! - out: `{"requests": …, "most": …, "connections": …, "sent": …}`.
 
+mod behaviour;
 mod connection;
-mod manner;
 mod message;
 mod objects;
 
-use manner::{Manner, Seen};
+use behaviour::{Manner, Seen};
 use objects::Objects;
 use serde_json::{Value, json};
 use std::error::Error;

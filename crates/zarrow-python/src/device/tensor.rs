@@ -110,11 +110,11 @@ impl DeviceTensor {
         py: Python<'py>,
         work: impl FnOnce(&Inner) -> zarrow_cuda::Result<Inner> + Send,
     ) -> PyResult<Bound<'py, DeviceTensor>> {
-        DeviceTensor::create(py, self.told(py, work)?)
+        DeviceTensor::create(py, self.run(py, work)?)
     }
 
     /// Runs `work` without the GIL and returns its result.
-    fn told<T: Send>(
+    fn run<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Inner) -> zarrow_cuda::Result<T> + Send,
@@ -335,11 +335,11 @@ impl DeviceTensor {
 
     fn _assign(&self, py: Python<'_>, source: &Bound<'_, DeviceTensor>) -> PyResult<()> {
         let source = source.get().on_device(py)?;
-        self.told(py, |tensor| tensor.assign(source))
+        self.run(py, |tensor| tensor.assign(source))
     }
 
     fn _fill(&self, py: Python<'_>, value: Vec<u8>) -> PyResult<()> {
-        self.told(py, |tensor| tensor.fill(&value))
+        self.run(py, |tensor| tensor.fill(&value))
     }
 
     /// Returns the rows at positions, an int64 array.
@@ -354,7 +354,7 @@ impl DeviceTensor {
         let py = positions.py();
         let positions = PyBuffer::<i64>::get(positions)?.to_vec(py)?;
         let rows = rows.get().on_device(py)?;
-        self.told(py, |tensor| tensor.put(&positions, rows))
+        self.run(py, |tensor| tensor.put(&positions, rows))
     }
 
     fn _equal<'py>(
@@ -368,11 +368,11 @@ impl DeviceTensor {
 
     fn _all_equal(&self, py: Python<'_>, other: &Bound<'_, DeviceTensor>, equal_nan: bool) -> PyResult<bool> {
         let other = other.get().on_device(py)?;
-        self.told(py, |tensor| tensor.all_equal(other, equal_nan))
+        self.run(py, |tensor| tensor.all_equal(other, equal_nan))
     }
 
     fn _all(&self, py: Python<'_>) -> PyResult<bool> {
-        self.told(py, Inner::all)
+        self.run(py, Inner::all)
     }
 
     #[doc = help!("DeviceTensor.cpu")]
@@ -381,7 +381,7 @@ impl DeviceTensor {
             // SAFETY: no other API of the crate writes during the call; a program that concurrently writes through
             // another library copies a mixture of old and new bytes, as with NumPy.
             Some(host) => py.detach(|| unsafe { host.copy() }).raise(py)?,
-            None => self.told(py, Inner::to_host)?,
+            None => self.run(py, Inner::to_host)?,
         };
         Tensor::create(py, host)
     }

@@ -96,8 +96,8 @@ pub fn changing<T: Send>(
                 true
             }
         });
-        let asked = Rc::clone(&interrupt);
-        let (result, warnings) = with_warnings(|| interrupted_by(interrupt, || work(&*asked)));
+        let shared = Rc::clone(&interrupt);
+        let (result, warnings) = with_warnings(|| interrupted_by(interrupt, || work(&*shared)));
         (result, warnings, raised.take())
     });
     if let Some(error) = raised {

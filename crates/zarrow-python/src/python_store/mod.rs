@@ -1,11 +1,11 @@
 //! Stores written in Python, as remote stores of the engine.
 //!
-//! 1. `zarrow.store_objects` wraps a store without native support in an *asker*: an object that describes the store
+//! 1. `zarrow.store_objects` wraps a store without native support in an *adapter*: an object that describes the store
 //!    (`name`, `has_conditions`, ...), and takes requests.
 //! 2. A request is put in a queue, without the GIL. A Python thread takes it from the queue (`queue`) and passes it
-//!    to the asker. The answer is given by a method of the request (`request`).
+//!    to the adapter. The answer is given by a method of the request (`request`).
 //! 3. Exceptions of the store become the cause of the reported error.
-//! 4. A forked child uses a new thread, unless the asker says that its store cannot be used there.
+//! 4. A forked child uses a new thread, unless the adapter says that its store cannot be used there.
 
 pub mod queue;
 pub mod reference;
@@ -27,7 +27,7 @@ use zarrow_array::fork::generation;
 
 /// A store written in Python.
 pub struct PythonStore {
-    asker: Arc<KeptObject>,
+    adapter: Arc<KeptObject>,
     /// Object passed by the user, for pickling.
     source: KeptObject,
     name: String,
@@ -41,10 +41,10 @@ pub struct PythonStore {
 }
 
 impl PythonStore {
-    /// Creates the store of `asker` (step 1).
-    pub fn from_python(asker: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
-        queue::begin(asker.py())?;
-        let get = |name: &str| asker.getattr(name);
+    /// Creates the store of `adapter` (step 1).
+    pub fn from_python(adapter: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
+        queue::begin(adapter.py())?;
+        let get = |name: &str| adapter.getattr(name);
         let policy = FetchPolicy {
             requests: get("requests")?.extract()?,
             has_suffix: get("has_suffix")?.extract()?,
@@ -60,7 +60,7 @@ impl PythonStore {
             has_conditions: get("has_conditions")?.extract()?,
             needs_documents_first: get("needs_documents_first")?.extract()?,
             forks: get("forks")?.extract()?,
-            asker: Arc::new(KeptObject::new(asker.clone().unbind())),
+            adapter: Arc::new(KeptObject::new(adapter.clone().unbind())),
             generation: generation(),
         };
         Ok(Arc::new(RemoteAdapter::new(Arc::new(store))))
@@ -77,8 +77,8 @@ impl PythonStore {
     }
 
     /// Submits a request (step 2).
-    fn ask(&self, asked: Operation, teller: Teller) -> RequestHandle {
-        let request = StoreRequest::new(Arc::clone(&self.asker), asked, teller);
+    fn ask(&self, operation: Operation, teller: Teller) -> RequestHandle {
+        let request = StoreRequest::new(Arc::clone(&self.adapter), operation, teller);
         let (slot, number) = (Arc::clone(&request.slot), request.number);
         if !self.forks && self.generation != generation() {
             slot.fail(forked());

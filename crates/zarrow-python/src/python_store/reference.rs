@@ -43,17 +43,17 @@ impl ReferenceTarget {
         check_key(key).raise(py)?;
         let end =
             offset.checked_add(length).ok_or_else(|| PyValueError::new_err("a reference is too long"))?;
-        let Operation::Get(asked) = &request.asked else {
+        let Operation::Get(requested) = &request.operation else {
             return Err(PyValueError::new_err("only reads can be answered by a reference"));
         };
-        let range = within(&asked.span, length);
+        let range = within(&requested.span, length);
         let start = range.start;
         // Step 1: clip to the part's end.
         let shifted = offset.saturating_add(range.start).min(end)..offset.saturating_add(range.end).min(end);
         let (slot, expected) = (&request.slot, shifted.end - shifted.start);
         let inner = Request::new(key, ByteRange::Range(shifted))
-            .if_version(asked.if_version.clone())
-            .with_class(asked.class);
+            .if_version(requested.if_version.clone())
+            .with_class(requested.class);
         py.detach(|| {
             let (Some(Teller::Get(receiver)), Some(remote)) = (slot.take(), self.0.remote()) else { return };
             let receiver = Part { receiver: Some(receiver), offset, start, length, expected, came: 0 };

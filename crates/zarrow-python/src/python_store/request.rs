@@ -123,12 +123,12 @@ impl Drop for Slot {
     }
 }
 
-/// A request, as the asker uses it.
+/// A request, as the adapter uses it.
 #[pyclass(frozen, name = "_StoreRequest", module = "zarrow")]
 pub struct StoreRequest {
-    pub asker: Arc<KeptObject>,
+    pub adapter: Arc<KeptObject>,
     pub number: u64,
-    pub asked: Operation,
+    pub operation: Operation,
     pub slot: Arc<Slot>,
 }
 
@@ -160,8 +160,8 @@ impl StoreRequest {
 
     /// Returns an error unless the answer has the requested bytes.
     fn check(&self, start: u64, found: u64) -> PyResult<()> {
-        let Operation::Get(Request { span, .. }) = &self.asked else { return Ok(()) };
-        let asked = match span {
+        let Operation::Get(Request { span, .. }) = &self.operation else { return Ok(()) };
+        let requested = match span {
             ByteRange::Whole => return Ok(()),
             ByteRange::Range(range) if range.start != start => {
                 return Err(PyValueError::new_err(format!(
@@ -172,9 +172,9 @@ impl StoreRequest {
             ByteRange::Range(range) => range.end.saturating_sub(range.start),
             ByteRange::Suffix(length) => *length,
         };
-        if found > asked {
+        if found > requested {
             return Err(PyValueError::new_err(format!(
-                "the store answered with {found} bytes, but the request was for {asked}"
+                "the store answered with {found} bytes, but the request was for {requested}"
             )));
         }
         Ok(())
@@ -185,8 +185,8 @@ impl StoreRequest {
 impl StoreRequest {
     /// Object that serves the request.
     #[getter]
-    fn asker<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.asker.bind(py).cloned()
+    fn adapter<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.adapter.bind(py).cloned()
     }
 
     /// Unique number of the request.
@@ -198,7 +198,7 @@ impl StoreRequest {
     /// "get", "measure" (size and version only), "list", "put" or "delete".
     #[getter]
     fn kind(&self) -> &'static str {
-        match &self.asked {
+        match &self.operation {
             Operation::Get(Request { span: ByteRange::Range(range), .. }) if range.start >= range.end => {
                 "measure"
             }
@@ -212,7 +212,7 @@ impl StoreRequest {
     /// Key of the value, or prefix of a listing.
     #[getter]
     fn key(&self) -> &str {
-        match &self.asked {
+        match &self.operation {
             Operation::Get(request) => &request.key,
             Operation::List { prefix, .. } => prefix,
             Operation::Put { key, .. } => key,
@@ -223,7 +223,7 @@ impl StoreRequest {
     /// Start and end of the byte range; None for all bytes, and for a suffix.
     #[getter]
     fn range(&self) -> Option<(u64, u64)> {
-        match &self.asked {
+        match &self.operation {
             Operation::Get(Request { span: ByteRange::Range(range), .. }) => Some((range.start, range.end)),
             _ => None,
         }
@@ -232,7 +232,7 @@ impl StoreRequest {
     /// Length of the suffix in bytes; None for other requests.
     #[getter]
     fn suffix(&self) -> Option<u64> {
-        match &self.asked {
+        match &self.operation {
             Operation::Get(Request { span: ByteRange::Suffix(length), .. }) => Some(*length),
             _ => None,
         }
@@ -241,7 +241,7 @@ impl StoreRequest {
     /// Version that the value must have.
     #[getter]
     fn if_version(&self) -> Option<&str> {
-        match &self.asked {
+        match &self.operation {
             Operation::Get(request) => request.if_version.as_ref().map(ObjectVersion::as_str),
             Operation::Put { condition: Condition::IfVersion(version), .. } => Some(version.as_str()),
             _ => None,
@@ -251,19 +251,19 @@ impl StoreRequest {
     /// Whether the value must be missing.
     #[getter]
     fn if_absent(&self) -> bool {
-        matches!(&self.asked, Operation::Put { condition: Condition::IfAbsent, .. })
+        matches!(&self.operation, Operation::Put { condition: Condition::IfAbsent, .. })
     }
 
     /// Whether to list all values below the prefix.
     #[getter]
     fn recursive(&self) -> bool {
-        matches!(&self.asked, Operation::List { recursive: true, .. })
+        matches!(&self.operation, Operation::List { recursive: true, .. })
     }
 
     /// Value to put.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match &self.asked {
+        match &self.operation {
             Operation::Put { body, .. } => {
                 PyBytes::new_with(py, body.iter().map(Vec::len).sum(), |mut place| {
                     for part in body {
@@ -281,7 +281,7 @@ impl StoreRequest {
     /// Keys to delete.
     #[getter]
     fn keys(&self) -> Vec<String> {
-        match &self.asked {
+        match &self.operation {
             Operation::Delete(keys) => keys.clone(),
             _ => Vec::new(),
         }
@@ -389,9 +389,9 @@ impl StoreRequest {
 }
 
 impl StoreRequest {
-    /// Creates a request to the store of `asker`.
-    pub fn new(asker: Arc<KeptObject>, asked: Operation, teller: Teller) -> StoreRequest {
-        StoreRequest { asker, number: next_number(), asked, slot: Slot::new(teller) }
+    /// Creates a request to the store of `adapter`.
+    pub fn new(adapter: Arc<KeptObject>, operation: Operation, teller: Teller) -> StoreRequest {
+        StoreRequest { adapter, number: next_number(), operation, slot: Slot::new(teller) }
     }
 }
 

@@ -11,11 +11,11 @@
 //! [`ChunkLayout::compile`].
 
 use crate::codec::array_to_array::{Filter, Filtered, Parameters, transpose};
-use crate::codec::array_to_bytes::registered::RegisteredElements;
+use crate::codec::array_to_bytes::user_codec::UserCodecElements;
 use crate::codec::chain::{ArrayToBytes, Chain};
 use crate::codec::decompress::BytesToBytes;
 use crate::codec::definition::{ChunkLayout, Stage};
-use crate::codec::registry::Registered;
+use crate::codec::user_codecs::UserCodec;
 use crate::codec::{DecodeLimits, built_in, order};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecKind, CodecMetadata};
@@ -87,11 +87,11 @@ fn filter(metadata: &CodecMetadata, data_type: &DataType) -> Result<Option<Filte
             Some(parse(&Parameters { configuration: &metadata.configuration, data_type })?)
         }
         None if order::kind(&metadata.name) == Some(CodecKind::ArrayToArray) => {
-            let codec = Registered::from_metadata(metadata, CodecKind::ArrayToArray)?;
+            let codec = UserCodec::from_metadata(metadata, CodecKind::ArrayToArray)?;
             if data_type.item_size().is_none() || matches!(data_type, DataType::Optional(_)) {
                 return Err(ErrorKind::BadCodec(format!("cannot encode {data_type}")).into());
             }
-            Some(Filter::Registered(codec))
+            Some(Filter::UserCodec(codec))
         }
         _ => None,
     })
@@ -125,9 +125,9 @@ fn array_to_bytes(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<
         Some(Stage::Serializer(compile)) => compile(metadata, layout),
         Some(_) => Err(ErrorKind::UnknownCodec(metadata.name.clone()).into()),
         None => {
-            let codec = Registered::from_metadata(metadata, CodecKind::ArrayToBytes)?;
+            let codec = UserCodec::from_metadata(metadata, CodecKind::ArrayToBytes)?;
             layout.only_if(layout.has_fixed_elements())?;
-            Ok(Box::new(RegisteredElements { codec, data_type: layout.data_type.clone() }))
+            Ok(Box::new(UserCodecElements { codec, data_type: layout.data_type.clone() }))
         }
     }
 }
@@ -139,7 +139,7 @@ fn array_to_bytes(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<
 /// for a name of no bytes-to-bytes codec; with the codec named.
 pub fn bytes_to_bytes(metadata: &CodecMetadata) -> Result<BytesToBytes> {
     let Some(definition) = built_in::find(&metadata.name) else {
-        return Registered::from_metadata(metadata, CodecKind::BytesToBytes).map(BytesToBytes::Registered);
+        return UserCodec::from_metadata(metadata, CodecKind::BytesToBytes).map(BytesToBytes::UserCodec);
     };
     let codec = match definition.stage {
         Stage::Compressor { decoder, encoder } => decoder(metadata).map(|decoder| BytesToBytes::Compressor {

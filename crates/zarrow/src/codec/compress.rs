@@ -8,7 +8,7 @@
 
 use crate::codec::borrowed::Borrowed;
 use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
-use crate::codec::registry::Registered;
+use crate::codec::user_codecs::UserCodec;
 use crate::codec::{Codecs, Scratch};
 use crate::error::{ErrorKind, Result};
 use std::fmt::Debug;
@@ -51,7 +51,7 @@ pub enum Compressor {
     /// A checksum next to the bytes.
     Checksum(Checksum),
     /// A registered codec of a user.
-    Registered(Registered),
+    UserCodec(UserCodec),
 }
 
 /// Encoded bytes: the body, then the checksums at its end.
@@ -68,7 +68,7 @@ impl Compressor {
         match self {
             Compressor::Encoder { name, .. } => name,
             Compressor::Checksum(checksum) => checksum.name(),
-            Compressor::Registered(codec) => codec.name(),
+            Compressor::UserCodec(codec) => codec.name(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Compressor {
         let written = match self {
             Compressor::Encoder { encoder, .. } => encoder.encode(source, scratch, codecs),
             Compressor::Checksum(checksum) => before_bytes(checksum, source, scratch),
-            Compressor::Registered(codec) => codec.encode(source, None).and_then(|encoded| {
+            Compressor::UserCodec(codec) => codec.encode(source, None).and_then(|encoded| {
                 scratch.take(encoded.len())?.write_copy_of_slice(&encoded);
                 Ok(encoded.len())
             }),

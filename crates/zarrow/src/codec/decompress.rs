@@ -11,7 +11,7 @@
 use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::compress::{Compressor, Encoder};
 use crate::codec::failure::{Failure, too_long};
-use crate::codec::registry::Registered;
+use crate::codec::user_codecs::UserCodec;
 use crate::codec::{Codecs, Output};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
@@ -87,7 +87,7 @@ pub enum BytesToBytes {
     /// A checksum next to the bytes.
     Checksum(Checksum),
     /// A registered codec of a user.
-    Registered(Registered),
+    UserCodec(UserCodec),
 }
 
 impl BytesToBytes {
@@ -103,7 +103,7 @@ impl BytesToBytes {
                 Compressor::Encoder { name, encoder }
             }
             BytesToBytes::Checksum(checksum) => Compressor::Checksum(checksum.clone()),
-            BytesToBytes::Registered(codec) => Compressor::Registered(codec.clone()),
+            BytesToBytes::UserCodec(codec) => Compressor::UserCodec(codec.clone()),
         })
     }
 
@@ -112,7 +112,7 @@ impl BytesToBytes {
         match self {
             BytesToBytes::Compressor { name, .. } => name,
             BytesToBytes::Checksum(checksum) => checksum.name(),
-            BytesToBytes::Registered(codec) => codec.name(),
+            BytesToBytes::UserCodec(codec) => codec.name(),
         }
     }
 
@@ -121,7 +121,7 @@ impl BytesToBytes {
         match self {
             BytesToBytes::Compressor { decoder, .. } => decoder.encoded_size(nbytes),
             BytesToBytes::Checksum(_) => nbytes.checked_add(checksum::NBYTES),
-            BytesToBytes::Registered(_) => None,
+            BytesToBytes::UserCodec(_) => None,
         }
     }
 
@@ -207,7 +207,7 @@ pub fn between_limit(chain: &[BytesToBytes], nbytes: usize) -> usize {
     let usual = nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10);
     chain.iter().fold(usual, |nbytes, codec| match codec {
         // Its behaviour is unknown: numbers as text take several digits for each byte.
-        BytesToBytes::Registered(_) => nbytes.saturating_mul(4),
+        BytesToBytes::UserCodec(_) => nbytes.saturating_mul(4),
         codec => codec.encoded_size(nbytes).unwrap_or(nbytes),
     })
 }
@@ -233,7 +233,7 @@ fn copy(bytes: &[u8], output: Output<'_>) -> Result<()> {
 fn decompress(codec: &BytesToBytes, source: &[u8], output: Output<'_>, codecs: &mut Codecs) -> Result<()> {
     let decompressed = match codec {
         BytesToBytes::Compressor { decoder, .. } => run(&**decoder, source, output, codecs),
-        BytesToBytes::Registered(codec) => codec.decode(source, None, output),
+        BytesToBytes::UserCodec(codec) => codec.decode(source, None, output),
         BytesToBytes::Checksum(checksum) => copy(checksum.check(source)?, output),
     };
     decompressed.map_err(|error| error.in_codec(codec.name()))

@@ -1,6 +1,6 @@
 //! Metadata documents with the codecs of this program: the built-in and the registered ones.
 
-use crate::codec::{built_in, order, registry};
+use crate::codec::{built_in, order, user_codecs};
 use crate::metadata::{
     ArrayMetadata, CodecKind, CodecMetadata, CodecNames, Consolidated, Document, MetadataError,
     MetadataLimits, NodeMetadata, NumcodecsForm, read_v2_array, read_v3,
@@ -18,7 +18,7 @@ impl CodecNames for KnownCodecs {
     fn numcodecs(&self, name: &str) -> Option<&'static NumcodecsForm> {
         match built_in::find(name) {
             Some(codec) => codec.numcodecs.as_ref(),
-            None => registry::kind_of(name).map(|_| &NumcodecsForm::SAME_NAME),
+            None => user_codecs::kind_of(name).map(|_| &NumcodecsForm::SAME_NAME),
         }
     }
 }

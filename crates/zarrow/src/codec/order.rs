@@ -3,7 +3,7 @@
 //! Source: Zarr core 3.1, `codecs`: array to array, any number; array to bytes, one; bytes to bytes, any number.
 
 use crate::codec::built_in;
-use crate::codec::registry;
+use crate::codec::user_codecs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecKind, CodecMetadata};
 
@@ -11,7 +11,7 @@ use crate::metadata::{CodecKind, CodecMetadata};
 pub fn kind(name: &str) -> Option<CodecKind> {
     match built_in::find(name) {
         Some(definition) => Some(definition.stage.kind()),
-        None => registry::kind_of(name),
+        None => user_codecs::kind_of(name),
     }
 }
 

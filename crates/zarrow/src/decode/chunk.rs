@@ -11,7 +11,7 @@
 //!    directly into the result if the selected elements are contiguous both in the chunk and in the result.
 //! 6. Chunks of other layouts are decoded whole, then placed.
 //! 7. Output memory that is not written here, such as a device's, gets the encoded chunk:
-//!    [`hand_over`](super::hand_over).
+//!    [`encoded_to_sink`](super::encoded_to_sink).
 
 use crate::codec::{
     Chain, Codecs, Input, Layout, Output, Swap, Worker, decode, decode_elements, decode_range,
@@ -19,7 +19,7 @@ use crate::codec::{
 };
 use crate::decode::cache::{Cache, Key};
 use crate::decode::range::{read_range, small_span, span};
-use crate::decode::share::Share;
+use crate::decode::shard_share::Share;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::FillValue;
 use crate::place::destination::Source;

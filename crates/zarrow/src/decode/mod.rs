@@ -2,10 +2,10 @@
 
 pub(crate) mod cache;
 pub(crate) mod chunk;
-pub(crate) mod hand_over;
+pub(crate) mod encoded_to_sink;
 pub(crate) mod missing_chunk;
 pub(crate) mod open_chunk;
 pub(crate) mod range;
 pub(crate) mod reader;
 pub(crate) mod shard;
-pub(crate) mod share;
+pub(crate) mod shard_share;

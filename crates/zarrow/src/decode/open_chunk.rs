@@ -14,7 +14,7 @@ use crate::codec::{Input, ShardIndex, Worker};
 use crate::decode::chunk::{Chunk, Slot};
 use crate::decode::missing_chunk;
 use crate::decode::reader::Reader;
-use crate::decode::share::Share;
+use crate::decode::shard_share::Share;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
 use crate::plan::part::PerAxis;

@@ -7,7 +7,7 @@
 use crate::codec::{Chain, InnerChunks, Input, Layout, ShardIndex, Worker};
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::missing_chunk;
-use crate::decode::share::Share;
+use crate::decode::shard_share::Share;
 use crate::error::{ErrorKind, Result};
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;

@@ -2,7 +2,7 @@
 //!
 //! The read is the same as any other (plan, threads, shards and their indexes, checksums, limits), up to the point of
 //! decoding a chunk's elements. There the chunk and its selected parts go to a [`ChunkSink`]
-//! ([`hand_over`](crate::decode::hand_over)). The sink says where to read the stored bytes, or where to decode the
+//! ([`encoded_to_sink`](crate::decode::encoded_to_sink)). The sink says where to read the stored bytes, or where to decode the
 //! elements.
 
 use crate::error::{ErrorKind, Result};

@@ -46,7 +46,7 @@ pub struct Checkpoint<'a> {
     job: &'a Job,
     interrupted: Option<&'a dyn Fn() -> bool>,
     /// Time of the last interrupt check, or of the first look at the clock: short work never checks.
-    asked: Cell<Option<Instant>>,
+    last_check: Cell<Option<Instant>>,
 }
 
 impl Checkpoint<'_> {
@@ -56,11 +56,11 @@ impl Checkpoint<'_> {
     /// [`ErrorKind::Interrupted`], also if another task has failed; that task's error takes precedence.
     pub fn pass(&self) -> Result<()> {
         if let Some(interrupted) = self.interrupted {
-            match self.asked.get() {
-                None => self.asked.set(Some(Instant::now())),
-                Some(asked) if asked.elapsed() >= INTERRUPT_INTERVAL => {
+            match self.last_check.get() {
+                None => self.last_check.set(Some(Instant::now())),
+                Some(last_check) if last_check.elapsed() >= INTERRUPT_INTERVAL => {
                     self.job.ask(interrupted);
-                    self.asked.set(Some(Instant::now()));
+                    self.last_check.set(Some(Instant::now()));
                 }
                 Some(_) => {}
             }
@@ -174,7 +174,7 @@ impl Job {
     }
 
     fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {
-        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(None) };
+        let checkpoint = Checkpoint { job: self, interrupted, last_check: Cell::new(None) };
         while let Some(number) = self.claim() {
             match catch_unwind(AssertUnwindSafe(|| task(number, worker, &checkpoint))) {
                 Ok(Ok(())) => {}

@@ -43,9 +43,9 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// process's affinity and its control group allow.
 #[must_use]
 pub fn num_threads() -> usize {
-    let asked = THREADS.load(Ordering::Relaxed);
-    if asked > 0 {
-        return asked;
+    let chosen = THREADS.load(Ordering::Relaxed);
+    if chosen > 0 {
+        return chosen;
     }
     let of_environment = std::env::var("ZARROW_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
     let threads = match of_environment {

@@ -1,6 +1,6 @@
 //! Effects of filters: on elements, on words, on the shape.
 
-use crate::codec::registry::Registered;
+use crate::codec::user_codecs::UserCodec;
 use crate::codec::{ChunkElements, Decoded};
 use crate::error::Result;
 use std::fmt::Debug;
@@ -65,7 +65,7 @@ pub enum Filter {
     /// Changes the shape.
     Shape(Box<dyn Shape>),
     /// A user-defined codec: any effect that keeps the number of elements and their type.
-    Registered(Registered),
+    UserCodec(UserCodec),
 }
 
 impl Filter {
@@ -73,7 +73,7 @@ impl Filter {
     pub fn stored_type(&self, data_type: &DataType) -> DataType {
         match self {
             Filter::Values(_, stored) | Filter::Words(_, stored) => stored.clone(),
-            Filter::Shape(_) | Filter::Registered(_) => data_type.clone(),
+            Filter::Shape(_) | Filter::UserCodec(_) => data_type.clone(),
         }
     }
 
@@ -85,7 +85,7 @@ impl Filter {
         match self {
             Filter::Values(values, _) => values.stored_shape(shape),
             Filter::Shape(filter) => filter.stored(shape),
-            Filter::Words(..) | Filter::Registered(_) => Ok(shape.to_vec()),
+            Filter::Words(..) | Filter::UserCodec(_) => Ok(shape.to_vec()),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::codec::array_to_array::filter::Filter;
 use crate::codec::chain::{ArrayToBytes, Chain};
 use crate::codec::decompress::wrong_elements_size;
 use crate::codec::permutation::{inverse, permuted};
-use crate::codec::registry::ChunkDescription;
+use crate::codec::user_codecs::ChunkDescription;
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Swap, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::FillValue;
@@ -68,7 +68,7 @@ impl Filtered {
         let bytes = match &self.filter {
             Filter::Values(values, _) => values.decode(bytes, count),
             Filter::Shape(_) => Ok(bytes),
-            Filter::Registered(codec) => {
+            Filter::UserCodec(codec) => {
                 let data_type = &self.stored.data_type;
                 codec.decoded(&bytes, ChunkDescription { data_type, shape }, bytes.len())
             }
@@ -90,7 +90,7 @@ impl Filtered {
             (Filter::Values(values, _), ChunkElements::Fixed(bytes)) => values.encode(bytes),
             (Filter::Words(words, _), elements) => words.encode(elements),
             (Filter::Shape(_), ChunkElements::Fixed(bytes)) => Ok(bytes),
-            (Filter::Registered(codec), ChunkElements::Fixed(bytes)) => {
+            (Filter::UserCodec(codec), ChunkElements::Fixed(bytes)) => {
                 let data_type = &self.stored.data_type;
                 codec.encode_elements(&bytes, ChunkDescription { data_type, shape: &shape })
             }

@@ -10,8 +10,8 @@
 //! [`ArrayToBytes`]: crate::codec::chain::ArrayToBytes
 //! [`Chain`]: crate::codec::Chain
 
-pub mod registered;
 pub mod shard_index;
+pub mod user_codec;
 
 crate::codec::definition::codecs! {
     bytes: DEFINITION;

@@ -252,7 +252,7 @@ mod tests {
         Ok(elements.into_iter().map(|element| unsafe { element.assume_init() }).collect())
     }
 
-    fn of_bools(padding: &str) -> PackBits {
+    fn for_bools(padding: &str) -> PackBits {
         packing(&Number::Bool.into(), &json!({ "padding_encoding": padding })).unwrap()
     }
 
@@ -263,25 +263,25 @@ mod tests {
         for padding in PADDINGS {
             for count in 0..40 {
                 let elements: Vec<u8> = (0..count).map(|at| u8::from(at % 3 == 0 || at % 7 == 2)).collect();
-                let packed = of_bools(padding).pack(&elements).unwrap();
-                assert_eq!(unpack(of_bools(padding), &packed, elements.len()).unwrap(), elements);
+                let packed = for_bools(padding).pack(&elements).unwrap();
+                assert_eq!(unpack(for_bools(padding), &packed, elements.len()).unwrap(), elements);
             }
         }
     }
 
     #[test]
     fn bits_come_lowest_first() {
-        assert_eq!(unpack(of_bools("none"), &[0b101, 0b1], 9).unwrap(), [1, 0, 1, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(unpack(of_bools("first_byte"), &[7, 1], 1).unwrap(), [1]);
-        assert_eq!(unpack(of_bools("last_byte"), &[1, 7], 1).unwrap(), [1]);
+        assert_eq!(unpack(for_bools("none"), &[0b101, 0b1], 9).unwrap(), [1, 0, 1, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(unpack(for_bools("first_byte"), &[7, 1], 1).unwrap(), [1]);
+        assert_eq!(unpack(for_bools("last_byte"), &[1, 7], 1).unwrap(), [1]);
     }
 
     #[test]
     fn sizes_and_padding_are_checked() {
-        assert!(unpack(of_bools("none"), &[1], 9).is_err());
-        assert!(unpack(of_bools("none"), &[1, 1, 1], 9).is_err());
-        assert!(unpack(of_bools("first_byte"), &[6, 1], 1).is_err());
-        assert!(unpack(of_bools("last_byte"), &[], 0).is_err());
+        assert!(unpack(for_bools("none"), &[1], 9).is_err());
+        assert!(unpack(for_bools("none"), &[1, 1, 1], 9).is_err());
+        assert!(unpack(for_bools("first_byte"), &[6, 1], 1).is_err());
+        assert!(unpack(for_bools("last_byte"), &[], 0).is_err());
     }
 
     #[test]

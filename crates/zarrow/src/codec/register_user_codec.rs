@@ -1,7 +1,7 @@
 //! Registration of user-defined codecs.
 
 use crate::codec::built_in;
-use crate::codec::registry::{Codec, CodecFailure, PREFIX, insert};
+use crate::codec::user_codecs::{Codec, CodecFailure, PREFIX, insert};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecKind;
 use serde_json::{Map, Value};

@@ -23,7 +23,7 @@ const CUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Permits for requests to one host.
 #[derive(Debug, Clone)]
-pub struct Budget(Arc<Shared>);
+pub struct RequestLimit(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -50,14 +50,14 @@ pub struct Permit {
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
+impl Default for RequestLimit {
+    fn default() -> RequestLimit {
         let state = State { limit: START, debt: 0, answered: 0, doubles: true, last_cut: None };
-        Budget(Arc::new(Shared { permits: Arc::new(Semaphore::new(START)), state: Mutex::new(state) }))
+        RequestLimit(Arc::new(Shared { permits: Arc::new(Semaphore::new(START)), state: Mutex::new(state) }))
     }
 }
 
-impl Budget {
+impl RequestLimit {
     /// Waits for a permit. Callers get permits in the order of their calls.
     pub async fn acquire(&self) -> Permit {
         // The semaphore is never closed.
@@ -126,68 +126,68 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
-    fn take_all(budget: &Budget) -> Vec<Permit> {
-        std::iter::from_fn(|| budget.try_acquire()).collect()
+    fn take_all(limit: &RequestLimit) -> Vec<Permit> {
+        std::iter::from_fn(|| limit.try_acquire()).collect()
     }
 
     #[test]
     fn it_doubles_until_a_connection_fails() {
-        let budget = Budget::default();
-        let mut held = take_all(&budget);
+        let limit = RequestLimit::default();
+        let mut held = take_all(&limit);
         for _ in 0..START {
-            budget.answered(SOON / 2);
-            budget.answered(SOON);
-            held.extend(take_all(&budget));
+            limit.answered(SOON / 2);
+            limit.answered(SOON);
+            held.extend(take_all(&limit));
         }
         assert_eq!(held.len(), 2 * START);
-        budget.failed();
+        limit.failed();
         for _ in 0..2 * START {
-            budget.answered(SOON);
-            held.extend(take_all(&budget));
+            limit.answered(SOON);
+            held.extend(take_all(&limit));
         }
         assert_eq!(held.len(), 2 * START + 1);
     }
 
     #[test]
     fn a_pause_halves_it_and_answers_grow_it() {
-        let (budget, now) = (Budget::default(), Instant::now());
-        let mut held = take_all(&budget);
+        let (limit, now) = (RequestLimit::default(), Instant::now());
+        let mut held = take_all(&limit);
         assert_eq!(held.len(), START);
-        budget.throttled(now);
+        limit.throttled(now);
         // A burst counts once.
-        budget.throttled(now);
+        limit.throttled(now);
         held.truncate(START / 2);
-        assert!(budget.try_acquire().is_none(), "permits in use were taken out of it");
+        assert!(limit.try_acquire().is_none(), "permits in use were taken out of it");
         held.truncate(10);
-        held.extend(take_all(&budget));
+        held.extend(take_all(&limit));
         assert_eq!(held.len(), START / 2);
         for _ in 0..START / 2 {
-            budget.answered(SOON);
+            limit.answered(SOON);
         }
-        held.extend(take_all(&budget));
+        held.extend(take_all(&limit));
         assert_eq!(held.len(), START / 2 + 1);
         // The limit does not grow while permits are free.
         held.pop();
         for _ in 0..10 * START {
-            budget.answered(SOON);
+            limit.answered(SOON);
         }
-        assert_eq!(take_all(&budget).len(), 1);
+        assert_eq!(take_all(&limit).len(), 1);
         for step in 1..20 {
-            budget.throttled(now + CUT_PAUSE * step);
+            limit.throttled(now + CUT_PAUSE * step);
         }
         drop(held);
-        assert_eq!(take_all(&budget).len(), LEAST);
+        assert_eq!(take_all(&limit).len(), LEAST);
     }
 
     #[test]
     fn it_ends_at_its_most() {
-        let budget = Budget::default();
+        let limit = RequestLimit::default();
         let mut held = Vec::new();
         for _ in 0..MOST {
-            held.extend(take_all(&budget));
-            budget.answered(SOON);
+            held.extend(take_all(&limit));
+            limit.answered(SOON);
         }
-        held.extend(take_all(&budget));
+        held.extend(take_all(&limit));
         assert_eq!(held.len(), MOST);
     }
 }

@@ -1,7 +1,7 @@
 //! User-defined array-to-bytes codecs.
 
 use crate::codec::chain::ArrayToBytes;
-use crate::codec::registry::{ChunkDescription, Registered, most_encoded};
+use crate::codec::user_codecs::{ChunkDescription, UserCodec, most_encoded};
 use crate::codec::{ChunkElements, Codecs, EncodedChunk, Output};
 use crate::error::Result;
 use std::mem::MaybeUninit;
@@ -9,14 +9,14 @@ use zarrow_array::DataType;
 
 /// A registered codec, for elements of a fixed size.
 #[derive(Debug)]
-pub struct RegisteredElements {
+pub struct UserCodecElements {
     /// The codec.
-    pub codec: Registered,
+    pub codec: UserCodec,
     /// Type of the elements.
     pub data_type: DataType,
 }
 
-impl ArrayToBytes for RegisteredElements {
+impl ArrayToBytes for UserCodecElements {
     fn most_encoded(&self, chunk: &EncodedChunk<'_>) -> usize {
         most_encoded(chunk.nbytes)
     }

@@ -24,7 +24,7 @@ pub fn attempts_of_task() -> Option<Arc<Attempts>> {
 
 /// The abandoned changes of a process.
 #[derive(Debug, Default)]
-pub struct Abandoned(Mutex<Vec<Entry>>);
+pub struct CancelledChanges(Mutex<Vec<Entry>>);
 
 #[derive(Debug)]
 struct Entry {
@@ -34,7 +34,7 @@ struct Entry {
     ended: watch::Receiver<()>,
 }
 
-impl Abandoned {
+impl CancelledChanges {
     /// Waits for the abandoned changes at `place` of paths that `concerns` accepts (step 2).
     pub async fn wait(&self, place: impl Fn() -> String, concerns: impl Fn(&Path) -> bool) {
         loop {

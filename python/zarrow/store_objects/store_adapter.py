@@ -1,9 +1,9 @@
 """Objects that ask a store: by coroutines on an event loop, or by calls in threads.
 
-1. An asker describes its store: how many requests it takes at once, whether it reads the end of a value by
+1. An adapter describes its store: how many requests it takes at once, whether it reads the end of a value by
    length, whether puts have conditions, whether it takes only chunks of arrays that it knows, and whether
    forked children can use it.
-2. Each request is answered by one method of the asker: `get`, `measure`, `list`, `put` or `delete`. If the
+2. Each request is answered by one method of the adapter: `get`, `measure`, `list`, `put` or `delete`. If the
    method raises before it answers, the exception is the answer.
 3. The errors of a store are kept unchanged. `CancelledError` is not reported as a store error: it would end
    the receiver.
@@ -53,7 +53,7 @@ def fail(request: _StoreRequest, error: BaseException) -> None:
     request.failed(error)
 
 
-class Asker:
+class StoreAdapter:
     """How a store is asked (step 1)."""
 
     requests = 64
@@ -72,7 +72,7 @@ class Asker:
         raise NotImplementedError
 
 
-class AsyncAsker(Asker):
+class AsyncAdapter(StoreAdapter):
     """Asks in coroutines."""
 
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -112,7 +112,7 @@ class AsyncAsker(Asker):
                 raise
 
 
-class ThreadAsker(Asker):
+class ThreadAdapter(StoreAdapter):
     """Calls the store in threads, which start on demand and end after some idle time."""
 
     requests = 16
@@ -126,7 +126,7 @@ class ThreadAsker(Asker):
         import os
 
         self._process = os.getpid()
-        # None ends a thread, so that the threads do not keep the asker alive.
+        # None ends a thread, so that the threads do not keep the adapter alive.
         self._waiting: queue.SimpleQueue[_StoreRequest | None] = queue.SimpleQueue()
         weakref.finalize(self, _end_threads, self._waiting, self.requests).atexit = False
         self._lock = threading.Lock()
@@ -192,7 +192,7 @@ def _end_threads(waiting: queue.SimpleQueue[_StoreRequest | None], count: int) -
 
 
 def _serve(
-    to_asker: weakref.ref[ThreadAsker],
+    to_adapter: weakref.ref[ThreadAdapter],
     waiting: queue.SimpleQueue[_StoreRequest | None],
     idle_seconds: float,
 ) -> None:
@@ -202,9 +202,9 @@ def _serve(
         request = None
         with contextlib.suppress(queue.Empty):
             request = waiting.get(timeout=idle_seconds)
-        asker = to_asker()
-        goes_on = asker is not None and asker.serve(request)
-        del asker, request
+        adapter = to_adapter()
+        goes_on = adapter is not None and adapter.serve(request)
+        del adapter, request
 
 
 def below(

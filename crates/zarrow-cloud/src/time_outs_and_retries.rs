@@ -19,10 +19,10 @@ pub struct TransportPolicy {
     pub throttled_retries: u32,
     /// The pause before a retry; each further one is twice as long, and up to half of each is random.
     pub first_pause: Duration,
-    /// Maximum pause before a retry. Pauses requested by a server are limited by `longest_asked` instead.
+    /// Maximum pause before a retry. Pauses requested by a server are limited by `max_retry_after` instead.
     pub longest_pause: Duration,
     /// Maximum sum of the pauses that a server may request for one request (`Retry-After`); more is an error at once.
-    pub longest_asked: Duration,
+    pub max_retry_after: Duration,
     /// Minimum bytes per second of a body, over `low_speed_time`; 0 for no limit.
     pub low_speed: u64,
     /// Maximum time for which a body may be slower than `low_speed`.
@@ -43,7 +43,7 @@ impl Default for TransportPolicy {
             throttled_retries: 10,
             first_pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(10),
-            longest_asked: Duration::from_secs(60),
+            max_retry_after: Duration::from_secs(60),
             low_speed: 1 << 10,
             low_speed_time: Duration::from_secs(30),
             listed_names: 10_000_000,

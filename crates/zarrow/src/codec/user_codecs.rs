@@ -161,32 +161,32 @@ pub fn kind_of(name: &str) -> Option<CodecKind> {
 
 /// A registered codec, configured for an array.
 #[derive(Debug, Clone)]
-pub struct Registered {
+pub struct UserCodec {
     name: Arc<str>,
     codec: Arc<dyn Codec>,
 }
 
-impl PartialEq for Registered {
-    fn eq(&self, other: &Registered) -> bool {
+impl PartialEq for UserCodec {
+    fn eq(&self, other: &UserCodec) -> bool {
         Arc::ptr_eq(&self.codec, &other.codec)
     }
 }
 
-impl Eq for Registered {}
+impl Eq for UserCodec {}
 
-impl Registered {
+impl UserCodec {
     /// Returns the codec that `metadata` name.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCodec`] if no codec of this kind is registered under the name; errors of the codec's
     /// constructor; with the codec named.
-    pub fn from_metadata(metadata: &CodecMetadata, kind: CodecKind) -> Result<Registered> {
+    pub fn from_metadata(metadata: &CodecMetadata, kind: CodecKind) -> Result<UserCodec> {
         let codec = match entry(&metadata.name) {
             Some((registered, make)) if registered == kind => nested(|| make(&metadata.configuration)),
             _ => Err(ErrorKind::UnknownCodec(metadata.name.clone()).into()),
         };
         let codec = codec.map_err(|error| error.in_codec(&metadata.name))?;
-        Ok(Registered { name: metadata.name.as_str().into(), codec })
+        Ok(UserCodec { name: metadata.name.as_str().into(), codec })
     }
 
     /// Returns the name in the metadata.
@@ -210,7 +210,7 @@ impl Registered {
             .map_err(|error| error.in_codec(&self.name))
     }
 
-    /// As [`decode`](Registered::decode), to fresh memory.
+    /// As [`decode`](UserCodec::decode), to fresh memory.
     pub fn decoded(&self, encoded: &[u8], chunk: ChunkDescription<'_>, nbytes: usize) -> Result<Vec<u8>> {
         let mut decoded = allocation::with_capacity(nbytes)?;
         self.decode(encoded, Some(chunk), Output::Growing(&mut decoded, nbytes))?;
@@ -237,7 +237,7 @@ impl Registered {
             .map_err(|error| error.in_codec(&self.name))
     }
 
-    /// As [`encode`](Registered::encode), for an array-to-array codec: the number of bytes stays the same.
+    /// As [`encode`](UserCodec::encode), for an array-to-array codec: the number of bytes stays the same.
     pub fn encode_elements(&self, decoded: &[u8], chunk: ChunkDescription<'_>) -> Result<Vec<u8>> {
         let encoded = self.encode(decoded, Some(chunk))?;
         if encoded.len() == decoded.len() {
