@@ -158,7 +158,8 @@ CARGO_DENY := 0.20.2
 deny: ## licences, sources and advisories of all crates, by cargo-deny (built at the first use, some minutes)
 	$(call step,cargo deny)
 	cargo install cargo-deny --locked --quiet --version $(CARGO_DENY) --root build/cargo-deny-$(CARGO_DENY)
-	build/cargo-deny-$(CARGO_DENY)/bin/cargo-deny check
+	build/cargo-deny-$(CARGO_DENY)/bin/cargo-deny check bans licenses sources
+	build/cargo-deny-$(CARGO_DENY)/bin/cargo-deny check advisories
 
 # The short loop: what most changes break, without the wheel.
 check: $(VENV)/ready ## formatting, lints, types and unit tests: under 3 minutes once everything is built
