@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
-WIDTH = 110
+WIDTH = 128
 
 
 def files(folder: Path, *suffixes: str) -> list[str]:
