@@ -88,6 +88,8 @@ macro_rules! dtypes {
 
             /// Returns the described type; the inverse of [`DLDataType::from_dtype`].
             ///
+            /// # Errors
+            ///
             /// [`DtypeError`] if the code is unknown, the code has no type of this size, or `lanes` is not 1.
             pub const fn to_dtype(self) -> Result<Dtype, DtypeError> {
                 let Self { code, bits, lanes } = self;

@@ -58,6 +58,9 @@ impl ArrayMetadata {
 impl GroupMetadata {
     /// Returns the documents of the group, each with its name below the group's path: `zarr.json`, or `.zgroup`,
     /// preceded by `.zattrs` if there are attributes. Consolidated metadata are not included.
+    ///
+    /// # Errors
+    /// [`MetadataError::OutOfMemory`].
     pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
             ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(write_v3::group(self), &self.attributes)?)]),
