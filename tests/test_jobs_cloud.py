@@ -62,7 +62,10 @@ def test_processes_copy_into_a_bucket_and_out_of_it(tmp_path: Path, bucket: zarr
     assert max(largest.results().values()) == 399.0
     with pytest.raises(TypeError, match="set"):
         carried_out_here(jobs.collect(lambda values: {1.0}, copied))
-    assert zarrow.open_group(zarrow.CloudStore("s3://jobs/copy.zarr.jobs", bucket.__reduce__()[1][1])).keys()
+    ledger = zarrow.CloudStore(f"s3://jobs/copy.zarr.jobs/{into.fingerprint}", bucket.__reduce__()[1][1])
+    assert len(zarrow.open_group(ledger)) == 3
+    into.forget()
+    assert into.remaining() == 10
 
 
 def carried_out_here(plan: jobs.Plan) -> None:

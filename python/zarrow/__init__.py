@@ -52,6 +52,7 @@ Memory of other libraries
     ome                            images in several resolutions
     jobs                           work for many processes
     dask                           arrays of dask
+    checks                         verify and compare stores
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -142,6 +143,7 @@ from zarrow.interchange.consumers import add_to_classes as _add_protocols
 from zarrow.store_objects.python_store import PythonStore
 
 if _typing.TYPE_CHECKING:
+    from zarrow import checks as checks
     from zarrow import dask as dask
     from zarrow import gpu as gpu
     from zarrow import io as io
@@ -236,7 +238,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("dask", "gpu", "io", "jobs", "ome", "xarray", "zarr_python")
+_MODULES = ("checks", "dask", "gpu", "io", "jobs", "ome", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists

@@ -12,6 +12,9 @@ from zarrow import ZarrowError, __version__
 _SUBCOMMANDS = {
     "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
     "tree": "the hierarchy below a group",
+    "verify": "which chunks are stored, missing or corrupt, and which files are foreign",
+    "diff": "what differs between two arrays or groups",
+    "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
     "demo": "show on generated data that nothing is copied",
 }
 

@@ -1,7 +1,8 @@
 """The ledger of a plan: which units are finished. It is a small store beside the other one, in readable JSON.
 
 1. The ledger is a group of Zarr, named by the fingerprint of the plan: another plan finds another ledger, and
-   so does a plan after a change of its arrays. Its attributes describe the plan.
+   so does a plan after a change of its arrays. Its attributes describe the plan. In a store with a name, the
+   ledger is the root of a store, so that nothing remains when it is deleted.
 2. Each run of a job has a group below it, which no other process writes. Its attributes have the job, and the
    finished units as ranges of places in the job's range. The store replaces them in one step.
 3. A run reads which units are finished when it begins. Two runs of the same job do the same units, with the
@@ -14,12 +15,13 @@ import contextlib
 import secrets
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, Group
+from zarrow._zarrow import Array, CloudStore, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
@@ -110,33 +112,43 @@ class Ledger:
     """The ledger of a plan."""
 
     def __init__(self, store: Store, fingerprint: str) -> None:
-        self._store = store
-        self._fingerprint = fingerprint
+        below = beside(store, f"/{fingerprint}")
+        self._store = store if below is None else below
+        self._path = fingerprint if below is None else ""
 
     def group(self) -> Group | None:
         """Return the group of the plan; `None` before it is set up."""
         try:
-            return open_group(self._store, mode="r+", path=self._fingerprint)
+            return open_group(self._store, mode="r+", path=self._path)
         except NotFoundError:
             return None
 
     def begin(self, description: Mapping[str, Any]) -> Group:
         """Create the ledger, or return it if another process did."""
         try:
-            return create_group(self._store, self._fingerprint, attributes=dict(description))
+            return create_group(self._store, self._path, attributes=dict(description))
         except NodeExistsError:
-            return open_group(self._store, mode="r+", path=self._fingerprint)
+            return open_group(self._store, mode="r+", path=self._path)
 
     def erase(self) -> None:
         """Delete the ledger of this plan, not of other plans."""
         with contextlib.suppress(NotFoundError):
-            del open_group(self._store, mode="r+")[self._fingerprint]
+            if self._path:
+                del open_group(self._store, mode="r+")[self._path]
+            else:
+                _StoredValues(self._store, create=False).erase_prefix("")
+        if isinstance(self._store, str) and "://" not in self._store:
+            # The folder of all ledgers goes with the last one.
+            with contextlib.suppress(OSError):
+                Path(self._store).rmdir()
+            with contextlib.suppress(OSError):
+                Path(self._store).parent.rmdir()
 
     def record(self, job: Job, total: int) -> Record:
         """Create the record of a run."""
         name = f"{job.assign}-{job.index}-of-{job.count}-{secrets.token_hex(4)}"
         attributes = {"job": [job.index, job.count, job.assign], "done": []}
-        path = f"{self._fingerprint}/{name}"
+        path = f"{self._path}/{name}" if self._path else name
         return Record(create_group(self._store, path, attributes=attributes), job.numbers(total))
 
     def finished(self, total: int, numbers: range | None = None) -> Finished:
@@ -167,6 +179,17 @@ class Ledger:
                 _ranges(name, attributes.get("done")),
                 dict(attributes.get("results", {})),
             )
+
+
+def beside(store: Store, ending: str) -> Store | None:
+    """Return a store with this ending of its name; `None` for a store object without a name."""
+    if isinstance(store, str):
+        return store.rstrip("/") + ending
+    if isinstance(store, CloudStore):
+        make, (url, *options) = store.__reduce__()
+        other: CloudStore = make(url.rstrip("/") + ending, *options)
+        return other
+    return None
 
 
 def _job_of(name: str) -> Job | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from zarrow._zarrow import Array, CloudStore, Group
+from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import OPTIONS, Store, check_names
 from zarrow.errors import ShapeError
+from zarrow.jobs.ledger import beside
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.work import Item, New, located
 
@@ -277,7 +278,7 @@ def _plan(
             passes_unit=passes_unit,
             target=Location(store, path.strip("/")),
             groups=groups or {},
-            ledger=_beside(store) if ledger is None else located(ledger),
+            ledger=_ledger_of(store) if ledger is None else located(ledger),
             memory_nbytes=memory_nbytes,
             attributes=dict(attributes or {}),
             consolidate=consolidate,
@@ -290,18 +291,15 @@ def _store_of(array: Array) -> Store:
     return array.__reduce__()[1][0]
 
 
-def _beside(store: Store) -> Store:
+def _ledger_of(store: Store) -> Store:
     """Return the store of the ledgers for a store: its name with `.jobs` at the end."""
-    if isinstance(store, str):
-        return store.rstrip("/") + ".jobs"
-    if isinstance(store, CloudStore):
-        make, (url, *options) = store.__reduce__()
-        beside: CloudStore = make(url.rstrip("/") + ".jobs", *options)
-        return beside
-    raise TypeError(
-        f"the ledger of a plan is stored beside its target, and {type(store).__name__} has no place for it: "
-        "pass ledger=, another store that all processes reach"
-    )
+    found = beside(store, ".jobs")
+    if found is None:
+        raise TypeError(
+            f"the ledger of a plan is stored beside its target, and {type(store).__name__} has no place for "
+            "it: pass ledger=, another store that all processes reach"
+        )
+    return found
 
 
 def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:

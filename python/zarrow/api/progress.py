@@ -1,0 +1,87 @@
+"""Shows the progress of long calls: to a function, or as a bar in a terminal.
+
+1. A bar is drawn on the standard error stream, at most ten times a second, and only in a terminal.
+2. It has the rate and the time that is left, from the mean rate so far.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TextIO, TypeAlias
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called with how much is done, and how much there is."""
+
+_INTERVAL = 0.1
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def size(nbytes: int) -> str:
+    """Return a number of bytes as text, in three digits."""
+    value, unit = float(nbytes), 0
+    while value >= 999.5 and unit + 1 < len(_UNITS):
+        value, unit = value / 1024, unit + 1
+    return f"{value:.0f} {_UNITS[unit]}" if value >= 99.5 or unit == 0 else f"{value:.3g} {_UNITS[unit]}"
+
+
+class Bar:
+    """A bar for `progress=`, in a `with` block. Amounts are bytes, unless `as_text` shows others."""
+
+    def __init__(
+        self, label: str, as_text: Callable[[int], str] = size, stream: TextIO | None = None
+    ) -> None:
+        self._label = label
+        self._as_text = as_text
+        self._stream = sys.stderr if stream is None else stream
+        self._began = self._drawn = time.monotonic()
+        self._first: int | None = None
+        self._is_shown = self._stream.isatty()
+        self._has_line = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw how much is done (steps 1 and 2)."""
+        if self._first is None:
+            self._first = done
+        now = time.monotonic()
+        if not self._is_shown or (now - self._drawn < _INTERVAL and done < total):
+            return
+        self._drawn = now
+        self._has_line = True
+        rate = (done - self._first) / (now - self._began) if now > self._began else 0.0
+        width = shutil.get_terminal_size().columns
+        self._stream.write("\r" + line(self._label, done, total, rate, width, self._as_text))
+        self._stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._has_line:
+            self._stream.write("\n")
+
+
+def line(
+    label: str, done: int, total: int, rate: float, width: int, as_text: Callable[[int], str] = size
+) -> str:
+    """Return the line of a bar. It fills the width except for the last column."""
+    part = 1.0 if total <= 0 else min(1.0, done / total)
+    text = f" {part:4.0%}  {as_text(done)} of {as_text(total)}"
+    if rate > 0:
+        text += f"  {as_text(round(rate))}/s"
+        text += f"  {_time((total - done) / rate)} left" if done < total else ""
+    room = width - 4 - len(label) - len(text)
+    bar = f" [{'#' * round(part * room):-<{room}}]" if room >= 4 else ""
+    return f"{label}{bar}{text}"[: max(0, width - 1)].ljust(max(0, width - 1))
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,158 @@
+"""Compares two arrays, or two groups with everything below them.
+
+1. Nodes are compared by their paths. Stores may differ in format version, chunks and codecs: a reader does
+   not see these.
+2. Shapes, data types, names of dimensions and attributes are compared, then elements in parts of whole chunks
+   of the first array. NaN equals NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from zarrow._zarrow import Array, Group
+from zarrow.api.array_options import Store
+from zarrow.api.progress import Progress
+from zarrow.checks.nodes import below, nbytes_of, opened, parts
+
+Kind = Literal["node", "shape", "data type", "dimension names", "attributes", "elements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two nodes.
+
+    Attributes
+    ----------
+    path : str
+        The path of both nodes, below the nodes given to `diff`.
+    what : str
+        `"node"`, `"shape"`, `"data type"`, `"dimension names"`, `"attributes"` or `"elements"`.
+    left, right : object
+        What each has; of elements the first that differ.
+    index : tuple of int or None
+        Place of the first element that differs.
+    count : int
+        How many elements differ; 1 for anything else.
+    """
+
+    path: str
+    what: Kind
+    left: object
+    right: object
+    index: tuple[int, ...] | None = None
+    count: int = 1
+
+    def __str__(self) -> str:
+        if self.index is None:
+            return f"{self.path or '/'}: {self.what} {self.left!r} and {self.right!r}"
+        place = ", ".join(map(str, self.index))
+        return f"{self.path or '/'}: {self.count} elements, first [{place}]: {self.left!r} and {self.right!r}"
+
+
+def diff(
+    left: Array | Group | Store,
+    right: Array | Group | Store,
+    *,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    progress: Progress | None = None,
+) -> Iterator[Difference]:
+    """Compare two nodes, and yield each difference when it is found.
+
+    Parameters
+    ----------
+    left, right
+        Opened arrays or groups, or stores as `open` takes them.
+    rtol, atol
+        Numbers are equal if `abs(left - right) <= atol + rtol * abs(right)`.
+    progress
+        Called with the bytes of elements that were compared, and of all.
+
+    Raises
+    ------
+    NotFoundError, CodecError, StoreError
+        A node or a chunk cannot be read.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow.checks import diff
+    >>> zarrow.save("one.zarr", [1, 2, 3])
+    >>> zarrow.save("two.zarr", [1, 2, 4])
+    >>> print(*diff("one.zarr", "two.zarr"))
+    /: 1 elements, first [2]: 3 and 4
+    """
+    nodes, others = below(opened(left)), below(opened(right))
+    pairs = [(path, nodes.get(path), others.get(path)) for path in sorted({*nodes, *others})]
+    total = sum(
+        nbytes_of(one) for _, one, other in pairs if isinstance(one, Array) and isinstance(other, Array)
+    )
+    done = 0
+    for path, one, other in pairs:
+        if type(one) is not type(other) or one is None or other is None:
+            yield Difference(path, "node", _kind(one), _kind(other))
+            continue
+        if dict(one.attrs) != dict(other.attrs):
+            yield Difference(path, "attributes", dict(one.attrs), dict(other.attrs))
+        if not isinstance(one, Array) or not isinstance(other, Array):
+            continue
+        described = list(_described(path, one, other))
+        yield from described
+        if not any(each.what == "shape" for each in described):
+            yield from _elements(path, one, other, rtol, atol)
+        done += nbytes_of(one)
+        if progress is not None:
+            progress(done, total)
+
+
+def _kind(node: Array | Group | None) -> str:
+    return "nothing" if node is None else "array" if isinstance(node, Array) else "group"
+
+
+def _described(path: str, one: Array, other: Array) -> Iterator[Difference]:
+    if one.shape != other.shape:
+        yield Difference(path, "shape", one.shape, other.shape)
+    if one.dtype.newbyteorder("=") != other.dtype.newbyteorder("="):
+        yield Difference(path, "data type", str(one.dtype), str(other.dtype))
+    names = [node.dimension_names or (None,) * node.ndim for node in (one, other)]
+    if names[0] != names[1]:
+        yield Difference(path, "dimension names", names[0], names[1])
+
+
+def _elements(path: str, one: Array, other: Array, rtol: float, atol: float) -> Iterator[Difference]:
+    """Yield the elements that differ, counted over the whole array."""
+    count, first = 0, None
+    for region in parts(one):
+        left, right = np.asanyarray(one.read(region).numpy()), np.asanyarray(other.read(region).numpy())
+        differs = _differs(left, right, rtol, atol)
+        found = int(np.count_nonzero(differs))
+        if found and first is None:
+            at = tuple(int(place) for place in np.argwhere(differs)[0])
+            index = tuple(part.start + place for part, place in zip(region, at, strict=True))
+            first = (index, left[at], right[at])
+        count += found
+    if first is not None:
+        index, *values = first
+        shown = [value.item() if isinstance(value, np.generic) else value for value in values]
+        yield Difference(path, "elements", shown[0], shown[1], index, count)
+
+
+def _differs(left: Any, right: Any, rtol: float, atol: float) -> Any:
+    masks = [np.ma.getmaskarray(each) for each in (left, right)]
+    left, right = np.ma.getdata(left), np.ma.getdata(right)
+    if left.dtype.kind in "fc" or right.dtype.kind in "fc" or rtol or atol:
+        try:
+            same = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)
+        except TypeError:
+            same = left == right
+    elif left.dtype.kind in "mM" and right.dtype.kind in "mM":
+        same = (left == right) | (np.isnat(left) & np.isnat(right))
+    else:
+        same = left == right
+    # Missing elements have no value to compare.
+    return (masks[0] != masks[1]) | (~np.asarray(same) & ~masks[0])

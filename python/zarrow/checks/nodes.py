@@ -1,0 +1,66 @@
+"""Arrays and groups to check, in an order that does not depend on the store."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from zarrow._zarrow import Array, Group, open
+from zarrow.api.array_options import Store
+from zarrow.jobs import blocks
+from zarrow.jobs.units import Grid
+
+# Elements that are in memory at a time.
+_MEMORY_NBYTES = 64 << 20
+
+# The size that an element of text or bytes is assumed to have.
+_VARIABLE_NBYTES = 64
+
+
+def opened(node: Array | Group | Store) -> Array | Group:
+    """Return a node, opened to be read if it is a store."""
+    return node if isinstance(node, Array | Group) else open(node, mode="r")
+
+
+def below(node: Array | Group) -> dict[str, Array | Group]:
+    """Return a node and all nodes below it, by their paths below it."""
+    found: dict[str, Array | Group] = {"": node}
+    if isinstance(node, Group):
+        found.update(sorted(node.members(max_depth=None)))
+    return found
+
+
+def parts(array: Array) -> Iterator[tuple[slice, ...]]:
+    """Yield regions of whole chunks or shards, which fit into memory together with their chunks."""
+    nbytes = array.nbytes
+    item = _VARIABLE_NBYTES if nbytes is None or not array.size else nbytes // array.size
+    unit = array.write_unit
+    if unit is None:
+        # Chunks of different shapes: slices of the first axis.
+        unit = (1, *array.shape[1:])
+    block = blocks.choose(array.shape, unit, None, max(1, item), _MEMORY_NBYTES)
+    grid = Grid(array.shape, block)
+    return (grid.region(number) for number in range(len(grid)))
+
+
+def chunks_in(
+    region: tuple[slice, ...], chunk: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Yield the chunks that meet a region: their places in the grid, and the regions they have in common."""
+    ranges = [
+        range(part.start // step, -(-part.stop // step)) for part, step in zip(region, chunk, strict=True)
+    ]
+    for place in itertools.product(*ranges):
+        yield (
+            place,
+            tuple(
+                slice(max(part.start, index * step), min(part.stop, (index + 1) * step))
+                for part, index, step in zip(region, place, chunk, strict=True)
+            ),
+        )
+
+
+def nbytes_of(array: Array) -> int:
+    """Return the size of the elements; of text, an estimate."""
+    return array.nbytes if array.nbytes is not None else math.prod(array.shape) * _VARIABLE_NBYTES

@@ -1,0 +1,230 @@
+"""Checks a store: counts the stored chunks, finds foreign files, and decodes the elements.
+
+1. The keys of a store are listed once, level by level. Keys of nodes and of chunks in the grid are known, and
+   so are folders on the way to them. Any other key is foreign.
+2. With `deep`, all elements are read, in parts of whole chunks. This checks checksums, indexes of shards and
+   lengths. If a part fails, its chunks are read one by one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from zarrow._zarrow import Array, Group, _StoredValues
+from zarrow.api.array_options import Store
+from zarrow.api.progress import Progress
+from zarrow.checks.nodes import chunks_in, nbytes_of, opened, parts
+from zarrow.errors import NotFoundError, OutOfMemoryError, ZarrowError
+
+_DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupt:
+    """A node or chunk that cannot be read.
+
+    Attributes
+    ----------
+    path : str
+        The path of the node, below the node given to `verify`.
+    chunk : tuple of int or None
+        The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for metadata.
+    error : str
+        The message of the error.
+    """
+
+    path: str
+    chunk: tuple[int, ...] | None
+    error: str
+
+
+@dataclass(slots=True)
+class Verified:
+    """What `verify` found.
+
+    Attributes
+    ----------
+    arrays, groups : int
+        Nodes that were opened.
+    stored, missing : int
+        Numbers of chunks, or of shards. Missing ones read as fill values.
+    corrupt : list of Corrupt
+        What cannot be read.
+    foreign : list of str
+        Keys in the store that belong to no node: files, or folders with everything in them.
+    """
+
+    arrays: int = 0
+    groups: int = 0
+    stored: int = 0
+    missing: int = 0
+    corrupt: list[Corrupt] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all that was checked can be read."""
+        return not self.corrupt
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.arrays} arrays and {self.groups} groups: {self.stored} chunks stored, "
+            f"{self.missing} missing, {len(self.corrupt)} corrupt, {len(self.foreign)} foreign keys"
+        ]
+        for each in self.corrupt:
+            place = "" if each.chunk is None else f" chunk {each.chunk}"
+            lines.append(f"  corrupt  {each.path or '/'}{place}: {each.error}")
+        lines += [f"  foreign  {key}" for key in self.foreign]
+        return "\n".join(lines)
+
+
+def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progress | None = None) -> Verified:
+    """Check an array, or a group with everything below it.
+
+    Parameters
+    ----------
+    node
+        An opened array or group, or a store as `open` takes it.
+    deep
+        Also read all elements, which checks checksums, lengths and indexes of shards.
+    progress
+        With `deep`: called with the bytes of elements that were read, and of all.
+
+    Returns
+    -------
+    Verified
+        Counts, corrupt chunks and foreign keys. A missing chunk is no error: it reads as fill values.
+
+    Raises
+    ------
+    NotFoundError, StoreError
+        The node does not exist, or the store cannot be read.
+    UnsupportedError
+        The store cannot list its keys.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow.checks import verify
+    >>> zarrow.save("heights.zarr", [1.5, 2.5])
+    >>> with open("heights.zarr/c/0", "r+b") as chunk:
+    ...     _ = chunk.write(b"garbage")
+    >>> verify("heights.zarr", deep=True).corrupt[0].chunk
+    (0,)
+    """
+    checked = opened(node)
+    location, root = checked.__reduce__()[1][:2]
+    values = _StoredValues(location, create=False)
+    found = Verified()
+    nodes = dict(_nodes(checked, "", found))
+    for path, member in nodes.items():
+        if isinstance(member, Array):
+            found.arrays += 1
+            _take_census(values, _joined(root, path), member, found)
+        else:
+            found.groups += 1
+            _find_foreign(values, _joined(root, path), member, found)
+    if deep:
+        arrays = {path: member for path, member in nodes.items() if isinstance(member, Array)}
+        total, done = sum(map(nbytes_of, arrays.values())), 0
+        for path, array in arrays.items():
+            for region in parts(array):
+                found.corrupt += _corrupt_in(array, path, region)
+                if progress is not None:
+                    extents = [part.stop - part.start for part in region]
+                    done += nbytes_of(array) * math.prod(extents) // max(1, array.size)
+                    progress(done, total)
+    return found
+
+
+def _joined(*names: str) -> str:
+    return "/".join(name for name in names if name)
+
+
+def _nodes(node: Array | Group, path: str, found: Verified) -> Iterator[tuple[str, Array | Group]]:
+    """Yield a node and those below it; a broken one is entered as corrupt."""
+    yield path, node
+    if not isinstance(node, Group):
+        return
+    group = node._without_consolidated()
+    for name in sorted(group):
+        try:
+            member = group[name]
+        except NotFoundError:
+            continue
+        except ZarrowError as error:
+            found.corrupt.append(Corrupt(_joined(path, name), None, str(error)))
+            continue
+        yield from _nodes(member, _joined(path, name), found)
+
+
+def _find_foreign(values: _StoredValues, path: str, group: Group, found: Verified) -> None:
+    """Enter the keys beside the members of a group (step 1)."""
+    corrupt = {each.path.rpartition("/")[2] for each in found.corrupt}
+    known = _DOCUMENTS | set(group._without_consolidated()) | corrupt
+    found.foreign += [_joined(path, name) for name in sorted(values.list(path)) if name not in known]
+
+
+def _take_census(values: _StoredValues, path: str, array: Array, found: Verified) -> None:
+    """Count the stored chunks of an array, and enter other keys (step 1)."""
+    encoding = array.metadata["chunk_key_encoding"]
+    kind = encoding["name"]
+    separator = encoding.get("configuration", {}).get("separator", "/" if kind == "default" else ".")
+    grid = _grid(array)
+    if kind not in ("default", "v2") or grid is None:
+        # Keys of other encodings are known to the engine alone.
+        found.stored += array.nchunks_initialized
+        return
+    place = "(0|[1-9][0-9]*)"
+    names = ["c"] * (kind == "default") + [place] * len(grid) or ["0"]
+    levels = names if separator == "/" else [re.escape(separator).join(names)]
+    chunk = re.compile("/".join(levels))
+    stored = 0
+    for key in _keys(values, path, "", levels):
+        match = chunk.fullmatch(key)
+        if match and all(int(at) < extent for at, extent in zip(match.groups(), grid, strict=True)):
+            stored += 1
+        elif key not in _DOCUMENTS:
+            found.foreign.append(_joined(path, key))
+    found.stored += stored
+    found.missing += math.prod(grid) - stored
+
+
+def _grid(array: Array) -> tuple[int, ...] | None:
+    """Return the number of write units along each axis; None if they differ in shape."""
+    unit = array.write_unit
+    if unit is None:
+        return None
+    return tuple(-(-extent // step) for extent, step in zip(array.shape, unit, strict=True))
+
+
+def _keys(values: _StoredValues, path: str, prefix: str, levels: list[str]) -> Iterator[str]:
+    """Yield the keys below an array's path, and folders that lead to no chunk as a whole."""
+    for name in sorted(values.list(_joined(path, prefix))):
+        key = _joined(prefix, name)
+        if len(levels) > 1 and re.fullmatch(levels[0], name):
+            yield from _keys(values, path, key, levels[1:])
+        else:
+            yield key
+
+
+def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corrupt]:
+    """Return the chunks of a region that cannot be read (step 2)."""
+    try:
+        array.read(region)
+    except ZarrowError as error:
+        chunk = array.chunks
+        if chunk is None or isinstance(error, OutOfMemoryError):
+            return [Corrupt(path, error.chunk, str(error))]
+    else:
+        return []
+    corrupt = []
+    for place, part in chunks_in(region, chunk):
+        try:
+            array.read(part)
+        except ZarrowError as error:
+            corrupt.append(Corrupt(path, place, str(error)))
+    return corrupt

@@ -1,0 +1,34 @@
+"""`zarrow verify STORE [NODE]`: which chunks are stored, missing or corrupt, and which files are foreign."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+import zarrow
+from zarrow.cli.terminal import KINDS_OF_STORES, show
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `zarrow verify`."""
+    parser.add_argument("store", metavar="STORE", help="an array or group: " + KINDS_OF_STORES)
+    parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
+    parser.add_argument("--deep", action="store_true", help="also read all elements, which checks checksums")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the result, and return the exit status: 1 if a chunk or a node cannot be read."""
+    from zarrow.api.progress import Bar
+    from zarrow.checks import verify
+
+    node = zarrow.open(arguments.store, arguments.node, mode="r")
+    with Bar("verify") as bar:
+        found = verify(node, deep=arguments.deep, progress=bar)
+    if arguments.json:
+        from zarrow.cli.description import as_json
+
+        print(as_json(dataclasses.asdict(found) | {"is_sound": found.is_sound}))
+    else:
+        show(str(found))
+    return 0 if found.is_sound else 1

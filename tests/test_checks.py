@@ -1,0 +1,209 @@
+"""Verifying and comparing stores, and the commands `verify`, `diff` and `copy`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow.api import progress
+from zarrow.checks import diff, verify
+
+COMMAND = Path(sys.executable).with_name("zarrow")
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100)
+
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "shards": {"shards": (4, 6)},
+    "dots": {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}},
+    "v2 keys": {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}}},
+    "version 2": {"zarr_format": 2},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_planted_faults_are_found(tmp_path: Path, layout: str) -> None:
+    """Each fault that is planted in a chunk is found, and nothing else."""
+    rng = random.Random(layout)
+    values = np.arange(1, 97.0).reshape(8, 12)
+    zarrow.create_array(tmp_path / "a.zarr", "x", data=values, chunks=(2, 3), **LAYOUTS[layout])
+    files = sorted(
+        path for path in (tmp_path / "a.zarr" / "x").rglob("*") if path.is_file() and path.name[0] not in ".z"
+    )
+    assert verify(tmp_path / "a.zarr", deep=True).is_sound
+    for number in range(20):
+        path = rng.choice(files)
+        good = path.read_bytes()
+        bad = bytearray(good)
+        if number % 3 == 0:
+            bad = bad[: rng.randrange(len(bad))]
+        else:
+            bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
+        path.write_bytes(bad)
+        found = verify(tmp_path / "a.zarr", deep=True)
+        if found.is_sound:
+            # A bit that zstd ignores.
+            np.testing.assert_array_equal(zarrow.open(tmp_path / "a.zarr")["x"][...], values)
+        path.write_bytes(good)
+        assert {each.path for each in found.corrupt} <= {"x"}
+        assert all(each.chunk is not None for each in found.corrupt)
+        assert found.stored == len(files)
+    path.unlink()
+    found = verify(tmp_path / "a.zarr", deep=True)
+    assert (found.stored, found.missing, found.is_sound) == (len(files) - 1, 1, True)
+
+
+def test_foreign_keys_and_broken_documents_are_found(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    root.create_array("model/x", data=np.ones((4, 4)), chunks=2)
+    root.create_array("scalar", data=np.float64(1))
+    root.create_array("old", data=np.ones(4), chunk_key_encoding={"name": "v2"})
+    for name in ("model/x/c/0/2", "model/x/c/notes.txt", "model/x/0.0", "scalar/c", "old/3", "readme"):
+        path = tmp_path / "a.zarr" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.write_text("?", encoding="utf-8")
+    (tmp_path / "a.zarr" / "folder" / "deep").mkdir(parents=True)
+    (tmp_path / "a.zarr" / "folder" / "deep" / "file").touch()
+    found = verify(tmp_path / "a.zarr")
+    assert sorted(found.foreign) == [
+        "folder", "model/x/0.0", "model/x/c/0/2", "model/x/c/notes.txt", "old/3", "readme",
+    ]  # fmt: skip
+    assert (found.arrays, found.groups, found.stored, found.missing) == (3, 2, 6, 0)
+    root.consolidate_metadata()
+    (tmp_path / "a.zarr" / "old" / "zarr.json").write_text("{", encoding="utf-8")
+    found = verify(tmp_path / "a.zarr")
+    assert [(each.path, each.chunk) for each in found.corrupt] == [("old", None)]
+
+
+def test_sound_arrays_are_sound(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    for number in range(40):
+        shape = tuple(rng.randint(0, 9) for _ in range(rng.randint(0, 3)))
+        values = np.random.default_rng(number).integers(0, 3, shape).astype(rng.choice(("i2", "f8", "U3")))
+        chunks = tuple(rng.randint(1, 4) for _ in shape)
+        array = zarrow.create_array(
+            tmp_path / f"{number}.zarr", data=values, chunks=chunks, zarr_format=rng.choice((2, 3))
+        )
+        found = verify(array, deep=True)
+        assert (found.corrupt, found.foreign) == ([], [])
+        assert found.stored == array.nchunks_initialized
+        assert found.stored + found.missing == array.nchunks
+
+
+def test_memory_stores_are_verified() -> None:
+    store = zarrow.MemoryStore()
+    zarrow.save(store, x=np.ones(5), names=["a", "b"])
+    found = verify(store, deep=True)
+    assert (found.arrays, found.stored, found.is_sound) == (2, 2, True)
+
+
+def test_differences_are_found(tmp_path: Path) -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    values[0, 0] = np.nan
+    one, other = (zarrow.create_group(tmp_path / name) for name in ("one.zarr", "other.zarr"))
+    for group, chunks in ((one, 2), (other, 3)):
+        group.create_array("same", data=values, chunks=chunks, attributes={"units": "K"})
+        group.create_array("words", data=np.array(["a", "b"]))
+        group.create_array("times", data=np.array(["2020", "NaT"], "M8[s]"))
+    assert list(diff(one, other)) == []
+    other["same"][1, 1:3] = [-1, -2]
+    other["same"].attrs["units"] = "C"
+    other["words"][1] = "c"
+    other.create_array("more", data=[1])
+    del other["times"]
+    other.create_array("times", data=np.ones(3, "i4"), dimension_names=["t"])
+    found = {(each.path, each.what): each for each in diff(one, other)}
+    assert set(found) == {
+        ("same", "attributes"), ("same", "elements"), ("words", "elements"), ("more", "node"),
+        ("times", "shape"), ("times", "data type"), ("times", "dimension names"),
+    }  # fmt: skip
+    elements = found["same", "elements"]
+    assert (elements.index, elements.count, elements.left, elements.right) == ((1, 1), 2, 5.0, -1.0)
+    assert found["words", "elements"].right == "c"
+    near = zarrow.create_array(zarrow.MemoryStore(), data=values + 1e-9)
+    assert [each.what for each in diff(one["same"], near)] == ["attributes", "elements"]
+    assert [each.what for each in diff(one["same"], near, atol=1e-6)] == ["attributes"]
+
+
+def test_missing_elements_differ_from_values() -> None:
+    masked = np.ma.masked_array([1, 2, 3], [False, True, False])
+    one = zarrow.create_array(zarrow.MemoryStore(), data=masked)
+    other = zarrow.create_array(
+        zarrow.MemoryStore(), data=np.ma.masked_array([1, 2, 3], False), dtype=one.data_type
+    )
+    (found,) = diff(one, other)
+    assert (found.what, found.index) == ("elements", (1,))
+
+
+def test_commands_report_by_status_and_json(tmp_path: Path) -> None:
+    values = np.arange(24).reshape(4, 6)
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(1, 6), dimension_names=("day", "x"))
+    copied = command("copy", tmp_path / "a.zarr", tmp_path / "b.zarr", "--chunks", "day=4,x=2", "--json")
+    assert copied.returncode == 0, copied.stderr
+    assert json.loads(copied.stdout) == {"done": 1, "before": 0, "left": 0, "units": 1}
+    assert zarrow.open_array(tmp_path / "b.zarr").chunks == (4, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zarr", "b.zarr"]
+    assert command("diff", tmp_path / "a.zarr", tmp_path / "b.zarr").stdout == ""
+    assert command("verify", tmp_path / "b.zarr", "--deep").returncode == 0
+    (tmp_path / "b.zarr" / "c" / "0" / "1").write_bytes(b"?")
+    found = command("verify", tmp_path / "b.zarr", "--deep", "--json")
+    assert found.returncode == 1
+    assert json.loads(found.stdout)["corrupt"][0]["chunk"] == [0, 1]
+    assert command("diff", tmp_path / "a.zarr", tmp_path / "b.zarr").returncode == 1
+    again = command("copy", tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert again.returncode == 1
+    assert "overwrite" in again.stderr
+    shown = command("copy", tmp_path / "a.zarr", tmp_path / "c.zarr", "--codec", "none", "--dry-run")
+    assert shown.stdout.startswith("copy: 1 units")
+    assert not (tmp_path / "c.zarr").exists()
+    for wrong in (["--chunks", "a"], ["--memory", "1T"], ["--job", "4/4"]):
+        assert command("copy", tmp_path / "a.zarr", tmp_path / "c.zarr", *wrong).returncode == 2
+
+
+def test_jobs_of_a_copy_share_the_work(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", data=np.arange(64), chunks=1)
+    arguments = ("copy", tmp_path / "a.zarr", tmp_path / "b.zarr", "--memory", "1", "--job")
+    for job in ("0/3", "2/3"):
+        assert command(*arguments, job).returncode == 0
+    assert "0 left" in command(*arguments, "1/3").stdout
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == list(range(64))
+
+
+@pytest.mark.parametrize("width", [3, 20, 40, 80])
+def test_a_bar_fits_its_line(width: int) -> None:
+    for done, total, rate in ((0, 100, 0.0), (1 << 30, 10 << 40, 1e6), (5, 5, 3.0), (0, 0, 0.0)):
+        text = progress.line("copy", done, total, rate, width)
+        assert len(text) == width - 1
+    assert progress.line("copy", 50, 100, 10.0, 80).startswith("copy [")
+    assert progress.line("copy", 50, 100, 10.0, 80).rstrip().endswith("50%  50 B of 100 B  10 B/s  0:05 left")
+
+
+def test_a_bar_is_drawn_in_terminals_only() -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w") as stream, progress.Bar("verify", stream=stream) as bar:
+        bar(1, 2)
+        bar(2, 2)
+    drawn = os.read(leader, 10_000).decode()
+    os.close(leader)
+    assert drawn.startswith("\rverify")
+    assert "100%" in drawn
+    read, written = os.pipe()
+    with os.fdopen(written, "w") as stream, progress.Bar("verify", stream=stream) as bar:
+        bar(2, 2)
+    with os.fdopen(read) as result:
+        assert result.read() == ""
