@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import pickle
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -105,14 +106,12 @@ def test_values_without_a_category(tmp_path):
     anndata_store.categorical(group, "outside", [0, -1, 2], np.array(["x", "y"]))
     anndata_store.categorical(group, "numbers", [0, -1, 1], np.array([1.5, 2.5]))
     opened = zarrow.open(tmp_path)
-    none, outside, numbers = (opened[name].read() for name in ("none", "outside", "numbers"))
+    none, numbers = (opened[name].read() for name in ("none", "numbers"))
     assert none.tolist() == none.arrow().to_pylist() == none.numpy().tolist() == [None, None]
     assert isinstance(numbers.numpy(), np.ma.MaskedArray) and numbers.numpy().tolist() == [1.5, None, 2.5]
     assert numbers.polars().cast(pl.Float64).to_list() == [1.5, None, 2.5]
-    with pytest.raises(zarrow.ShapeError, match="element 2 has code 2, but there are only 2 categories"):
-        outside.arrow()
-    with pytest.raises(IndexError):
-        outside.numpy()
+    with pytest.raises(zarrow.CodecError, match="element 2 has code 2, but there are only 2 categories"):
+        opened["outside"].read()
     with pytest.raises(OSError, match=r"outside/codes.*|element 2 has code 2"):
         pa.table(opened.to_arrow(["outside"]))
 
@@ -234,6 +233,28 @@ def test_categoricals_are_stored_as_anndata_stores_them(tmp_path, cells, version
     assert pa.table(zarrow.open(tmp_path / "frame").to_arrow()).to_pandas().equals(frame)
     root["text"] = made[[0, 2]]
     assert root["text"][...].tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "categories"), [([0, 2], ["a", "b"]), ([0, 1], ["a", "a"]), ([1, 0], [3, 3]), ([5, -1], [])]
+)
+def test_malformed_categoricals_are_refused(tmp_path: Path, codes: list[int], categories: list[Any]) -> None:
+    root = zarrow.create_group(tmp_path)
+    attributes = {"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "i"}
+    table = root.create_group("t", attributes={**attributes, "column-order": ["c"]})
+    table["i"] = [1, 2]
+    kind = {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
+    stored = table.create_group("c", attributes=kind)
+    stored["codes"] = np.array(codes, "i1")
+    stored["categories"] = np.array(categories, np.dtypes.StringDType() if "a" in categories else "i8")
+    for read in (
+        root["t/c"].read,
+        lambda: root["t/c"].read([1, 0]),
+        lambda: pa.table(root["t"].to_arrow()),
+        root["t"].to_pandas,
+    ):
+        with pytest.raises((zarrow.ZarrowError, OSError), match=r"categor.*twice|categories"):
+            read()
 
 
 def test_other_encodings_name_a_reader(tmp_path):

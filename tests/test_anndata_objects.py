@@ -188,6 +188,21 @@ def test_nothing_is_stored_if_an_element_cannot_be(tmp_path: Path, value: Any) -
     assert not (tmp_path / "a.zarr").exists()
 
 
+def test_text_with_none_becomes_nullable_text(tmp_path: Path) -> None:
+    obs = pd.DataFrame(
+        {"kind": ["a", None, "b"], "gone": ["x", np.nan, "y"]}, index=list("xyz"), dtype=object
+    )
+    zarrow.save(tmp_path / "a.zarr", ad.AnnData(np.eye(3), obs=obs))
+    for adata in (zarrow.load(tmp_path / "a.zarr"), ad.read_zarr(tmp_path / "a.zarr")):
+        assert adata.obs["kind"].isna().tolist() == [False, True, False]
+        assert adata.obs["kind"].dropna().tolist() == ["a", "b"]
+        assert adata.obs["gone"].dropna().tolist() == ["x", "y"]
+    assert zarrow.open(tmp_path / "a.zarr")["obs/kind"].read().tolist() == ["a", None, "b"]
+    bad = pd.DataFrame({"kind": ["a", None, 3]}, index=list("xyz"), dtype=object)
+    with pytest.raises(zarrow.ExchangeError, match="obs/kind"):
+        zarrow.save(tmp_path / "b.zarr", ad.AnnData(np.eye(3), obs=bad))
+
+
 def test_unknown_encodings_name_anndata(tmp_path: Path) -> None:
     zarrow.save(tmp_path / "a.zarr", made())
     root = zarr.open_group(tmp_path / "a.zarr", use_consolidated=False)

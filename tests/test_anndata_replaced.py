@@ -82,9 +82,9 @@ import anndata as ad, numpy as np, zarrow
 adata = ad.AnnData(np.ones((2, 2)), uns={"long": np.random.default_rng(0).random(60_000)})
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-for folder in sys.argv[1:]:
+for folder in sys.argv[2:]:
     try:
-        zarrow.save(folder, adata)
+        zarrow.save(folder, adata, path=sys.argv[1])
     except zarrow.StoreError as error:
         print(error.__notes__)
     else:
@@ -96,7 +96,7 @@ def test_a_write_that_fails_keeps_the_old_anndata(tmp_path: Path) -> None:
     zarrow.save(tmp_path / "a.zarr", made(1))
     names = [str(tmp_path / name) for name in ("a.zarr", "new.zarr")]
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, *names], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", CHILD, "", *names], capture_output=True, text=True, timeout=120, check=True
     )
     assert all(f"nothing was changed at {name!r}" in done.stdout for name in names)
     check_whole(tmp_path / "a.zarr", 1)
@@ -128,6 +128,35 @@ def test_a_killed_save_leaves_the_old_or_the_new_anndata(tmp_path: Path) -> None
     zarrow.save(folder, made(3))
     check_whole(folder, 3)
     assert names_in(tmp_path) == ["a.zarr"]
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_an_anndata_below_a_group_is_replaced_whole(tmp_path: Path, consolidated: bool) -> None:
+    folder = tmp_path / "g"
+    root = zarrow.create_group(folder)
+    root["other"] = np.arange(3)
+    if consolidated:
+        root.consolidate_metadata()
+        root = zarrow.open(folder)
+    for number in (1, 2):
+        root["deep/a"] = made(number)
+        check_whole(folder / "deep/a", number)
+        assert root["deep/a/X"][0, 0] == number
+    zarrow.save(folder, made(3), path="deep/a")
+    again = zarrow.open(folder)
+    assert again["deep/a/X"][0, 0] == 3 and again["other"][:].tolist() == [0, 1, 2]
+    assert sorted(again["deep/a/uns"]) == sorted(made(3).uns)
+    assert number_of(zarrow.load(folder, "deep/a")) == 3
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, "deep/a", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "nothing was changed at 'deep/a'" in done.stdout
+    check_whole(folder / "deep/a", 3)
+    assert not list(tmp_path.rglob(".zarrow-*"))
 
 
 def test_of_two_savers_the_last_one_wins(tmp_path: Path) -> None:
@@ -188,10 +217,7 @@ def test_a_parent_that_cannot_be_written_and_links(tmp_path: Path, monkeypatch: 
     zarrow.save(folder, made(4))
     assert folder.stat().st_mode & 0o777 == 0o750
 
-    def refuse(*_: Any) -> None:
-        raise PermissionError(13, "denied")
-
-    monkeypatch.setattr("zarrow.anndata.replacing._new_folder", refuse)
+    monkeypatch.setattr("zarrow.anndata.saving._create_whole_group", lambda *_, **__: False)
     zarrow.save(folder, made(5))
     check_whole(folder, 5)
     monkeypatch.undo()

@@ -117,6 +117,11 @@ assert_type(array.vindex.read([0], out=memory, device="cuda"), bytearray)
 assert_type(zarrow.read_many([(array, 0)], out=memory), bytearray)
 assert_type(array.read(device="cuda:0"), zarrow.gpu.Tensor)
 assert_type(array.oindex.read([0], device=0, decompress="auto"), zarrow.gpu.Tensor)
+async def awaited() -> None:
+    assert_type(await array.read_async(0, out=memory), bytearray)
+    assert_type(await array.read_async(0, device="cuda:0"), zarrow.gpu.Tensor)
+    assert_type(await zarrow.read_many_async([(array, 0)], out=memory), bytearray)
+    (await array.read_async(0)).numpy(), (await zarrow.read_many_async([array])).numpy()
 array.read(device="cpu").numpy(), array.read(out=None).numpy(), root["a"].read(out=memory).extend(b"")
 """
 

@@ -55,6 +55,7 @@ __all__ = [
     "_count_assignment",
     "_create_array",
     "_create_group",
+    "_create_whole_group",
     "_explain",
     "_help",
     "_import",
@@ -116,6 +117,16 @@ def _create_array(
 def _create_group(
     target: Any, path: str, attributes: dict[str, Any], *, zarr_format: int, overwrite: bool, durability: str
 ) -> Group: ...
+def _create_whole_group(
+    target: Any,
+    path: str,
+    attributes: dict[str, Any],
+    members: Callable[[Group], None],
+    may_replace: Callable[[], bool],
+    *,
+    zarr_format: int,
+    overwrite: bool,
+) -> bool: ...
 def _explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]: ...
 def _help(name: str) -> str | None: ...
 

@@ -70,7 +70,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::codec::_register_codec;
     #[pymodule_export]
-    use crate::node::create::{_create_array, _create_group, _shape_as};
+    use crate::node::create::{_create_array, _create_group, _create_whole_group, _shape_as};
     #[pymodule_export]
     use crate::node::detached::{_read_detached, _write_detached, DetachedRead};
     #[pymodule_export]

@@ -1,14 +1,15 @@
 """Storing of AnnData objects, in the format of `anndata.AnnData.write_zarr`.
 
 1. All elements are converted first, without a copy where possible: if one cannot be stored, nothing changes.
-2. Nothing of the object changes: text columns stay text, whereas `write_zarr` makes categories of them.
+2. Nothing of the object changes: text columns stay text, and with missing elements nullable text, whereas
+   `write_zarr` makes categories of them.
 3. Arrays that h5py holds (an AnnData in backed mode) are copied part by part. Arrays of dask and
    zarr-python are read first.
-4. The attributes of the root are stored last, and then the metadata are consolidated, as anndata does. Until
-   then the root says that it is unfinished.
-5. At the root of a folder, the AnnData is built beside the target and put in place in one step (`replacing`).
-   In other stores all names are checked first; a store that fails leaves an unfinished AnnData, which a later
-   call replaces.
+4. The metadata are consolidated at the end, as anndata does. Where others may see an unfinished AnnData,
+   the root says so until its attributes are stored last.
+5. In folders and in memory, the AnnData is built in a hidden place and put in place in one step
+   (`_create_whole_group`). In other stores all names are checked first; a store that fails leaves an
+   unfinished AnnData, which a later call replaces.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from zarrow._zarrow import Group, MemoryStore, _create_group, _import, open
-from zarrow.anndata import replacing
+from zarrow._zarrow import Group, MemoryStore, _create_group, _create_whole_group, _import, open
 from zarrow.anndata.encoding import UNFINISHED
 from zarrow.api import at_once
 from zarrow.api.creation import consolidate_metadata
@@ -54,18 +53,30 @@ def save(store: Any, path: str, adata: Any, zarr_format: int = 3) -> None:
     """
     root = _of_anndata(adata)
     _check_names(root.members or {}, zarr_format)
-    _is_replaced(store, path)
-    folder = None if path else replacing.folder_of(store)
-    if folder is not None and replacing.replace(
-        folder,
-        lambda new: _store_whole(new, "", root, zarr_format, overwrite=False),
-        lambda: _is_free(Path(folder)),
-    ):
-        return
-    _store_whole(store, path, root, zarr_format, overwrite=_is_replaced(store, path))
+    is_replaced = _is_replaced(store, path)
+    try:
+        is_stored = _create_whole_group(
+            store,
+            path,
+            root.attributes,
+            lambda group: _store_members(group, root),
+            lambda: _is_replaced(store, path),
+            zarr_format=zarr_format,
+            overwrite=is_replaced,
+        )
+    except BaseException as error:
+        error.add_note(f"nothing was changed at {path or str(store)!r}")
+        raise
+    if not is_stored:
+        _store_in_place(store, path, root, zarr_format, overwrite=is_replaced)
 
 
-def _store_whole(store: Any, path: str, root: Stored, zarr_format: int, *, overwrite: bool) -> None:
+def _store_members(group: Group, root: Stored) -> None:
+    _store(group, root.members or {})
+    group.consolidate_metadata()
+
+
+def _store_in_place(store: Any, path: str, root: Stored, zarr_format: int, *, overwrite: bool) -> None:
     """Store all nodes, and the attributes of the root last (step 4)."""
     group = _create_group(
         store, path, UNFINISHED, zarr_format=zarr_format, overwrite=overwrite, durability="none"
@@ -74,11 +85,6 @@ def _store_whole(store: Any, path: str, root: Stored, zarr_format: int, *, overw
     group.attrs.update(root.attributes)
     if not isinstance(store, Group):
         consolidate_metadata(store, path)
-
-
-def _is_free(folder: Path) -> bool:
-    """Return whether a folder may be replaced: one of an AnnData, an empty one, or none."""
-    return _is_replaced(folder, "") or not folder.is_dir() or not any(folder.iterdir())
 
 
 def _is_replaced(store: Any, path: str) -> bool:
@@ -295,7 +301,12 @@ def _of_pandas(value: Any, place: str) -> Stored:
         return _masked(attributes, value.to_numpy(na_value=""), value.isna(), place)
     if value.dtype.kind in "mM" and getattr(value.dtype, "tz", None) is None:
         value = value.to_numpy()
-    if isinstance(value, _import("numpy").ndarray):
+    np = _import("numpy")
+    if isinstance(value, np.ndarray):
+        is_missing = pandas.isna(value)
+        if value.dtype.kind == "O" and is_missing.any():
+            attributes = {**_encoding("nullable-string-array", "0.1.0"), "na-value": "NaN"}
+            return _masked(attributes, np.where(is_missing, "", value), is_missing, place)
         return _of_array(value, place)
     raise _refused(f"pandas' {value.dtype}", place)
 

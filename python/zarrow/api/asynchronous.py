@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from zarrow._zarrow import (
     Array,
@@ -40,8 +40,12 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
-    from zarrow.api.typed import AnyElements, AnyNode
+    from zarrow.api.typed import AnyElements, AnyNode, Decompress, Gpu, Out
     from zarrow.arrays._array import _Index
+    from zarrow.arrays._indexer import Indexer
+    from zarrow.device_tensor._device_tensor import DeviceTensor
+
+    Items = tuple[Array | Indexer, _Index] | Array | Indexer
 
 __all__ = ["open_async", "read_many_async"]
 
@@ -52,6 +56,37 @@ def add_to_class() -> None:
         add_method(Array, function.__name__, function)
 
 
+@overload
+async def read_async(
+    self: Array,
+    selection: _Index = ...,
+    *,
+    device: Gpu,
+    stream: Any = None,
+    decompress: Decompress = None,
+) -> DeviceTensor: ...
+@overload
+async def read_async(
+    self: Array,
+    selection: _Index = ...,
+    *,
+    out: Out,
+    device: Any = None,
+    stream: Any = None,
+    decompress: Decompress = None,
+) -> Out: ...
+@overload
+async def read_async(
+    self: Array,
+    selection: _Index = ...,
+    *,
+    out: None = None,
+    mask: Any = None,
+    decode: Literal["cf"] | None = None,
+    device: Any = None,
+    stream: Any = None,
+    decompress: Decompress = None,
+) -> AnyElements: ...
 async def read_async(
     self: Array,
     selection: _Index = ...,
@@ -63,7 +98,7 @@ async def read_async(
     stream: Any = None,
     decompress: Any = None,
     **options: Any,
-) -> AnyElements:
+) -> Any:
     """Read a selection, as `read` does with the same arguments, and await it.
 
     For `order` and `mmap` type `await asyncio.to_thread(array.read, selection, order="F")`. Also read
@@ -284,9 +319,24 @@ async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     return opened
 
 
+@overload
 async def read_many_async(
-    items: Iterable[tuple[Array, Any]], *, out: Any = None, **options: Any
-) -> AnyElements:
+    items: Iterable[Items], *, device: Gpu, stream: Any = None, decompress: Decompress = None
+) -> DeviceTensor | list[DeviceTensor]: ...
+@overload
+async def read_many_async(
+    items: Iterable[Items], *, out: Out, device: Any = None, stream: Any = None, decompress: Decompress = None
+) -> Out: ...
+@overload
+async def read_many_async(
+    items: Iterable[Items],
+    *,
+    out: None = None,
+    device: Any = None,
+    stream: Any = None,
+    decompress: Decompress = None,
+) -> AnyElements: ...
+async def read_many_async(items: Iterable[Items], *, out: Any = None, **options: Any) -> Any:
     """Read many selections as one batch, as `read_many` does with the same arguments, and await it.
 
     To read to a GPU, pass `device`, `stream` and `decompress`, or an `out` on the GPU.

@@ -1,9 +1,9 @@
 """Storing of OME-Zarr images; the caller computes the levels.
 
 1. Everything is checked before the store changes: the image is first created in memory, without elements.
-2. At the root of a folder, the image is built beside the target and put in place in one step. In other stores
-   the metadata are stored last, so that an unfinished group is no image. Levels that may be read from a
-   replaced image there are in memory before it is erased.
+2. In folders and in memory, the image is built in a hidden place and put in place in one step. In other
+   stores the metadata are stored last, so that an unfinished group is no image. Levels that may be read from
+   a replaced image there are in memory before it is erased.
 3. Version 0.5 is Zarr version 3, with the names of the axes; 0.4 is Zarr version 2, with "/" in chunk keys.
 """
 
@@ -13,11 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from zarrow._zarrow import Array, Group, MemoryStore, _import, asarray, open
-from zarrow.anndata import replacing
+from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _import, asarray, open
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
 from zarrow.errors import NotFoundError
@@ -156,14 +154,17 @@ class _Plan:
 def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
     """Check the whole image, and store it (steps 1 and 2)."""
     _create(plan, create_group(MemoryStore(), path, zarr_format=plan.zarr_format), has_elements=False)
-    folder = None if path else replacing.folder_of(store)
-    if folder is not None and _is_free(Path(folder), overwrite):
-
-        def build(new: Path) -> None:
-            _create(plan, create_group(new, zarr_format=plan.zarr_format), has_elements=True)
-
-        if replacing.replace(folder, build, lambda: _is_free(Path(folder), overwrite)):
-            return
+    is_stored = _create_whole_group(
+        store,
+        path,
+        {},
+        lambda group: _create(plan, group, has_elements=True),
+        lambda: overwrite and _is_node(store),
+        zarr_format=plan.zarr_format,
+        overwrite=overwrite,
+    )
+    if is_stored:
+        return
     if overwrite:
         for each in (plan, *plan.labels.values()):
             each.levels = {name: _in_memory(level) for name, level in each.levels.items()}
@@ -171,12 +172,9 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
     _create(plan, group, has_elements=True)
 
 
-def _is_free(folder: Path, overwrite: bool) -> bool:
-    """Return whether an image may take the place of a folder: it is empty or missing, or a node."""
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return True
+def _is_node(store: Store) -> bool:
     try:
-        return overwrite and open(folder, mode="r") is not None
+        return open(store, mode="r") is not None
     except NotFoundError:
         return False
 

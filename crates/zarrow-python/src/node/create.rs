@@ -8,6 +8,7 @@ use crate::node::fill_value;
 use crate::node::group::Group;
 use crate::node::metadata::{existing, format};
 use crate::node::store::StoreLocation;
+use crate::node::zip_url;
 use crate::python::argument::argument;
 use crate::python::error::Raise;
 use crate::python::interrupt::{changing, waiting};
@@ -17,8 +18,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
 use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadata, MetadataLimits};
-use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions};
+use zarrow::store::replace_folder;
+use zarrow::{ArrayBuilder, ErrorKind, Existing, OpenOptions, Selection, Values, WriteOptions};
 use zarrow_array::DataType;
+use zarrow_array::fork::OnceCell;
 
 /// Create an array in a store or a group, from arguments normalized by `zarrow.api.creation`.
 #[pyfunction]
@@ -153,6 +156,61 @@ pub fn _create_group<'py>(
         zarrow::create_group(location.create(path)?, path, zarr_format, attributes, existing, &options)
     });
     created.map(Group::new)
+}
+
+/// Create a group with the members that `members` creates in it, whole or not at all; return whether that is possible.
+///
+/// At the root of a folder `may_replace` returns, right before, whether the folder may be replaced.
+#[pyfunction]
+#[pyo3(signature = (target, path, attributes, members, may_replace, *, zarr_format, overwrite))]
+pub fn _create_whole_group(
+    target: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = argument)] path: &str,
+    attributes: &Bound<'_, PyDict>,
+    members: &Bound<'_, PyAny>,
+    may_replace: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = argument)] zarr_format: u64,
+    #[pyo3(from_py_with = argument)] overwrite: bool,
+) -> PyResult<bool> {
+    let py = target.py();
+    let (attributes, existing) = (json::attributes(attributes)?, existing(overwrite));
+    let (members, may_replace) = (members.clone().unbind(), may_replace.clone().unbind());
+    let raised = OnceCell::<PyErr>::new();
+    // An exception of a function of Python stops the engine, and is raised at the end.
+    let kept = |error: PyErr| {
+        raised.set(error);
+        zarrow::Error::from(ErrorKind::Interrupted)
+    };
+    let create = |group| Python::attach(|py| members.call1(py, (Group::new(group),)).map(drop)).map_err(kept);
+    let created = if let Ok(group) = target.cast::<Group>() {
+        let create = |group: &mut zarrow::Group| group.create_group_with(path, attributes, &create, existing);
+        group.get().change(py, |group, _| create(group)).map(|created| created.is_some())
+    } else {
+        let (zarr_format, options) = (format(zarr_format)?, OpenOptions::default());
+        match StoreLocation::from_python(target)? {
+            StoreLocation::Folder(folder) if path.is_empty() && !zip_url::is_named_so(&folder) => {
+                let build = |store| {
+                    let refuse = Existing::Refuse;
+                    let group = zarrow::create_group(store, "", zarr_format, attributes, refuse, &options)?;
+                    create(group)
+                };
+                let may_replace =
+                    || Python::attach(|py| may_replace.call0(py)?.extract::<bool>(py)).map_err(kept);
+                waiting(py, || replace_folder(&folder, build, may_replace))
+            }
+            StoreLocation::ReadOnly(_) | StoreLocation::Archive(_) => Ok(false),
+            StoreLocation::Folder(folder) if zip_url::is_named_so(&folder) => Ok(false),
+            location => waiting(py, || {
+                let store = location.create(path)?;
+                zarrow::create_group_with(store, path, zarr_format, attributes, &create, existing, &options)
+                    .map(|created| created.is_some())
+            }),
+        }
+    };
+    match raised.get().map(|error| error.clone_ref(py)) {
+        Some(raised) => Err(raised),
+        None => created,
+    }
 }
 
 /// Returns the builder for a description; missing keys mean defaults.

@@ -38,7 +38,10 @@ pub fn remove(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
 }
 
 /// Removes the content of `top`.
-fn empty(top: &OwnedFd) -> Result<(), Errno> {
+///
+/// # Errors
+/// As [`remove`].
+pub fn empty(top: &OwnedFd) -> Result<(), Errno> {
     let mut folders = folders_left(top)?;
     while let Some(name) = folders.pop() {
         let inside = match open(top, &name) {

@@ -42,7 +42,7 @@ pub struct FolderStage<'a> {
 }
 
 /// A hidden folder, removed at the end (step 5).
-struct Hidden<'a> {
+pub struct Hidden<'a> {
     store: &'a FilesystemStore,
     path: String,
     generation: u64,
@@ -195,7 +195,7 @@ fn erase_in_place<'a>(
 }
 
 /// Returns a path or name for a system call.
-fn path_name(path: &str) -> Result<CString> {
+pub fn path_name(path: &str) -> Result<CString> {
     Ok(CString::new(path).map_err(|_| write(Errno::INVAL))?)
 }
 
@@ -243,7 +243,7 @@ impl<'a> Detached for FolderRemains<'a> {
 
 impl<'a> Hidden<'a> {
     /// Creates a hidden folder in the folder `parent` and locks it (step 1).
-    fn make(store: &'a FilesystemStore, parent: &str) -> Result<(Hidden<'a>, OwnedFd)> {
+    pub fn make(store: &'a FilesystemStore, parent: &str) -> Result<(Hidden<'a>, OwnedFd)> {
         let mut retry = Retry::race();
         loop {
             let path = join(parent, &unique_name());
@@ -274,7 +274,17 @@ impl<'a> Hidden<'a> {
         }
     }
 
-    fn folder(&self) -> Result<OwnedFd> {
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Keeps the folder, which has another name now.
+    pub fn forget(&mut self) {
+        self.path.clear();
+    }
+
+    /// Opens the folder.
+    pub fn folder(&self) -> Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match system_calls::openat(self.store.root(), &self.path, flags, Mode::empty()) {
             Ok(folder) => Ok(folder),

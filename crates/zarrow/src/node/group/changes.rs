@@ -7,8 +7,8 @@ use crate::node::group::Group;
 use crate::node::hierarchy::attributes::StoredNode;
 use crate::node::hierarchy::consolidate::consolidate;
 use crate::node::hierarchy::{
-    AttributeChange, Existing, Source, create_array, create_array_from, create_array_with, create_group,
-    erase,
+    AttributeChange, Existing, Members, Source, create_array, create_array_from, create_array_with,
+    create_group, create_group_with, erase,
 };
 use crate::store::{check_key, join, normalize_path};
 use crate::write::options::WriteOptions;
@@ -97,6 +97,24 @@ impl Group {
         let path = self.below(path)?;
         let store = Arc::clone(&self.store);
         let group = create_group(store, &path, self.zarr_format(), attributes, existing, &self.options)?;
+        self.reopen_consolidated()?;
+        Ok(group)
+    }
+
+    /// As [`create_group`](Group::create_group), with the members that `members` creates.
+    ///
+    /// # Errors
+    /// As [`create_group_with`](crate::create_group_with).
+    pub fn create_group_with(
+        &mut self,
+        path: &str,
+        attributes: impl Into<Attributes>,
+        members: &Members<'_>,
+        existing: Existing,
+    ) -> Result<Option<Group>> {
+        let (path, store, zarr_format) = (self.below(path)?, Arc::clone(&self.store), self.zarr_format());
+        let group =
+            create_group_with(store, &path, zarr_format, attributes, members, existing, &self.options)?;
         self.reopen_consolidated()?;
         Ok(group)
     }

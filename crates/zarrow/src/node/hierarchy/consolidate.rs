@@ -205,6 +205,26 @@ pub(super) fn renew<'p>(
     }
 }
 
+/// Adds the copies of everything below the new group at `path` to those of the groups above it.
+pub(super) fn renew_members(store: &dyn Store, held: &NodeLock<'_>, path: &str, options: &OpenOptions) {
+    let add = |relative: &str, zarr_format, entries: &mut JsonText| {
+        let mut found = Vec::new();
+        collect(store, path, relative, zarr_format, options, 0, &mut found)?;
+        for (key, document) in &found {
+            match zarr_format {
+                ZarrFormat::V3 => set_inline(entries, key, Some(document))?,
+                ZarrFormat::V2 => entries.set_object(key, document)?,
+            }
+        }
+        Ok(())
+    };
+    for group in ancestors(path) {
+        if let Err(error) = change_in(store, held, group, path, options, &add, None) {
+            warn_of_stale_copies(&error.in_array(store.name(), path));
+        }
+    }
+}
+
 fn warn_of_stale_copies(error: &Error) {
     let text = "the change is stored, but the consolidated metadata are out of date";
     warn(format!("{text} ({error}): call consolidate_metadata()"));

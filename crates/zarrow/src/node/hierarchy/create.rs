@@ -14,6 +14,7 @@
 
 use super::ahead::{self, Assumed};
 use super::consolidate;
+use super::contents::{Contents, Source};
 use super::document::check_nbytes;
 use super::document_names::{DOCUMENTS, node_at};
 use super::erase::{first, is_of_zarr};
@@ -145,14 +146,8 @@ pub fn create_array_from(
     options: &OpenOptions,
     write: &WriteOptions<'_>,
 ) -> Result<Array> {
-    created_array(store, path, metadata, Some((source, write)), existing, options)
+    created_array(store, path, metadata, Some(Contents::Elements(source, write)), existing, options)
 }
-
-/// Function that puts all elements of a new array, part by part, by calling its argument.
-pub type Source<'a> = dyn Fn(&mut dyn FnMut(&Selection, &Values<'_>) -> Result<()>) -> Result<()> + 'a;
-
-/// Initial elements, and how to write them.
-type Contents<'a> = (&'a Source<'a>, &'a WriteOptions<'a>);
 
 fn created_array(
     store: Arc<dyn Store>,
@@ -206,7 +201,7 @@ pub fn create_group(
     existing: Existing,
     options: &OpenOptions,
 ) -> Result<Group> {
-    created_group(store, path, zarr_format, attributes.into(), existing, Assumed::Fresh, options)
+    created_group(store, path, zarr_format, attributes.into(), None, existing, Assumed::Fresh, options)
 }
 
 /// Creates a group as [`create_group`] does, without attributes, at a path where an open has just found no node: the
@@ -221,14 +216,16 @@ pub fn create_absent_group(
     options: &OpenOptions,
 ) -> Result<Group> {
     let attributes = Attributes::default();
-    created_group(store, path, zarr_format, attributes, Existing::Refuse, Assumed::Absent, options)
+    created_group(store, path, zarr_format, attributes, None, Existing::Refuse, Assumed::Absent, options)
 }
 
-fn created_group(
+#[allow(clippy::too_many_arguments, reason = "those of three functions")]
+pub(super) fn created_group(
     store: Arc<dyn Store>,
     path: &str,
     zarr_format: ZarrFormat,
     attributes: Attributes,
+    members: Option<Contents<'_>>,
     existing: Existing,
     assumed: Assumed,
     options: &OpenOptions,
@@ -243,7 +240,7 @@ fn created_group(
         .and_then(|()| {
             let (store, path, documents) = (&*store, &*path, &*documents);
             Creation { store, path, zarr_format, documents, array: None, existing, options }
-                .create(None, assumed)
+                .create(members, assumed)
         })
         .map_err(|error| error.in_array(store.name(), &path))?;
     Ok(Group::new(store, path, metadata, *options))
@@ -312,7 +309,7 @@ struct New<'a> {
 impl<'a> New<'a> {
     fn create(&self, contents: Option<Contents<'_>>) -> Result<()> {
         let writer = writer_of(self.store)?;
-        let interrupted = contents.map_or_else(WriteOptions::default, |(_, write)| *write).interrupted();
+        let interrupted = contents.map_or_else(WriteOptions::default, Contents::write_options).interrupted();
         let mut stage = None;
         let mut is_staged = false;
         let mut made = Vec::new();
@@ -370,6 +367,9 @@ impl<'a> New<'a> {
             let own = Some(self.path).filter(|_| unfinished.is_none());
             let new = missing.iter().map(String::as_str).chain(own);
             consolidate::renew(self.store, &held, new, self.options);
+            if matches!(contents, Some(Contents::Members(_))) {
+                consolidate::renew_members(self.store, &held, self.path, self.options);
+            }
             revision::count();
             drop(held);
             // Step 5.
@@ -381,7 +381,7 @@ impl<'a> New<'a> {
                 Some(unfinished) => {
                     self.finish(unfinished, array, contents).inspect_err(|_| self.take_back(&made))
                 }
-                None => self.fill(array, contents),
+                None => contents.fill(array),
             },
             _ => Ok(()),
         }
@@ -443,7 +443,7 @@ impl<'a> New<'a> {
 
     /// Step 6.
     fn finish(&self, unfinished: &Unfinished<'_>, array: &Array, contents: Contents<'_>) -> Result<()> {
-        if let Err(error) = self.fill(array, contents) {
+        if let Err(error) = contents.fill(array) {
             if let Some(ahead) = self.ahead {
                 ahead.forget();
             }
@@ -487,14 +487,8 @@ impl<'a> New<'a> {
         for (name, document) in self.documents {
             inside.set(name, &[document], self.options.durability)?;
         }
-        if let (Some(array), Some(contents)) = (self.array, contents) {
-            self.fill(&array.moved(Arc::clone(stage.store()), String::new()), contents)?;
-        }
+        contents.map_or(Ok(()), |contents| contents.stage(stage.store(), self.array))?;
         Ok(Some(stage))
-    }
-
-    fn fill(&self, array: &Array, (source, write): Contents<'_>) -> Result<()> {
-        source(&mut |selection, values| array.write_elements(selection, values, None, write))
     }
 
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {

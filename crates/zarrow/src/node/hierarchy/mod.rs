@@ -15,6 +15,7 @@ pub(crate) mod attributes;
 mod builder;
 mod chunk_shape;
 pub(crate) mod consolidate;
+mod contents;
 mod create;
 mod document;
 pub(crate) mod document_guard;
@@ -35,8 +36,9 @@ mod tests;
 
 pub use attributes::AttributeChange;
 pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
+pub use contents::{Members, Source, create_group_with};
 pub use create::{
-    Existing, Source, create_absent_group, create_array, create_array_from, create_array_with, create_group,
+    Existing, create_absent_group, create_array, create_array_from, create_array_with, create_group,
 };
 pub(crate) use erase::erase;
 pub use node_path::new_path;

@@ -18,8 +18,10 @@ use crate::node::batch::read_each;
 use crate::node::group::Group;
 use crate::selection::IntoSelection;
 use serde_json::Value;
+use zarrow_array::export::arrow;
+use zarrow_array::export::arrow_abi::ArrayNode;
 use zarrow_array::{
-    DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Number, SharedTensor, Tensor,
+    DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Number, SharedTensor, Tensor, allocation,
 };
 
 const ENCODING: &str = "encoding-type";
@@ -141,7 +143,10 @@ impl EncodedArray {
             EncodedArray::Categorical { codes, categories, ordered } => {
                 let requests = [codes.request(selection)?.cancel(cancel), categories.request(..)?];
                 let [codes, categories] = pair(read_each(&requests)?)?;
+                let own = self.arrays()[0];
                 let codes = tensor(codes)?.into_shared().map_err(ErrorKind::Array)?;
+                check_distinct(&categories).map_err(|error| own.place(error))?;
+                check_codes(&codes, &categories).map_err(|error| own.place(error))?;
                 Ok(EncodedValues::Categorical { codes, categories, ordered: *ordered })
             }
         }
@@ -163,6 +168,38 @@ pub(crate) fn masked(decoded: Vec<DecodedArray>) -> Result<DecodedArray> {
         _ => return Err(ErrorKind::Internal("the values are masked already".into()).into()),
     };
     Ok(masked.map_err(ErrorKind::Array)?)
+}
+
+/// Checks that each code is negative or the index of a category.
+fn check_codes(codes: &SharedTensor, categories: &DecodedArray) -> Result<()> {
+    let length = categories.shape().first().copied().unwrap_or(0);
+    let categories = ArrayNode { length: i64::try_from(length).unwrap_or(i64::MAX), ..ArrayNode::default() };
+    Ok(arrow::dictionary_memory(codes, categories).map(drop).map_err(ErrorKind::Array)?)
+}
+
+/// Checks that no category occurs twice, as pandas and Arrow require.
+///
+/// # Errors
+/// [`ErrorKind::Metadata`]; [`ErrorKind::Array`] without memory for a list of the categories.
+pub(crate) fn check_distinct(categories: &DecodedArray) -> Result<()> {
+    let count = categories.shape().first().copied().unwrap_or(0);
+    let mut elements: Vec<&[u8]> = allocation::with_capacity(usize::try_from(count).unwrap_or(usize::MAX))?;
+    match categories {
+        DecodedArray::Tensor(tensor) => {
+            let size = tensor.dtype().item_size().unwrap_or(1).max(1);
+            elements.extend(tensor.bytes().chunks_exact(size));
+        }
+        DecodedArray::Variable(variable) => {
+            elements.extend((0..variable.size()).filter_map(|index| variable.element(index)));
+        }
+        _ => {}
+    }
+    elements.sort_unstable();
+    if elements.windows(2).any(|pair| pair[0] == pair[1]) {
+        let reason = "a group of type categorical has a category twice: store each category once";
+        return Err(MetadataError::invalid(ENCODING, reason).into());
+    }
+    Ok(())
 }
 
 fn pair(decoded: Vec<DecodedArray>) -> Result<[DecodedArray; 2]> {

@@ -5,7 +5,7 @@ use crate::metadata::Attributes;
 use crate::metadata::missing::MissingValues;
 use crate::node::any::Node;
 use crate::node::array::Array;
-use crate::node::table::anndata::{EncodedArray, masked};
+use crate::node::table::anndata::{EncodedArray, check_distinct, masked};
 use serde_json::Value;
 use std::sync::Arc;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
@@ -173,6 +173,7 @@ impl Column {
             Some(values) => values.clone(),
             None => {
                 let read = categories.request(..)?.cancel(interrupted).read()?;
+                check_distinct(&read).map_err(|error| categories.place(error))?;
                 let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
                 dictionary.get_or_make(|| values).clone()
             }
