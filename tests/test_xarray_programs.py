@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +19,7 @@ from xarray.backends.zarr import ZarrBackendEntrypoint
 
 import zarrow
 import zarrow.xarray
-from xarray_cases import DATASETS, cf, kinds, same, tree, write
+from xarray_cases import DATASETS, Rounds, cf, kinds, many, same, tree, write
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 
@@ -235,38 +234,6 @@ def test_a_failed_load_changes_nothing(tmp_path: Path) -> None:
 # Round trips
 
 
-class Rounds:
-    """Counts round trips: the server answers when no more requests arrive."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._waiting = 0
-        self._last = 0.0
-        self.count = 0
-        self.requests = 0
-
-    def wait(self) -> None:
-        """Wait until the client waits for all answers."""
-        with self._condition:
-            self.requests += 1
-            self._waiting += 1
-            self._last = time.monotonic()
-            mine = self.count
-            while self.count == mine:
-                rest = self._last + 0.1 - time.monotonic()
-                if rest <= 0:
-                    self.count += 1
-                    self._condition.notify_all()
-                else:
-                    self._condition.wait(rest)
-            self._waiting -= 1
-
-    def take(self) -> int:
-        """Return the number of round trips since the last call."""
-        found, self.count = self.count, 0
-        return found
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, Rounds]]:
     """Serve the test's folder, and count round trips."""
@@ -290,17 +257,6 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Rounds]]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-def many() -> xr.Dataset:
-    """Twelve coordinates, of which two are times, and twelve variables."""
-    coordinates: dict[str, Any] = {f"x{number}": np.arange(3 + number % 4) for number in range(8)}
-    coordinates["time"] = pd.date_range("2000", periods=5)
-    coordinates["reference"] = ("time", pd.date_range("1990", periods=5))
-    coordinates["height"] = ("x0", [1.0, 2.0, 3.0])
-    coordinates["scalar"] = 7
-    variables = {f"v{number}": (("time", "x0"), np.full((5, 3), float(number))) for number in range(12)}
-    return xr.Dataset(variables, coords=coordinates)
 
 
 @pytest.mark.parametrize("version", [2, 3])

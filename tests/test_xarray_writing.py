@@ -319,6 +319,16 @@ def test_a_killed_append_leaves_the_arrays(tmp_path: Path, monkeypatch: pytest.M
     assert xr.open_zarr(path)["rain"].values.tolist() == steps(0, 9)["rain"].values.tolist()
 
 
+def test_an_append_after_an_interrupted_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    zarrow.xarray.to_zarr(steps(0, 4), path, consolidated=False)
+    zarrow.open(path)["rain"].resize((6, 3))
+    before = values(path)
+    with pytest.raises(ValueError, match="different extents along 'time'"):
+        zarrow.xarray.to_zarr(steps(4, 6), path, append_dim="time")
+    assert values(path) == before
+
+
 def test_stores_of_zarrow(tmp_path: Path) -> None:
     store = zarrow.MemoryStore()
     zarrow.xarray.to_zarr(steps(0, 4), store)

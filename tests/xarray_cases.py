@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,6 +91,17 @@ def nothing() -> xr.Dataset:
     return xr.Dataset(attrs={"only": "attributes"})
 
 
+def many() -> xr.Dataset:
+    """Twelve coordinates, of which two are times, and twelve variables."""
+    coordinates: dict[str, Any] = {f"x{number}": np.arange(3 + number % 4) for number in range(8)}
+    coordinates["time"] = pd.date_range("2000", periods=5)
+    coordinates["reference"] = ("time", pd.date_range("1990", periods=5))
+    coordinates["height"] = ("x0", [1.0, 2.0, 3.0])
+    coordinates["scalar"] = 7
+    variables = {f"v{number}": (("time", "x0"), np.full((5, 3), float(number))) for number in range(12)}
+    return xr.Dataset(variables, coords=coordinates)
+
+
 DATASETS: dict[str, Callable[[], xr.Dataset]] = {
     function.__name__: function for function in (cf, kinds, chars, empty, no_coordinates, nothing)
 }
@@ -149,3 +162,37 @@ def same_encoding(ours: dict[str, Any], stock: dict[str, Any]) -> None:
         found = ours[name]
         assert type(found) is type(value), name
         assert found == value or (found != found and value != value), name
+
+
+class Rounds:
+    """Counts round trips: the server answers when no more requests arrive."""
+
+    def __init__(self, quiet: float = 0.1) -> None:
+        # Seconds without a request that end a round trip.
+        self._quiet = quiet
+        self._condition = threading.Condition()
+        self._waiting = 0
+        self._last = 0.0
+        self.count = 0
+        self.requests = 0
+
+    def wait(self) -> None:
+        """Wait until the client waits for all answers."""
+        with self._condition:
+            self.requests += 1
+            self._waiting += 1
+            self._last = time.monotonic()
+            mine = self.count
+            while self.count == mine:
+                rest = self._last + self._quiet - time.monotonic()
+                if rest <= 0:
+                    self.count += 1
+                    self._condition.notify_all()
+                else:
+                    self._condition.wait(rest)
+            self._waiting -= 1
+
+    def take(self) -> int:
+        """Return the number of round trips since the last call."""
+        found, self.count = self.count, 0
+        return found

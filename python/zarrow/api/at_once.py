@@ -29,8 +29,8 @@ def is_small(value: Any) -> bool:
     return isinstance(nbytes, int) and nbytes <= _SMALL_BYTES
 
 
-def run(functions: Iterable[Callable[[], object]]) -> None:
-    """Call functions in threads that wait for a store, and in this one; raise the first error.
+def run(functions: Iterable[Callable[[], object]], most: int = _MOST) -> None:
+    """Call functions in at most `most` threads that wait for a store, and in this one; raise the first error.
 
     After an error or Ctrl-C the others are cancelled. A thread that cannot start is not needed.
     """
@@ -57,7 +57,7 @@ def run(functions: Iterable[Callable[[], object]]) -> None:
 
     threads = []
     try:
-        for _ in range(min(todo.qsize(), _MOST) - 1):
+        for _ in range(min(todo.qsize(), most) - 1):
             thread = threading.Thread(target=work_unless_cancelled, name="zarrow-save", daemon=True)
             try:
                 thread.start()

@@ -32,9 +32,14 @@ Location: TypeAlias = Path | CloudStore | MemoryStore
 
 # Requests to a remote store at the same time.
 _THREADS = 64
+# Small puts: a wave of them takes one round trip.
+_DOCUMENTS_AT_ONCE = 256
 
 _OF_NODES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 _DOCUMENTS = frozenset((*_OF_NODES, ".zmetadata"))
+# xarray reads the first and the last element of times, one by one.
+_KEPT_NBYTES = 1 << 20
+
 # Step 3.
 _LAST = frozenset(("zarr.json", ".zmetadata"))
 
@@ -47,6 +52,8 @@ class _State:
     erased: list[str] = field(default_factory=list)
     known: dict[str, bytes | None] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
+    # Chunks that were read: of coordinates.
+    chunks: dict[str, bytes] = field(default_factory=dict)
     values: _StoredValues | None = None
     is_direct: bool = False
 
@@ -110,27 +117,49 @@ class StagedStore(Store):
         values = self._values()
         return values is not None and not values.is_local()
 
-    def prefetch(self, nodes: dict[str, list[str]], zarr_format: int | None) -> None:
-        """Request the documents of groups and of arrays in them, and list the groups, all at once."""
+    def prefetch(self, group: str, names: list[str], versions: tuple[int, ...], *, is_listed: bool) -> None:
+        """Request the documents of a group, of groups above and of arrays in it, and list it, at once.
+
+        `is_listed` requests the documents of all members after that.
+        """
         values = self._values()
         if values is None or values.is_local():
             return
-        paths: dict[str, None] = {}
-        for group, names in nodes.items():
-            parts = group.split("/") if group else []
-            paths.update(dict.fromkeys("/".join(parts[:count]) for count in range(len(parts) + 1)))
-            paths.update(dict.fromkeys(_join(group, name) for name in names))
-        documents = _OF_NODES if zarr_format != 3 else _OF_NODES[:1]
-        keys = [_join(path, name) for path in paths for name in documents]
-        keys.append(".zmetadata")
+        parts = group.split("/") if group else []
+        above = ["/".join(parts[:count]) for count in range(len(parts) + 1)]
+        keys = [_join(path, name) for path in above for name in _OF_NODES]
+        keys += [".zmetadata", *self._documents(group, names, versions)]
 
-        def get() -> None:
-            self._state.known.update(zip(keys, values.get_each(keys), strict=True))
+        def get(wanted: list[str]) -> None:
+            self._state.known.update(zip(wanted, values.get_each(wanted), strict=True))
 
-        def names_of(prefix: str) -> None:
-            self._state.names[prefix] = values.list(prefix)
+        def names_below() -> None:
+            self._state.names[group] = values.list(group)
 
-        at_once.run([get, *(partial(names_of, group) for group in nodes)])
+        at_once.run([partial(get, keys), names_below])
+        if is_listed:
+            known = {key for key, value in self._state.known.items() if value is not None}
+            is_v2 = _join(group, ".zgroup") in known
+            rest = [
+                key
+                for name in self._state.names[group]
+                for key in self._documents(group, [name], (2,) if is_v2 else (3,))
+                if name not in _DOCUMENTS and key not in self._state.known
+            ]
+            if rest:
+                get(rest)
+
+    @staticmethod
+    def _documents(group: str, names: list[str], versions: tuple[int, ...]) -> list[str]:
+        """Return the keys of the documents of members of a group."""
+        found = []
+        for name in names:
+            path = _join(group, name)
+            if 3 in versions:
+                found.append(f"{path}/zarr.json")
+            if 2 in versions:
+                found += [f"{path}/.zarray", f"{path}/.zattrs", f"{path}/.zgroup"]
+        return found
 
     def _is_absent(self, key: str) -> bool:
         """Whether listings show that there is nothing at a key or below it (step 4)."""
@@ -164,13 +193,16 @@ class StagedStore(Store):
             return None
         if key in state.known:
             return state.known[key]
+        if key in state.chunks:
+            return state.chunks[key]
         values = self._values()
         if values is None or self._is_absent(key) or not self._may_be_value(key):
             return None
         found: bytes | None = (await self._in_thread(values.get_each, [key]))[0]
-        # Chunks are read once.
         if key.rsplit("/", 1)[-1] in _DOCUMENTS:
             state.known[key] = found
+        elif found is not None and len(found) <= _KEPT_NBYTES and not state.is_direct:
+            state.chunks[key] = found
         return found
 
     def _may_be_value(self, key: str) -> bool:
@@ -311,8 +343,12 @@ class StagedStore(Store):
             state.names[prefix] = []
         state.erased = []
 
-    def commit(self) -> None:
-        """Store the documents together, and those of step 3 after them."""
+    def commit(self, *, is_append: bool = False) -> None:
+        """Store the documents together, and those of step 3 after them.
+
+        In a remote store, those of an append are stored at once: its chunks are stored, so that readers of
+        old and of new documents find them.
+        """
         state = self._state
         changed = {
             key: value
@@ -321,8 +357,9 @@ class StagedStore(Store):
         }
         # Members before their groups.
         ordered = sorted(changed, key=lambda key: (-key.count("/"), key))
-        for is_last in (False, True):
-            self._run([partial(self._store, key) for key in ordered if (key in _LAST) is is_last])
+        last = [key for key in ordered if key in _LAST and not (is_append and self.is_remote)]
+        for keys in ([key for key in ordered if key not in last], last):
+            self._run([partial(self._store, key) for key in keys])
         state.staged = {}
         state.known = {}
         state.names = {}
@@ -334,6 +371,7 @@ class StagedStore(Store):
     def go_direct(self) -> None:
         """Store what zarr-python sets from now on: chunks of arrays that it writes itself."""
         self._state.is_direct = True
+        self._state.chunks = {}
 
     def _store(self, key: str) -> None:
         value = self._state.staged[key]
@@ -345,7 +383,7 @@ class StagedStore(Store):
 
     def _run(self, functions: Sequence[Callable[[], object]]) -> None:
         if self.is_remote:
-            at_once.run(functions)
+            at_once.run(functions, _DOCUMENTS_AT_ONCE)
         else:
             for function in functions:
                 function()

@@ -316,7 +316,7 @@ class _Write:
     def prepare_dataset(self, dataset: xarray.Dataset) -> None:
         """Make all documents and checks of a dataset (`xarray.backends.writers.to_zarr`)."""
         writers._validate_dataset_names(dataset)
-        self._prefetch({(self._group or "").strip("/"): dataset})
+        self._prefetch((self._group or "").strip("/"), [str(name) for name in dataset.variables])
         opened, consolidates = self._open()
         dataset = opened._validate_and_autodetect_region(dataset)
         opened._validate_encoding(self._encoding)
@@ -337,7 +337,7 @@ class _Write:
             (path, node, node.to_dataset(inherit=self._inherits or node is tree))
             for path, node in tree.subtree_with_keys
         ]
-        self._prefetch({"" if path == "." else path: dataset for path, _, dataset in nodes})
+        self._prefetch("", [])
         root, consolidates = self._open()
         for path, node, dataset in nodes:
             opened = root if node is tree else root.get_child_store(path)
@@ -346,12 +346,17 @@ class _Write:
             self._stage(dataset, opened, self._encoding.get(node.path))
         self._check(root, consolidates)
 
-    def _prefetch(self, datasets: Mapping[str, xarray.Dataset]) -> None:
-        """Request at once what xarray asks for one by one; the content of a replaced store is not needed."""
-        if self._mode == "w" and not self._group:
+    def _prefetch(self, group: str, names: list[str]) -> None:
+        """Request at once what xarray asks for one by one."""
+        # The content of a replaced store is not needed, nor are members of a new group.
+        if self._mode == "w" and not group:
             return
-        nodes = {path: [str(name) for name in dataset.variables] for path, dataset in datasets.items()}
-        self._staged.prefetch(nodes, self._zarr_format)
+        is_new = self._mode in ("w", "w-") or (
+            self._mode is None and self._append_dim is None and not self._has_region
+        )
+        versions = () if is_new else (self._zarr_format or 3,)
+        is_listed = not is_new and (self._mode in ("a", "a-") or self._append_dim is not None)
+        self._staged.prefetch(group, names, versions, is_listed=is_listed)
 
     def _open(self) -> tuple[Any, bool]:
         """Return xarray's store over the staged changes, and whether to consolidate in the end."""
@@ -375,6 +380,7 @@ class _Write:
         from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
 
         self._opened = opened
+        self._check_extents()
         if consolidates:
             zarr.consolidate_metadata(self._staged, zarr_format=opened.zarr_group.metadata.zarr_format)
         for source, array, region in self._collector.added:
@@ -393,6 +399,25 @@ class _Write:
             else:
                 self._in_memory.append((cast(source, array.dtype), target, region))
 
+    def _check_extents(self) -> None:
+        """Refuse an append to arrays whose extents differ, as after an append that was interrupted."""
+        if self._append_dim is None:
+            return
+        extents: dict[str, int] = {}
+        for source, array, region in self._collector.added:
+            grown = [
+                part.start or 0
+                for part, extent in zip(region, source.shape, strict=True)
+                if part.start is not None and part.stop is None
+            ]
+            if grown and not self._staged.is_new(array.path):
+                extents[array.basename] = grown[0]
+        if len(set(extents.values())) > 1:
+            raise ValueError(
+                f"arrays have different extents along {self._append_dim!r}, as after an append that was "
+                f"interrupted: {extents}; resize them to the same extent first"
+            )
+
     def store(self) -> Any:
         """Store the prepared chunks and documents (step 2)."""
         self._staged.erase()
@@ -410,7 +435,7 @@ class _Write:
             write()
         stored = self._store_chunked() if self._chunked else None
         if self._compute:
-            self._staged.commit()
+            self._staged.commit(is_append=self._append_dim is not None)
             return self._opened
         from dask.delayed import delayed
 
