@@ -307,7 +307,7 @@ def test_a_killed_append_leaves_the_arrays(tmp_path: Path, monkeypatch: pytest.M
     zarrow.xarray.to_zarr(steps(0, 5), path, encoding=CODED)
     before = xr.open_zarr(path).load()
 
-    def stop(_: StagedStore) -> None:
+    def stop(_: StagedStore, **_options: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
