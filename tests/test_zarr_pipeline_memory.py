@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from zarr.codecs import ShardingCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.buffer.cpu import NDBuffer as HostNDBuffer
 
@@ -114,6 +115,29 @@ def test_other_stores_are_read_into_recycled_memory() -> None:
     assert zarrow.zarr_python.explain(array).read == "zarr-python"
     assert is_recycled(found)
     assert_equal(values, found)
+
+
+@pytest.mark.parametrize("location", ["start", "end"])
+def test_nested_shards_are_read_by_zarr_python(location: Any) -> None:
+    """It compares its own class of buffers with the class of the settings."""
+    inner = ShardingCodec(chunk_shape=(64, 64), index_location=location)
+    outer = ShardingCodec(chunk_shape=(256, 256), codecs=[inner], index_location=location)
+    with zarrow.zarr_python.enable():
+        array = zarr.create_array(
+            {}, shape=LARGE, chunks=LARGE, dtype="i4", serializer=outer, compressors=None
+        )
+        values = elements(LARGE, "i4", 1)
+        array[:] = values
+        array[:, 3] = 7
+        assert_equal(values[5:300, 4:], array[5:300, 4:])
+    assert zarrow.zarr_python.explain(array).read == "zarr-python"
+
+
+def test_the_class_equals_that_of_zarr_python() -> None:
+    assert zarrow.zarr_python.NDBuffer == HostNDBuffer
+    assert HostNDBuffer == zarrow.zarr_python.NDBuffer
+    assert len({HostNDBuffer, zarrow.zarr_python.NDBuffer}) == 1
+    assert zarrow.zarr_python.NDBuffer != zarr.core.buffer.NDBuffer
 
 
 def test_the_prototype_is_pickled_by_name() -> None:
