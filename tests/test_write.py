@@ -529,7 +529,7 @@ def test_a_folder_that_cannot_be_written(public):
     zarr.create_array(public / "a", shape=(8,), chunks=(4,), dtype="u1")[:] = 1
     (public / "a/c").chmod(0o555)
     code = f"""
-        import os
+        import errno, os
         import numpy, numpy.ma
         import zarrow
         array = zarrow.open({str(public / "a")!r})
@@ -540,6 +540,7 @@ def test_a_folder_that_cannot_be_written(public):
                 array[selection] = 2
             except zarrow.StoreError as error:
                 assert isinstance(error, OSError) and error.chunk == (0,)
+                assert error.errno == errno.EACCES and "Errno" not in str(error)
                 print(error.kind)
     """
     result = subprocess.run(
@@ -555,7 +556,7 @@ def test_a_file_that_may_not_grow(tmp_path):
         :
     ] = 1
     code = f"""
-        import resource, signal
+        import errno, resource, signal
         import zarrow
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         array = zarrow.open({str(tmp_path / "a")!r})
@@ -564,6 +565,7 @@ def test_a_file_that_may_not_grow(tmp_path):
             try:
                 array[selection] = 2
             except zarrow.StoreError as error:
+                assert error.errno == errno.EFBIG
                 print(error.kind)
     """
     result = subprocess.run(

@@ -93,6 +93,8 @@ class NodeTypeError(ZarrowError, TypeError):
 class StoreError(ZarrowError, OSError):
     """The store could not be read or written; `kind` is "io", "write", "no_space" or "uncertain".
 
+    `errno` is the number of the failed system call's error, if one failed.
+
     "uncertain" means that a write may or may not have been applied: read the array before you repeat it.
     """
 

@@ -30,6 +30,12 @@ impl<T> Raise<T> for zarrow::Result<T> {
                 }
             }
             let raised = exception(py, class_of(kind), kind.code(), message, context);
+            if let ErrorKind::Io(error) | ErrorKind::Write(error) = kind
+                && let Some(errno) = error.raw_os_error()
+                && let Err(other) = raised.value(py).setattr("errno", errno)
+            {
+                return other;
+            }
             let failure = match kind {
                 ErrorKind::CodecFailed(failure) => failure.downcast_ref::<PythonFailure>(),
                 ErrorKind::Io(error) | ErrorKind::Write(error) => {
