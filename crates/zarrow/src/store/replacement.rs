@@ -4,7 +4,7 @@
 //! 2. One system call exchanges the two folders, or gives the new one its name if nothing or an empty folder is there.
 //! 3. The old folder is made inaccessible and removed: unless it runs as root, a program that has it open gets errors
 //!    for its chunks, and not fill values.
-//! 4. Nothing changes where this is impossible: without permission in the folder above, for a mount point, a folder
+//! 4. Nothing changes if a replacement is impossible: without permission in the folder above, for a mount point, a folder
 //!    with other files, a file system that cannot exchange folders, and the current folder, which would be removed.
 
 use crate::error::{Error, ErrorKind, Result};
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Replaces the folder `path` by one that `build` fills, in one step. `may_replace` is called right before, and returns
-/// whether a non-empty folder at `path` may be replaced. Returns false, and changes nothing, where this is impossible.
+/// whether a non-empty folder at `path` may be replaced. Returns false, and changes nothing, if that is impossible.
 ///
 /// # Errors
 /// [`ErrorKind::Write`], and errors of `build` and `may_replace`; `path` is then unchanged.

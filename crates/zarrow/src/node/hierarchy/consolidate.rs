@@ -205,7 +205,7 @@ pub(super) fn renew<'p>(
     }
 }
 
-/// Adds the copies of everything below the new group at `path` to those of the groups above it.
+/// Copies the documents below the new group at `path` into the groups above.
 pub(super) fn renew_members(store: &dyn Store, held: &NodeLock<'_>, path: &str, options: &OpenOptions) {
     let add = |relative: &str, zarr_format, entries: &mut JsonText| {
         let mut found = Vec::new();

@@ -219,7 +219,7 @@ pub fn create_absent_group(
     created_group(store, path, zarr_format, attributes, None, Existing::Refuse, Assumed::Absent, options)
 }
 
-#[allow(clippy::too_many_arguments, reason = "those of three functions")]
+#[allow(clippy::too_many_arguments, reason = "the arguments of three functions")]
 pub(super) fn created_group(
     store: Arc<dyn Store>,
     path: &str,

@@ -17,6 +17,7 @@ mod chunk_shape;
 pub(crate) mod consolidate;
 mod contents;
 mod create;
+mod create_whole;
 mod document;
 pub(crate) mod document_guard;
 mod document_names;
@@ -36,10 +37,11 @@ mod tests;
 
 pub use attributes::AttributeChange;
 pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
-pub use contents::{Members, Source, create_group_with};
+pub use contents::Source;
 pub use create::{
     Existing, create_absent_group, create_array, create_array_from, create_array_with, create_group,
 };
+pub use create_whole::{Members, create_group_with};
 pub(crate) use erase::erase;
 pub use node_path::new_path;
 pub(crate) use outside::stored_count;

@@ -177,7 +177,7 @@ fn check_codes(codes: &SharedTensor, categories: &DecodedArray) -> Result<()> {
     Ok(arrow::dictionary_memory(codes, categories).map(drop).map_err(ErrorKind::Array)?)
 }
 
-/// Checks that no category occurs twice, as pandas and Arrow require.
+/// Checks that categories are distinct, as pandas and Arrow require.
 ///
 /// # Errors
 /// [`ErrorKind::Metadata`]; [`ErrorKind::Array`] without memory for a list of the categories.
