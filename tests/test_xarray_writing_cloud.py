@@ -27,7 +27,7 @@ pytestmark = [
 
 
 class Bucket:
-    """A bucket whose server counts round trips while `is_counting`."""
+    """A bucket on a server that counts round trips while `is_counting`."""
 
     def __init__(self, url: str, rounds: Rounds) -> None:
         import boto3
@@ -85,7 +85,7 @@ def wide_tree() -> xr.DataTree:
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "root"}), **nodes})
 
 
-# What is written, and the most round trips to a new place and over an existing store.
+# What to write, and the most round trips to a new place and over an existing store.
 CASES: dict[str, tuple[Callable[[], Any], int, int]] = {"dataset": (many, 5, 6), "tree": (wide_tree, 6, 7)}
 
 

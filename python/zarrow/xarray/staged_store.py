@@ -344,9 +344,9 @@ class StagedStore(Store):
         state.erased = []
 
     def commit(self, *, is_append: bool = False) -> None:
-        """Store the documents together, and those of step 3 after them.
+        """Store the documents at once, then those of step 3.
 
-        In a remote store, those of an append are stored at once: its chunks are stored, so that readers of
+        In a remote store, an append stores all its documents at once: its chunks exist, so that readers of
         old and of new documents find them.
         """
         state = self._state
@@ -360,6 +360,9 @@ class StagedStore(Store):
         last = [key for key in ordered if key in _LAST and not (is_append and self.is_remote)]
         for keys in ([key for key in ordered if key not in last], last):
             self._run([partial(self._store, key) for key in keys])
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
         state.staged = {}
         state.known = {}
         state.names = {}

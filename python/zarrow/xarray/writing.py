@@ -400,7 +400,7 @@ class _Write:
                 self._in_memory.append((cast(source, array.dtype), target, region))
 
     def _check_extents(self) -> None:
-        """Refuse an append to arrays whose extents differ, as after an append that was interrupted."""
+        """Refuse an append to arrays of different extents, as after an interrupted append."""
         if self._append_dim is None:
             return
         extents: dict[str, int] = {}
