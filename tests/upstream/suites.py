@@ -38,7 +38,10 @@ SUBJECTS = {
     subject.name: subject
     for subject in (
         STOCK,
-        Subject("pipeline", {PIPELINE: "zarrow.zarr_python.CodecPipeline"}),
+        Subject(
+            "pipeline",
+            {PIPELINE: "zarrow.zarr_python.CodecPipeline", "ZARR_NDBUFFER": "zarrow.zarr_python.NDBuffer"},
+        ),
         Subject("fused", {PIPELINE: "zarr.core.codec_pipeline.FusedCodecPipeline"}),
         Subject("zarrs", {PIPELINE: "zarrs.ZarrsCodecPipeline"}, imports="zarrs"),
         Subject("engine", imports="zarrow.xarray", call="enable"),
