@@ -38,8 +38,7 @@ def elements(chance: random.Random, kind: str, shape: tuple[int, ...]) -> Any:
     rng = np.random.default_rng(chance.getrandbits(32))
     count = int(np.prod(shape))
     if kind in ("U4", "S3", "T", "O"):
-        # zarr-python and zarrow differ in which shards of only empty bytes are stored.
-        some = ["e", "a", "bc", "x", "def"] if kind == "S3" else ["", "a", "bc", "ß", "def"]
+        some = ["", "a", "bc", "x" if kind == "S3" else "ß", "def"]
         texts = [chance.choice(some) for _ in range(count)]
         dtype: Any = np.dtypes.StringDType() if kind == "T" else object if kind == "O" else kind
         return np.array(texts, dtype).reshape(shape)
@@ -154,4 +153,4 @@ def test_random_programs_store_what_xarray_stores(tmp_path: Path, seed: int) -> 
                 shutil.copytree(ours, stock)
             else:
                 return
-        expect_equal(ours, stock)
+        expect_equal(ours, stock, has_empty_shards=True)
