@@ -21,6 +21,7 @@ from zarrow.arrays._variable import Variable
 from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups._group import Group
 from zarrow.groups._tree import Tree
+from zarrow.groups._waves import _create_all, _NewNode, _write_many
 from zarrow.interchange._arrow_stream import ArrowStream
 from zarrow.store_objects._cloud_store import CloudStore
 from zarrow.store_objects._memory_store import MemoryStore
@@ -44,6 +45,7 @@ __all__ = [
     "_Cancellation",
     "_ChunkParts",
     "_Detached",
+    "_NewNode",
     "_RecycledMemory",
     "_ReferenceTarget",
     "_StoreQueue",
@@ -53,6 +55,7 @@ __all__ = [
     "__version__",
     "_categorical",
     "_count_assignment",
+    "_create_all",
     "_create_array",
     "_create_group",
     "_create_whole_group",
@@ -73,6 +76,7 @@ __all__ = [
     "_visible",
     "_with_options",
     "_write_detached",
+    "_write_many",
     "asarray",
     "from_arrow",
     "from_dlpack",

@@ -90,6 +90,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::tree::Tree;
     #[pymodule_export]
+    use crate::node::waves::{_create_all, _write_many, NewNode};
+    #[pymodule_export]
     use crate::python::cancellation::Cancellation;
     #[pymodule_export]
     use crate::python::help::_help;

@@ -39,12 +39,13 @@ pub use node::array::field::FieldSelection;
 pub use node::array::request::ReadRequest;
 pub use node::array::stored_chunks::StoredChunks;
 pub use node::array::write_request::WriteRequest;
+pub use node::array::write_wave::write_many;
 pub use node::batch::{read_each, read_many, stacked_out};
 pub use node::group::Group;
 pub use node::hierarchy::{
-    ArrayBuilder, AttributeChange, DimensionName, Existing, Members as NewMembers, NewFillValue, Source,
-    create_absent_group, create_array, create_array_from, create_array_with, create_group, create_group_with,
-    new_path,
+    ArrayBuilder, AttributeChange, DimensionName, Existing, Members as NewMembers, NewFillValue, NewNode,
+    Source, create_absent_group, create_all, create_array, create_array_from, create_array_with,
+    create_group, create_group_with, new_path,
 };
 pub use node::listed::ListedMembers;
 pub use node::open::{expect_format, find, open, open_members, open_with};

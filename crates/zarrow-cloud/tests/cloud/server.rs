@@ -5,6 +5,7 @@
 
 use crate::message::{Answer, Message};
 use crate::objects::Objects;
+use crate::rounds::Rounds;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufReader, Write};
@@ -119,6 +120,7 @@ struct Shared {
     /// An action before the next connection closes without a response.
     meanwhile: Mutex<Option<Meanwhile>>,
     responder: Mutex<Option<Responder>>,
+    rounds: Mutex<Option<Arc<Rounds>>>,
 }
 
 impl Server {
@@ -137,6 +139,7 @@ impl Server {
             instead: Mutex::new(None),
             meanwhile: Mutex::new(None),
             responder: Mutex::new(None),
+            rounds: Mutex::new(None),
         });
         let own = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -176,6 +179,15 @@ impl Server {
 
     pub fn answer_by(&self, responder: impl Fn(&Message) -> Answer + Send + Sync + 'static) {
         *self.shared.responder.lock().unwrap() = Some(Box::new(responder));
+    }
+
+    /// Returns the number of round trips of `work`.
+    pub fn rounds<T>(&self, work: impl FnOnce() -> T) -> (usize, T) {
+        let rounds = Arc::new(Rounds::default());
+        *self.shared.rounds.lock().unwrap() = Some(Arc::clone(&rounds));
+        let done = work();
+        *self.shared.rounds.lock().unwrap() = None;
+        (rounds.count(), done)
     }
 
     pub fn requests(&self) -> usize {
@@ -233,6 +245,10 @@ impl Shared {
         {
             let mut log = self.log.lock().unwrap();
             log.push(Message { body: Vec::new(), ..message.clone() });
+        }
+        let rounds = self.rounds.lock().unwrap().clone();
+        if let Some(rounds) = rounds {
+            rounds.wait();
         }
         let fault = self.fault(message);
         match fault {

@@ -20,7 +20,7 @@ use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 
 /// Returns the array of an item, and its kind of indexing.
-fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Current<zarrow::Array>, Indexing)> {
+pub fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Current<zarrow::Array>, Indexing)> {
     if let Ok(array) = item.cast::<Array>() {
         return Ok((array.get().state(), Indexing::Plain));
     }

@@ -106,7 +106,14 @@ pub fn _read_detached(
 }
 
 /// Python values that a write reads; dropped with the GIL.
-struct HeldValues(Option<ArrayInput>);
+pub struct HeldValues(Option<ArrayInput>);
+
+impl HeldValues {
+    /// Takes over these values.
+    pub fn new(input: ArrayInput) -> HeldValues {
+        HeldValues(Some(input))
+    }
+}
 
 impl ValueSource for HeldValues {
     fn values(&self) -> zarrow::Result<Values<'_>> {
@@ -149,7 +156,7 @@ pub fn _write_detached(
     let durability = durability.map_or(Ok(inner.durability()), array_input::durability)?;
     let (elements, selection) = array.get().state().asked(selection, Indexing::Plain)?;
     let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
-    let values = Box::new(HeldValues(Some(input)));
+    let values = Box::new(HeldValues::new(input));
     let done = |written: zarrow::Result<()>| tell(told, written.map(|()| None));
     let write = py.detach(|| {
         let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);

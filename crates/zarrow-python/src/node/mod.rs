@@ -28,4 +28,5 @@ pub mod remote_zip;
 pub mod store;
 pub mod stored_values;
 pub mod tree;
+pub mod waves;
 pub mod zip_url;

@@ -10,6 +10,7 @@ use crate::pool::OpenJob;
 use crate::read::read;
 use crate::read::target::ReadTarget;
 use std::fmt;
+use std::sync::Arc;
 
 /// Work in progress on the engine's own threads.
 ///
@@ -129,11 +130,11 @@ impl WriteRequest<'_> {
         done: impl FnOnce(Result<()>) + Send + 'static,
     ) -> Result<Detached> {
         let array = self.array;
-        let write = OwnedWrite::new(self, values);
+        let write = OwnedWrite::new(self, Arc::from(values));
         if array.store().remote().is_none() {
             return Detached::spawn(move |cancel| write.write(cancel), done)
                 .map_err(|error| array.place(error));
         }
-        write_detached(write, done).map(Detached).map_err(|error| array.place(error))
+        write_detached(Arc::new(write), done).map(Detached).map_err(|error| array.place(error))
     }
 }

@@ -47,17 +47,58 @@ pub struct OwnedWrite {
     durability: Durability,
     write_empty_chunks: bool,
     replace_edges: bool,
-    source: Box<dyn ValueSource>,
+    /// Whether the write checks that the stored array is still that of the handle.
+    is_guarded: bool,
+    source: Arc<dyn ValueSource>,
 }
 
 impl OwnedWrite {
     /// Takes over the request, but for its `cancel`.
-    pub fn new(request: WriteRequest<'_>, source: Box<dyn ValueSource>) -> OwnedWrite {
+    pub fn new(request: WriteRequest<'_>, source: Arc<dyn ValueSource>) -> OwnedWrite {
         let WriteRequest { array, selection, field, options } = request;
         let WriteOptions { durability, write_empty_chunks, replace_edges, .. } = options;
         let (array, selection) = (array.clone(), selection.into_owned());
         let field = field.cloned();
-        OwnedWrite { array, selection, field, durability, write_empty_chunks, replace_edges, source }
+        OwnedWrite {
+            array,
+            selection,
+            field,
+            durability,
+            write_empty_chunks,
+            replace_edges,
+            is_guarded: true,
+            source,
+        }
+    }
+
+    /// Returns a write that does not check the stored array: it is being created, or the place was reserved.
+    pub(crate) fn unguarded(self) -> OwnedWrite {
+        OwnedWrite { is_guarded: false, ..self }
+    }
+
+    pub(crate) fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// Returns the size in memory of the elements to write.
+    pub(crate) fn nbytes(&self) -> u64 {
+        /// Assumed size in bytes of an element of variable length.
+        const VARIABLE_NBYTES: u64 = 32;
+        let item_size = self.array.data_type().item_size().map_or(VARIABLE_NBYTES, |size| size as u64);
+        self.selection.shape().iter().fold(item_size, |nbytes, extent| nbytes.saturating_mul(*extent))
+    }
+
+    /// Refuses values that do not fit.
+    ///
+    /// # Errors
+    /// Errors of values of another type or shape.
+    pub(crate) fn check(&self) -> Result<()> {
+        let check = || {
+            let values = self.source.values()?;
+            check_values(&self.array, self.field.as_ref(), &values)?;
+            values.broadcast(&self.selection.shape()).map(drop)
+        };
+        check().map_err(|error| self.array.place(error))
     }
 
     fn options(&self) -> WriteOptions<'static> {
@@ -75,6 +116,10 @@ impl OwnedWrite {
         let values = self.source.values().map_err(|error| self.array.place(error))?;
         let (selection, field) = (Cow::Borrowed(&self.selection), self.field.as_ref());
         let options = self.options().cancel(cancel);
+        if !self.is_guarded {
+            let written = self.array.write_elements(&self.selection, &values, None, &options);
+            return written.map_err(|error| self.array.place(error));
+        }
         WriteRequest { array: &self.array, selection, field, options }.write(&values)
     }
 }
@@ -84,7 +129,7 @@ struct DetachedWrite {
     staged: StagedWrite<'static, 'static>,
     _chunk_parts: Option<Arc<ChunkParts<'static>>>,
     _values: Arc<Values<'static>>,
-    guard: Arc<DocumentGuard<'static>>,
+    guard: Option<Arc<DocumentGuard<'static>>>,
     _writer: Arc<Writer<'static>>,
     owned: Arc<OwnedWrite>,
 }
@@ -100,8 +145,10 @@ unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
 ///
 /// # Errors
 /// [`ErrorKind::ReadOnly`], and errors of values that do not fit; then `done` is not called.
-pub fn write_detached(owned: OwnedWrite, done: impl FnOnce(Result<()>) + Send + 'static) -> Result<OpenJob> {
-    let owned = Arc::new(owned);
+pub fn write_detached(
+    owned: Arc<OwnedWrite>,
+    done: impl FnOnce(Result<()>) + Send + 'static,
+) -> Result<OpenJob> {
     // SAFETY: `DetachedWrite::owned` goes last of all that borrows from it.
     let borrowed: &'static OwnedWrite = unsafe { extend(&*owned) };
     let values = borrowed.source.values()?;
@@ -117,15 +164,17 @@ pub fn write_detached(owned: OwnedWrite, done: impl FnOnce(Result<()>) + Send + 
     ));
     let part = whole_part(&borrowed.selection);
     let chunk_parts = part.as_deref().map(|part| writer.reader.chunk_parts(part)).transpose()?.map(Arc::new);
-    let guard = Arc::new(DocumentGuard::new(&borrowed.array, &borrowed.selection));
+    let guard = DocumentGuard::new(&borrowed.array, &borrowed.selection);
+    let guard = borrowed.is_guarded.then(|| Arc::new(guard));
     // SAFETY: as for `lent`, of the fields of the same names.
     let (borrowed_writer, borrowed_values) = unsafe { (extend(&*writer), extend(&*values)) };
     // SAFETY: as above.
     let borrowed_parts: Option<&'static ChunkParts<'static>> =
         unsafe { chunk_parts.as_deref().map(|parts| extend(parts)) };
     // SAFETY: as above.
-    let borrowed_guard: &'static dyn Guard = unsafe { extend::<DocumentGuard<'static>>(&*guard) };
-    let staged = StagedWrite::new(borrowed_writer, borrowed_parts, borrowed_values, Some(borrowed_guard));
+    let borrowed_guard: Option<&'static dyn Guard> =
+        guard.as_deref().map(|guard| unsafe { extend::<DocumentGuard<'static>>(guard) } as &dyn Guard);
+    let staged = StagedWrite::new(borrowed_writer, borrowed_parts, borrowed_values, borrowed_guard);
     let write = Arc::new(DetachedWrite {
         staged,
         _chunk_parts: chunk_parts,
@@ -141,7 +190,11 @@ pub fn write_detached(owned: OwnedWrite, done: impl FnOnce(Result<()>) + Send + 
         // Step 2.
         ended.staged.cancel();
         let options = ended.owned.options();
-        let settled = ended.guard.settle(result, &options).map_err(|error| ended.owned.array.place(error));
+        let settled = match &ended.guard {
+            Some(guard) => guard.settle(result, &options),
+            None => result,
+        };
+        let settled = settled.map_err(|error| ended.owned.array.place(error));
         drop(ended);
         done(settled);
     };

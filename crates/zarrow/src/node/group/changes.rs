@@ -2,13 +2,14 @@
 
 use crate::error::Result;
 use crate::metadata::{ArrayMetadata, Attributes, NodeMetadata};
+use crate::node::any::Node;
 use crate::node::array::Array;
 use crate::node::group::Group;
 use crate::node::hierarchy::attributes::StoredNode;
 use crate::node::hierarchy::consolidate::consolidate;
 use crate::node::hierarchy::{
-    AttributeChange, Existing, Members, Source, create_array, create_array_from, create_array_with,
-    create_group, create_group_with, erase,
+    AttributeChange, Existing, Members, NewNode, Source, create_all, create_array, create_array_from,
+    create_array_with, create_group, create_group_with, erase,
 };
 use crate::store::{check_key, join, normalize_path};
 use crate::write::options::WriteOptions;
@@ -117,6 +118,22 @@ impl Group {
             create_group_with(store, &path, zarr_format, attributes, members, existing, &self.options)?;
         self.reopen_consolidated()?;
         Ok(group)
+    }
+
+    /// Creates nodes at or below the group, as [`create_all`](crate::create_all) does. The paths are relative to it, as is
+    /// `consolidated`.
+    ///
+    /// # Errors
+    /// As [`create_all`](crate::create_all).
+    pub fn create_all(
+        &self,
+        nodes: Vec<NewNode>,
+        consolidated: Option<&str>,
+        write: &WriteOptions<'_>,
+    ) -> Result<Vec<Node>> {
+        let nodes = nodes.into_iter().map(|node| node.below(&self.path)).collect();
+        let consolidated = consolidated.map(|path| join(&self.path, path.trim_matches('/')));
+        create_all(&self.store, nodes, consolidated.as_deref(), &self.options, write)
     }
 
     /// Erases the array or group at `path` below the group, with everything below it. Folders and values without a

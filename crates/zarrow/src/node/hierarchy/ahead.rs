@@ -18,7 +18,8 @@ use crate::store::{Store, join};
 /// Documents that a node of version 3 does not need.
 const OF_V2: [&str; 4] = [ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
 
-fn keys(path: &str, names: &[&str], limits: &MetadataLimits) -> Vec<(String, u64)> {
+/// Returns the keys of documents, each with its maximum size in bytes.
+pub(super) fn keys(path: &str, names: &[&str], limits: &MetadataLimits) -> Vec<(String, u64)> {
     let limit = |name: &str| match name {
         ZARR_JSON | ZMETADATA => limits.max_consolidated_nbytes,
         _ => limits.max_metadata_nbytes,
@@ -27,7 +28,7 @@ fn keys(path: &str, names: &[&str], limits: &MetadataLimits) -> Vec<(String, u64
 }
 
 /// Returns the documents of the groups above `path` that a change below them needs.
-fn above(path: &str, zarr_format: ZarrFormat, limits: &MetadataLimits) -> Vec<(String, u64)> {
+pub(super) fn above(path: &str, zarr_format: ZarrFormat, limits: &MetadataLimits) -> Vec<(String, u64)> {
     let names: &[&str] = match zarr_format {
         ZarrFormat::V3 => &[ZARR_JSON, ZMETADATA],
         ZarrFormat::V2 => &DOCUMENTS,

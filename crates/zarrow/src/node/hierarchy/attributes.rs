@@ -82,7 +82,7 @@ impl StoredNode<'_> {
     ) -> Result<Changed> {
         let held = NodeLock::new(self.store, self.path)?;
         change(&held, &self.read()?)?;
-        consolidate::renew(self.store, &held, [self.path], self.options);
+        consolidate::renew(self.store, &held, &[self.path], self.options);
         let number = revision::count();
         Ok((self.read()?, number))
     }
@@ -137,7 +137,8 @@ impl StoredNode<'_> {
 }
 
 impl AttributeChange {
-    fn apply(&self, attributes: &mut JsonText) -> Result<()> {
+    /// Changes these attributes.
+    pub(super) fn apply(&self, attributes: &mut JsonText) -> Result<()> {
         match self {
             AttributeChange::Replace(all) => {
                 attributes.remove_all(all, false);

@@ -30,6 +30,7 @@ use crate::node::open_options::OpenOptions;
 use crate::store::remote::pass_now_and_then;
 use crate::store::{Store, join, writer_of};
 use serde_json::json;
+use std::collections::BTreeSet;
 use zarrow_array::allocation::{self, Grow};
 
 /// Key of the copies in a `zarr.json`.
@@ -154,14 +155,14 @@ fn copies(
     }
 }
 
-/// Step 2, for the node at `path`.
+/// Step 2, for the nodes at `paths`: each group above is written once.
 pub(super) fn refresh(
     store: &dyn Store,
     held: &NodeLock<'_>,
-    path: &str,
+    paths: &[&str],
     options: &OpenOptions,
 ) -> Result<()> {
-    let set = |relative: &str, zarr_format, entries: &mut JsonText| {
+    let set = |path: &str, relative: &str, zarr_format, entries: &mut JsonText| {
         let found = copies(store, path, relative, zarr_format, options)?;
         match zarr_format {
             ZarrFormat::V3 => set_inline(entries, relative, found.first().map(|(_, document)| document))?,
@@ -181,33 +182,27 @@ pub(super) fn refresh(
     };
     // If one group cannot be written, the others are still renewed.
     let mut refreshed = Ok(());
-    for group in ancestors(path).chain([path]) {
-        refreshed = refreshed.and(change_in(store, held, group, path, options, &set, None));
+    for group in groups_with(paths) {
+        refreshed = refreshed.and(change_in(store, held, group, paths, options, &set, None));
     }
     refreshed
 }
 
+/// Returns the nodes at `paths` and the groups above them, from the root down.
+fn groups_with<'p>(paths: &[&'p str]) -> BTreeSet<&'p str> {
+    paths.iter().flat_map(|path| ancestors(path).chain([*path])).collect()
+}
+
 /// Renews the copies of the nodes at `paths`, after they were changed (steps 2 and 5).
-pub(super) fn renew<'p>(
-    store: &dyn Store,
-    held: &NodeLock<'_>,
-    paths: impl IntoIterator<Item = &'p str>,
-    options: &OpenOptions,
-) {
-    let mut failed = None;
-    for path in paths {
-        if let Err(error) = refresh(store, held, path, options) {
-            failed = Some(error.in_array(store.name(), path));
-        }
-    }
-    if let Some(error) = failed {
-        warn_of_stale_copies(&error);
+pub(super) fn renew(store: &dyn Store, held: &NodeLock<'_>, paths: &[&str], options: &OpenOptions) {
+    if let Err(error) = refresh(store, held, paths, options) {
+        warn_of_stale_copies(&error.in_array(store.name(), paths.last().copied().unwrap_or_default()));
     }
 }
 
 /// Copies the documents below the new group at `path` into the groups above.
 pub(super) fn renew_members(store: &dyn Store, held: &NodeLock<'_>, path: &str, options: &OpenOptions) {
-    let add = |relative: &str, zarr_format, entries: &mut JsonText| {
+    let add = |_: &str, relative: &str, zarr_format, entries: &mut JsonText| {
         let mut found = Vec::new();
         collect(store, path, relative, zarr_format, options, 0, &mut found)?;
         for (key, document) in &found {
@@ -219,7 +214,7 @@ pub(super) fn renew_members(store: &dyn Store, held: &NodeLock<'_>, path: &str, 
         Ok(())
     };
     for group in ancestors(path) {
-        if let Err(error) = change_in(store, held, group, path, options, &add, None) {
+        if let Err(error) = change_in(store, held, group, &[path], options, &add, None) {
             warn_of_stale_copies(&error.in_array(store.name(), path));
         }
     }
@@ -230,8 +225,8 @@ fn warn_of_stale_copies(error: &Error) {
     warn(format!("{text} ({error}): call consolidate_metadata()"));
 }
 
-/// Removes the copies of the node at `path` and of the nodes below it, and does `work`, which erases or replaces the
-/// node (step 3). Returns the result of `work`, and whether the copies were removed. With `may_stay`, failing to remove
+/// Removes the copies of the nodes at `paths` and of the nodes below them, and does `work`, which erases or replaces
+/// them (step 3). Returns the result of `work`, and whether the copies were removed. With `may_stay`, failing to remove
 /// them is not an error.
 ///
 /// # Errors
@@ -239,16 +234,19 @@ fn warn_of_stale_copies(error: &Error) {
 pub(super) fn without_copies<T>(
     store: &dyn Store,
     held: &NodeLock<'_>,
-    path: &str,
+    paths: &[&str],
     options: &OpenOptions,
     may_stay: bool,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<(T, Result<()>)> {
-    let documents = || DOCUMENTS.map(|name| store.version_of(&join(path, name)).ok());
+    let documents = || -> Vec<_> {
+        let names = paths.iter().flat_map(|path| DOCUMENTS.map(|name| join(path, name)));
+        names.map(|key| store.version_of(&key).ok()).collect()
+    };
     // Without locks they may change at any time.
     let before = (!writer_of(store)?.is_optimistic()).then(documents);
     let mut forgotten = Vec::new();
-    let removed = forget(store, held, path, options, may_stay, &mut forgotten);
+    let removed = forget(store, held, paths, options, may_stay, &mut forgotten);
     let (allowed, removed) = match removed {
         Err(error) if may_stay && matches!(error.kind(), ErrorKind::Write(_)) => (Ok(()), Err(error)),
         removed => (removed, Ok(())),
@@ -258,7 +256,7 @@ pub(super) fn without_copies<T>(
         let restored = if before.is_some_and(|before| before == documents()) {
             restore(store, held, forgotten, options)
         } else {
-            refresh(store, held, path, options)
+            refresh(store, held, paths, options)
         };
         match restored {
             Ok(()) => error,
@@ -270,25 +268,25 @@ pub(super) fn without_copies<T>(
 
 /// Removes the copies of the node at `path` and of those below it, after it was erased.
 pub(super) fn forget_late(store: &dyn Store, held: &NodeLock<'_>, path: &str, options: &OpenOptions) {
-    if let Err(error) = forget(store, held, path, options, true, &mut Vec::new()) {
+    if let Err(error) = forget(store, held, &[path], options, true, &mut Vec::new()) {
         warn_of_stale_copies(&error.in_array(store.name(), path));
     }
 }
 
-/// Removes the copies of the node at `path` and of the nodes below it, from every writable group or only until the
+/// Removes the copies of the nodes at `paths` and of the nodes below them, from every writable group or only until the
 /// first that cannot be written.
 fn forget(
     store: &dyn Store,
     held: &NodeLock<'_>,
-    path: &str,
+    paths: &[&str],
     options: &OpenOptions,
     from_every: bool,
     forgotten: &mut Vec<Edited>,
 ) -> Result<()> {
-    if path.is_empty() {
+    if paths == [""] {
         return Ok(());
     }
-    let remove = |relative: &str, zarr_format, entries: &mut JsonText| {
+    let remove = |_: &str, relative: &str, zarr_format, entries: &mut JsonText| {
         let inside = format!("{relative}/");
         for key in allocation::collected(entries.keys().filter(|key| key.starts_with(&inside)))? {
             entries.remove(&key);
@@ -299,8 +297,8 @@ fn forget(
         Ok(())
     };
     let mut removed = Ok(());
-    for group in ancestors(path).chain([path]) {
-        let changed = change_in(store, held, group, path, options, &remove, Some(forgotten));
+    for group in groups_with(paths) {
+        let changed = change_in(store, held, group, paths, options, &remove, Some(forgotten));
         removed = removed.and(changed);
         if removed.is_err() && !from_every {
             break;
@@ -322,8 +320,9 @@ fn restore(store: &dyn Store, held: &NodeLock<'_>, edited: Vec<Edited>, options:
     })
 }
 
-/// A change of the entries of one group's consolidated metadata, for a node at a path relative to the group.
-type Change<'a> = dyn Fn(&str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
+/// A change of the entries of one group's consolidated metadata, for a node at a path, and at another one relative to
+/// the group.
+type Change<'a> = dyn Fn(&str, &str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
 
 /// A document before and after a change.
 struct Edited {
@@ -332,19 +331,24 @@ struct Edited {
     after: Vec<u8>,
 }
 
-/// Changes the consolidated metadata of `group`, if it has any, for the node at `path`: a group above it, or in version
-/// 2 the node itself. Each changed document is added to `edited`, if given.
+/// Changes the consolidated metadata of `group`, if it has any, for the nodes at `paths` below it, or in version
+/// 2 for the group itself. Each changed document is added to `edited`, if given.
 fn change_in(
     store: &dyn Store,
     held: &NodeLock<'_>,
     group: &str,
-    path: &str,
+    paths: &[&str],
     options: &OpenOptions,
     change: &Change<'_>,
     mut edited: Option<&mut Vec<Edited>>,
 ) -> Result<()> {
     let limit = options.limits.metadata.max_consolidated_nbytes;
-    let relative = path[group.len()..].trim_start_matches('/');
+    let relative = |path: &'_ str| -> Option<usize> {
+        let rest = if group.is_empty() { path } else { path.strip_prefix(group)? };
+        let is_in_it = group.is_empty() || rest.is_empty() || rest.starts_with('/');
+        is_in_it.then(|| path.len() - rest.trim_start_matches('/').len())
+    };
+    let inside = || paths.iter().filter_map(|path| Some((*path, &path[relative(path)?..])));
     let mut edit = |key: String, edit: &dyn Fn(&mut JsonText) -> Result<()>| {
         let mut last = None;
         let updated = update(store, held, &key, limit, options.durability, |document| {
@@ -365,12 +369,13 @@ fn change_in(
     if store.open(&zmetadata)?.is_some() {
         edit(zmetadata, &|document| {
             let mut entries = document.object(METADATA)?;
-            change(relative, ZarrFormat::V2, &mut entries)?;
+            inside().try_for_each(|(path, below)| change(path, below, ZarrFormat::V2, &mut entries))?;
             Ok(document.set_object(METADATA, &entries)?)
         })?;
     }
     let zarr_json = join(group, ZARR_JSON);
-    if group == path || !mentions_key(store.get(&zarr_json, limit)?) {
+    let has_nodes = inside().any(|(_, below)| !below.is_empty());
+    if !has_nodes || !mentions_key(store.get(&zarr_json, limit)?) {
         return Ok(());
     }
     edit(zarr_json, &|document| {
@@ -379,7 +384,8 @@ fn change_in(
             return Ok(());
         }
         let mut entries = inline.object(METADATA)?;
-        change(relative, ZarrFormat::V3, &mut entries)?;
+        let mut below = inside().filter(|(_, below)| !below.is_empty());
+        below.try_for_each(|(path, below)| change(path, below, ZarrFormat::V3, &mut entries))?;
         inline.set_object(METADATA, &entries)?;
         Ok(document.set_object(KEY, &inline)?)
     })

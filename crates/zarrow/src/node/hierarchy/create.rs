@@ -17,13 +17,12 @@ use super::consolidate;
 use super::contents::{Contents, Source};
 use super::document::check_nbytes;
 use super::document_names::{DOCUMENTS, node_at};
-use super::erase::{first, is_of_zarr};
+use super::new_place::NewPlace;
 use super::node_lock::NodeLock;
-use super::node_path::{ancestors, new_path};
+use super::node_path::new_path;
 use super::resize::shape_lock;
 use super::revision;
 use super::unfinished::Unfinished;
-use super::unfinished_mark;
 use crate::error::warnings::warn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{
@@ -159,17 +158,20 @@ fn created_array(
 ) -> Result<Array> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
     // The codecs are compiled before anything is written.
-    let array = Array::new(Arc::clone(&store), path.clone(), metadata, options)?;
+    created(&Array::new(store, path, metadata, options)?, contents, existing)
+}
+
+/// Creates `array`, and returns the stored one.
+pub(super) fn created(array: &Array, contents: Option<Contents<'_>>, existing: Existing) -> Result<Array> {
     let metadata = array.metadata();
-    let (zarr_format, documents) = (metadata.zarr_format, &*metadata.documents()?);
     let new = Creation {
-        store: &*store,
-        path: &path,
-        zarr_format,
-        documents,
-        array: Some(&array),
+        store: &**array.store(),
+        path: array.path(),
+        zarr_format: metadata.zarr_format,
+        documents: &metadata.documents()?,
+        array: Some(array),
         existing,
-        options,
+        options: array.options(),
     };
     new.create(contents, Assumed::Fresh).map_err(|error| array.place(error))?;
     Ok(array.renewed(metadata.clone(), revision::present()).with_document())
@@ -354,7 +356,7 @@ impl<'a> New<'a> {
             // The copies above also describe the replacing array if its chunk layout is the same. Otherwise readers
             // must not use them: the array is missing there until the copies are renewed.
             let published = if replaces && (unfinished.is_some() || !self.is_alike()) {
-                consolidate::without_copies(self.store, &held, self.path, self.options, false, publish)
+                consolidate::without_copies(self.store, &held, &[self.path], self.options, false, publish)
                     .map(|(detached, _)| detached)
             } else {
                 publish()
@@ -365,8 +367,8 @@ impl<'a> New<'a> {
                 ahead.arrive();
             }
             let own = Some(self.path).filter(|_| unfinished.is_none());
-            let new = missing.iter().map(String::as_str).chain(own);
-            consolidate::renew(self.store, &held, new, self.options);
+            let new: Vec<&str> = missing.iter().map(String::as_str).chain(own).collect();
+            consolidate::renew(self.store, &held, &new, self.options);
             if matches!(contents, Some(Contents::Members(_))) {
                 consolidate::renew_members(self.store, &held, self.path, self.options);
             }
@@ -460,7 +462,7 @@ impl<'a> New<'a> {
         if let Some((ahead, asked)) = asked {
             ahead.take(asked);
         }
-        consolidate::renew(self.store, &held, [self.path], self.options);
+        consolidate::renew(self.store, &held, &[self.path], self.options);
         revision::count();
         Ok(())
     }
@@ -470,7 +472,7 @@ impl<'a> New<'a> {
     fn renewed_copies(&self, error: Error) -> Error {
         if matches!(error.kind(), ErrorKind::Exists(_)) {
             let renewed = NodeLock::above(self.store, self.path)
-                .and_then(|held| consolidate::refresh(self.store, &held, self.path, self.options));
+                .and_then(|held| consolidate::refresh(self.store, &held, &[self.path], self.options));
             if renewed.is_ok() {
                 revision::count();
             }
@@ -511,6 +513,27 @@ impl<'a> New<'a> {
         Ok(())
     }
 
+    /// Step 2.
+    fn replaces(&self) -> Result<bool> {
+        self.place().replaces()
+    }
+
+    /// Step 1.
+    fn missing_groups(&self) -> Result<Vec<String>> {
+        self.place().missing_groups()
+    }
+
+    fn place(&self) -> NewPlace<'_> {
+        NewPlace {
+            store: self.store,
+            path: self.path,
+            zarr_format: self.zarr_format,
+            is_array: self.array.is_some(),
+            existing: self.existing,
+            options: self.options,
+        }
+    }
+
     /// Whether an array is replaced by one of the same layout.
     fn is_alike(&self) -> bool {
         let found = read_metadata(self.store, self.path, &self.options.limits.metadata);
@@ -518,77 +541,5 @@ impl<'a> New<'a> {
             (Ok(NodeMetadata::Array(found)), Some(array)) => found.has_layout_of(array.metadata()),
             _ => false,
         }
-    }
-
-    /// Step 2: returns whether a node is to be replaced.
-    fn replaces(&self) -> Result<bool> {
-        if let Some(name) = node_at(self.store, self.path)? {
-            let is_array = || match name {
-                ZARRAY => Ok(true),
-                ZGROUP => Ok(false),
-                _ => match read_metadata(self.store, self.path, &self.options.limits.metadata) {
-                    // An unfinished array.
-                    Err(error) if matches!(error.kind(), ErrorKind::NotFound) => Ok(true),
-                    found => found.map(|found| matches!(found, NodeMetadata::Array(_))),
-                },
-            };
-            let is_of_zarr = || is_of_zarr(self.store, self.path, name, self.options);
-            return match (self.existing, name) {
-                (Existing::EraseArray, _) if !is_array()? => Err(ErrorKind::Exists("a group").into()),
-                (Existing::Erase | Existing::EraseArray, _) if is_of_zarr()? => Ok(true),
-                (Existing::Erase | Existing::EraseArray, name) => {
-                    Err(ErrorKind::Foreign(first(&[name.to_owned()])).into())
-                }
-                (Existing::Refuse, ZARRAY) => Err(ErrorKind::Exists("an array").into()),
-                (Existing::Refuse, ZGROUP) => Err(ErrorKind::Exists("a group").into()),
-                (Existing::Refuse, _) => {
-                    let found = match read_metadata(self.store, self.path, &self.options.limits.metadata) {
-                        Ok(NodeMetadata::Array(_)) => "an array",
-                        Ok(NodeMetadata::Group(_)) => "a group",
-                        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => unfinished_mark::WHAT,
-                        Err(_) => "a node",
-                    };
-                    Err(ErrorKind::Exists(found).into())
-                }
-            };
-        }
-        let names = self.store.list(self.path)?;
-        if self.existing == Existing::Erase && !names.is_empty() {
-            return Err(ErrorKind::Foreign(first(&names)).into());
-        }
-        // Chunks left without an array would become chunks of the new one.
-        let is_chunk = |name: &String| name == "c" || name.starts_with(|first: char| first.is_ascii_digit());
-        if self.array.is_some() && names.iter().any(is_chunk) {
-            return Err(ErrorKind::Exists(
-                "a file or folder with the name of a chunk (\"c\", or beginning with a digit)",
-            )
-            .into());
-        }
-        Ok(false)
-    }
-
-    /// Step 1: returns the missing groups above, from the root down.
-    fn missing_groups(&self) -> Result<Vec<String>> {
-        let mut missing = Vec::new();
-        for above in ancestors(self.path) {
-            match read_metadata(self.store, above, &self.options.limits.metadata) {
-                Ok(NodeMetadata::Group(group)) if group.zarr_format == self.zarr_format => {}
-                Ok(NodeMetadata::Group(_)) => {
-                    let text = format!(
-                        "a Zarr version other than that of the group \"/{above}\" above it: pass the \
-                         group's zarr_format"
-                    );
-                    return Err(ErrorKind::Unsupported(text).into());
-                }
-                Ok(NodeMetadata::Array(_)) => {
-                    let (expected, found) = ("a group, to create a node in it", "an array");
-                    return Err(Error::from(ErrorKind::WrongNode { expected, found })
-                        .in_array(self.store.name(), above));
-                }
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => missing.push(above.to_owned()),
-                Err(error) => return Err(error.in_array(self.store.name(), above)),
-            }
-        }
-        Ok(missing)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
         check_erasable(store, &path, is_listed, options)?;
     }
     let detach = || writer.detach(&path, options.durability, &DOCUMENTS);
-    let (detached, forgotten) = consolidate::without_copies(store, &held, &path, options, true, detach)?;
+    let (detached, forgotten) = consolidate::without_copies(store, &held, &[&path], options, true, detach)?;
     revision::count();
     let clear = || detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear());
     if forgotten.is_ok() {

@@ -23,6 +23,7 @@ pub(crate) mod document_guard;
 mod document_names;
 pub(crate) mod document_version;
 mod erase;
+mod new_place;
 mod node_lock;
 mod node_path;
 mod outside;
@@ -31,6 +32,7 @@ pub(crate) mod revision;
 pub(crate) mod stored;
 mod unfinished;
 pub(crate) mod unfinished_mark;
+mod waves;
 
 #[cfg(test)]
 mod tests;
@@ -45,3 +47,4 @@ pub use create_whole::{Members, create_group_with};
 pub(crate) use erase::erase;
 pub use node_path::new_path;
 pub(crate) use outside::stored_count;
+pub use waves::{NewNode, create_all};

@@ -14,7 +14,8 @@ use super::put_documents::KnownValue;
 use super::waiter::Waiting;
 use super::writer::RemoteLock;
 use super::{
-    ByteRange, Condition, Listing, RemoteStore, RemoteWriter, Request, RequestClass, version_number,
+    ByteRange, Condition, Listing, ObjectVersion, RemoteStore, RemoteWriter, Request, RequestClass,
+    version_number,
 };
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP};
@@ -268,8 +269,43 @@ impl AheadStore {
         look()
     }
 
+    /// Returns the version of a value that is known to exist.
+    pub(super) fn version(&self, key: &str) -> Option<ObjectVersion> {
+        match self.known.lock().values.get(key) {
+            Some(Some(value)) => value.version.clone(),
+            _ => None,
+        }
+    }
+
+    /// Whether the version of a value is known.
+    pub fn has_version(&self, key: &str) -> bool {
+        self.version(key).is_some()
+    }
+
+    /// Sets the names directly below `prefix`.
+    pub fn set_names(&self, prefix: &str, names: Vec<String>) {
+        self.known.lock().names.insert(prefix.to_owned(), names);
+    }
+
+    /// Notes that these values were deleted.
+    pub(super) fn note_missing(&self, keys: &[String]) {
+        self.adapter.put_documents().forget(keys);
+        let mut known = self.known.lock();
+        known.names.clear();
+        for key in keys {
+            // The condition of the next put detects another writer's document.
+            if let Some(value) = known.values.get_mut(key) {
+                *value = None;
+            }
+        }
+    }
+
+    pub(super) fn remote_store(&self) -> &dyn RemoteStore {
+        self.adapter.remote_store()
+    }
+
     /// Records the state of `key` after a change: a value with its version, or nothing if it is unknown.
-    fn note(&self, key: &str, value: Option<KnownValue>) {
+    pub(super) fn note(&self, key: &str, value: Option<KnownValue>) {
         self.adapter.put_documents().set(key, value.clone().filter(|_| key.ends_with(ZARR_JSON)));
         let mut known = self.known.lock();
         known.names.clear();
@@ -304,7 +340,7 @@ impl AheadStore {
         Ok(())
     }
 
-    fn remote_writer(&self) -> Result<&dyn RemoteWriter> {
+    pub(super) fn remote_writer(&self) -> Result<&dyn RemoteWriter> {
         self.adapter.remote_store().writer().ok_or_else(|| ErrorKind::ReadOnly.into())
     }
 }

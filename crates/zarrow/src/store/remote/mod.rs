@@ -23,6 +23,7 @@ mod put_body;
 mod put_documents;
 mod receiver;
 mod waiter;
+mod wave;
 mod write_mark;
 mod writer;
 
@@ -39,6 +40,7 @@ pub use put_body::{BorrowedBytes, PutBody};
 pub use receiver::{Head, Outcome, Receiver};
 pub(crate) use waiter::Waiting;
 pub use waiter::wait;
+pub(crate) use wave::{BegunPut, PutIf, WavePut, wait_each};
 pub use write_mark::{Applied, WriteMark, random_number, uncertain};
 
 use crate::error::Result;

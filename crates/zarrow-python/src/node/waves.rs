@@ -1,0 +1,176 @@
+//! Creating many nodes, and writing to many arrays, in one call.
+
+use crate::node::array_input::{self, ArrayInput};
+use crate::node::batch::source;
+use crate::node::detached::HeldValues;
+use crate::node::group::{self, Group};
+use crate::node::store::StoreLocation;
+use crate::python::argument::{argument, refused};
+use crate::python::error::Raise;
+use crate::python::interrupt::changing;
+use crate::python::json;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use std::sync::Arc;
+use zarrow::metadata::{MetadataLimits, NodeMetadata};
+use zarrow::store::Durability;
+use zarrow::{Existing, OpenOptions, Selection, ValueSource, WriteOptions, WriteRequest};
+use zarrow_array::allocation::Grow;
+
+/// An array or a group to be created by `_create_all`.
+#[pyclass(frozen, name = "_NewNode", module = "zarrow")]
+pub struct NewNode(zarrow::NewNode);
+
+impl NewNode {
+    /// Creates the Python object of a node with these elements.
+    fn new(node: zarrow::NewNode, elements: Option<ArrayInput>) -> NewNode {
+        let Some(elements) = elements else { return NewNode(node) };
+        let values: Arc<dyn ValueSource> = Arc::new(HeldValues::new(elements));
+        NewNode(node.values(values))
+    }
+}
+
+#[pymethods]
+impl NewNode {
+    #[new]
+    #[pyo3(signature = (path, documents, *, data = None, existing = "refuse", write_empty_chunks = false))]
+    fn from_documents(
+        path: &str,
+        documents: &Bound<'_, PyDict>,
+        data: Option<&Bound<'_, PyAny>>,
+        existing: &str,
+        write_empty_chunks: bool,
+    ) -> PyResult<NewNode> {
+        let py = documents.py();
+        let mut texts = Vec::new();
+        for (name, document) in documents {
+            texts.push((name.extract::<String>()?, text(&document)?));
+        }
+        let node = zarrow::NewNode::from_documents(path, &texts, &MetadataLimits::default()).raise(py)?;
+        let node = node.write_empty_chunks(write_empty_chunks);
+        let node = match existing {
+            "refuse" => node,
+            "erase" => node.existing(Existing::Erase),
+            "array" => node.existing(Existing::EraseArray),
+            "keep" => node.keep_group(),
+            _ => {
+                let message = format!(
+                    "existing is {existing:?}, expected \"refuse\", \"erase\", \"array\" or \"keep\""
+                );
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let values = match (data, node.metadata()) {
+            (None, _) => None,
+            (Some(_), NodeMetadata::Group(_)) => {
+                return Err(PyValueError::new_err(format!("{path:?} is a group, which has no elements")));
+            }
+            (Some(data), NodeMetadata::Array(metadata)) => {
+                Some(ArrayInput::new(data, &metadata.data_type, array_input::CASTING, Some(metadata))?)
+            }
+        };
+        Ok(NewNode::new(node, values))
+    }
+}
+
+/// Returns the text of a document given as text or as a dict.
+fn text(document: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = document.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if let Ok(text) = document.cast::<PyString>() {
+        return Ok(text.to_str()?.as_bytes().to_vec());
+    }
+    match document.cast::<PyDict>() {
+        Ok(document) => Ok(json::attributes(document)?.text().as_bytes().to_vec()),
+        Err(_) => Err(refused(document, "a document as a dict, a str or bytes")),
+    }
+}
+
+/// Create arrays and groups in a store or at and below a group, in a few round trips to a remote store.
+#[pyfunction]
+#[pyo3(signature = (target, nodes, *, consolidate = None, durability = "none"))]
+pub fn _create_all<'py>(
+    target: &Bound<'py, PyAny>,
+    nodes: Vec<Bound<'py, NewNode>>,
+    consolidate: Option<&str>,
+    #[pyo3(from_py_with = argument)] durability: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = target.py();
+    let nodes: Vec<zarrow::NewNode> = nodes.iter().map(|node| node.get().0.clone()).collect();
+    let created = if let Ok(group) = target.cast::<Group>() {
+        let group = group.get().latest(py)?;
+        changing(py, |interrupt| {
+            let write = WriteOptions::default().durability(group.options().durability).cancel(interrupt);
+            group.create_all(nodes, consolidate, &write)
+        })?
+    } else {
+        let location = StoreLocation::from_python(target)?;
+        let options = OpenOptions::default().durability(array_input::durability(durability)?);
+        changing(py, |interrupt| {
+            let write = WriteOptions::default().durability(options.durability).cancel(interrupt);
+            zarrow::create_all(&location.create("")?, nodes, consolidate, &options, &write)
+        })?
+    };
+    let list = PyList::empty(py);
+    for node in created {
+        list.append(group::node(py, node)?)?;
+    }
+    Ok(list)
+}
+
+/// A write of `_write_many`: the array, the selection and the values.
+struct Write {
+    array: Arc<zarrow::Array>,
+    selection: Selection,
+    values: Arc<dyn ValueSource>,
+}
+
+/// An array, a selection and values.
+type Item<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+fn writes(py: Python<'_>, items: &[Item<'_>], casting: &str) -> PyResult<Vec<Write>> {
+    let mut writes: Vec<Write> = Vec::new();
+    for (array, index, value) in items {
+        let (current, kind) = source(array)?;
+        let (array, selection) = (current.get(), current.selection(index, kind)?);
+        let input = ArrayInput::new(value, array.data_type(), casting, Some(array.metadata()))?;
+        let values: Arc<dyn ValueSource> = Arc::new(HeldValues::new(input));
+        writes.try_push(Write { array, selection, values }).raise(py)?;
+    }
+    Ok(writes)
+}
+
+/// Returns the requests of the engine.
+fn requests(
+    writes: &[Write],
+    durability: Option<Durability>,
+    write_empty_chunks: bool,
+) -> zarrow::Result<Vec<(WriteRequest<'_>, Arc<dyn ValueSource>)>> {
+    let mut requests = Vec::with_capacity(writes.len());
+    for Write { array, selection, values } in writes {
+        let options = WriteOptions::default()
+            .durability(durability.unwrap_or(array.durability()))
+            .write_empty_chunks(write_empty_chunks);
+        requests.push((array.write_request(selection)?.options(&options), Arc::clone(values)));
+    }
+    Ok(requests)
+}
+
+/// Write to selections of arrays, with all chunks in flight together.
+#[pyfunction]
+#[pyo3(signature = (items, *, durability = None, write_empty_chunks = false, casting = "same_kind"))]
+pub fn _write_many<'py>(
+    py: Python<'py>,
+    items: Vec<Item<'py>>,
+    durability: Option<&str>,
+    write_empty_chunks: bool,
+    casting: &str,
+) -> PyResult<()> {
+    let writes = writes(py, &items, casting)?;
+    let durability = durability.map(array_input::durability).transpose()?;
+    changing(py, |interrupt| {
+        zarrow::write_many(requests(&writes, durability, write_empty_chunks)?, interrupt)
+    })
+}

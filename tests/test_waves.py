@@ -1,0 +1,96 @@
+"""Nodes created, and arrays written, in one call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow._zarrow import _create_all, _NewNode, _write_many
+
+GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "rain", "limit": float("inf")}}
+
+
+def document(version: Literal[2, 3], **options: Any) -> dict[str, Any]:
+    """Return the documents of an array as zarrow writes them."""
+    store = zarrow.MemoryStore()
+    zarrow.create_array(store, shape=(4, 6), dtype="f4", chunks=(2, 6), zarr_format=version, **options)
+    return {name: json.loads(text) for name, text in store.to_dict().items()}
+
+
+def nodes(version: Literal[2, 3]) -> list[_NewNode]:
+    """Return a tree of two groups and two arrays, one of them with elements."""
+    group: dict[str, Any] = {"zarr.json": GROUP}
+    if version == 2:
+        group = {".zgroup": {"zarr_format": 2}, ".zattrs": GROUP["attributes"]}
+    array = document(version, dimension_names=["y", "x"], attributes={"units": "K"})
+    values = np.arange(24, dtype="i2").reshape(4, 6)
+    return [
+        _NewNode("model/empty", array),
+        _NewNode("", group),
+        _NewNode("model/full", {name: json.dumps(text) for name, text in array.items()}, data=values),
+        _NewNode("model", group),
+    ]
+
+
+def stores(tmp_path: Path) -> list[Any]:
+    """Return a folder, memory, and a mapping, which is a remote store without conditions."""
+    return [tmp_path / "tree.zarr", zarrow.MemoryStore(), {}]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_tree_is_created_from_documents(tmp_path: Path, version: Literal[2, 3]) -> None:
+    for store in stores(tmp_path):
+        created = _create_all(store, nodes(version), consolidate="")
+        assert [node.path for node in created] == ["model/empty", "", "model/full", "model"]
+        root = zarrow.open(store)
+        assert root._is_consolidated()
+        assert root.attrs["limit"] == float("inf")
+        assert root["model"].attrs["title"] == "rain"
+        assert root["model/full"][...].tolist() == np.arange(24).reshape(4, 6).tolist()
+        assert root["model/full"].dimension_names == ("y", "x")
+        assert not root["model/empty"][...].any()
+        with pytest.raises(zarrow.NodeExistsError, match="a group is already here"):
+            _create_all(store, nodes(version))
+        kept = _NewNode("", {".zgroup": {"zarr_format": 2}, ".zattrs": {"limit": 3}}, existing="keep")
+        if version == 3:
+            kept = _NewNode("", {"zarr.json": {**GROUP, "attributes": {"limit": 3}}}, existing="keep")
+        if isinstance(store, dict):
+            continue  # it has no conditions, so attributes cannot change
+        group, array = _create_all(
+            store, [kept, _NewNode("model", document(version), existing="erase", data=7)]
+        )
+        assert dict(group.attrs) == {"title": "rain", "limit": 3}
+        assert isinstance(array, zarrow.Array) and (array[...] == 7).all()
+        assert isinstance(zarrow.open(store)["model"], zarrow.Array)
+
+
+def test_what_does_not_fit_is_refused_at_once() -> None:
+    array = document(3)
+    with pytest.raises(zarrow.MetadataError):
+        _NewNode("x", {"zarr.json": {**array["zarr.json"], "shape": [-1, 6]}})
+    with pytest.raises(ValueError, match="expected"):
+        _NewNode("x", array, existing="append")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="group"):
+        _NewNode("x", {"zarr.json": GROUP}, data=1)
+    store = zarrow.MemoryStore()
+    with pytest.raises(ValueError, match="shape"):
+        _create_all(store, [_NewNode("", {"zarr.json": GROUP}), _NewNode("x", array, data=[1, 2])])
+    assert store.to_dict() == {}
+
+
+def test_many_arrays_are_written(tmp_path: Path) -> None:
+    for store in stores(tmp_path)[:2]:
+        root = zarrow.create_group(store)
+        for name in "ab":
+            root.create_array(name, shape=(3, 4), dtype="i4", chunks=(2, 2))
+        _write_many([(root["a"], (slice(0, 2), 1), 5), (root["b"], ..., 6)])
+        assert root["a"][:, 1].tolist() == [5, 5, 0]
+        assert (root["b"][...] == 6).all()
+        with pytest.raises(ValueError, match="shape"):
+            _write_many([(root["a"], 0, 7), (root["b"], ..., np.zeros((2, 2), "i4"))])
+        assert root["a"][0].tolist() == [0, 5, 0, 0]
