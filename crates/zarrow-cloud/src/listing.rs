@@ -49,7 +49,11 @@ async fn pages(
 ) -> Result<(Listing, bool)> {
     let Some(Lister(lister)) = &connection.client.lister else { return Err(no_listing()) };
     let folder = connection.path(prefix)?;
-    connection.process.abandoned.wait(|| connection.place(), |path| path.prefix_matches(&folder)).await;
+    connection
+        .process
+        .cancelled_changes
+        .wait(|| connection.place(), |path| path.prefix_matches(&folder))
+        .await;
     let below = if folder.is_root() { String::new() } else { format!("{folder}/") };
     let root = if connection.location.root.is_empty() {
         String::new()

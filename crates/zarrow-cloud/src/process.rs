@@ -63,7 +63,7 @@ pub struct Process {
     clients: Mutex<Vec<(ClientKey, reqwest::Client)>>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
     /// Changes that were cancelled after they were sent.
-    pub abandoned: CancelledChanges,
+    pub cancelled_changes: CancelledChanges,
     /// Held by the one writer that tests a server for conditions.
     pub tested: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
@@ -110,8 +110,8 @@ impl Process {
         let first = Worker::start(0)?;
         let others = (1..THREADS).map_while(|number| Worker::start(number).ok()).collect();
         let (lookup, clients, hosts) = (Arc::default(), Mutex::default(), Mutex::default());
-        let (abandoned, tested) = (CancelledChanges::default(), Mutex::default());
-        let made = Process { first, others, lookup, clients, hosts, abandoned, tested };
+        let (cancelled_changes, tested) = (CancelledChanges::default(), Mutex::default());
+        let made = Process { first, others, lookup, clients, hosts, cancelled_changes, tested };
         let mut process = PROCESS.lock();
         if let Some(first) = known(&process) {
             drop(process);

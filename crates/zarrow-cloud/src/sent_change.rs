@@ -46,7 +46,7 @@ impl<T: Send + 'static> Drop for Change<'_, T> {
     fn drop(&mut self) {
         let Some(change) = self.change.take().filter(|_| self.attempts.abandon()) else { return };
         let process = self.connection.process;
-        let going = process.abandoned.add(self.connection.place(), std::mem::take(&mut self.paths));
+        let going = process.cancelled_changes.add(self.connection.place(), std::mem::take(&mut self.paths));
         let longest: Duration = self.connection.settings.policy.silence;
         process.spawn(async move {
             drop(tokio::time::timeout(longest, change).await);

@@ -80,7 +80,7 @@ pub async fn put(
     attempts: &Arc<Attempts>,
 ) -> Result<Put> {
     let path = connection.path(key)?;
-    connection.process.abandoned.wait(|| connection.place(), |other| *other == path).await;
+    connection.process.cancelled_changes.wait(|| connection.place(), |other| *other == path).await;
     if let Payload::Borrowed(borrowed) = &body
         && condition == Condition::Always
         && borrowed.nbytes() <= PART_NBYTES
@@ -276,7 +276,7 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
     const KEYS_AT_ONCE: usize = 1000;
     let paths: Vec<Path> = keys.iter().map(|key| connection.path(key)).collect::<Result<_>>()?;
     let sorted: HashSet<&Path> = paths.iter().collect();
-    connection.process.abandoned.wait(|| connection.place(), |other| sorted.contains(other)).await;
+    connection.process.cancelled_changes.wait(|| connection.place(), |other| sorted.contains(other)).await;
     let mut first = None;
     for some in paths.chunks(KEYS_AT_ONCE) {
         let (client, own) = (Arc::clone(&connection.client), some.to_vec());

@@ -55,7 +55,7 @@ pub use node::table::{anndata, arrow};
 pub use place::chunk_sink::ChunkSink;
 pub use place::stored_chunk::{ChunkAxis, ReceivedChunk, StoredChunk};
 pub use place::strided::Strided;
-pub use pool::idle::{kept as idle_nbytes, release as release_idle};
+pub use pool::idle_memory::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
 pub use read::Batch;
 pub use read::target::{ColumnMajor, NewMemory, ReadTarget, Stored};

@@ -7,7 +7,7 @@
 
 use crate::codec::Worker;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pool::idle;
+use crate::pool::idle_memory;
 use crate::store::codec_calls;
 use crate::store::codec_calls::Inherited;
 use std::cell::Cell;
@@ -168,9 +168,9 @@ impl Job {
     /// Runs tasks until none is left. The calling thread passes its interrupt check.
     pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
         let _depth = Inherited::take(self.depth);
-        let mut worker = idle::take();
+        let mut worker = idle_memory::take();
         self.work_with(task, interrupted, &mut worker);
-        idle::give(worker);
+        idle_memory::give(worker);
     }
 
     fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {

@@ -14,7 +14,7 @@
 //!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
 //!    enough.
 
-pub(crate) mod idle;
+pub(crate) mod idle_memory;
 pub(crate) mod job;
 #[cfg(test)]
 mod tests;
