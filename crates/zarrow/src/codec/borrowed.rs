@@ -9,8 +9,8 @@
 //! So each written element had that value at some moment of the write. The values as a whole may be a mixture of old
 //! and new elements, as in NumPy.
 
+use crate::codec::Uninit;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 /// Bytes that are readable during `'a`, and may change at any time.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ impl<'a> Borrowed<'a> {
     }
 
     /// Copies the bytes from `start` on to the front of `place`, as many as fit, and returns the copy.
-    pub fn copy_to(self, start: usize, place: &mut [MaybeUninit<u8>]) -> &mut [u8] {
+    pub fn copy_to(self, start: usize, place: &mut Uninit) -> &mut [u8] {
         let nbytes = self.nbytes.saturating_sub(start).min(place.len());
         let place = &mut place[..nbytes];
         // SAFETY: the range is inside the borrowed memory, and `place`, which is exclusive, is other memory. The whole
@@ -88,6 +88,7 @@ impl<'a> Borrowed<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::MaybeUninit;
 
     #[test]
     fn copies_stay_inside() {

@@ -8,12 +8,11 @@ use crate::codec::compress::{Compressor, Encoded, encode};
 use crate::codec::decompress::{BytesToBytes, between_limit};
 use crate::codec::encoded_chunk::not_in_chunk;
 use crate::codec::{
-    ChunkElements, Codecs, DecodeLimits, Decoded, EncodedChunk, Input, Scratch, Swap, Worker,
+    ChunkElements, Codecs, DecodeLimits, Decoded, EncodedChunk, Input, Scratch, Swap, Uninit, Worker,
 };
 use crate::error::{ErrorKind, Result};
 use crate::metadata::FillValue;
 use std::fmt::Debug;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, allocation, shape};
@@ -105,7 +104,7 @@ impl Chain {
         input: &Input<'_>,
         shape: &[u64],
         run: Range<usize>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<Swap> {
         let chunk = self.chunk(input, shape)?;
@@ -120,8 +119,8 @@ impl Chain {
         input: &Input<'_>,
         shape: &[u64],
         run: Range<usize>,
-        mask: &mut [MaybeUninit<u8>],
-        elements: &mut [MaybeUninit<u8>],
+        mask: &mut Uninit,
+        elements: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<()> {
         let chunk = self.chunk(input, shape)?;
@@ -229,12 +228,7 @@ pub trait ArrayToBytes: Debug + Send + Sync {
     ///
     /// # Errors
     /// Any [`ErrorKind`] that invalid bytes cause, with the codec.
-    fn decode_whole(
-        &self,
-        _encoded: &[u8],
-        _chunk: &EncodedChunk<'_>,
-        _memory: &mut [MaybeUninit<u8>],
-    ) -> Result<()> {
+    fn decode_whole(&self, _encoded: &[u8], _chunk: &EncodedChunk<'_>, _memory: &mut Uninit) -> Result<()> {
         Err(ErrorKind::Internal("elements of no fixed size".into()).into())
     }
 
@@ -247,7 +241,7 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         &self,
         chunk: &EncodedChunk<'_>,
         run: Range<usize>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<Swap> {
         let Worker { codecs, encoded, decoded, .. } = worker;
@@ -267,8 +261,8 @@ pub trait ArrayToBytes: Debug + Send + Sync {
         &self,
         _chunk: &EncodedChunk<'_>,
         _run: Range<usize>,
-        _mask: &mut [MaybeUninit<u8>],
-        _elements: &mut [MaybeUninit<u8>],
+        _mask: &mut Uninit,
+        _elements: &mut Uninit,
         _worker: &mut Worker,
     ) -> Result<()> {
         Err(ErrorKind::Internal("elements without a mask".into()).into())

@@ -1,6 +1,7 @@
 //! State that codecs reuse from chunk to chunk: compressors and decompressors with warm tables, and memory with warm
 //! pages.
 
+use crate::codec::Uninit;
 use crate::codec::bytes_to_bytes::libdeflate::{DeflateCompressor, DeflateDecompressor};
 use crate::codec::bytes_to_bytes::libzstd::{ZstdCompressor, ZstdDecompressor};
 use crate::error::Result;
@@ -82,7 +83,7 @@ impl Scratch {
     pub const PATIENCE_JOBS: u8 = 16;
 
     /// Returns `nbytes` bytes with unspecified content.
-    pub fn take(&mut self, nbytes: usize) -> Result<&mut [MaybeUninit<u8>]> {
+    pub fn take(&mut self, nbytes: usize) -> Result<&mut Uninit> {
         self.used = self.used.max(nbytes);
         if self.memory.len() < nbytes {
             // Free first, so that the old content is not moved to the new allocation.

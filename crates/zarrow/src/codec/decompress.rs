@@ -12,11 +12,10 @@ use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
 use crate::codec::compress::{Compressor, Encoder};
 use crate::codec::failure::{Failure, too_long};
 use crate::codec::user_codecs::UserCodec;
-use crate::codec::{Codecs, Output};
+use crate::codec::{Codecs, Output, Uninit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use std::fmt::Debug;
-use std::mem::MaybeUninit;
 
 /// The codec that errors name if the fault is in plain elements, outside any compressor.
 pub const ELEMENTS: &str = "bytes";
@@ -27,12 +26,7 @@ pub trait Decoder: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Failure::TooSmall`] if the destination is too small for the output, and any other [`Failure`].
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
-        codecs: &mut Codecs,
-    ) -> Result<usize, Failure>;
+    fn decode(&self, source: &[u8], destination: &mut Uninit, codecs: &mut Codecs) -> Result<usize, Failure>;
 
     /// Returns the maximum decompressed size of one byte in the codec's format: larger claims of a corrupt stream are
     /// not tried.
@@ -63,7 +57,7 @@ pub trait Decoder: Debug + Send + Sync {
         _source: &[u8],
         _nbytes: usize,
         _start: usize,
-        _destination: &mut [MaybeUninit<u8>],
+        _destination: &mut Uninit,
         _codecs: &mut Codecs,
     ) -> Option<Result<()>> {
         None
@@ -163,7 +157,7 @@ pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs
 pub fn decode_elements(
     chain: &[BytesToBytes],
     encoded: &[u8],
-    memory: &mut [MaybeUninit<u8>],
+    memory: &mut Uninit,
     codecs: &mut Codecs,
 ) -> Result<()> {
     decode(chain, encoded, Output::Exact(memory), codecs).map_err(|error| error.in_codec(ELEMENTS))
@@ -193,7 +187,7 @@ pub fn decode_range(
     encoded: &[u8],
     nbytes: usize,
     start: usize,
-    destination: &mut [MaybeUninit<u8>],
+    destination: &mut Uninit,
     codecs: &mut Codecs,
 ) -> Option<Result<()>> {
     let [BytesToBytes::Compressor { name, decoder, .. }] = chain else { return None };
@@ -283,7 +277,7 @@ pub fn is_padding(bytes: &[u8]) -> bool {
 fn extend(
     vector: &mut Vec<u8>,
     space: usize,
-    fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<usize, Failure>,
+    fill: impl FnOnce(&mut Uninit) -> Result<usize, Failure>,
 ) -> Result<(), Failure> {
     let spare = vector.spare_capacity_mut().get_mut(..space).ok_or(Failure::TooSmall)?;
     let written = fill(spare)?;

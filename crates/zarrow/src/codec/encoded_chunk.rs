@@ -1,7 +1,7 @@
 //! A stored chunk, and the steps that array-to-bytes codecs share when they decode it.
 
 use crate::codec::decompress::{BytesToBytes, ELEMENTS, decode, over_limit};
-use crate::codec::{Codecs, DecodeLimits, Decoded, Input, Output, Scratch, Swap};
+use crate::codec::{Codecs, DecodeLimits, Decoded, Input, Output, Scratch, Swap, Uninit};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -96,9 +96,9 @@ impl<'a> EncodedChunk<'a> {
     pub fn run_of_all(
         &self,
         run: &Range<usize>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
         scratch: &mut Scratch,
-        decode: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>,
+        decode: impl FnOnce(&mut Uninit) -> Result<()>,
     ) -> Result<()> {
         if *run == (0..self.count) {
             return decode(memory);
@@ -113,7 +113,7 @@ impl<'a> EncodedChunk<'a> {
     pub fn fixed(
         &self,
         run: &Range<usize>,
-        decode: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<Swap>,
+        decode: impl FnOnce(&mut Uninit) -> Result<Swap>,
     ) -> Result<Decoded> {
         let nbytes = shape::nbytes(&[run.len() as u64], self.item_size)?;
         let mut swap = Swap::None;
@@ -132,7 +132,7 @@ pub fn not_in_chunk() -> Error {
 }
 
 /// Returns a vector of `nbytes` bytes. `fill` writes every byte or returns an error.
-pub fn filled(nbytes: usize, fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>) -> Result<Vec<u8>> {
+pub fn filled(nbytes: usize, fill: impl FnOnce(&mut Uninit) -> Result<()>) -> Result<Vec<u8>> {
     let mut bytes: Vec<u8> = allocation::with_capacity(nbytes)?;
     fill(&mut bytes.spare_capacity_mut()[..nbytes])?;
     // SAFETY: a codec fills the memory: without an error, it has written every byte.

@@ -1,11 +1,11 @@
 //! The stored bytes of a chunk: a value of the store, a range of one, or bytes already in memory.
 
 use crate::codec::Scratch;
+use crate::codec::Uninit;
 use crate::error::{ErrorKind, Result};
 use crate::store::Value;
 use crate::store::remote::BodyMemory;
 use crate::store::remote::bodies::Bodies;
-use std::mem::MaybeUninit;
 
 /// Bytes to read at once even if few are needed, since a second request costs as much.
 pub const FEW_NBYTES: u64 = 256 << 10;
@@ -129,7 +129,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::WrongSize`] if the value has become shorter, [`ErrorKind::Io`].
-    pub fn read<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> Result<&'m mut [u8]> {
+    pub fn read<'m>(&self, offset: u64, memory: &'m mut Uninit) -> Result<&'m mut [u8]> {
         let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
         let filled = match self.bytes {
             EncodedBytes::Value { value, offset: start } => {
@@ -159,11 +159,7 @@ impl<'a> Input<'a> {
 
     /// Reads like [`read`](Input::read), unless the read would wait for a disk. `None` if it would, or if the store
     /// cannot tell.
-    pub fn read_at_once<'m>(
-        &self,
-        offset: u64,
-        memory: &'m mut [MaybeUninit<u8>],
-    ) -> Result<Option<&'m mut [u8]>> {
+    pub fn read_at_once<'m>(&self, offset: u64, memory: &'m mut Uninit) -> Result<Option<&'m mut [u8]>> {
         let EncodedBytes::Value { value, offset: start } = self.bytes else {
             return self.read(offset, memory).map(Some);
         };
@@ -175,11 +171,7 @@ impl<'a> Input<'a> {
 
     /// Reads all the bytes to the start of `memory`; `None` if their number is not exactly `length`. The next byte of
     /// `memory` may be overwritten.
-    pub fn read_whole<'m>(
-        &self,
-        memory: &'m mut [MaybeUninit<u8>],
-        length: usize,
-    ) -> Result<Option<&'m mut [u8]>> {
+    pub fn read_whole<'m>(&self, memory: &'m mut Uninit, length: usize) -> Result<Option<&'m mut [u8]>> {
         if let (EncodedBytes::Value { value, offset: 0 }, None) = (self.bytes, self.nbytes) {
             let start = memory.as_ptr().cast::<u8>();
             let filled = value.read_whole(memory, length)?;

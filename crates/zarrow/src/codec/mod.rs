@@ -49,7 +49,7 @@ pub use documents::{parse_v2_array, parse_v3};
 pub(crate) use encoded_chunk::EncodedChunk;
 pub(crate) use input::{FEW_NBYTES, Input};
 pub use limits::DecodeLimits;
-pub(crate) use output::Output;
+pub(crate) use output::{Output, Uninit};
 pub use register_user_codec::register;
 pub use stages::CodecStages;
 pub use user_codecs::{ChunkDescription, Codec, CodecFailure, DecodedBytes};

@@ -1,7 +1,7 @@
 //! The elements of a chunk of strings or bytes: a count, then each element after its length, all little-endian `u32`.
 
+use crate::codec::Uninit;
 use crate::error::{ErrorKind, Result};
-use std::mem::MaybeUninit;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::fork::OnceCell;
 
@@ -104,7 +104,7 @@ impl VariableChunk {
 
     /// Writes all elements of a sequential chunk contiguously to `data`, which has exactly their size, and calls `end`
     /// with each element's end.
-    pub fn unpack(&self, data: &mut [MaybeUninit<u8>], mut end: impl FnMut(usize)) {
+    pub fn unpack(&self, data: &mut Uninit, mut end: impl FnMut(usize)) {
         /// Shorter elements are copied with this size if there is space: one move instead of a call. The next element
         /// overwrites the surplus.
         const SHORT: usize = 16;
@@ -191,6 +191,7 @@ fn read_length(bytes: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::mem::MaybeUninit;
 
     fn encode(elements: &[&[u8]]) -> Vec<u8> {
         let bytes = encode_variable(elements).unwrap();

@@ -1,5 +1,6 @@
 //! One filter and the chain after it, which encode the elements of a chunk together.
 
+use crate::codec::Uninit;
 use crate::codec::array_to_array::element::not_computable;
 use crate::codec::array_to_array::filter::Filter;
 use crate::codec::chain::{ArrayToBytes, Chain};
@@ -9,7 +10,6 @@ use crate::codec::user_codecs::ChunkDescription;
 use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, Swap, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::FillValue;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use zarrow_array::shape;
 
@@ -121,7 +121,7 @@ impl ArrayToBytes for Filtered {
         &self,
         chunk: &EncodedChunk<'_>,
         run: Range<usize>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<Swap> {
         let Decoded::Fixed { bytes, swap } = self.decode_all(chunk, worker)? else {

@@ -6,10 +6,9 @@ use crate::codec::chain::{ArrayToBytes, Layout};
 use crate::codec::decompress::{ELEMENTS, decode_elements, decode_range, wrong_elements_size};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{ChunkElements, Codecs, EncodedChunk, Swap, Worker};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk, Swap, Uninit, Worker};
 use crate::error::Result;
 use serde_json::{Value, json};
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The codec.
@@ -47,7 +46,7 @@ impl ArrayToBytes for Bytes {
         &self,
         chunk: &EncodedChunk<'_>,
         run: Range<usize>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<Swap> {
         let Worker { codecs, encoded, decoded, .. } = worker;

@@ -20,7 +20,7 @@ use crate::codec::definition::{Definition, Stage};
 use crate::codec::encoded_chunk::filled;
 use crate::codec::parameter::ParameterType;
 use crate::codec::variable_chunk::VariableChunk;
-use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, FEW_NBYTES, Input, Swap, Worker};
+use crate::codec::{ChunkElements, Codecs, Decoded, EncodedChunk, FEW_NBYTES, Input, Swap, Uninit, Worker};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
@@ -98,7 +98,7 @@ impl OptionalCodec {
         &self,
         input: &Input<'_>,
         count: usize,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<()> {
         let (shape, known) = ([count as u64], memory.len());
@@ -142,8 +142,8 @@ impl OptionalCodec {
         input: &Input<'_>,
         count: usize,
         run: Range<usize>,
-        missing: &mut [MaybeUninit<u8>],
-        elements: &mut [MaybeUninit<u8>],
+        missing: &mut Uninit,
+        elements: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<()> {
         let (mask, data) = self.parts(input)?;
@@ -195,8 +195,8 @@ impl ArrayToBytes for OptionalCodec {
         &self,
         chunk: &EncodedChunk<'_>,
         run: Range<usize>,
-        mask: &mut [MaybeUninit<u8>],
-        elements: &mut [MaybeUninit<u8>],
+        mask: &mut Uninit,
+        elements: &mut Uninit,
         worker: &mut Worker,
     ) -> Result<()> {
         open(chunk, worker, |input, worker| {
@@ -261,8 +261,8 @@ fn open<T>(
 }
 
 /// Moves the first `given` elements to the zeros of `missing`, and sets the elements at its ones to zero bytes.
-fn move_apart(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize, item_size: usize) {
-    fn chunks<const SIZE: usize>(elements: &mut [MaybeUninit<u8>], missing: &[u8], given: usize) {
+fn move_apart(elements: &mut Uninit, missing: &[u8], given: usize, item_size: usize) {
+    fn chunks<const SIZE: usize>(elements: &mut Uninit, missing: &[u8], given: usize) {
         let mut left = given;
         let elements = elements.as_chunks_mut::<SIZE>().0;
         for (at, missing) in missing.iter().enumerate().rev() {
@@ -334,7 +334,7 @@ fn read_plain(
     chain: &Chain,
     data: &Input<'_>,
     given: &Given,
-    memory: &mut [MaybeUninit<u8>],
+    memory: &mut Uninit,
 ) -> Result<Swap> {
     let item_size = chain.item_size().unwrap_or(0) as u64;
     let (start, end) = (given.run.start as u64 * item_size, given.run.end as u64 * item_size);

@@ -8,10 +8,9 @@
 use crate::codec::chain::ArrayToBytes;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
-use crate::codec::{ChunkElements, Codecs, EncodedChunk};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk, Uninit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
-use std::mem::MaybeUninit;
 use zarrow_array::allocation;
 use zarrow_array::{DataType, Number};
 
@@ -122,7 +121,7 @@ impl PackBits {
     ///
     /// # Errors
     /// [`ErrorKind::WrongSize`], [`ErrorKind::Corrupt`] if the padding does not fit the number of elements.
-    pub fn unpack(self, packed: &[u8], elements: &mut [MaybeUninit<u8>]) -> Result<()> {
+    pub fn unpack(self, packed: &[u8], elements: &mut Uninit) -> Result<()> {
         let count = elements.len() / (self.word_nbytes * self.words);
         let (expected, actual) = (self.encoded_nbytes(count), packed.len());
         let Some((_, unused)) = self.packed_nbytes(count).filter(|_| expected == actual) else {
@@ -209,7 +208,7 @@ impl ArrayToBytes for PackBits {
         &self,
         encoded: &[u8],
         _chunk: &EncodedChunk<'_>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
     ) -> Result<()> {
         self.unpack(encoded, memory)
     }
@@ -229,7 +228,7 @@ fn read_word(word: &[u8]) -> u64 {
     if cfg!(target_endian = "big") { word.iter().fold(0, add) } else { word.iter().rev().fold(0, add) }
 }
 
-fn write_word(value: u64, word: &mut [MaybeUninit<u8>]) {
+fn write_word(value: u64, word: &mut Uninit) {
     let bytes = value.to_ne_bytes();
     let start = if cfg!(target_endian = "big") { bytes.len() - word.len() } else { 0 };
     word.write_copy_of_slice(&bytes[start..start + word.len()]);
@@ -238,6 +237,7 @@ fn write_word(value: u64, word: &mut [MaybeUninit<u8>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::MaybeUninit;
     use serde_json::json;
 
     fn packing(data_type: &DataType, configuration: &serde_json::Value) -> Result<PackBits> {

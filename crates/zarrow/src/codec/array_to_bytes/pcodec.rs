@@ -15,13 +15,12 @@ use crate::codec::chain::ArrayToBytes;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::number_type::with_type;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
-use crate::codec::{ChunkElements, Codecs, EncodedChunk};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk, Uninit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, NumcodecsForm};
 use pco::metadata::DeltaEncoding;
 use pco::wrapped::FileDecompressor;
 use pco::{ChunkConfig, DeltaSpec, FULL_BATCH_N, ModeSpec, PagingSpec};
-use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use zarrow_array::{DataType, Number, allocation};
 
@@ -167,7 +166,7 @@ impl ArrayToBytes for Pcodec {
         &self,
         file: &[u8],
         chunk: &EncodedChunk<'_>,
-        memory: &mut [MaybeUninit<u8>],
+        memory: &mut Uninit,
     ) -> Result<()> {
         chunk.limits.check_ratio(chunk.nbytes, file.len())?;
         let decoded = with_number!(self.number, T => catch_unwind(AssertUnwindSafe(|| decode::<T, { size_of::<T>() }>(file, memory, T::to_ne_bytes))));
@@ -200,7 +199,7 @@ fn behind_head(file: &[u8]) -> Option<&[u8]> {
 /// Checks steps 2 and 3.
 fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
     file: &[u8],
-    memory: &mut [MaybeUninit<u8>],
+    memory: &mut Uninit,
     to_bytes: fn(T) -> [u8; SIZE],
 ) -> Result<()> {
     let failed = |error: pco::errors::PcoError| corrupt(error.message);

@@ -2,9 +2,8 @@
 
 use crate::codec::chain::ArrayToBytes;
 use crate::codec::user_codecs::{ChunkDescription, UserCodec, most_encoded};
-use crate::codec::{ChunkElements, Codecs, EncodedChunk, Output};
+use crate::codec::{ChunkElements, Codecs, EncodedChunk, Output, Uninit};
 use crate::error::Result;
-use std::mem::MaybeUninit;
 use zarrow_array::DataType;
 
 /// A registered codec, for elements of a fixed size.
@@ -21,12 +20,7 @@ impl ArrayToBytes for UserCodecElements {
         most_encoded(chunk.nbytes)
     }
 
-    fn decode_whole(
-        &self,
-        encoded: &[u8],
-        chunk: &EncodedChunk<'_>,
-        memory: &mut [MaybeUninit<u8>],
-    ) -> Result<()> {
+    fn decode_whole(&self, encoded: &[u8], chunk: &EncodedChunk<'_>, memory: &mut Uninit) -> Result<()> {
         let description = ChunkDescription { data_type: &self.data_type, shape: chunk.shape };
         self.codec.decode(encoded, Some(description), Output::Exact(memory))
     }

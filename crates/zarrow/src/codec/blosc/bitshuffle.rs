@@ -11,8 +11,8 @@
 use super::dispatch::run;
 use super::shuffle::{shuffle, unshuffle};
 use super::vector::{Kernel, Vector, elements_to_planes, load_all, planes_to_elements, store_all, turn_bits};
+use crate::codec::Uninit;
 use crate::codec::borrowed::Borrowed;
-use std::mem::MaybeUninit;
 
 /// Elements per slab for large elements.
 const FEWEST: usize = 256;
@@ -33,12 +33,7 @@ pub fn slab_nbytes(size: usize) -> usize {
 ///
 /// # Panics
 /// If the sizes differ, or the number of elements is not a multiple of eight: bugs of the caller.
-pub fn bitunshuffle(
-    planes: &[u8],
-    destination: &mut [MaybeUninit<u8>],
-    size: usize,
-    memory: &mut [MaybeUninit<u8>],
-) {
+pub fn bitunshuffle(planes: &[u8], destination: &mut Uninit, size: usize, memory: &mut Uninit) {
     let (count, step) = (destination.len() / size, slab(size));
     assert!(
         planes.len() == destination.len() && destination.len() == count * size && count.is_multiple_of(8)
@@ -62,12 +57,7 @@ pub fn bitunshuffle(
 ///
 /// # Panics
 /// As [`bitunshuffle`].
-pub fn bitshuffle(
-    source: Borrowed<'_>,
-    planes: &mut [MaybeUninit<u8>],
-    size: usize,
-    memory: &mut [MaybeUninit<u8>],
-) {
+pub fn bitshuffle(source: Borrowed<'_>, planes: &mut Uninit, size: usize, memory: &mut Uninit) {
     let (count, step) = (planes.len() / size, slab(size));
     assert!(source.nbytes() == planes.len() && planes.len() == count * size && count.is_multiple_of(8));
     for first in (0..count).step_by(step) {
@@ -86,7 +76,7 @@ pub fn bitshuffle(
 struct FromBits<'a> {
     bits: &'a [u8],
     stride: usize,
-    bytes: &'a mut [MaybeUninit<u8>],
+    bytes: &'a mut Uninit,
 }
 
 impl Kernel for FromBits<'_> {
@@ -120,7 +110,7 @@ impl Kernel for FromBits<'_> {
 /// Transposes bytes to eight planes of bits (step 2).
 struct ToBits<'a> {
     bytes: &'a [u8],
-    bits: &'a mut [MaybeUninit<u8>],
+    bits: &'a mut Uninit,
     stride: usize,
 }
 

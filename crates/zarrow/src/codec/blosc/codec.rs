@@ -8,6 +8,7 @@
 use super::encode::{Source, bound, encode};
 use super::frame::Frame;
 use super::settings::Settings;
+use crate::codec::Uninit;
 use crate::codec::borrowed::Borrowed;
 use crate::codec::decompress::wrong_size;
 use crate::codec::definition::{Definition, Stage};
@@ -17,7 +18,6 @@ use crate::codec::{Codecs, Decoder, Encoder, Scratch};
 use crate::error::Result;
 use crate::metadata::{Configuration, MetadataError, NumcodecsForm};
 use serde_json::{Value, json};
-use std::mem::MaybeUninit;
 use zarrow_array::DataType;
 
 /// The codec.
@@ -82,12 +82,7 @@ fn write_numcodecs(configuration: &mut Configuration, item_size: usize) -> Optio
 struct Frames;
 
 impl Decoder for Frames {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
-        codecs: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, codecs: &mut Codecs) -> Result<usize, Failure> {
         Frame::new(source)?.decode(destination, codecs)
     }
 
@@ -110,7 +105,7 @@ impl Decoder for Frames {
         source: &[u8],
         nbytes: usize,
         start: usize,
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         codecs: &mut Codecs,
     ) -> Option<Result<()>> {
         let decoded = match Frame::new(source) {

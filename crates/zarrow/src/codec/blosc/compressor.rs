@@ -3,6 +3,7 @@
 //! The worker owns their tables. BloscLZ and LZ4 keep tables on the stack.
 
 use crate::codec::Codecs;
+use crate::codec::Uninit;
 use crate::codec::bytes_to_bytes::libdeflate::DeflateContainer;
 use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::{Failure, Refusal};
@@ -10,7 +11,6 @@ use crate::error::{ErrorKind, Result};
 // Only to link its library, which contains BloscLZ.
 use blosc_src as _;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 
 unsafe extern "C" {
     // From c-blosc (`blosclz.h`), which hides them from programs that link it as a shared library; `blosc-src` is
@@ -123,8 +123,8 @@ impl Compressor {
         self,
         (level, is_split): (u8, bool),
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
-        tables: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
+        tables: &mut Uninit,
         codecs: &mut Codecs,
     ) -> std::result::Result<Option<usize>, Refusal> {
         let no_memory = || Refusal::OutOfMemory { nbytes: source.len() };
@@ -213,7 +213,7 @@ impl Format {
     pub fn decompress(
         self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         codecs: &mut Codecs,
     ) -> std::result::Result<usize, Failure> {
         match self {

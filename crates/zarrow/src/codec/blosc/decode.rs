@@ -5,16 +5,16 @@ use super::frame::Frame;
 use super::layout::HEADER;
 use super::settings::Filter;
 use super::shuffle::unshuffle;
+use crate::codec::Uninit;
 use crate::codec::failure::Failure;
 use crate::codec::{Codecs, Scratch};
-use std::mem::MaybeUninit;
 
 impl Frame<'_> {
     /// Decodes to the start of `destination`; returns the bytes written.
     ///
     /// # Errors
     /// [`Failure::TooSmall`] if the frame claims a larger size; [`Failure::Corrupt`], [`Failure::OutOfMemory`].
-    pub fn decode(&self, destination: &mut [MaybeUninit<u8>], codecs: &mut Codecs) -> Result<usize, Failure> {
+    pub fn decode(&self, destination: &mut Uninit, codecs: &mut Codecs) -> Result<usize, Failure> {
         let destination = destination.get_mut(..self.nbytes).ok_or(Failure::TooSmall)?;
         self.decode_range(0, destination, codecs)?;
         Ok(self.nbytes)
@@ -24,7 +24,7 @@ impl Frame<'_> {
     pub fn decode_range(
         &self,
         start: usize,
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         codecs: &mut Codecs,
     ) -> Result<(), Failure> {
         let end = start.checked_add(destination.len()).filter(|end| *end <= self.nbytes);
@@ -44,7 +44,7 @@ impl Frame<'_> {
     fn decode_blocks(
         &self,
         wanted: std::ops::Range<usize>,
-        mut destination: &mut [MaybeUninit<u8>],
+        mut destination: &mut Uninit,
         scratch: &mut Scratch,
         codecs: &mut Codecs,
     ) -> Result<(), Failure> {
@@ -81,8 +81,8 @@ impl Frame<'_> {
     fn decode_block(
         &self,
         number: usize,
-        destination: &mut [MaybeUninit<u8>],
-        memory: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
+        memory: &mut Uninit,
         codecs: &mut Codecs,
     ) -> Result<(), Failure> {
         let length = destination.len();
@@ -110,12 +110,7 @@ impl Frame<'_> {
     }
 
     /// Decompresses the pieces of the block `number`, filling `planes`.
-    fn decompress(
-        &self,
-        number: usize,
-        planes: &mut [MaybeUninit<u8>],
-        codecs: &mut Codecs,
-    ) -> Result<(), Failure> {
+    fn decompress(&self, number: usize, planes: &mut Uninit, codecs: &mut Codecs) -> Result<(), Failure> {
         let corrupt = |text: &str| Failure::Corrupt(format!("block {number} of a Blosc frame {text}"));
         let pieces = self.pieces(planes.len());
         if !planes.len().is_multiple_of(pieces) {

@@ -11,8 +11,7 @@ use super::settings::{Filter, Settings};
 use super::shuffle::shuffle;
 use crate::codec::borrowed::Borrowed;
 use crate::codec::failure::{Refusal, Written};
-use crate::codec::{Codecs, Scratch};
-use std::mem::MaybeUninit;
+use crate::codec::{Codecs, Scratch, Uninit};
 
 /// Input of the encoder.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +43,7 @@ pub fn bound(nbytes: usize) -> usize {
 pub fn encode(
     settings: &Settings,
     source: Source<'_>,
-    destination: &mut [MaybeUninit<u8>],
+    destination: &mut Uninit,
     codecs: &mut Codecs,
 ) -> Written {
     let nbytes = source.borrowed().nbytes();
@@ -91,7 +90,7 @@ fn encode_blocks(
     settings: &Settings,
     layout: Layout,
     source: Source<'_>,
-    destination: &mut [MaybeUninit<u8>],
+    destination: &mut Uninit,
     scratch: &mut Scratch,
     codecs: &mut Codecs,
 ) -> Result<Option<usize>, Refusal> {
@@ -144,7 +143,7 @@ fn filtered<'a>(
     source: Source<'a>,
     start: usize,
     length: usize,
-    memory: &'a mut [MaybeUninit<u8>],
+    memory: &'a mut Uninit,
 ) -> &'a [u8] {
     let (planes, slab) = memory.split_at_mut(length);
     let block = source.borrowed().part(start, length);

@@ -13,6 +13,7 @@ use super::dispatch::run;
 use super::vector::{
     Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, store_all,
 };
+use crate::codec::Uninit;
 use crate::codec::borrowed::Borrowed;
 use std::mem::MaybeUninit;
 
@@ -27,7 +28,7 @@ const TILES: usize = 4096;
 ///
 /// # Panics
 /// If the planes are too short, a bug of the caller.
-pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut [MaybeUninit<u8>], size: usize) {
+pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut Uninit, size: usize) {
     let count = destination.len() / size.max(1);
     if size <= 1 || count == 0 {
         destination.write_copy_of_slice(&planes[..destination.len()]);
@@ -49,7 +50,7 @@ pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut [MaybeUninit<u8
 ///
 /// # Panics
 /// If the planes are too short, a bug of the caller.
-pub fn shuffle(source: Borrowed<'_>, planes: &mut [MaybeUninit<u8>], stride: usize, size: usize) {
+pub fn shuffle(source: Borrowed<'_>, planes: &mut Uninit, stride: usize, size: usize) {
     let count = source.nbytes() / size.max(1);
     if size <= 1 || count == 0 {
         source.copy_to(0, &mut planes[..source.nbytes()]);
@@ -76,7 +77,7 @@ fn tiles(size: usize, width: usize) -> impl Iterator<Item = usize> {
 struct Unshuffle<'a, const W: usize> {
     planes: &'a [u8],
     stride: usize,
-    destination: &'a mut [MaybeUninit<u8>],
+    destination: &'a mut Uninit,
     size: usize,
 }
 
@@ -126,7 +127,7 @@ impl<const W: usize> Kernel for Unshuffle<'_, W> {
 #[inline(always)]
 unsafe fn store_planes<V: Vector, const W: usize>(
     vectors: [V; W],
-    planes: &mut [MaybeUninit<u8>],
+    planes: &mut Uninit,
     stride: usize,
     count: usize,
 ) {
@@ -141,7 +142,7 @@ unsafe fn store_planes<V: Vector, const W: usize>(
 /// [`shuffle`], with tiles that are `W` bytes wide.
 struct Shuffle<'a, const W: usize> {
     source: Borrowed<'a>,
-    planes: &'a mut [MaybeUninit<u8>],
+    planes: &'a mut Uninit,
     stride: usize,
     size: usize,
 }

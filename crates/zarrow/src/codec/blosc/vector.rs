@@ -10,7 +10,7 @@
 //! 3. A kernel is written once, for any [`Vector`]. [`run`](super::dispatch::run) compiles it for each vector and calls the widest that the
 //!    processor supports.
 
-use std::mem::MaybeUninit;
+use crate::codec::Uninit;
 
 /// Bytes of a lane: vectors are zipped lane by lane.
 pub const LANE: usize = 16;
@@ -175,7 +175,7 @@ pub const TURNS: [(u32, u64); 3] =
 /// # Safety
 /// The processor has the vector's instructions.
 #[inline(always)]
-pub unsafe fn store_all<V: Vector, const W: usize>(vectors: [V; W], destination: &mut [MaybeUninit<u8>]) {
+pub unsafe fn store_all<V: Vector, const W: usize>(vectors: [V; W], destination: &mut Uninit) {
     let destination = &mut destination[..W * V::NBYTES];
     for (vector, place) in vectors.into_iter().zip(destination.chunks_exact_mut(V::NBYTES)) {
         // SAFETY: the destination is as long as a vector.

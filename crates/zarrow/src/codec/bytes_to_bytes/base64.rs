@@ -2,11 +2,10 @@
 
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::Result;
 use base64::alphabet;
 use base64::engine::{Engine, GeneralPurpose, GeneralPurposeConfig};
-use std::mem::MaybeUninit;
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -32,7 +31,7 @@ impl Decoder for Base64 {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         _: &mut Codecs,
     ) -> Result<usize, Failure> {
         decode(source, destination)
@@ -64,7 +63,7 @@ fn encoded_size(nbytes: usize) -> Option<usize> {
 }
 
 /// Decodes `source` to the start of `destination`; returns the bytes written.
-fn decode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+fn decode(source: &[u8], destination: &mut Uninit) -> Result<usize, Failure> {
     let corrupt = || Failure::Corrupt("not valid base64".into());
     let padding = source.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
     let nbytes = (source.len() / 4 * 3).checked_sub(padding).ok_or_else(corrupt)?;
@@ -81,7 +80,7 @@ fn decode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, F
 }
 
 /// Encodes `source` to the start of `destination`; returns the bytes written.
-fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Refusal> {
+fn encode(source: &[u8], destination: &mut Uninit) -> Result<usize, Refusal> {
     let too_small = "base64 needs more memory than its bound";
     let nbytes = encoded_size(source.len()).ok_or(too_small)?;
     let destination = destination.get_mut(..nbytes).ok_or(too_small)?;
@@ -96,6 +95,7 @@ fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::MaybeUninit;
 
     fn encoded(bytes: &[u8]) -> Vec<u8> {
         let mut text = Scratch::default();

@@ -7,11 +7,10 @@ use crate::codec::decompress::is_padding;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal, Written};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::Result;
 use crate::metadata::CodecMetadata;
 use serde_json::json;
-use std::mem::MaybeUninit;
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -33,7 +32,7 @@ impl Decoder for Streams {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         _: &mut Codecs,
     ) -> Result<usize, Failure> {
         decompress(source, destination)
@@ -65,7 +64,7 @@ impl Encoder for Level {
 const BLOCK_NBYTES: usize = 3_600_000;
 
 /// Decompresses every Bzip2 stream of `source` to the start of `destination`; returns the bytes written.
-fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+fn decompress(source: &[u8], destination: &mut Uninit) -> Result<usize, Failure> {
     let (mut read, mut written) = (0usize, 0usize);
     while read < source.len() && (read == 0 || !is_padding(&source[read..])) {
         // The library panics if it cannot allocate.
@@ -101,7 +100,7 @@ fn bound(nbytes: usize) -> usize {
 }
 
 /// Compresses `source` to one Bzip2 stream.
-fn compress(level: u32, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
+fn compress(level: u32, source: &[u8], destination: &mut Uninit) -> Written {
     // The library panics if it cannot allocate.
     let mut stream = std::panic::catch_unwind(|| bzip2::Compress::new(bzip2::Compression::new(level), 0))
         .map_err(|_| Refusal::OutOfMemory { nbytes: BLOCK_NBYTES })?;

@@ -10,11 +10,10 @@ use crate::codec::decompress::{guess, is_padding};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::Result;
 use crate::metadata::{CodecMetadata, NumcodecsForm};
 use serde_json::json;
-use std::mem::MaybeUninit;
 
 /// Deflate in a gzip container.
 pub const GZIP: Definition = Definition {
@@ -45,7 +44,7 @@ impl Decoder for DeflateContainer {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         codecs: &mut Codecs,
     ) -> Result<usize, Failure> {
         let deflate = codecs.deflate().ok_or(Failure::OutOfMemory)?;

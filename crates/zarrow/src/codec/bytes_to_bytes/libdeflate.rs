@@ -1,8 +1,8 @@
 //! The compressor, the decompressor and the checksums of libdeflate.
 
+use crate::codec::Uninit;
 use crate::codec::failure::{Failure, Written};
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// The two containers around a deflate stream.
@@ -32,7 +32,7 @@ impl DeflateDecompressor {
         &mut self,
         container: DeflateContainer,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
     ) -> Result<(usize, usize), Failure> {
         let function = match container {
             DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_decompress_ex,
@@ -99,7 +99,7 @@ impl DeflateCompressor {
         &mut self,
         container: DeflateContainer,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
     ) -> Written {
         let written = self.compress_within(container, source, destination);
         written.ok_or_else(|| "deflate needs more memory than its bound".into())
@@ -110,7 +110,7 @@ impl DeflateCompressor {
         &mut self,
         container: DeflateContainer,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
     ) -> Option<usize> {
         let function = match container {
             DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_compress,

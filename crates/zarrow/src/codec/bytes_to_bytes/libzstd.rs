@@ -1,7 +1,7 @@
 //! The compressor and the decompressor of libzstd.
 
+use crate::codec::Uninit;
 use crate::codec::failure::{Failure, Refusal, Written};
-use std::mem::MaybeUninit;
 use zstd_safe::CParameter;
 
 /// `ZSTD_error_memory_allocation`, as zstd returns it: the negated number.
@@ -14,7 +14,7 @@ const TOO_SMALL: usize = 70usize.wrapping_neg();
 pub struct ZstdDecompressor(zstd_safe::DCtx<'static>);
 
 /// Memory for zstd to write to.
-struct Destination<'a>(&'a mut [MaybeUninit<u8>]);
+struct Destination<'a>(&'a mut Uninit);
 
 // SAFETY: the pointer and the capacity are from one exclusive slice; `as_slice` claims nothing initialised.
 unsafe impl zstd_safe::WriteBuf for Destination<'_> {
@@ -45,11 +45,7 @@ impl ZstdDecompressor {
     }
 
     /// Decompresses every frame of `source` to the start of `destination`.
-    pub fn decompress(
-        &mut self,
-        source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
-    ) -> Result<usize, Failure> {
+    pub fn decompress(&mut self, source: &[u8], destination: &mut Uninit) -> Result<usize, Failure> {
         match self.0.decompress(&mut Destination(destination), source) {
             Ok(written) => Ok(written),
             Err(TOO_SMALL) => Err(Failure::TooSmall),
@@ -79,7 +75,7 @@ impl ZstdCompressor {
         level: i32,
         checksum: bool,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
     ) -> Written {
         let failed = |code| match code {
             NO_MEMORY => Refusal::OutOfMemory { nbytes: source.len() },
@@ -95,7 +91,7 @@ impl ZstdCompressor {
         &mut self,
         level: i32,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
     ) -> Result<Option<usize>, Refusal> {
         match self.0.compress(&mut Destination(destination), source, level) {
             Ok(written) => Ok(Some(written)),

@@ -6,12 +6,11 @@ use super::setting::integer;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Written};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use serde_json::json;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -33,7 +32,7 @@ impl Decoder for Block {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         _: &mut Codecs,
     ) -> Result<usize, Failure> {
         let (size, block) = parts(source)?;
@@ -83,7 +82,7 @@ fn parts(source: &[u8]) -> Result<(usize, &[u8]), Failure> {
 }
 
 /// Decompresses one LZ4 block to the start of `destination`; returns the bytes written.
-pub fn decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+pub fn decompress(source: &[u8], destination: &mut Uninit) -> Result<usize, Failure> {
     let (Ok(read), Ok(space)) = (c_int::try_from(source.len()), c_int::try_from(destination.len())) else {
         return Err(Failure::corrupt("an LZ4 block must be smaller than 2 GiB"));
     };
@@ -105,7 +104,7 @@ fn bound(nbytes: usize) -> Result<usize> {
 }
 
 /// Compresses `source` to its size and one block, as numcodecs does.
-fn compress(acceleration: i32, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
+fn compress(acceleration: i32, source: &[u8], destination: &mut Uninit) -> Written {
     let (Ok(read), Some((size, block))) =
         (c_int::try_from(source.len()), destination.split_first_chunk_mut::<4>())
     else {

@@ -19,14 +19,13 @@ use crate::codec::decompress::is_padding;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::Failure;
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use liblzma::stream::{
     Action, CONCATENATED, Check, Error, Filters, LzmaOptions, MatchFinder, Mode, Status, Stream,
 };
 use serde_json::{Value, json};
-use std::mem::MaybeUninit;
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -147,7 +146,7 @@ impl Decoder for Lzma {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         _: &mut Codecs,
     ) -> Result<usize, Failure> {
         let format = match self.format {
@@ -351,7 +350,7 @@ fn cut(size: usize, nbytes: usize) -> u32 {
 }
 
 /// Sends `parts` through `stream` to the start of `destination`; returns the bytes written.
-fn run(mut stream: Stream, parts: &[&[u8]], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+fn run(mut stream: Stream, parts: &[&[u8]], destination: &mut Uninit) -> Result<usize, Failure> {
     let mut written = 0;
     for (number, part) in parts.iter().enumerate() {
         let last = number + 1 == parts.len();

@@ -9,12 +9,11 @@ use crate::codec::blosc::shuffle::{shuffle, unshuffle};
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::NumcodecsForm;
 use crate::metadata::{CodecMetadata, ZarrFormat};
 use serde_json::{Value, json};
-use std::mem::MaybeUninit;
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -67,7 +66,7 @@ impl Decoder for Shuffle {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         _: &mut Codecs,
     ) -> Result<usize, Failure> {
         let destination = destination.get_mut(..source.len()).ok_or(Failure::TooSmall)?;

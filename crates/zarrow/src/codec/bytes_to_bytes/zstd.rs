@@ -10,11 +10,10 @@ use crate::codec::decompress::guess;
 use crate::codec::definition::{Definition, Stage};
 use crate::codec::failure::{Failure, Refusal};
 use crate::codec::parameter::ParameterType;
-use crate::codec::{Codecs, Decoder, Encoder, Scratch};
+use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::Result;
 use crate::metadata::{CodecMetadata, NumcodecsForm};
 use serde_json::json;
-use std::mem::MaybeUninit;
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -47,7 +46,7 @@ impl Decoder for Frames {
     fn decode(
         &self,
         source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
+        destination: &mut Uninit,
         codecs: &mut Codecs,
     ) -> Result<usize, Failure> {
         codecs.zstd().ok_or(Failure::OutOfMemory)?.decompress(source, destination)
