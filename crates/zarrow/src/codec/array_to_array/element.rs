@@ -72,6 +72,16 @@ macro_rules! in_bytes {
     };
 }
 
+/// Implements operations by methods of the type.
+macro_rules! binary {
+    ($($operation:ident $method:ident),*) => { $(
+        #[inline]
+        fn $operation(self, other: Self) -> Self {
+            self.$method(other)
+        }
+    )* };
+}
+
 macro_rules! integers {
     ($($type:ty, $cast:ty;)*) => { $(
         impl Element for $type {
@@ -88,18 +98,7 @@ macro_rules! integers {
                     Wide::Real(real) => <$cast>::truncated(real) as $type,
                 }
             }
-            #[inline]
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            #[inline]
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
-            }
-            #[inline]
-            fn times(self, other: Self) -> Self {
-                self.wrapping_mul(other)
-            }
+            binary!(plus wrapping_add, minus wrapping_sub, times wrapping_mul);
             #[inline]
             fn over(self, other: Self) -> Self {
                 if other == 0 {
@@ -158,8 +157,9 @@ integers! {
     u64, u64;
 }
 
+/// Implements [`Element`] for real types: computed in `$compute`, and rounded from there by `$round`.
 macro_rules! reals {
-    ($($type:ty, $compute:ty, $from:expr;)*) => { $(
+    ($($type:ty, $compute:ty, $round:expr, $from:expr;)*) => { $(
         impl Element for $type {
             in_bytes!($type);
             const IS_REAL: bool = true;
@@ -173,66 +173,35 @@ macro_rules! reals {
             }
             #[inline]
             fn plus(self, other: Self) -> Self {
-                rounded_to(<$compute>::from(self) + <$compute>::from(other))
+                $round(<$compute>::from(self) + <$compute>::from(other))
             }
             #[inline]
             fn minus(self, other: Self) -> Self {
-                rounded_to(<$compute>::from(self) - <$compute>::from(other))
+                $round(<$compute>::from(self) - <$compute>::from(other))
             }
             #[inline]
             fn times(self, other: Self) -> Self {
-                rounded_to(<$compute>::from(self) * <$compute>::from(other))
+                $round(<$compute>::from(self) * <$compute>::from(other))
             }
             #[inline]
             fn over(self, other: Self) -> Self {
-                rounded_to(<$compute>::from(self) / <$compute>::from(other))
+                $round(<$compute>::from(self) / <$compute>::from(other))
             }
             #[inline]
             fn rounded(self) -> Self {
-                rounded_to(<$compute>::from(self).round_ties_even())
+                $round(<$compute>::from(self).round_ties_even())
             }
         }
     )* };
 }
 
-/// A cast from the type of a computation to the type of the elements.
-trait Rounded<T> {
-    fn rounded(self) -> T;
-}
-
-impl Rounded<f16> for f32 {
-    #[inline]
-    fn rounded(self) -> f16 {
-        f16::from_f32(self)
-    }
-}
-
-impl Rounded<f32> for f32 {
-    #[inline]
-    fn rounded(self) -> f32 {
-        self
-    }
-}
-
-impl Rounded<f64> for f64 {
-    #[inline]
-    fn rounded(self) -> f64 {
-        self
-    }
-}
-
-#[inline]
-fn rounded_to<T, C: Rounded<T>>(computed: C) -> T {
-    computed.rounded()
-}
-
 reals! {
-    f16, f32, |wide: Wide| half_of(wide.to_f64());
-    f32, f32, |wide: Wide| match wide {
+    f16, f32, f16::from_f32, |wide: Wide| half_of(wide.to_f64());
+    f32, f32, f32::from, |wide: Wide| match wide {
         Wide::Integer(integer) => integer as f32,
         Wide::Real(real) => real as f32,
     };
-    f64, f64, Wide::to_f64;
+    f64, f64, f64::from, Wide::to_f64;
 }
 
 /// Returns the nearest `f16`, rounded once: the intermediate `f32` is rounded to odd, which preserves the information
