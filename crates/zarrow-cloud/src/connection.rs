@@ -173,33 +173,26 @@ impl Drop for Connection {
 
 fn build(location: &Location, settings: &Settings, transport: Transport) -> object_store::Result<Client> {
     let no_retries = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-    let config = settings.config.iter();
-    Ok(match &location.service {
-        Service::S3 { bucket } => {
-            let builder = AmazonS3Builder::new().with_bucket_name(bucket);
-            let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
-                Ok(key) => builder.with_config(key, value),
-                Err(_) => builder,
-            });
+    // The builders have no common trait.
+    macro_rules! client {
+        ($builder:expr) => {{
+            let builder =
+                settings.config.iter().fold($builder, |builder, (name, value)| match name.parse() {
+                    Ok(key) => builder.with_config(key, value),
+                    Err(_) => builder,
+                });
             Client::new(builder.with_retry(no_retries).with_http_connector(transport).build()?)
-        }
+        }};
+    }
+    Ok(match &location.service {
+        Service::S3 { bucket } => client!(AmazonS3Builder::new().with_bucket_name(bucket)),
         Service::Gcs { bucket } => {
             let builder = GoogleCloudStorageBuilder::new().with_bucket_name(bucket);
             // Without a token the client would ask this machine for one at each put, anonymous or not.
-            let builder = if settings.anonymous { builder.with_bearer_token("") } else { builder };
-            let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
-                Ok(key) => builder.with_config(key, value),
-                Err(_) => builder,
-            });
-            Client::new(builder.with_retry(no_retries).with_http_connector(transport).build()?)
+            client!(if settings.anonymous { builder.with_bearer_token("") } else { builder })
         }
         Service::Azure { container, .. } => {
-            let builder = MicrosoftAzureBuilder::new().with_container_name(container);
-            let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
-                Ok(key) => builder.with_config(key, value),
-                Err(_) => builder,
-            });
-            Client::new(builder.with_retry(no_retries).with_http_connector(transport).build()?)
+            client!(MicrosoftAzureBuilder::new().with_container_name(container))
         }
         Service::Http { url, .. } => {
             let builder = HttpBuilder::new().with_url(url.as_str()).with_retry(no_retries);

@@ -8,10 +8,11 @@ use zarrow_array::{DataType, Number};
 pub const MAX_RANK: usize = 8;
 
 /// Shuffle of a decoded buffer's bytes before compression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Shuffle {
     /// No shuffle.
+    #[default]
     None = 0,
     /// Byte shuffle: bytes at the same position in their elements are adjacent.
     Bytes = 1,
@@ -22,7 +23,7 @@ pub enum Shuffle {
 }
 
 /// A box of elements to move from a decoded buffer to its destination.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Piece {
     pub source: Address,

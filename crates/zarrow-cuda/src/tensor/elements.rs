@@ -74,7 +74,7 @@ impl DeviceTensor {
                 source_stride: walk.strides[0],
                 destination_stride: walk.strides[1],
                 rank: walk.rank,
-                ..Piece::none()
+                ..Piece::default()
             };
             // SAFETY: layouts only reach memory of their owners (checked by the code that made them), which is
             // freed in the order of this stream; `self` is writable, and does not overlap `source`.
@@ -110,7 +110,7 @@ impl DeviceTensor {
                     rank: walk.rank,
                     shuffle: Shuffle::Fill,
                     fill,
-                    ..Piece::none()
+                    ..Piece::default()
                 };
                 // SAFETY: as in `assign`.
                 unsafe { self.device().launch_copy(self.device().stream(), width, &piece)? };
@@ -194,29 +194,6 @@ impl DeviceTensor {
         match (span(self), span(other)) {
             (Some(ours), Some(theirs)) => ours.0 < theirs.1 && theirs.0 < ours.1,
             _ => false,
-        }
-    }
-}
-
-impl Piece {
-    /// Returns an empty piece.
-    #[must_use]
-    pub fn none() -> Piece {
-        Piece {
-            source: 0,
-            source_offset: 0,
-            destination: 0,
-            count: 0,
-            shape: [0; 8],
-            source_stride: [0; 8],
-            destination_stride: [0; 8],
-            decoded_nbytes: 0,
-            block_nbytes: 0,
-            rank: 0,
-            element_nbytes: 0,
-            shuffle: Shuffle::None,
-            word_nbytes: 0,
-            fill: [0; 16],
         }
     }
 }

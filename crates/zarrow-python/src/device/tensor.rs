@@ -104,6 +104,19 @@ impl DeviceTensor {
         self.extents().iter().product::<i64>().unsigned_abs() as usize
     }
 
+    /// Wraps a view of the elements, which stay on the host if they are there.
+    fn viewed<'py>(
+        &self,
+        py: Python<'py>,
+        on_host: impl FnOnce(&SharedTensor) -> zarrow_array::Result<SharedTensor>,
+        on_device: impl FnOnce(&Inner) -> zarrow_cuda::Result<Inner>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        match self.on_host() {
+            Some(host) => DeviceTensor::staged(py, self.device(), on_host(host).raise(py)?),
+            None => DeviceTensor::create(py, on_device(self.on_device(py)?).raise(py)?),
+        }
+    }
+
     /// Runs `work` without the GIL and wraps the new tensor.
     fn made<'py>(
         &self,
@@ -205,13 +218,7 @@ impl DeviceTensor {
         let Some(steps) = basic::steps(index, tensor.extents())? else {
             return import(py, "zarrow.device_tensor.indexing")?.call_method1("part", (slf, index));
         };
-        let part = match (tensor.on_host(), &**tensor.place) {
-            (Some(host), Place::Staged(staged)) => {
-                DeviceTensor::staged(py, staged.device(), host.view(&steps).raise(py)?)
-            }
-            _ => DeviceTensor::create(py, tensor.on_device(py)?.view(&steps).raise(py)?),
-        };
-        Ok(part?.into_any())
+        Ok(tensor.viewed(py, |host| host.view(&steps), |device| device.view(&steps))?.into_any())
     }
 
     /// Returns the number of devices.
@@ -287,21 +294,11 @@ impl DeviceTensor {
     }
 
     fn _reshape<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
-        match (self.on_host(), &**self.place) {
-            (Some(host), Place::Staged(staged)) => {
-                DeviceTensor::staged(py, staged.device(), host.reshape(&shape).raise(py)?)
-            }
-            _ => DeviceTensor::create(py, self.on_device(py)?.reshape(&shape).raise(py)?),
-        }
+        self.viewed(py, |host| host.reshape(&shape), |device| device.reshape(&shape))
     }
 
     fn _transpose<'py>(&self, py: Python<'py>, axes: Vec<usize>) -> PyResult<Bound<'py, DeviceTensor>> {
-        match (self.on_host(), &**self.place) {
-            (Some(host), Place::Staged(staged)) => {
-                DeviceTensor::staged(py, staged.device(), host.transpose(&axes).raise(py)?)
-            }
-            _ => DeviceTensor::create(py, self.on_device(py)?.transpose(&axes).raise(py)?),
-        }
+        self.viewed(py, |host| host.transpose(&axes), |device| device.transpose(&axes))
     }
 
     fn _broadcast_to<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {

@@ -148,13 +148,20 @@ impl StoreRequest {
         });
     }
 
-    fn end(&self, py: Python<'_>, outcome: Outcome) {
-        py.detach(|| match self.slot.take() {
-            Some(Teller::Get(receiver)) => receiver.done(Ok(outcome)),
-            Some(teller) => {
-                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
+    /// Ends the request by `answer`, which returns a teller of another kind.
+    fn answer(&self, py: Python<'_>, answer: impl FnOnce(Teller) -> Option<Teller> + Send) {
+        py.detach(|| {
+            if let Some(teller) = self.slot.take().and_then(answer) {
+                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into());
             }
-            None => {}
+        });
+    }
+
+    fn end(&self, py: Python<'_>, outcome: Outcome) {
+        self.answer(py, |teller| {
+            let Teller::Get(receiver) = teller else { return Some(teller) };
+            receiver.done(Ok(outcome));
+            None
         });
     }
 
@@ -342,12 +349,10 @@ impl StoreRequest {
         let values = values.into_iter().filter(|(key, _)| is_key(key));
         let values = values.map(|(key, nbytes)| ListedValue { key, nbytes }).collect();
         let listing = Listing { values, prefixes: prefixes.into_iter().filter(is_key).collect() };
-        py.detach(|| match self.slot.take() {
-            Some(Teller::List(done)) => done(Ok(listing)),
-            Some(teller) => {
-                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
-            }
-            None => {}
+        self.answer(py, |teller| {
+            let Teller::List(done) = teller else { return Some(teller) };
+            done(Ok(listing));
+            None
         });
     }
 
@@ -355,24 +360,22 @@ impl StoreRequest {
     #[pyo3(signature = (version = None))]
     fn changed_it(&self, py: Python<'_>, version: Option<&str>) {
         let version = version.map(ObjectVersion::new);
-        py.detach(|| match self.slot.take() {
-            Some(Teller::Put(done)) => done(Ok(Put::Done(version))),
-            Some(Teller::Delete(done)) => done(Ok(())),
-            Some(teller) => {
-                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
+        self.answer(py, |teller| {
+            match teller {
+                Teller::Put(done) => done(Ok(Put::Done(version))),
+                Teller::Delete(done) => done(Ok(())),
+                teller => return Some(teller),
             }
-            None => {}
+            None
         });
     }
 
     /// Answer that the condition failed.
     fn conflict(&self, py: Python<'_>) {
-        py.detach(|| match self.slot.take() {
-            Some(Teller::Put(done)) => done(Ok(Put::Conflict)),
-            Some(teller) => {
-                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
-            }
-            None => {}
+        self.answer(py, |teller| {
+            let Teller::Put(done) = teller else { return Some(teller) };
+            done(Ok(Put::Conflict));
+            None
         });
     }
 

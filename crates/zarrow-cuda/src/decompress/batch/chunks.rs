@@ -57,7 +57,7 @@ impl Batches<'_> {
         Piece {
             decoded_nbytes: chunk.decoded_nbytes as u64,
             word_nbytes: chunk.word_nbytes as u32,
-            ..Piece::none()
+            ..Piece::default()
         }
     }
 
@@ -137,7 +137,7 @@ impl ChunkSink for Batches<'_> {
         for (number, word) in value.chunks_exact(width).enumerate() {
             let mut fill = [0; 16];
             fill[..width].copy_from_slice(word);
-            let template = Piece { shuffle: Shuffle::Fill, fill, ..Piece::none() };
+            let template = Piece { shuffle: Shuffle::Fill, fill, ..Piece::default() };
             let pieces = self.fill_pieces(axes, &template, number * width);
             let pieces = pieces.map_err(|error| self.stop(error))?;
             let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: 0 };

@@ -102,14 +102,14 @@ impl Batches<'_> {
             source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
             destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
             rank: 1,
-            ..Piece::none()
+            ..Piece::default()
         });
         let patched = patches.iter().map(|(place, value)| Piece {
             destination: address(*place),
             count: 1,
             shuffle: Shuffle::Fill,
             fill: [*value; 16],
-            ..Piece::none()
+            ..Piece::default()
         });
         let placed = batch.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
         for (place, piece) in
