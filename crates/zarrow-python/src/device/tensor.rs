@@ -104,7 +104,7 @@ impl DeviceTensor {
         self.extents().iter().product::<i64>().unsigned_abs() as usize
     }
 
-    /// Wraps a view of the elements, which stay on the host if they are there.
+    /// Wraps a view of the elements: elements on the host stay on it.
     fn viewed<'py>(
         &self,
         py: Python<'py>,
