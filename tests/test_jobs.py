@@ -7,6 +7,8 @@ import json
 import math
 import pickle
 import random
+import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -238,6 +240,137 @@ def test_a_plan_does_not_write_where_another_array_is(tmp_path: Path) -> None:
     # Once it is set up, overwrite erases nothing.
     plan.setup(overwrite=True)
     assert zarrow.load(tmp_path / "b.zarr").tolist() == [1, 2, 3]
+
+
+def test_a_plan_that_would_replace_its_source_is_refused(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    root.create_array("x", data=[1, 2, 3])
+    root.create_array("below/y", data=[4, 5])
+    (tmp_path / "link.zarr").symlink_to(tmp_path / "a.zarr")
+    x = root["x"]
+    for make in (
+        lambda: jobs.copy(x, tmp_path / "a.zarr", "x"),
+        lambda: jobs.copy(x, tmp_path / "link.zarr", "x"),
+        lambda: jobs.copy(x, (tmp_path / "a.zarr" / "x").as_uri()),
+        lambda: jobs.copy(x, tmp_path / "c" / ".." / "a.zarr" / "x"),
+        lambda: jobs.copy(root, tmp_path / "a.zarr"),
+        lambda: jobs.copy(root["below"]["y"], tmp_path / "a.zarr", "below"),
+        lambda: jobs.copy(root["below"]["y"], tmp_path / "a.zarr"),
+        lambda: jobs.map(np.negative, x, tmp_path / "a.zarr" / "x" / "z"),
+        lambda: jobs.map(np.add, [x, zarrow.open(tmp_path / "link.zarr")["x"]], tmp_path / "link.zarr", "x"),
+    ):
+        with pytest.raises(ValueError, match="choose another target"):
+            make().setup(overwrite=True)
+    assert x[...].tolist() == [1, 2, 3]
+    assert set(tmp_path.iterdir()) == {tmp_path / "a.zarr", tmp_path / "link.zarr"}
+
+
+def test_a_group_is_copied_into_itself_once(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    root.create_array("x", data=[1, 2, 3])
+    for _ in range(2):
+        carry_out(jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "a.zarr", "copy"))
+    found = dict(zarrow.open_group(tmp_path / "a.zarr").members(max_depth=None))
+    assert sorted(found) == ["copy", "copy/x", "x"]
+
+
+def test_a_function_that_returns_another_shape_is_refused(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", np.arange(12.0))
+    a = zarrow.open_array(tmp_path / "a.zarr")
+    for number, function in enumerate((np.mean, lambda x: x[:1], lambda x: x[None], lambda _: None)):
+        plan = jobs.map(function, a, tmp_path / f"{number}.zarr")
+        plan.setup()
+        with pytest.raises(zarrow.ShapeError, match="the function returned shape"):
+            plan.run(plan.job(0, 1))
+        assert plan.remaining() == 1
+
+
+def test_a_result_of_another_type_gets_a_fill_value_of_it(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", data=np.array(["a", "bcd"], "T"))
+    a = zarrow.open_array(tmp_path / "a.zarr")
+    carry_out(jobs.map(np.strings.str_len, a, tmp_path / "b.zarr", dtype="i8"))
+    carry_out(jobs.map(np.strings.str_len, a, tmp_path / "c.zarr", dtype="i8", fill_value=-1))
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == [1, 3]
+    assert zarrow.open(tmp_path / "b.zarr").fill_value == 0
+    assert zarrow.open(tmp_path / "c.zarr").fill_value == -1
+
+
+def test_an_unknown_dimension_or_an_empty_name_is_refused(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", data=[1, 2], dimension_names=("day",))
+    a = zarrow.open(tmp_path / "a.zarr")
+    with pytest.raises(ValueError, match="no array has a dimension 'dya'"):
+        jobs.copy(a, tmp_path / "b.zarr", chunks={"dya": 1})
+    with pytest.raises(ValueError, match="empty"):
+        jobs.copy(a, "")
+
+
+SET_UP = """
+    import sys
+    import zarrow
+    from zarrow import jobs
+
+    plan = jobs.copy(zarrow.open("a.zarr"), "b.zarr", chunks=(2, 8), memory_nbytes=1)
+    sys.stdin.readline()
+    plan.setup(overwrite="overwrite" in sys.argv)
+    plan.run(plan.job(int(sys.argv[1]), 3))
+"""
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_processes_that_set_up_at_once_erase_no_units(tmp_path: Path, overwrite: bool) -> None:
+    values = np.arange(1, 401).reshape(50, 8)
+    zarrow.save(tmp_path / "a.zarr", values)
+    program = "\n".join(line[4:] for line in SET_UP.splitlines())
+    for _ in range(4):
+        if overwrite:
+            zarrow.save(tmp_path / "b.zarr", np.arange(1000))
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, str(index), *(["overwrite"] if overwrite else [])],
+                cwd=tmp_path,
+                stdin=subprocess.PIPE,
+                text=True,
+            )
+            for index in range(3)
+        ]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        for process in processes:
+            process.communicate(timeout=60)
+        assert [process.returncode for process in processes] == [0, 0, 0]
+        np.testing.assert_array_equal(zarrow.load(tmp_path / "b.zarr"), values)
+        shutil.rmtree(tmp_path / "b.zarr")
+        shutil.rmtree(tmp_path / "b.zarr.jobs")
+
+
+def test_a_killed_process_that_was_erasing_is_replaced(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1, 2, 3])
+    zarrow.save(tmp_path / "b.zarr", [7])
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr")
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait(60)
+    owner = [socket.gethostname(), killed.pid, "another"]
+    ledger = zarrow.create_group(
+        f"{tmp_path}/b.zarr.jobs/{plan.fingerprint}", attributes={"state": "erasing", "owner": owner}
+    )
+    with pytest.raises(zarrow.NodeExistsError):
+        plan.setup()
+    ledger = zarrow.create_group(ledger.store, attributes={"state": "erasing", "owner": owner})
+    carry_out_overwriting(plan)
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == [1, 2, 3]
+    for wrong in ("half", 3, None):
+        ledger.attrs["state"] = wrong
+        with pytest.raises(zarrow.MetadataError, match="state"):
+            plan.run(plan.job(0, 1))
+
+
+def carry_out_overwriting(plan: jobs.Plan) -> None:
+    """Do a whole plan that replaces its target."""
+    plan.setup(overwrite=True)
+    plan.run(plan.job(0, 1))
+    plan.finish()
 
 
 def test_a_plan_begins_anew_if_its_target_is_gone(tmp_path: Path) -> None:

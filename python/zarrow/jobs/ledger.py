@@ -123,12 +123,10 @@ class Ledger:
         except NotFoundError:
             return None
 
-    def begin(self, description: Mapping[str, Any]) -> Group:
-        """Create the ledger, or return it if another process did."""
-        try:
-            return create_group(self._store, self._path, attributes=dict(description))
-        except NodeExistsError:
-            return open_group(self._store, mode="r+", path=self._path)
+    def begin(self, description: Mapping[str, Any]) -> None:
+        """Create the ledger, unless another process did."""
+        with contextlib.suppress(NodeExistsError):
+            create_group(self._store, self._path, attributes=dict(description))
 
     def erase(self) -> None:
         """Delete the ledger of this plan, not of other plans."""

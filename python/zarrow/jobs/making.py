@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import OPTIONS, Store, check_names
 from zarrow.errors import ShapeError
 from zarrow.jobs.ledger import beside
+from zarrow.jobs.places import check_apart, is_within, place, place_of
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.work import Item, New, located
 
@@ -57,6 +58,8 @@ def copy(
         An option does not fit the array.
     UnsupportedError
         The chunks of the copy would differ in shape.
+    ValueError
+        The copy would replace its source, or no array has a dimension of `chunks`.
     TypeError
         An option is unknown, or the store needs `ledger`.
 
@@ -73,7 +76,8 @@ def copy(
     >>> zarrow.open("compressed.zarr")[...].tolist()
     [[1, 2], [3, 4]]
     """
-    arrays, groups = _below(source, options)
+    arrays, groups = _below(source, target, path, options)
+    _check_dimensions(arrays.values(), options.get("chunks"))
     items = {
         below: Item((array,), _new(array, target, path, below, options)) for below, array in arrays.items()
     }
@@ -270,6 +274,7 @@ def _plan(
     if memory_nbytes < 1:
         raise ValueError(f"memory_nbytes is at least 1, got {memory_nbytes}")
     store = located(store)
+    check_apart(items.values())
     return Plan(
         Work(
             kind=kind,
@@ -316,10 +321,24 @@ def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:
     return arrays
 
 
+def _check_dimensions(arrays: Iterable[Array], chunks: Any) -> None:
+    """Refuse names of dimensions that no array has: a misspelled name would change nothing."""
+    if not isinstance(chunks, Mapping):
+        return
+    names = {name for array in arrays for name in array.dimension_names or () if name}
+    unknown = [name for name in chunks if name not in names]
+    if unknown:
+        known = ", ".join(sorted(names)) or "no names: pass chunks of all axes, such as (100, 100)"
+        raise ValueError(f"no array has a dimension {unknown[0]!r} of chunks; the arrays have {known}")
+
+
 def _below(
-    source: Array | Group, options: Mapping[str, Any]
+    source: Array | Group, target: Store, path: str, options: Mapping[str, Any]
 ) -> tuple[dict[str, Array], dict[str, tuple[int, Mapping[str, Any]]]]:
-    """Return the arrays to copy and the groups above them, by their paths below the source."""
+    """Return the arrays to copy and the groups above them, by their paths below the source.
+
+    A copy into a group below the source does not copy itself.
+    """
     if isinstance(source, Array):
         return {"": source}, {}
     if not isinstance(source, Group):
@@ -327,7 +346,10 @@ def _below(
     zarr_format = options.get("zarr_format", source.zarr_format)
     arrays: dict[str, Array] = {}
     groups: dict[str, tuple[int, Mapping[str, Any]]] = {"": (zarr_format, dict(source.attrs))}
+    own, copied = place_of(source), place(located(target), path)
     for below, node in source.members(max_depth=None):
+        if copied != own and is_within(f"{own}/{below}", copied):
+            continue
         if isinstance(node, Array):
             arrays[below] = node
         else:
@@ -339,7 +361,7 @@ def _new(source: Array, store: Store, path: str, below: str, options: Mapping[st
     """Return the array to create for a source: like it, with these options."""
     check_names(
         options,
-        OPTIONS - {"shape", "data", "missing", "fill_value", "overwrite"} | {"zarr_format"},
+        OPTIONS - {"shape", "data", "missing", "overwrite"} | {"zarr_format"},
         "of a plan",
     )
     chosen: dict[str, Any] = {"attributes": dict(source.attrs), **options}

@@ -1,6 +1,7 @@
 """A plan: work that is divided into units, which many processes do, and do again after a kill.
 
-1. `setup` creates arrays and groups, without elements, and then begins the ledger. It may run again.
+1. `setup` begins the ledger, and then creates arrays and groups without elements. It may run again. Only the
+   process that began the ledger erases what it replaces, before any unit is written; the others wait for it.
 2. `run` does the units of a job that the ledger does not have. Each is written completely, so that a unit
    that was interrupted is written again. It is entered into the ledger after it was written.
 3. `finish` refuses to end a plan with units that are not finished. Attributes, and then consolidated
@@ -14,16 +15,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
+import secrets
+import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, SupportsIndex
 
-from zarrow._zarrow import Array, open
+from zarrow._zarrow import Array, Group, open
 from zarrow.api.array_options import Store
 from zarrow.api.creation import consolidate_metadata, create_group
-from zarrow.errors import NodeExistsError, NotFoundError, StaleHandleError
+from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, StaleHandleError, UnsupportedError
 from zarrow.jobs import blocks
 from zarrow.jobs.assignment import Assignment, Job, checked
 from zarrow.jobs.errors import UnfinishedError
@@ -33,6 +38,15 @@ from zarrow.jobs.work import Item, New
 
 # Seconds between two looks for a ledger that another process begins.
 _POLL = 0.2
+
+# Seconds to wait for another process that erases the target.
+_ERASE_WAIT = 60.0
+
+# States of a ledger, in order. Units are written only after the first two.
+_ERASING, _CREATING, _RUNNING, _FINISHED = "erasing", "setup", "running", "finished"
+
+# Distinguishes this process from an earlier one with the same number, as in a container that was restarted.
+_PROCESS = secrets.token_hex(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +157,24 @@ class Plan:
         ------
         NodeExistsError
             There is an array or a group that this plan did not create.
+        UnfinishedError
+            Another process has been erasing the target for a minute, or was killed on another machine.
         """
-        ledger = self._ledger.group()
-        if ledger is not None and ledger.attrs["state"] != "setup":
-            if all(_exists(new) for new in self._news()):
-                return
-            # The target was erased after it was set up.
-            self.forget()
-            ledger = None
+        ledger = self._begun(overwrite)
         if ledger is None:
-            self._make_room(overwrite)
-            ledger = self._ledger.begin({**self._summary(), "state": "setup"})
+            return
         work = self._work
-        for path, attributes in work.groups.items():
-            _require_group(work.target, path, attributes)
-        for new in self._news():
-            new.create()
-        ledger.attrs.update(state="running")
+        try:
+            for path, attributes in work.groups.items():
+                _require_group(work.target, path, attributes)
+            for new in self._news():
+                new.create()
+        except UnsupportedError:
+            # The store takes no arrays: nothing was created.
+            self.forget()
+            raise
+        if _state(ledger) == _CREATING:
+            ledger.attrs.update(state=_RUNNING)
 
     def run(
         self, job: Job, *, wait: float = 0.0, progress: Callable[[int, int], object] | None = None
@@ -255,7 +270,7 @@ class Plan:
             open(target.store, target.path, mode="r+").attrs.update(self._work.attributes)
         if self._work.consolidate:
             consolidate_metadata(target.store, target.path)
-        ledger.attrs.update(state="finished")
+        ledger.attrs.update(state=_FINISHED)
 
     def forget(self) -> None:
         """Delete the ledger of the plan. A plan that was not finished begins anew."""
@@ -302,6 +317,40 @@ class Plan:
     def _news(self) -> list[New]:
         return [item.target for item in self._work.items.values() if isinstance(item.target, New)]
 
+    def _begun(self, overwrite: bool) -> Group | None:
+        """Return a ledger whose target was erased, so that nodes can be created; `None` if they exist."""
+        until = time.monotonic() + _ERASE_WAIT
+        owner = [socket.gethostname(), os.getpid(), f"{_PROCESS}-{secrets.token_hex(4)}"]
+        while True:
+            ledger = self._ledger.group()
+            if ledger is None:
+                self._ledger.begin({**self._summary(), "state": _ERASING, "owner": owner})
+                continue
+            state = _state(ledger)
+            if state == _CREATING:
+                return ledger
+            if state in (_RUNNING, _FINISHED):
+                if all(_exists(new) for new in self._news()):
+                    return None
+                # The target was erased after it was set up.
+                self.forget()
+                continue
+            if ledger.attrs.get("owner") == owner or not _is_alive(ledger.attrs.get("owner")):
+                try:
+                    self._make_room(overwrite)
+                except BaseException:
+                    self.forget()
+                    raise
+                ledger.attrs.update(state=_CREATING)
+                return ledger
+            if time.monotonic() >= until:
+                raise UnfinishedError(
+                    f"process {ledger.attrs.get('owner')} erases the target, or was killed: if it was "
+                    "killed, call forget() and then setup() again",
+                    kind="unfinished",
+                )
+            time.sleep(_POLL)
+
     def _make_room(self, overwrite: bool) -> None:
         """Check that nothing is where the plan creates its nodes, or erase it."""
         existing = [new for new in self._news() if _exists(new)]
@@ -310,7 +359,8 @@ class Plan:
         if not overwrite:
             new = existing[0]
             raise NodeExistsError(
-                f"{new.path or 'the root'!r} of {new.store} exists, and is not of this plan: pass "
+                f"{repr(new.path) if new.path else 'the root'} of {new.store} exists, and this plan did "
+                "not create it (its options, such as memory_nbytes, are part of the plan): pass "
                 "overwrite=True to erase it",
                 kind="node_exists",
                 store=str(new.store),
@@ -322,7 +372,7 @@ class Plan:
     def _wait_for_setup(self, until: float) -> None:
         while True:
             ledger = self._ledger.group()
-            if ledger is not None and ledger.attrs["state"] != "setup":
+            if ledger is not None and _state(ledger) in (_RUNNING, _FINISHED):
                 return
             if time.monotonic() >= until:
                 raise UnfinishedError(
@@ -331,6 +381,36 @@ class Plan:
                     kind="unfinished",
                 )
             time.sleep(_POLL)
+
+
+def _state(ledger: Group) -> str:
+    """Return the state of a plan, which people can edit."""
+    state = ledger.attrs.get("state")
+    if state not in (_ERASING, _CREATING, _RUNNING, _FINISHED):
+        raise MetadataError(
+            f"the ledger in {ledger.store} has the state {state!r}: delete it, and call setup() again",
+            kind="metadata",
+        )
+    return str(state)
+
+
+def _is_alive(owner: Any) -> bool:
+    """Return whether a process may still run: of another machine, this is not known."""
+    match owner:
+        case [str(machine), int(process), str(token)]:
+            if machine != socket.gethostname() or sys.platform == "win32":
+                return True
+            if process == os.getpid():
+                return token.startswith(_PROCESS)
+            try:
+                os.kill(process, 0)
+            except ProcessLookupError:
+                return False
+            except OSError:
+                return True
+            return True
+        case _:
+            return False
 
 
 def _exists(new: New) -> bool:

@@ -17,10 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from zarrow._zarrow import Array, MemoryStore
-from zarrow.api.filled_arrays import full_like
+from zarrow.api.filled_arrays import full_like, zero_of
 from zarrow.api.opening import open_array
-from zarrow.errors import NodeExistsError, StaleHandleError, UnsupportedError
+from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid, Unit
 
@@ -62,11 +64,23 @@ class New:
         """Open the array, to write it."""
         return open_array(self.store, mode="r+", path=self.path)
 
+    @cached_property
+    def fill_value(self) -> Any:
+        """The value of missing chunks: that of the source, or zero if another type does not have it."""
+        own, dtype = self.like.fill_value, self.options.get("dtype")
+        if dtype is not None:
+            try:
+                full_like(self.like, own, dtype=dtype, store=MemoryStore())
+            except (ValueError, TypeError):
+                return zero_of(dtype)
+        return own
+
     def _create(self, store: Any, path: str, **more: Any) -> Array:
-        return full_like(self.like, self.like.fill_value, store=store, path=path, **self.options, **more)
+        options = {"fill_value": self.fill_value, **self.options, **more}
+        return full_like(self.like, options.pop("fill_value"), store=store, path=path, **options)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "sample"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("sample", "fill_value")}
 
 
 @dataclass(frozen=True)
@@ -150,6 +164,8 @@ class Item:
         result = values[0] if function is None else _called(function, values, unit if passes_unit else None)
         if target is None:
             return result
+        if function is not None:
+            _check_shape(result, unit, target)
         target[unit.region] = result
         return None
 
@@ -157,6 +173,19 @@ class Item:
 def fixed_metadata(array: Array) -> dict[str, Any]:
     """Return the metadata without the attributes, which may change while a plan runs."""
     return {key: value for key, value in array.metadata.items() if key != "attributes"}
+
+
+def _check_shape(result: Any, unit: Unit, target: Array) -> None:
+    """Refuse elements of another shape, which would be repeated to fill the region."""
+    expected = tuple(part.stop - part.start for part in unit.region)
+    shape = tuple(result.shape) if hasattr(result, "shape") else np.shape(result)
+    if shape != expected:
+        raise ShapeError(
+            f"the function returned shape {shape} for {unit}, expected {expected}",
+            kind="shape",
+            store=target.store,
+            path=target.path,
+        )
 
 
 def _called(function: Callable[..., Any], values: list[Any], unit: Unit | None) -> Any:
@@ -173,7 +202,9 @@ def located(store: Any) -> Any:
     if isinstance(store, os.PathLike):
         store = os.fspath(store)
     if isinstance(store, str) and "://" not in store:
-        return str(Path(store).absolute())
+        if not store:
+            raise ValueError("the name of a store is empty: pass '.' for the current folder")
+        return os.path.normpath(Path(store).absolute())
     return store
 
 
