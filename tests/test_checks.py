@@ -8,6 +8,7 @@ import pty
 import random
 import subprocess
 import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,77 @@ def test_a_bar_is_drawn_in_terminals_only() -> None:
         bar(2, 2)
     with os.fdopen(read) as result:
         assert result.read() == ""
+
+
+STRUCTURED = np.dtype([("a", "i4"), ("b", ">f8"), ("c", "f4", (2,))])
+
+ELEMENTS: dict[str, tuple[Any, Any]] = {
+    "text": (np.array(["a", "b"], "T"), np.array(["a", "c"], "T")),
+    "structured": (
+        np.array([(1, np.nan, (0, 1)), (2, 2.0, (3, 4))], STRUCTURED),
+        np.array([(1, np.nan, (0, 1)), (2, 2.0, (3, 5))], STRUCTURED),
+    ),
+    "bytes": (np.array([b"a", b"\xff"]), np.array([b"a", b"\xfe"])),
+    "complex": (np.array([1, 1j]), np.array([1, complex(np.inf, np.nan)])),
+    "times": (np.array(["NaT", "2020-01-01T00:00:00.000000001"], "M8[ns]"), np.array(["NaT"] * 2, "M8[ns]")),
+    "durations": (np.array([1, 2], "m8[s]"), np.array([1, 3], "m8[s]")),
+    "large": (np.array([0, 2**64 - 1], "u8"), np.array([0, 2**64 - 2], "u8")),
+    "zeros": (np.array([0.0, 1]), np.array([-0.0, 2])),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_elements_of_each_type_are_compared(tmp_path: Path, name: str) -> None:
+    left, right = ELEMENTS[name]
+    version: Any = 2 if name == "structured" else 3
+    zarrow.create_array(tmp_path / "a.zarr", data=left, zarr_format=version)
+    zarrow.create_array(tmp_path / "b.zarr", data=right, zarr_format=version)
+    assert list(diff(tmp_path / "a.zarr", tmp_path / "a.zarr")) == []
+    (found,) = diff(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert (found.what, found.index, found.count) == ("elements", (1,), 1)
+    ended = command("diff", tmp_path / "a.zarr", tmp_path / "b.zarr", "--json")
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert json.loads(ended.stdout)["differences"][0]["index"] == [1]
+    if name == "times":
+        assert found.left == "2020-01-01T00:00:00.000000001"
+
+
+def test_wrong_arguments_and_closed_outputs_give_one_line(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", np.arange(10))
+    for wrong, status in (
+        (["copy", "--chunks", "5,5"], 2),
+        (["copy", "--chunks", "day=5"], 2),
+        (["diff", "--rtol", "nan"], 2),
+        (["diff", "--atol", "-1"], 2),
+    ):
+        ended = command(wrong[0], tmp_path / "a.zarr", tmp_path / "b.zarr", *wrong[1:])
+        assert ended.returncode == status
+        assert "Traceback" not in ended.stderr
+    assert command("copy", tmp_path / "a.zarr", "").returncode == 2
+    ended = command("copy", tmp_path / "a.zarr", tmp_path / "b.zarr", "--dry-run", "--json")
+    assert json.loads(ended.stdout)["units"] == 1
+    ended = command("copy", tmp_path / "a.zarr", tmp_path / "b.zip")
+    assert ended.returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+    for output in (">&-", "> /dev/full"):
+        closed = subprocess.run(
+            f'"{COMMAND}" verify a.zarr {output}', shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
+        assert "Traceback" not in closed.stderr
+
+
+@pytest.mark.parametrize("columns", [1, 40, 200])
+def test_a_bar_fits_its_own_terminal_and_is_erased_before_other_text(columns: int) -> None:
+    leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (24, columns))
+    with os.fdopen(follower, "w") as stream, progress.Bar("verify", stream=stream) as bar:
+        bar(2, 2)
+        bar.clear()
+        stream.write("text")
+        stream.flush()
+        drawn = ""
+        while not drawn.endswith("text"):
+            drawn += os.read(leader, 10_000).decode()
+    os.close(leader)
+    empty, line, erased, text = drawn.split("\r")
+    assert (empty, len(line), erased, text) == ("", columns - 1, " " * (columns - 1), "text")

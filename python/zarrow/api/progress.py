@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -40,7 +41,7 @@ class Bar:
         self._stream = sys.stderr if stream is None else stream
         self._began = self._drawn = time.monotonic()
         self._first: int | None = None
-        self._is_shown = self._stream.isatty()
+        self._is_shown = self._stream is not None and self._stream.isatty()
         self._has_line = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -53,9 +54,23 @@ class Bar:
         self._drawn = now
         self._has_line = True
         rate = (done - self._first) / (now - self._began) if now > self._began else 0.0
-        width = shutil.get_terminal_size().columns
+        width = self._width()
         self._stream.write("\r" + line(self._label, done, total, rate, width, self._as_text))
         self._stream.flush()
+
+    def clear(self) -> None:
+        """Erase the line, before other text is written to the terminal."""
+        if self._has_line:
+            self._stream.write("\r" + " " * max(0, self._width() - 1) + "\r")
+            self._stream.flush()
+            self._has_line = False
+
+    def _width(self) -> int:
+        try:
+            # The output may be a file, while the bar is in a terminal.
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        except (OSError, ValueError):
+            return shutil.get_terminal_size().columns
 
     def __enter__(self) -> Self:
         return self

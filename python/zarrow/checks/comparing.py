@@ -117,11 +117,17 @@ def _kind(node: Array | Group | None) -> str:
 def _described(path: str, one: Array, other: Array) -> Iterator[Difference]:
     if one.shape != other.shape:
         yield Difference(path, "shape", one.shape, other.shape)
-    if one.dtype.newbyteorder("=") != other.dtype.newbyteorder("="):
+    if _native(one.dtype) != _native(other.dtype):
         yield Difference(path, "data type", str(one.dtype), str(other.dtype))
     names = [node.dimension_names or (None,) * node.ndim for node in (one, other)]
     if names[0] != names[1]:
         yield Difference(path, "dimension names", names[0], names[1])
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a data type without its byte order, which readers do not see."""
+    # Text of variable length has no byte order, and no method for it.
+    return dtype if isinstance(dtype, np.dtypes.StringDType) else dtype.newbyteorder("=")
 
 
 def _elements(path: str, one: Array, other: Array, rtol: float, atol: float) -> Iterator[Difference]:
@@ -138,13 +144,34 @@ def _elements(path: str, one: Array, other: Array, rtol: float, atol: float) -> 
         count += found
     if first is not None:
         index, *values = first
-        shown = [value.item() if isinstance(value, np.generic) else value for value in values]
+        shown = [_shown(value) for value in values]
         yield Difference(path, "elements", shown[0], shown[1], index, count)
 
 
+def _shown(value: Any) -> Any:
+    """Return an element as a message shows it: times as text, because Python has no nanoseconds."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _mask(values: Any) -> Any:
+    """Return which elements are missing; of structured elements, those without any field."""
+    mask = np.ma.getmaskarray(values)
+    if mask.dtype.names is None:
+        return mask
+    fields = [mask[name].reshape(*mask.shape, -1).all(axis=-1) for name in mask.dtype.names]
+    return np.all(fields, axis=0)
+
+
 def _differs(left: Any, right: Any, rtol: float, atol: float) -> Any:
-    masks = [np.ma.getmaskarray(each) for each in (left, right)]
+    masks = [_mask(each) for each in (left, right)]
     left, right = np.ma.getdata(left), np.ma.getdata(right)
+    if left.dtype.names and left.dtype.names == right.dtype.names:
+        fields = [_differs(left[name], right[name], rtol, atol) for name in left.dtype.names]
+        # A field may be an array in each element.
+        differs = [each.reshape(*left.shape, -1).any(axis=-1) for each in map(np.asarray, fields)]
+        return (masks[0] != masks[1]) | (np.any(differs, axis=0) & ~masks[0])
     if left.dtype.kind in "fc" or right.dtype.kind in "fc" or rtol or atol:
         try:
             same = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)

@@ -37,13 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         status = int(run(parsed))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return status
     except ZarrowError as error:
         print(f"zarrow {parsed.subcommand}: {terminal.visible(str(error))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has closed the output.
+        terminal.forget_output()
+        return 1
+    except OSError as error:
+        print(f"zarrow {parsed.subcommand}: {terminal.visible(str(error))}", file=sys.stderr)
         terminal.forget_output()
         return 1
     except KeyboardInterrupt:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from typing import Any
 
 import zarrow
-from zarrow.cli.terminal import KINDS_OF_STORES, show
+from zarrow.cli.terminal import KINDS_OF_STORES, show, visible
 
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -61,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Copy, and return the exit status."""
     from zarrow import jobs
     from zarrow.api.progress import Bar
+    from zarrow.cli.description import as_json
 
     options: dict[str, Any] = {
         "chunks": arguments.chunks,
@@ -71,16 +73,29 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codec is not None:
         options["compressors"] = None if arguments.codec == "none" else arguments.codec
     source = zarrow.open(arguments.source, mode="r")
-    plan = jobs.copy(
-        source,
-        arguments.target,
-        arguments.path,
-        memory_nbytes=arguments.memory,
-        consolidate=arguments.consolidate,
-        **options,
-    )
+    try:
+        plan = jobs.copy(
+            source,
+            arguments.target,
+            arguments.path,
+            memory_nbytes=arguments.memory,
+            consolidate=arguments.consolidate,
+            **options,
+        )
+    except zarrow.ZarrowError:
+        raise
+    except (TypeError, ValueError) as error:
+        print(f"zarrow copy: {visible(str(error))}", file=sys.stderr)
+        return 2
     if arguments.dry_run:
-        show(plan.describe())
+        if arguments.json:
+            arrays = {
+                path: {"units": len(grid), "block": list(grid.block)}
+                for path, grid in plan.units.grids.items()
+            }
+            print(as_json({"units": len(plan.units), "fingerprint": plan.fingerprint, "arrays": arrays}))
+        else:
+            show(plan.describe())
         return 0
     index, count = arguments.job or (0, 1)
     if index == 0:
@@ -93,8 +108,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.job is None:
             plan.forget()
     if arguments.json:
-        from zarrow.cli.description import as_json
-
         print(
             as_json({"done": report.done, "before": report.skipped, "left": left, "units": len(plan.units)})
         )

@@ -50,14 +50,20 @@ def _plain(value: Any) -> Any:
     match value:
         case dict():
             return {key: _plain(item) for key, item in value.items()}
-        case list():
+        case list() | tuple():
             return [_plain(item) for item in value]
         case float() if math.isnan(value):
             return "NaN"
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
-        case _:
+        case None | bool() | int() | float() | str():
             return value
+        case complex():
+            return [_plain(value.real), _plain(value.imag)]
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case _:
+            return str(value)
 
 
 def _member(group: zarrow.Group, name: str, depth: int | None) -> dict[str, Any]:

@@ -27,6 +27,9 @@ def visible(text: str) -> str:
 
 def show(text: str) -> None:
     """Print lines (steps 1 and 2)."""
+    if sys.stdout is None:
+        # The output was closed before the command began.
+        return
     encoding = sys.stdout.encoding or "ascii"
     try:
         "├│└─".encode(encoding)
