@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,6 +82,29 @@ def test_what_does_not_fit_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="shape"):
         _create_all(store, [_NewNode("", {"zarr.json": GROUP}), _NewNode("x", array, data=[1, 2])])
     assert store.to_dict() == {}
+
+
+def test_a_failed_call_keeps_what_it_replaced(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "tree.zarr")
+    root.create_array("a", data=[1, 2])
+    store = zarrow.MemoryStore()
+    values = np.random.default_rng(1).random((64, 64))
+    zarrow.create_array(store, shape=values.shape, dtype="f8")
+    large: dict[str, Any] = {name: text.decode() for name, text in store.to_dict().items()}
+    made = [
+        _NewNode("a", document(3), data=3, existing="array"),
+        _NewNode("b", document(3), data=4),
+        _NewNode("c", large, data=values),
+    ]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
+    try:
+        with pytest.raises(OSError, match='remain: "/a"'):
+            _create_all(root, made)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (root["a"][...] == 3).all()
+    assert "b" not in root and "c" not in root
 
 
 def test_many_arrays_are_written(tmp_path: Path) -> None:

@@ -392,12 +392,12 @@ impl Call<'_> {
     fn create_one_by_one(&self) -> Result<Vec<(usize, Node)>> {
         let checked = self.check(&**self.store)?;
         let mut nodes = Vec::with_capacity(self.parts.len());
-        let mut made: Vec<&Part> = Vec::new();
+        let mut made: Vec<(usize, &Part)> = Vec::new();
         let mut create = || -> Result<()> {
             for (at, part) in self.parts.iter().enumerate() {
                 nodes.push((part.number, self.create_one(part, checked.kept.contains(&at))?));
                 if !checked.kept.contains(&at) {
-                    made.push(part);
+                    made.push((at, part));
                 }
             }
             match &self.consolidated {
@@ -430,10 +430,14 @@ impl Call<'_> {
     }
 
     /// Step 4 for a local store: erases the nodes in `made`, unless they replaced others.
-    fn take_back(&self, error: Error, made: &[&Part], checked: &Checked) -> Error {
+    fn take_back(&self, error: Error, made: &[(usize, &Part)], checked: &Checked) -> Error {
         let Ok(writer) = writer_of(&**self.store) else { return error };
         let mut left = Vec::new();
-        for part in made.iter().rev() {
+        for (at, part) in made.iter().rev() {
+            if checked.replaced.contains(at) {
+                left.push(part.path.clone());
+                continue;
+            }
             let erased = match &part.content {
                 // Another process may have created a node in the group.
                 Content::Group(_) => self
