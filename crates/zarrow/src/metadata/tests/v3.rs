@@ -167,7 +167,6 @@ fn fill_values_that_do_not_fit() {
         (json!("uint64"), json!(1e30)),
         (json!("int16"), json!(0.5)),
         (json!("int16"), json!("1.5")),
-        (json!("int16"), json!(true)),
         (json!("bool"), json!(2)),
         (json!("bool"), json!(1.0)),
         (json!("bool"), json!("true")),
