@@ -158,6 +158,8 @@ CASES: dict[str, Case] = {
     ),
     # names and attributes
     "a name that is no text": (lambda: steps(0, 4).assign({3: 1}), {"mode": "w"}),
+    "a name of a document": (lambda: steps(0, 4).assign({"zarr.json": 1}), {"mode": "w"}),
+    "a name that is too long": (lambda: steps(0, 4).assign({"x" * 300: 1}), {"mode": "w"}),
     "an empty name": (lambda: steps(0, 4).assign({"": 1}), {"mode": "w"}),
     "attributes of a group": (lambda: with_attributes(bad=object()), {"mode": "w"}),
     "attributes of a group, append": (lambda: with_attributes(bad={1, 2}), {"append_dim": "time"}),
@@ -183,7 +185,12 @@ CASES: dict[str, Case] = {
     "delayed over a store": (lambda: steps(8, 14, chunks=3), {"compute": False}),
 }
 # Cases that xarray's own engine refuses in another way.
-APART = {"a codec that refuses", "new variables in a region, a"}
+APART = {
+    "a codec that refuses",
+    "new variables in a region, a",
+    "a name of a document",
+    "a name that is too long",
+}
 # The message names the first of several members, which are listed in no order.
 UNORDERED = {"other version", "no such dimension"}
 

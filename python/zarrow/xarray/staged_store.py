@@ -22,7 +22,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
-from zarrow.errors import NotFoundError
+from zarrow.errors import NotFoundError, StoreError
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -78,7 +78,8 @@ class StagedStore(Store):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"StagedStore({self.location!r})"
+        # As the location: messages of zarr-python show it.
+        return repr(str(self.location))
 
     def __str__(self) -> str:
         # As zarr-python's stores, for messages.
@@ -290,6 +291,9 @@ class StagedStore(Store):
             await self._in_thread(self._created_values().set, key, value.to_bytes())
             return
         _StoredValues.check_key(key)
+        if key not in self._state.staged:
+            # For `check_unchanged`.
+            await self._value(key)
         self._state.staged[key] = value.to_bytes()
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
@@ -343,20 +347,50 @@ class StagedStore(Store):
             state.names[prefix] = []
         state.erased = []
 
+    def changed(self) -> Sequence[str]:
+        """Return the keys of documents to store, members before their groups."""
+        state = self._state
+        changed = [
+            key for key, value in state.staged.items() if key not in state.known or state.known[key] != value
+        ]
+        return sorted(changed, key=lambda key: (-key.count("/"), key))
+
+    def check_paths(self) -> None:
+        """Refuse a document in a folder that needs the path of another document."""
+        if not isinstance(self.location, Path):
+            return
+        documents = {key for key, value in self._state.staged.items() if value is not None}
+        for key in documents:
+            parts = key.split("/")
+            for count in range(1, len(parts)):
+                if (parent := "/".join(parts[:count])) in documents:
+                    raise FileExistsError(
+                        f"cannot store {key!r}: {parent!r} is a document; rename the variable"
+                    )
+
+    def check_unchanged(self) -> None:
+        """Refuse to replace documents that another writer has changed since they were read."""
+        state, keys = self._state, self.changed()
+        values = self._values()
+        found: list[bytes | None] = [None] * len(keys)
+        if values is not None:
+            present = [key for key in keys if self._may_be_value(key)]
+            stored = dict(zip(present, values.get_each(present), strict=True))
+            found = [stored.get(key) for key in keys]
+        for key, value in zip(keys, found, strict=True):
+            if value != state.known.get(key) and not self._is_erased(key):
+                raise StoreError(
+                    f"{key!r} in {str(self.location)!r} was changed by another writer during this write, and "
+                    "was not replaced; check the store, then repeat the write"
+                )
+
     def commit(self, *, is_append: bool = False) -> None:
         """Store the documents at once, then those of step 3.
 
         In a remote store, an append stores all its documents at once: its chunks exist, so that readers of
         old and of new documents find them.
         """
-        state = self._state
-        changed = {
-            key: value
-            for key, value in state.staged.items()
-            if key not in state.known or state.known[key] != value
-        }
-        # Members before their groups.
-        ordered = sorted(changed, key=lambda key: (-key.count("/"), key))
+        state, ordered = self._state, self.changed()
         last = [key for key in ordered if key in _LAST and not (is_append and self.is_remote)]
         for keys in ([key for key in ordered if key not in last], last):
             self._run([partial(self._store, key) for key in keys])

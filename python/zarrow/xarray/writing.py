@@ -25,6 +25,7 @@ from xarray.namedarray.pycompat import is_chunked_array
 from zarrow._zarrow import CloudStore, MemoryStore, _with_options
 from zarrow.api import at_once
 from zarrow.errors import ZarrowError
+from zarrow.xarray.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     from zarrow.xarray.staged_store import Location, StagedStore
@@ -159,13 +160,14 @@ def dataset_to_zarr(
     if location is None or not _is_of_dask([dataset]):
         return stock_to_zarr(dataset, store=store, **given)
     write = _Write(location, **given)
-    try:
-        write.prepare_dataset(dataset)
-    except ZarrowError:
-        if not is_unchanged:
-            raise
-        return stock_to_zarr(dataset, store=store, **given)
-    return write.store()
+    with write.lock:
+        try:
+            write.prepare_dataset(dataset)
+        except ZarrowError:
+            if not is_unchanged:
+                raise
+            return stock_to_zarr(dataset, store=store, **given)
+        return write.store()
 
 
 def datatree_to_zarr(
@@ -191,13 +193,14 @@ def datatree_to_zarr(
     if location is None or not _is_of_dask(node.dataset for node in tree.subtree):
         return stock_datatree_to_zarr(tree, store, **given)
     write = _Write(location, **given)
-    try:
-        write.prepare_tree(tree)
-    except ZarrowError:
-        if not is_unchanged:
-            raise
-        return stock_datatree_to_zarr(tree, store, **given)
-    return write.store()
+    with write.lock:
+        try:
+            write.prepare_tree(tree)
+        except ZarrowError:
+            if not is_unchanged:
+                raise
+            return stock_datatree_to_zarr(tree, store, **given)
+        return write.store()
 
 
 def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location | None:
@@ -297,10 +300,13 @@ class _Write:
         self._inherits = write_inherited_coords
         self._collector = _Collector()
         self._staged: StagedStore = StagedStore(location)
+        # Regions are written at the same time: only changed documents need the lock.
+        self.lock = FolderLock(location if isinstance(location, Path) else None, at_once=region is None)
         self._in_memory: list[tuple[np.ndarray[Any, Any], Any, tuple[slice, ...]]] = []
         self._chunked: list[tuple[Any, Any, tuple[slice, ...]]] = []
         self._opened: Any = None
         self._mode = mode
+        self._is_new = mode in ("w", "w-") or (mode is None and append_dim is None and region is None)
         self._opening: dict[str, Any] = {
             "mode": mode,
             "group": group,
@@ -351,11 +357,8 @@ class _Write:
         # The content of a replaced store is not needed, nor are members of a new group.
         if self._mode == "w" and not group:
             return
-        is_new = self._mode in ("w", "w-") or (
-            self._mode is None and self._append_dim is None and not self._has_region
-        )
-        versions = () if is_new else (self._zarr_format or 3,)
-        is_listed = not is_new and (self._mode in ("a", "a-") or self._append_dim is not None)
+        versions = () if self._is_new else (self._zarr_format or 3,)
+        is_listed = not self._is_new and (self._mode in ("a", "a-") or self._append_dim is not None)
         self._staged.prefetch(group, names, versions, is_listed=is_listed)
 
     def _open(self) -> tuple[Any, bool]:
@@ -380,6 +383,7 @@ class _Write:
         from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
 
         self._opened = opened
+        self._staged.check_paths()
         self._check_extents()
         if consolidates:
             zarr.consolidate_metadata(self._staged, zarr_format=opened.zarr_group.metadata.zarr_format)
@@ -420,9 +424,18 @@ class _Write:
 
     def store(self) -> Any:
         """Store the prepared chunks and documents (step 2)."""
+        if self._staged.changed():
+            self.lock.take()
+        if not self._staged.is_remote:
+            self._staged.check_unchanged()
+        # A missing folder is locked when it exists, and a new one that replaces an erased one, too.
         self._staged.erase()
         self._staged.create()
+        if self._staged.changed():
+            self.lock.take()
         if not self._compute:
+            if not (self._is_new and self._staged.is_remote):
+                self._staged.check_unchanged()
             self._staged.commit()
         self._staged.go_direct()
         together: list[Callable[[], object]] = []
@@ -430,10 +443,12 @@ class _Write:
         for elements, target, region in self._in_memory:
             is_together = self._staged.is_remote and at_once.is_small(elements)
             (together if is_together else alone).append(partial(_set, target, region, elements))
-        at_once.run(together)
         for write in alone:
             write()
         stored = self._store_chunked() if self._chunked else None
+        # With the last chunks, because a server takes a round trip. A new place has nothing to compare.
+        checks = [] if self._is_new and self._staged.is_remote else [self._staged.check_unchanged]
+        at_once.run([*together, *checks])
         if self._compute:
             self._staged.commit(is_append=self._append_dim is not None)
             return self._opened
