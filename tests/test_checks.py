@@ -282,3 +282,28 @@ def test_a_bar_fits_its_own_terminal_and_is_erased_before_other_text(columns: in
     os.close(leader)
     empty, line, erased, text = drawn.split("\r")
     assert (empty, len(line), erased, text) == ("", columns - 1, " " * (columns - 1), "text")
+
+
+def test_links_to_groups_above_and_deep_groups_end(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    root.create_array("x", data=[1])
+    root.create_group("sub")
+    for name in ("one", "two", "sub/three"):
+        (tmp_path / "a.zarr" / name).symlink_to(tmp_path / "a.zarr")
+    found = json.loads(command("verify", tmp_path / "a.zarr", "--json").stdout)
+    assert sorted(each["path"] for each in found["corrupt"]) == ["one", "sub/three", "two"]
+    assert (found["arrays"], found["groups"], found["foreign"]) == (1, 2, [])
+    document = (tmp_path / "a.zarr" / "sub" / "zarr.json").read_bytes()
+    folder = tmp_path / "deep.zarr"
+    for _ in range(1200):
+        folder.mkdir()
+        (folder / "zarr.json").write_bytes(document)
+        folder /= "a"
+    assert verify(tmp_path / "deep.zarr").groups == 1200
+
+
+def test_names_in_a_store_cannot_forge_lines(tmp_path: Path) -> None:
+    zarrow.create_group(tmp_path / "a.zarr")
+    (tmp_path / "a.zarr" / "x\n  corrupt  y: \x1b[31m").touch()
+    assert len(str(verify(tmp_path / "a.zarr")).splitlines()) == 2
+    assert "\x1b" not in command("verify", tmp_path / "a.zarr").stdout

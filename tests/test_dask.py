@@ -157,3 +157,19 @@ def test_graphs_of_a_million_blocks_are_as_small_as_dasks(tmp_path: Path) -> Non
     assert ours.npartitions == 10**6
     sizes = [len(pickle.dumps(each.dask)) for each in (ours, stock)]
     assert sizes[0] <= sizes[1] * 1.01
+
+
+def test_another_shape_is_refused_before_an_array_is_created(tmp_path: Path) -> None:
+    with pytest.raises(zarrow.ShapeError, match="shape is"):
+        zarrow.dask.to_zarr(da.ones((4, 4)), tmp_path / "a.zarr", shape=(3, 3))
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def test_processes_do_not_write_into_a_copy_of_a_memory_store() -> None:
+    target = zarrow.create_array(zarrow.MemoryStore(), shape=(4, 4), chunks=(2, 2), dtype="f8")
+    with pytest.raises(TypeError, match="MemoryStore"):
+        pickle.dumps(zarrow.dask.store(da.ones((4, 4), chunks=2), target, compute=False))
+    zarrow.dask.store(da.ones((4, 4), chunks=2), target, scheduler="threads")
+    assert target[...].tolist() == [[1.0] * 4] * 4
+    stored = zarrow.dask.store(da.zeros((4, 4), chunks=2), target, return_stored=True)
+    assert stored.compute().sum() == 0

@@ -17,7 +17,7 @@ import numpy as np
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
-from zarrow.checks.nodes import below, nbytes_of, opened, parts
+from zarrow.checks.nodes import below, nbytes_of, one_line, opened, parts
 
 Kind = Literal["node", "shape", "data type", "dimension names", "attributes", "elements"]
 
@@ -48,10 +48,11 @@ class Difference:
     count: int = 1
 
     def __str__(self) -> str:
+        path = one_line(self.path) or "/"
         if self.index is None:
-            return f"{self.path or '/'}: {self.what} {self.left!r} and {self.right!r}"
+            return f"{path}: {self.what} {self.left!r} and {self.right!r}"
         place = ", ".join(map(str, self.index))
-        return f"{self.path or '/'}: {self.count} elements, first [{place}]: {self.left!r} and {self.right!r}"
+        return f"{path}: {self.count} elements, first [{place}]: {self.left!r} and {self.right!r}"
 
 
 def diff(

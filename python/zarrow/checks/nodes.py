@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from zarrow._zarrow import Array, Group, open
+from zarrow._zarrow import Array, Group, _visible, open
 from zarrow.api.array_options import Store
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid
@@ -16,6 +16,11 @@ _MEMORY_NBYTES = 64 << 20
 
 # The size that an element of text or bytes is assumed to have.
 _VARIABLE_NBYTES = 64
+
+
+def one_line(text: str) -> str:
+    """Return a name from a store without line ends and other control characters, which could forge lines."""
+    return _visible(text.encode("utf-8", "backslashreplace").decode())
 
 
 def opened(node: Array | Group | Store) -> Array | Group:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from zarrow._zarrow import Array, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
-from zarrow.checks.nodes import chunks_in, nbytes_of, opened, parts
+from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
 from zarrow.errors import NotFoundError, OutOfMemoryError, ZarrowError
+from zarrow.jobs import places
 
 _DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
 
@@ -76,8 +77,8 @@ class Verified:
         ]
         for each in self.corrupt:
             place = "" if each.chunk is None else f" chunk {each.chunk}"
-            lines.append(f"  corrupt  {each.path or '/'}{place}: {each.error}")
-        lines += [f"  foreign  {key}" for key in self.foreign]
+            lines.append(f"  corrupt  {one_line(each.path) or '/'}{place}: {one_line(each.error)}")
+        lines += [f"  foreign  {one_line(key)}" for key in self.foreign]
         return "\n".join(lines)
 
 
@@ -119,7 +120,7 @@ def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progres
     location, root = checked.__reduce__()[1][:2]
     values = _StoredValues(location, create=False)
     found = Verified()
-    nodes = dict(_nodes(checked, "", found))
+    nodes = dict(_nodes(checked, places.place_of(checked), found))
     for path, member in nodes.items():
         if isinstance(member, Array):
             found.arrays += 1
@@ -144,21 +145,30 @@ def _joined(*names: str) -> str:
     return "/".join(name for name in names if name)
 
 
-def _nodes(node: Array | Group, path: str, found: Verified) -> Iterator[tuple[str, Array | Group]]:
-    """Yield a node and those below it; a broken one is entered as corrupt."""
-    yield path, node
-    if not isinstance(node, Group):
-        return
-    group = node._without_consolidated()
-    for name in sorted(group):
-        try:
-            member = group[name]
-        except NotFoundError:
+def _nodes(root: Array | Group, own: str | None, found: Verified) -> Iterator[tuple[str, Array | Group]]:
+    """Yield a node and those below it; a broken one is corrupt, and so is a link to a group above it."""
+    waiting = [("", root)]
+    while waiting:
+        path, node = waiting.pop()
+        yield path, node
+        if not isinstance(node, Group):
             continue
-        except ZarrowError as error:
-            found.corrupt.append(Corrupt(_joined(path, name), None, str(error)))
-            continue
-        yield from _nodes(member, _joined(path, name), found)
+        group = node._without_consolidated()
+        members = []
+        for name in sorted(group):
+            below = _joined(path, name)
+            try:
+                member = group[name]
+            except NotFoundError:
+                continue
+            except ZarrowError as error:
+                found.corrupt.append(Corrupt(below, None, str(error)))
+                continue
+            if own is not None and places.is_within(f"{own}/{path}".rstrip("/"), places.place(own, below)):
+                found.corrupt.append(Corrupt(below, None, "a link to a group above it"))
+                continue
+            members.append((below, member))
+        waiting += reversed(members)
 
 
 def _find_foreign(values: _StoredValues, path: str, group: Group, found: Verified) -> None:

@@ -14,12 +14,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import dask.array
+import numpy as np
 
-from zarrow._zarrow import Array, _with_options
+from zarrow._zarrow import Array, MemoryStore, _with_options
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array
 from zarrow.dask.alignment import aligned
+from zarrow.dask.reading import Elements
 from zarrow.errors import ReadOnlyError, ShapeError
 
 Region = tuple[slice, ...]
@@ -78,7 +80,7 @@ def store(
     ]
     return dask.array.store(
         moved,
-        targets,
+        [_InMemory(target) if isinstance(_store_of(target), MemoryStore) else target for target in targets],
         lock=lock,
         regions=resolved,  # type: ignore[arg-type]
         compute=compute,
@@ -155,8 +157,31 @@ def to_zarr(
             "overwrite": mode == "w",
             **zarr_array_kwargs,
         }
+        if tuple(np.atleast_1d(options["shape"])) != arr.shape and arr.ndim:
+            raise ShapeError(
+                f"shape is {options['shape']!r}, but the array of dask has {arr.shape}", kind="shape"
+            )
         target = create_array(opened, path, **options)
     return store(arr, target, compute=compute, return_stored=return_stored)
+
+
+class _InMemory(Elements):
+    """An array in memory, which only threads of this process can write."""
+
+    __slots__ = ()
+
+    def __setitem__(self, selection: Any, values: Any) -> None:
+        self.array[selection] = values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "other processes cannot write into a MemoryStore: use the scheduler 'threads', or a folder"
+        )
+
+
+def _store_of(array: Array) -> Any:
+    """Return the store of an array, as the array is pickled with it."""
+    return array.__reduce__()[1][0]
 
 
 def _check_source(source: Any) -> None:
