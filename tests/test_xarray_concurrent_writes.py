@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
 import zarrow
 import zarrow.xarray
+from zarrow.xarray.staged_store import StagedStore
 from zarrow.xarray.writing import _Write
 
 pytestmark = [
@@ -85,3 +87,51 @@ def test_threads_that_add_variables_lose_none(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(120)
     assert set(xr.open_zarr(path).data_vars) == {"a", *(f"a{number}" for number in range(6))}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("is_consolidated", [True, False])
+def test_a_failed_commit_restores_the_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, is_consolidated: bool
+) -> None:
+    path = tmp_path / "a.zarr"
+    options: dict[str, Any] = {"consolidated": is_consolidated}
+    zarrow.xarray.to_zarr(_rows(0), path, zarr_format=version, **options)
+    documents = {file for file in path.rglob("*") if file.name.startswith((".z", "zarr"))}
+    before = {file: file.read_bytes() for file in documents}
+    store = StagedStore._store
+    for stops_at in range(2):
+        calls = 0
+
+        def interrupted(self: StagedStore, key: str, stops_at: int = stops_at) -> None:
+            nonlocal calls
+            if calls == stops_at:
+                raise KeyboardInterrupt
+            calls += 1
+            store(self, key)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(StagedStore, "_store", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                zarrow.xarray.to_zarr(_rows(2), path, append_dim="time", **options)
+        found = {file for file in path.rglob("*") if file.name.startswith((".z", "zarr"))}
+        assert {file: file.read_bytes() for file in found} == before
+    zarrow.xarray.to_zarr(_rows(2), path, append_dim="time", **options)
+    assert xr.open_zarr(path, **options)["time"].values.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("group", [None, "below"])
+@pytest.mark.parametrize("reads", [xr.open_zarr, zarrow.xarray.open_zarr])
+def test_a_dataset_does_not_erase_its_own_source(tmp_path: Path, reads: Any, group: str | None) -> None:
+    path = tmp_path / "a.zarr"
+    zarrow.xarray.to_zarr(_rows(3), path, group=group)
+    (tmp_path / "link").symlink_to(path)
+    for target in (path, tmp_path / "link", zarr.storage.LocalStore(path)):
+        with pytest.raises(ValueError, match="which this write erases"):
+            zarrow.xarray.to_zarr(reads(path, group=group) + 1, target, mode="w", group=group)
+    assert reads(path, group=group)["a"].values[:, 0].tolist() == [3, 4]
+    # Without dask, elements are read before the store is erased.
+    zarrow.xarray.to_zarr(reads(path, group=group, chunks=None), path, mode="w", group=group)
+    zarrow.xarray.to_zarr(reads(path, group=group), tmp_path / "other.zarr", mode="w")
+    assert xr.open_zarr(path, group=group)["a"].values[:, 0].tolist() == [3, 4]
+    assert xr.open_zarr(tmp_path / "other.zarr")["a"].values[:, 0].tolist() == [3, 4]

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
-from zarrow.errors import NotFoundError, StoreError
+from zarrow.errors import NotFoundError, StoreError, ZarrowError
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -323,6 +324,13 @@ class StagedStore(Store):
         if not self._is_erased(prefix):
             self._state.erased.append(prefix)
 
+    def erases(self, folder: Path) -> bool:
+        """Whether the changes erase a folder."""
+        if not isinstance(self.location, Path):
+            return False
+        erased = [(self.location / prefix).resolve() for prefix in self._state.erased]
+        return any(folder.resolve().is_relative_to(prefix) for prefix in erased)
+
     def is_new(self, path: str) -> bool:
         """Whether the changes create the array at a path."""
         state = self._state
@@ -392,14 +400,23 @@ class StagedStore(Store):
         """
         state, ordered = self._state, self.changed()
         last = [key for key in ordered if key in _LAST and not (is_append and self.is_remote)]
-        for keys in ([key for key in ordered if key not in last], last):
-            self._run([partial(self._store, key) for key in keys])
-        if self._threads is not None:
-            self._threads.shutdown(wait=False)
-            self._threads = None
+        try:
+            for keys in ([key for key in ordered if key not in last], last):
+                self._run([partial(self._store, key) for key in keys])
+        except BaseException:
+            self._restore(ordered)
+            raise
         state.staged = {}
         state.known = {}
         state.names = {}
+
+    def _restore(self, keys: Sequence[str]) -> None:
+        """Restore the documents of a folder as they were before an interrupted commit, where possible."""
+        if self.is_remote:
+            return
+        for key in reversed(keys):
+            with contextlib.suppress(ZarrowError, OSError):
+                self._put(key, self._state.known.get(key))
 
     def create(self) -> None:
         """Create the folder of the store if it is missing, for chunks that are written before documents."""
@@ -411,7 +428,9 @@ class StagedStore(Store):
         self._state.chunks = {}
 
     def _store(self, key: str) -> None:
-        value = self._state.staged[key]
+        self._put(key, self._state.staged[key])
+
+    def _put(self, key: str, value: bytes | None) -> None:
         values = self._created_values()
         if value is None:
             values.erase(key)

@@ -381,6 +381,7 @@ class _Write:
         import zarr
 
         from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
+        from zarrow.xarray.dask_sources import folders_read
 
         self._opened = opened
         self._staged.check_paths()
@@ -399,6 +400,13 @@ class _Write:
             # Of a region, elements that others have appended to the last chunk stay.
             target = target_of(self._location, array, replace_edges=is_new or not self._has_region)
             if is_chunked_array(source):
+                # Arrays without chunks are in memory from here on.
+                for folder in folders_read(source):
+                    if self._staged.erases(folder):
+                        raise ValueError(
+                            f"variable {array.basename!r} is computed from {str(folder)!r}, which this write "
+                            "erases; load the dataset first, or write to another place"
+                        )
                 self._chunked.append((source, target, region))
             else:
                 self._in_memory.append((cast(source, array.dtype), target, region))
