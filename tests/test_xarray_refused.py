@@ -158,6 +158,7 @@ CASES: dict[str, Case] = {
     ),
     # names and attributes
     "a name that is no text": (lambda: steps(0, 4).assign({3: 1}), {"mode": "w"}),
+    "a name below another variable": (lambda: steps(0, 4).assign({"rain/below": 1}), {"mode": "w"}),
     "a name of a document": (lambda: steps(0, 4).assign({"zarr.json": 1}), {"mode": "w"}),
     "a name that is too long": (lambda: steps(0, 4).assign({"x" * 300: 1}), {"mode": "w"}),
     "an empty name": (lambda: steps(0, 4).assign({"": 1}), {"mode": "w"}),
@@ -188,6 +189,7 @@ CASES: dict[str, Case] = {
 APART = {
     "a codec that refuses",
     "new variables in a region, a",
+    "a name below another variable",
     "a name of a document",
     "a name that is too long",
 }

@@ -363,6 +363,16 @@ class StagedStore(Store):
         ]
         return sorted(changed, key=lambda key: (-key.count("/"), key))
 
+    def has_array(self, path: str) -> bool:
+        """Whether an array has a document after the changes."""
+        state = self._state
+        for name in ("zarr.json", ".zarray"):
+            key = _join(path, name)
+            kept = None if self._is_erased(key) else state.known.get(key)
+            if state.staged.get(key, kept) is not None:
+                return True
+        return False
+
     def check_paths(self) -> None:
         """Refuse a document in a folder that needs the path of another document."""
         if not isinstance(self.location, Path):

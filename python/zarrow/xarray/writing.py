@@ -394,6 +394,10 @@ class _Write:
                 raise ValueError(
                     f"variable {array.basename!r} has shape {shape}, but its region of the array has {wanted}"
                 )
+            if not self._staged.has_array(array.path):
+                raise ValueError(
+                    f"another variable replaces the folder of {array.path!r}: rename one of them"
+                )
             is_new = self._staged.is_new(array.path)
             if is_new:
                 try_codecs(array)
