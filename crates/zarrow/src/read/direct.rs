@@ -13,6 +13,7 @@ use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::pool;
 use crate::read::chunk_list::{ChunkList, room};
 use crate::read::item::Item;
+use crate::read::thread_count::TASKS_PER_THREAD;
 use smallvec::SmallVec;
 use std::sync::atomic::AtomicBool;
 use zarrow_array::allocation::{self, Grow};
@@ -84,11 +85,17 @@ impl Tasks {
         let chunks = list.count();
         let shares_of = |chunk: u64| -> Result<u64> {
             let (_, pieces) = list.get(chunk)?;
-            let Some((number, part)) = pieces.first() else { return Ok(1) };
+            let Some((number, _)) = pieces.first() else { return Ok(1) };
             let (Item { reader, .. }, sink) = &items[*number];
             // Each share of a chunk that is not a shard would decode the chunk for all items; a sink takes a chunk once.
             let is_one = pieces.len() > 1 || matches!(sink, Sink::Chunks(_));
-            Ok(if is_one && !reader.is_sharded() { 1 } else { reader.shares(chunks, part, threads) })
+            if threads == 1 || is_one && !reader.is_sharded() {
+                return Ok(1);
+            }
+            // The shares of a shard divide the inner chunks of all pieces.
+            let wanted = (threads as u64 * TASKS_PER_THREAD).div_ceil(chunks.max(1));
+            let shares = pieces.iter().map(|(_, part)| reader.shares(chunks, part, threads));
+            Ok(shares.fold(0, u64::saturating_add).min(wanted))
         };
         if items.len() == 1 {
             // If the grid has a chunk that is not at an edge, the middle chunk is one.
