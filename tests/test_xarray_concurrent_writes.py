@@ -135,3 +135,11 @@ def test_a_dataset_does_not_erase_its_own_source(tmp_path: Path, reads: Any, gro
     zarrow.xarray.to_zarr(reads(path, group=group), tmp_path / "other.zarr", mode="w")
     assert xr.open_zarr(path, group=group)["a"].values[:, 0].tolist() == [3, 4]
     assert xr.open_zarr(tmp_path / "other.zarr")["a"].values[:, 0].tolist() == [3, 4]
+
+
+def test_a_region_of_a_template_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    zarrow.xarray.to_zarr(_rows(0).chunk(time=1), path, compute=False)
+    for row in range(2):
+        zarrow.xarray.to_zarr(_rows(0)[["a"]].isel(time=slice(row, row + 1)), path, region="auto")
+    assert xr.open_zarr(path)["a"].values[:, 0].tolist() == [0, 1]

@@ -364,14 +364,10 @@ class StagedStore(Store):
         return sorted(changed, key=lambda key: (-key.count("/"), key))
 
     def has_array(self, path: str) -> bool:
-        """Whether an array has a document after the changes."""
-        state = self._state
-        for name in ("zarr.json", ".zarray"):
-            key = _join(path, name)
-            kept = None if self._is_erased(key) else state.known.get(key)
-            if state.staged.get(key, kept) is not None:
-                return True
-        return False
+        """Whether an array has a document after the changes, unless no change is about it."""
+        keys = [_join(path, name) for name in ("zarr.json", ".zarray")]
+        is_staged = any(self._state.staged.get(key) is not None for key in keys)
+        return is_staged or not self._is_erased(keys[0])
 
     def check_paths(self) -> None:
         """Refuse a document in a folder that needs the path of another document."""
