@@ -330,12 +330,7 @@ fn is_plain(data: &Chain) -> bool {
 }
 
 /// Reads the plain elements of a run, filling `memory`. Returns the words of each element that the caller reverses.
-fn read_plain(
-    chain: &Chain,
-    data: &Input<'_>,
-    given: &Given,
-    memory: &mut Uninit,
-) -> Result<Swap> {
+fn read_plain(chain: &Chain, data: &Input<'_>, given: &Given, memory: &mut Uninit) -> Result<Swap> {
     let item_size = chain.item_size().unwrap_or(0) as u64;
     let (start, end) = (given.run.start as u64 * item_size, given.run.end as u64 * item_size);
     let actual = data.nbytes()?;

@@ -204,12 +204,7 @@ impl ArrayToBytes for PackBits {
         if is_plain { usize::MAX } else { self.encoded_nbytes(chunk.count) }
     }
 
-    fn decode_whole(
-        &self,
-        encoded: &[u8],
-        _chunk: &EncodedChunk<'_>,
-        memory: &mut Uninit,
-    ) -> Result<()> {
+    fn decode_whole(&self, encoded: &[u8], _chunk: &EncodedChunk<'_>, memory: &mut Uninit) -> Result<()> {
         self.unpack(encoded, memory)
     }
 
@@ -237,8 +232,8 @@ fn write_word(value: u64, word: &mut Uninit) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::mem::MaybeUninit;
     use serde_json::json;
+    use std::mem::MaybeUninit;
 
     fn packing(data_type: &DataType, configuration: &serde_json::Value) -> Result<PackBits> {
         let configuration = configuration.as_object().cloned().unwrap_or_default();

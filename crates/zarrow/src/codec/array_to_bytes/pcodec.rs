@@ -162,12 +162,7 @@ impl ArrayToBytes for Pcodec {
         }
     }
 
-    fn decode_whole(
-        &self,
-        file: &[u8],
-        chunk: &EncodedChunk<'_>,
-        memory: &mut Uninit,
-    ) -> Result<()> {
+    fn decode_whole(&self, file: &[u8], chunk: &EncodedChunk<'_>, memory: &mut Uninit) -> Result<()> {
         chunk.limits.check_ratio(chunk.nbytes, file.len())?;
         let decoded = with_number!(self.number, T => catch_unwind(AssertUnwindSafe(|| decode::<T, { size_of::<T>() }>(file, memory, T::to_ne_bytes))));
         decoded.and_then(std::result::Result::ok).unwrap_or_else(|| Err(corrupt("the decoder panicked")))

@@ -28,12 +28,7 @@ const TEXT_NBYTES: usize = BLOCK_NBYTES / 3 * 4;
 struct Base64;
 
 impl Decoder for Base64 {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        _: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, _: &mut Codecs) -> Result<usize, Failure> {
         decode(source, destination)
     }
 

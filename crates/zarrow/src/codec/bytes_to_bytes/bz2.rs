@@ -29,12 +29,7 @@ pub const DEFINITION: Definition = Definition {
 struct Streams;
 
 impl Decoder for Streams {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        _: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, _: &mut Codecs) -> Result<usize, Failure> {
         decompress(source, destination)
     }
 

@@ -41,12 +41,7 @@ pub const ZLIB: Definition = Definition {
 };
 
 impl Decoder for DeflateContainer {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        codecs: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, codecs: &mut Codecs) -> Result<usize, Failure> {
         let deflate = codecs.deflate().ok_or(Failure::OutOfMemory)?;
         let (mut read, mut written) = deflate.decompress(*self, source, destination)?;
         while !is_padding(&source[read..]) {

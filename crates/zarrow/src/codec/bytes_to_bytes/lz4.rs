@@ -29,12 +29,7 @@ pub const DEFINITION: Definition = Definition {
 struct Block;
 
 impl Decoder for Block {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        _: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, _: &mut Codecs) -> Result<usize, Failure> {
         let (size, block) = parts(source)?;
         let destination = destination.get_mut(..size).ok_or(Failure::TooSmall)?;
         match decompress(block, destination)? {

@@ -143,12 +143,7 @@ impl Lzma {
 }
 
 impl Decoder for Lzma {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        _: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, _: &mut Codecs) -> Result<usize, Failure> {
         let format = match self.format {
             Format::Auto if source.starts_with(XZ_MAGIC) => Format::Xz,
             Format::Auto => Format::Alone,

@@ -63,12 +63,7 @@ impl Shuffle {
 }
 
 impl Decoder for Shuffle {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        _: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, _: &mut Codecs) -> Result<usize, Failure> {
         let destination = destination.get_mut(..source.len()).ok_or(Failure::TooSmall)?;
         let count = source.len() / self.element_size;
         let (planes, rest) = source.split_at(count * self.element_size);

@@ -43,12 +43,7 @@ pub const DEFINITION: Definition = Definition {
 struct Frames;
 
 impl Decoder for Frames {
-    fn decode(
-        &self,
-        source: &[u8],
-        destination: &mut Uninit,
-        codecs: &mut Codecs,
-    ) -> Result<usize, Failure> {
+    fn decode(&self, source: &[u8], destination: &mut Uninit, codecs: &mut Codecs) -> Result<usize, Failure> {
         codecs.zstd().ok_or(Failure::OutOfMemory)?.decompress(source, destination)
     }
 
