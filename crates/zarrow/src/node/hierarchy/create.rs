@@ -17,7 +17,7 @@ use super::consolidate;
 use super::contents::{Contents, Source};
 use super::document::check_nbytes;
 use super::document_names::{DOCUMENTS, node_at};
-use super::new_place::NewPlace;
+use super::new_place::{Existing, NewPlace};
 use super::node_lock::NodeLock;
 use super::node_path::new_path;
 use super::resize::shape_lock;
@@ -40,18 +40,6 @@ use crate::write::options::WriteOptions;
 use crate::write::values::Values;
 use std::cell::Cell;
 use std::sync::Arc;
-
-/// What to do with an existing node at the path of a new one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// Keep it: creating is an error.
-    #[default]
-    Refuse,
-    /// Erase it, with everything below it. A folder without a node is not touched.
-    Erase,
-    /// Erase an array; keep a group, and creating is an error.
-    EraseArray,
-}
 
 /// Creates an array at `path` (`""` is the root), and missing groups above it.
 ///

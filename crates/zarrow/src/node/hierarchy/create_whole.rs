@@ -2,7 +2,8 @@
 
 use super::ahead::Assumed;
 use super::contents::Contents;
-use super::create::{Existing, created_group};
+use super::create::created_group;
+use super::new_place::Existing;
 use crate::error::Result;
 use crate::metadata::{Attributes, ZarrFormat};
 use crate::node::group::Group;

@@ -40,11 +40,10 @@ mod tests;
 pub use attributes::AttributeChange;
 pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
 pub use contents::Source;
-pub use create::{
-    Existing, create_absent_group, create_array, create_array_from, create_array_with, create_group,
-};
+pub use create::{create_absent_group, create_array, create_array_from, create_array_with, create_group};
 pub use create_whole::{Members, create_group_with};
 pub(crate) use erase::erase;
+pub use new_place::Existing;
 pub use node_path::new_path;
 pub(crate) use outside::stored_count;
 pub use waves::{NewNode, create_all};

@@ -1,6 +1,5 @@
 //! Checks of the place of a new node: steps 1 and 2 of [`create`](super::create).
 
-use super::create::Existing;
 use super::document_names::node_at;
 use super::erase::{first, is_of_zarr};
 use super::node_path::ancestors;
@@ -10,6 +9,18 @@ use crate::metadata::{NodeMetadata, ZARRAY, ZGROUP, ZarrFormat};
 use crate::node::node_documents::read_metadata;
 use crate::node::open_options::OpenOptions;
 use crate::store::Store;
+
+/// What to do with an existing node at the path of a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Keep it: creating is an error.
+    #[default]
+    Refuse,
+    /// Erase it, with everything below it. A folder without a node is not touched.
+    Erase,
+    /// Erase an array; keep a group, and creating is an error.
+    EraseArray,
+}
 
 /// The place of a new node.
 pub(super) struct NewPlace<'a> {

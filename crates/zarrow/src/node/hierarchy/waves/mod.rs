@@ -9,8 +9,9 @@ mod remote;
 
 use super::consolidate::consolidate;
 use super::contents::Contents;
-use super::create::{Existing, create_group, created};
+use super::create::{create_group, created};
 use super::document::check_nbytes;
+use super::new_place::Existing;
 use super::new_place::NewPlace;
 use super::node_path::{ancestors, new_path};
 use super::{AttributeChange, erase};
