@@ -8,6 +8,7 @@
    of its members has the name, or that its arrays have it.
 4. For a name close to an existing one, the message suggests that one.
 5. Names that begin with an underscore belong to protocols: they are not looked up.
+6. Unknown keywords of compiled functions are refused here too (`refuse_keywords`).
 """
 
 from __future__ import annotations

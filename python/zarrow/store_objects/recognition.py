@@ -1,4 +1,7 @@
-"""Recognises store objects of zarr-python, obstore, fsspec, icechunk and VirtualiZarr, and mappings."""
+"""Recognises store objects of zarr-python, obstore, fsspec, icechunk and VirtualiZarr, and mappings.
+
+`native` is asked first, which finds stores that the engine reads itself. All others are called in Python.
+"""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@
 //! 4. A forked child has none of the parent's threads. A pool therefore belongs to one process: the child creates its
 //!    own pool when needed, and leaks the parent's. If the fork happened inside a read, the child's copy of that read
 //!    fails.
-//! 5. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves if there is none.
-//! 6. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
+//! 5. A thread without work ends after `PATIENCE`, if there are more threads than `num_threads` allows.
+//! 6. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves if there is none.
+//! 7. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
 //!    caller (an asynchronous read) begins only if the pool has a thread, and the last thread stays until that job has ended.
 //! 7. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
 //!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
@@ -313,7 +314,7 @@ impl State {
         waiting.max_by_key(|queued| queued.entry.job.depth())
     }
 
-    /// Whether only one thread is left, and a job needs it (step 6).
+    /// Whether only one thread is left, and a job needs it (step 7).
     fn needs_its_last_thread(&self) -> bool {
         self.threads == 1 && self.jobs.iter().any(|queued| queued.ending.is_some())
     }
@@ -359,7 +360,7 @@ impl Pool {
         self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending: None });
     }
 
-    /// Same as [`enter_open`](Pool::enter_open), for a job without a waiting caller (step 6).
+    /// Same as [`enter_open`](Pool::enter_open), for a job without a waiting caller (step 7).
     ///
     /// # Errors
     /// There is no thread that would work on it.

@@ -3,6 +3,7 @@
 //! 1. The lists have been broadcast to one shape, and enumerate it in C order.
 //! 2. If the lists and integers stand side by side in the index, the axes of that shape take their place in the result.
 //!    Otherwise they come before all others.
+//! 3. For a read, `plan/chunk_parts` groups the points by chunk.
 //!
 //! Source: NumPy, "Advanced indexing" and "Combining advanced and basic indexing".
 

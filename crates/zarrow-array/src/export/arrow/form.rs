@@ -1,4 +1,5 @@
-//! Choice of the Arrow type, for elements with several possible Arrow types.
+//! Choice of the Arrow type, for elements with several possible Arrow types. All others have the type that `field`
+//! gives them.
 //!
 //! Following the PyCapsule interface, a consumer may request a schema. A request is only a preference: if it cannot
 //! be met, the default is returned.

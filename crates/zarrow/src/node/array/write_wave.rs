@@ -9,12 +9,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::node::array::detached_write::{OwnedWrite, ValueSource, write_detached};
 use crate::node::array::write_request::WriteRequest;
 use crate::pool::OpenJob;
+use crate::store::remote::in_flight::IN_FLIGHT_NBYTES;
 use std::sync::Arc;
 use std::time::Duration;
 use zarrow_array::fork::{Condvar, Forked, Mutex, generation};
-
-/// Maximum size in memory of the elements of writes in flight, unless a single write is larger.
-const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 
 /// Maximum number of writes in flight.
 const IN_FLIGHT: usize = 1024;

@@ -21,6 +21,7 @@ use crate::read::staged::object::{Leaf, Object, ObjectPlan, RangeFetch, Split};
 use crate::read::staged::state::{Answer, Next, Pending, Ready, State, Work};
 use crate::store::remote::bodies::{InFlight, InFlightBody};
 use crate::store::remote::body_memory::BodyFrames;
+use crate::store::remote::in_flight::IN_FLIGHT_NBYTES;
 use crate::store::remote::{
     ByteRange, Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestClass, RequestHandle,
 };
@@ -28,9 +29,6 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow_array::fork::Mutex;
-
-/// Maximum bytes in flight for one read, unless a single leaf is larger.
-const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 
 /// The number of shard indexes fetched ahead of the first index's arrival.
 const INDEXES_AHEAD: usize = 64;

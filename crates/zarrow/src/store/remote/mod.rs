@@ -17,6 +17,7 @@ pub(crate) mod bodies;
 mod body;
 pub(crate) mod body_memory;
 mod documents;
+pub(crate) mod in_flight;
 mod interrupt;
 mod listing;
 mod put_body;

@@ -25,6 +25,7 @@ use crate::pool::job::Checkpoint;
 use crate::read::staged::inbox::{Arrival, Inbox, Reply};
 use crate::selection::Selection;
 use crate::store::remote::bodies::InFlight;
+use crate::store::remote::in_flight::IN_FLIGHT_NBYTES;
 use crate::store::remote::{
     ByteRange, Collector, Condition, Fetched, Put, PutBody, RemoteStore, RemoteWriter, Request, RequestClass,
     RequestHandle,
@@ -39,9 +40,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
-
-/// Maximum bytes of old and new values in flight for one write, unless a single chunk is larger.
-const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 
 /// Smaller values are copied rather than lent to the store.
 const LENT_NBYTES: usize = 64 << 10;

@@ -1,0 +1,4 @@
+//! The limit of bytes in flight for one read or one write of a remote store.
+
+/// Maximum size of the values in flight for one call, unless a single value is larger.
+pub(crate) const IN_FLIGHT_NBYTES: u64 = 192 << 20;
