@@ -322,7 +322,7 @@ def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _check_dimensions(arrays: Iterable[Array], chunks: Any) -> None:
-    """Refuse names of dimensions that no array has: a misspelled name would change nothing."""
+    """Refuse unknown names of dimensions: a misspelled name would change nothing."""
     if not isinstance(chunks, Mapping):
         return
     names = {name for array in arrays for name in array.dimension_names or () if name}

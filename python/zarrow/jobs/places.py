@@ -1,4 +1,4 @@
-"""Where nodes are, so that a plan does not replace what it reads.
+"""Finds out whether a plan would replace its own sources.
 
 A place is a text: the real path of a folder or the URL of a store, and then the path of the node. Two names
 of one folder have one place. Of a store object without a name, nothing is known.

@@ -318,7 +318,7 @@ class Plan:
         return [item.target for item in self._work.items.values() if isinstance(item.target, New)]
 
     def _begun(self, overwrite: bool) -> Group | None:
-        """Return a ledger whose target was erased, so that nodes can be created; `None` if they exist."""
+        """Return a ledger if its target was erased, so that nodes can be created; `None` if they exist."""
         until = time.monotonic() + _ERASE_WAIT
         owner = [socket.gethostname(), os.getpid(), f"{_PROCESS}-{secrets.token_hex(4)}"]
         while True:
