@@ -35,6 +35,7 @@ use crate::write::values::Values;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
+use zarrow_array::allocation;
 
 /// An array or a group for [`create_all`].
 #[derive(Clone)]
@@ -231,7 +232,7 @@ struct Call<'a> {
 
 /// Step 1, as far as it needs no request.
 fn prepared(store: &Arc<dyn Store>, nodes: Vec<NewNode>, options: &OpenOptions) -> Result<Vec<Part>> {
-    let mut parts = Vec::with_capacity(nodes.len());
+    let mut parts = allocation::with_capacity(nodes.len())?;
     let mut zarr_format = None;
     for (number, node) in nodes.into_iter().enumerate() {
         let own = node.zarr_format();
@@ -392,7 +393,7 @@ impl Call<'_> {
     /// Step 2.
     fn create_one_by_one(&self) -> Result<Vec<(usize, Node)>> {
         let checked = self.check(&**self.store)?;
-        let mut nodes = Vec::with_capacity(self.parts.len());
+        let mut nodes = allocation::with_capacity(self.parts.len())?;
         let mut made: Vec<(usize, &Part)> = Vec::new();
         let mut create = || -> Result<()> {
             for (at, part) in self.parts.iter().enumerate() {

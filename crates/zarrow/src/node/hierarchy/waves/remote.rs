@@ -166,6 +166,7 @@ impl<'a> Waves<'a> {
     fn create(&mut self, checked: &Checked) -> Result<Vec<(usize, Node)>> {
         let (call, ahead) = (self.call, self.ahead);
         let store: &dyn Store = ahead;
+        let mut nodes = allocation::with_capacity(call.parts.len())?;
         let held = NodeLock::above(store, "")?;
         let replaced: Vec<&str> = checked.replaced.iter().map(|at| call.parts[*at].path.as_str()).collect();
         if replaced.is_empty() {
@@ -181,7 +182,6 @@ impl<'a> Waves<'a> {
         self.end(late, purposes)?;
         put?;
         self.finish(&held)?;
-        let mut nodes = Vec::with_capacity(call.parts.len());
         for (at, part) in call.parts.iter().enumerate() {
             let node = match &part.content {
                 Content::Group(metadata) if checked.kept.contains(&at) => {
