@@ -173,3 +173,18 @@ def test_processes_do_not_write_into_a_copy_of_a_memory_store() -> None:
     assert target[...].tolist() == [[1.0] * 4] * 4
     stored = zarrow.dask.store(da.zeros((4, 4), chunks=2), target, return_stored=True)
     assert stored.compute().sum() == 0
+
+
+def test_another_type_is_refused_before_an_array_is_created(tmp_path: Path) -> None:
+    target = zarrow.create_array(tmp_path / "a.zarr", data=np.ones(4, "i4"))
+    for call in (
+        lambda: zarrow.dask.to_zarr(da.ones(4), tmp_path / "b.zarr", dtype="i4"),
+        lambda: zarrow.dask.to_zarr(da.ones(4), tmp_path / "a.zarr", dtype="i4", mode="w"),
+        lambda: zarrow.dask.store(da.ones(4) * 2, target),
+    ):
+        with pytest.raises(zarrow.DataTypeError, match="astype"):
+            call()
+    assert not (tmp_path / "b.zarr").exists()
+    assert target[...].tolist() == [1, 1, 1, 1]
+    zarrow.dask.to_zarr(da.ones(4), tmp_path / "b.zarr", dtype="f4")
+    assert zarrow.open_array(tmp_path / "b.zarr").dtype == "f4"

@@ -22,7 +22,7 @@ from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array
 from zarrow.dask.alignment import aligned
 from zarrow.dask.reading import Elements
-from zarrow.errors import ReadOnlyError, ShapeError
+from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError
 
 Region = tuple[slice, ...]
 
@@ -161,6 +161,8 @@ def to_zarr(
             raise ShapeError(
                 f"shape is {options['shape']!r}, but the array of dask has {arr.shape}", kind="shape"
             )
+        # Options are checked on an array in memory, before anything is erased or created.
+        _check_type(arr, create_array(MemoryStore(), **{**options, "overwrite": False}))
         target = create_array(opened, path, **options)
     return store(arr, target, compute=compute, return_stored=return_stored)
 
@@ -226,7 +228,19 @@ def _checked(source: Any, target: Any, region: Region | None) -> Region | None:
             store=target.store,
             path=target.path,
         )
+    _check_type(source, target)
     return region
+
+
+def _check_type(source: dask.array.Array, target: Array) -> None:
+    """Refuse numbers that a task could not store: the engine casts by NumPy's rule `"same_kind"`."""
+    kinds = source.dtype.kind + target.dtype.kind
+    if set(kinds) <= set("biufc") and not np.can_cast(source.dtype, target.dtype, "same_kind"):
+        raise DataTypeError(
+            f"the array of dask has type {source.dtype}, which is not stored as {target.dtype}: convert it "
+            "by astype() first",
+            kind="data_type",
+        )
 
 
 def _moved(source: dask.array.Array, target: Array, region: Region | None) -> dask.array.Array:
