@@ -32,6 +32,7 @@ from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, StaleHa
 from zarrow.jobs import blocks
 from zarrow.jobs.assignment import Assignment, Job, checked
 from zarrow.jobs.errors import UnfinishedError
+from zarrow.jobs.function_identity import identity
 from zarrow.jobs.ledger import Ledger
 from zarrow.jobs.units import Units
 from zarrow.jobs.work import Item, New
@@ -104,7 +105,8 @@ class Plan:
         found = self.fingerprint
         if fingerprint is not None and found != fingerprint:
             raise StaleHandleError(
-                "the arrays of the plan have changed since it was made: make it again", kind="stale_handle"
+                "the arrays of the plan, or its function, have changed since it was made: make it again",
+                kind="stale_handle",
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -118,7 +120,7 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The name of the plan: a hash of its arrays, their metadata and its options."""
+        """The name of the plan: a hash of its arrays, their metadata, its options and its function."""
         text = json.dumps(self._description(), sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -300,7 +302,7 @@ class Plan:
         target = [str(work.target.store), work.target.path]
         return {
             "kind": work.kind,
-            "function": None if function is None else _name_of(function),
+            "function": None if function is None else identity(function),
             "target": target,
             "arrays": {path: item.identity() for path, item in work.items.items()},
             "blocks": {path: list(grid.block) for path, grid in self.units.grids.items()},
@@ -427,9 +429,3 @@ def _require_group(target: Location, path: str, made: tuple[int, Mapping[str, An
     with contextlib.suppress(NodeExistsError):
         zarr_format, attributes = made
         create_group(target.store, below, attributes=attributes, zarr_format=3 if zarr_format == 3 else 2)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    """Return the module and name of a function."""
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    return f"{module}.{name}" if module and name else type(function).__qualname__
