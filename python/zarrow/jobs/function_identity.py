@@ -31,7 +31,7 @@ def identity(function: Callable[..., Any]) -> str:
 
 
 def _identity(function: Callable[..., Any], around: tuple[object, ...]) -> str:
-    """Return the text of a function. `around` are the functions that hold it: a recursive one holds itself."""
+    """Return the text of a function. `around` are the functions that hold it: itself in a recursion."""
     match function:
         case FunctionType():
             if any(function is each for each in around):
