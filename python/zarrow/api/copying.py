@@ -11,10 +11,13 @@
 
 from __future__ import annotations
 
-from zarrow._zarrow import Array, Group
+from collections.abc import Iterator
+
+from zarrow._zarrow import Array, Group, _members_or_errors
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
 from zarrow.errors import NotFoundError
+from zarrow.groups.descent import nodes_below
 
 
 def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int) -> None:
@@ -31,7 +34,7 @@ def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int)
 
 def copy_group(group: Group, target: Group, path: str) -> None:
     """Copy everything below a group into the group at a path, which keeps its other members (steps 3, 4)."""
-    below = _members(group, "")
+    below = list(nodes_below(group, members=_members))
     copy = target.require_group(path) if path else target
     copy.attrs.update(group.attrs)
     for name, member in below:
@@ -41,15 +44,10 @@ def copy_group(group: Group, target: Group, path: str) -> None:
             copy.require_group(name).attrs.update(member.attrs)
 
 
-def _members(group: Group, prefix: str) -> list[tuple[str, Array | Group]]:
-    """Return all nodes below a group, each group before its members."""
-    found: list[tuple[str, Array | Group]] = []
-    for name in group:
-        try:
-            member = group[name]
-        except NotFoundError:
-            continue
-        found.append((prefix + name, member))
-        if isinstance(member, Group):
-            found += _members(member, f"{prefix}{name}/")
-    return found
+def _members(group: Group) -> Iterator[tuple[str, Array | Group]]:
+    """Yield the members of a group, without those erased since it was listed (step 4)."""
+    for name, member in _members_or_errors(group):
+        if isinstance(member, Array | Group):
+            yield name, member
+        elif not isinstance(member, NotFoundError):
+            raise member

@@ -15,6 +15,7 @@ from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_option
 from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
 from zarrow.api.creation import create_array
 from zarrow.errors import NodeTypeError, NotFoundError
+from zarrow.groups.descent import Way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -181,7 +182,7 @@ def load(
             if is_whole(node, members):
                 adata: AnnData = load_anndata(members)
                 return adata
-        return _load_members(members)
+        return _load_members(members, Way().to(node))
     elements: DecodedArray = node[...]
     return elements
 
@@ -189,14 +190,14 @@ def load(
 _ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")
 
 
-def _load_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _load_members(members: list[tuple[str, Any]], way: Way) -> dict[str, Any]:
     """Read all arrays among the members at once; groups become nested dicts."""
     arrays = {name: member for name, member in members if isinstance(member, Array)}
     found: dict[str, Any] = dict(zip(arrays, _read_each(list(arrays.values())), strict=True))
     for name, below in members:
         if isinstance(below, Group):
             stands_for_array = below.attrs.get("encoding-type") in _ENCODED_ARRAYS
-            found[name] = below.read() if stands_for_array else _load_members(below.items())
+            found[name] = below.read() if stands_for_array else _load_members(below.items(), way.to(below))
     return found
 
 

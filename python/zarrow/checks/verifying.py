@@ -17,8 +17,8 @@ from zarrow._zarrow import Array, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
 from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
-from zarrow.errors import NotFoundError, OutOfMemoryError, ZarrowError
-from zarrow.jobs import places
+from zarrow.errors import LimitError, NotFoundError, OutOfMemoryError, ZarrowError
+from zarrow.groups.descent import Way
 
 _DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
 
@@ -120,7 +120,7 @@ def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progres
     location, root = checked.__reduce__()[1][:2]
     values = _StoredValues(location, create=False)
     found = Verified()
-    nodes = dict(_nodes(checked, places.place_of(checked), found))
+    nodes = dict(_nodes(checked, found))
     for path, member in nodes.items():
         if isinstance(member, Array):
             found.arrays += 1
@@ -145,14 +145,20 @@ def _joined(*names: str) -> str:
     return "/".join(name for name in names if name)
 
 
-def _nodes(root: Array | Group, own: str | None, found: Verified) -> Iterator[tuple[str, Array | Group]]:
+def _nodes(root: Array | Group, found: Verified) -> Iterator[tuple[str, Array | Group]]:
     """Yield a node and those below it; a broken one is corrupt, and so is a link to a group above it."""
-    waiting = [("", root)]
+    waiting = [("", root, Way())]
     while waiting:
-        path, node = waiting.pop()
-        yield path, node
+        path, node, above = waiting.pop()
         if not isinstance(node, Group):
+            yield path, node
             continue
+        try:
+            way = above.to(node)
+        except LimitError as error:
+            found.corrupt.append(Corrupt(path, None, str(error)))
+            continue
+        yield path, node
         group = node._without_consolidated()
         members = []
         for name in sorted(group):
@@ -164,10 +170,7 @@ def _nodes(root: Array | Group, own: str | None, found: Verified) -> Iterator[tu
             except ZarrowError as error:
                 found.corrupt.append(Corrupt(below, None, str(error)))
                 continue
-            if own is not None and places.is_within(f"{own}/{path}".rstrip("/"), places.place(own, below)):
-                found.corrupt.append(Corrupt(below, None, "a link to a group above it"))
-                continue
-            members.append((below, member))
+            members.append((below, member, way))
         waiting += reversed(members)
 
 

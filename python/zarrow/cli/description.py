@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import zarrow
+from zarrow.groups.descent import Way
 
 
 def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
@@ -32,12 +33,15 @@ def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
     return described | {"attributes": dict(node.attrs)}
 
 
-def describe_tree(node: zarrow.Array | zarrow.Group, depth: int | None) -> dict[str, Any]:
+def describe_tree(
+    node: zarrow.Array | zarrow.Group, depth: int | None, above: Way | None = None
+) -> dict[str, Any]:
     """Describe a node and `depth` levels of members: unreadable members are described by their errors."""
     described = describe(node)
     if isinstance(node, zarrow.Group) and (depth is None or depth > 0):
         below = None if depth is None else depth - 1
-        described["members"] = {name: _member(node, name, below) for name in node}
+        way = (above or Way()).to(node)
+        described["members"] = {name: _member(node, name, below, way) for name in node}
     return described
 
 
@@ -66,8 +70,8 @@ def _plain(value: Any) -> Any:
             return str(value)
 
 
-def _member(group: zarrow.Group, name: str, depth: int | None) -> dict[str, Any]:
+def _member(group: zarrow.Group, name: str, depth: int | None, way: Way) -> dict[str, Any]:
     try:
-        return describe_tree(group[name], depth)
+        return describe_tree(group[name], depth, way)
     except zarrow.ZarrowError as error:
         return {"error": str(error), "kind": error.kind}

@@ -403,7 +403,7 @@ class Group(_Node):
     def group_values(self) -> list[Group]:
         """List the groups, sorted by name."""
     def members(self, max_depth: int | None = 0) -> tuple[tuple[str, AnyNode], ...]:
-        """Return the members with their paths below the group.
+        """Return the members with their paths below the group. A link to a group above it is a `LimitError`.
 
         Parameters
         ----------

@@ -15,6 +15,7 @@ from zarrow.api.array_options import says_options
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import NodeExistsError, NodeTypeError
 from zarrow.groups import rows
+from zarrow.groups.descent import nodes_below
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -68,17 +69,7 @@ def _exit(self: Array | Group, *_: object) -> None:
 
 
 def members(self: Group, max_depth: int | None = 0) -> tuple[tuple[str, Array | Group], ...]:
-    return tuple(_members(self, "", max_depth))
-
-
-def _members(group: Group, prefix: str, max_depth: int | None) -> list[tuple[str, Array | Group]]:
-    found: list[tuple[str, Array | Group]] = []
-    for name, member in group.items():
-        found.append((prefix + name, member))
-        if isinstance(member, Group) and (max_depth is None or max_depth > 0):
-            below = None if max_depth is None else max_depth - 1
-            found += _members(member, f"{prefix}{name}/", below)
-    return found
+    return tuple(nodes_below(self, max_depth))
 
 
 def nmembers(self: Group, max_depth: int | None = 0) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import OPTIONS, Store, check_names
 from zarrow.errors import ShapeError
+from zarrow.groups.places import is_within, place, place_of
 from zarrow.jobs.ledger import beside
-from zarrow.jobs.places import check_apart, is_within, place, place_of
 from zarrow.jobs.plan import Location, Plan, Work
+from zarrow.jobs.replaced_sources import check_apart
 from zarrow.jobs.work import Item, New, located
 
 # Half of what a process of a cluster usually has for each core.

@@ -18,6 +18,7 @@ from xarray.core.utils import FrozenDict, emit_user_level_warning
 from zarrow import Array, Group, open
 from zarrow._zarrow import _members_or_errors
 from zarrow.errors import NodeTypeError
+from zarrow.groups.descent import Way
 from zarrow.xarray.first_reads import FirstReads
 from zarrow.xarray.variables import variable_of
 
@@ -149,6 +150,7 @@ def groups_below(group: Group) -> dict[str, tuple[Group, dict[str, Any]]]:
     """Return a group and all groups below it, each with its members, by path: `"/"`, `"/a"`, `"/a/b"`."""
     found = {"/": (group, members(group))}
     level = dict(found)
+    ways = {"/": Way().to(group)}
     # Folders and consolidated metadata are listed faster in one thread.
     waits = group._is_remote() and not group._is_consolidated()
     with ThreadPoolExecutor(_THREADS if waits else 1) as threads:
@@ -159,6 +161,7 @@ def groups_below(group: Group) -> dict[str, tuple[Group, dict[str, Any]]]:
                 for name, member in listed.items()
                 if isinstance(member, Group)
             }
+            ways = {path: ways[path.rpartition("/")[0] or "/"].to(member) for path, member in below.items()}
             listed_below = threads.map(members, below.values()) if waits else map(members, below.values())
             level = dict(zip(below, zip(below.values(), listed_below, strict=True), strict=True))
             found.update(level)

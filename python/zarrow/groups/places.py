@@ -1,0 +1,37 @@
+"""Where nodes are stored, as texts that can be compared.
+
+A place is the real path of a folder or the URL of a store, and then the path of the node. Two names of one
+folder have one place. The place of a store object without a name is unknown.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from zarrow._zarrow import Array, CloudStore, Group
+
+
+def place(store: Any, path: str) -> str | None:
+    """Return the place of a node; `None` in a store object without a name."""
+    if isinstance(store, CloudStore):
+        store = store.__reduce__()[1][0]
+    if not isinstance(store, str):
+        return None
+    if store.startswith("file://"):
+        store = unquote(store.removeprefix("file://").removeprefix("localhost"))
+    if "://" not in store:
+        # Folders on the way to a node may be links, too.
+        return Path(store, path.strip("/")).resolve().as_posix()
+    return "/".join(part for part in (store.rstrip("/"), path.strip("/")) if part)
+
+
+def place_of(node: Array | Group) -> str | None:
+    """Return the place of an opened node."""
+    return place(node.__reduce__()[1][0], node.path)
+
+
+def is_within(one: str, other: str | None) -> bool:
+    """Return whether a node is another one, or below it."""
+    return other is not None and (one == other or one.startswith(other + "/"))
