@@ -33,33 +33,27 @@ def no_credentials_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
+def connected() -> Iterator[tuple[Any, dict[str, Any]]]:
     from stores import s3_by_moto
 
-    with s3_by_moto.running() as url:
-        yield url
+    with s3_by_moto.connected(KEY, SECRET) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="module")
-def client(endpoint: str) -> Any:
-    import boto3
-
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name="us-east-1",
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-    )
+def client(connected: tuple[Any, dict[str, Any]]) -> Any:
+    return connected[0]
 
 
 @pytest.fixture(scope="module")
-def options(endpoint: str) -> dict[str, Any]:
-    return {
-        "key": KEY,
-        "secret": SECRET,
-        "client_kwargs": {"endpoint_url": endpoint, "region_name": "us-east-1"},
-    }
+def options(connected: tuple[Any, dict[str, Any]]) -> dict[str, Any]:
+    return connected[1]
+
+
+@pytest.fixture(scope="module")
+def endpoint(options: dict[str, Any]) -> str:
+    url: str = options["client_kwargs"]["endpoint_url"]
+    return url
 
 
 @pytest.fixture

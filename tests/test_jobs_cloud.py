@@ -18,31 +18,15 @@ from zarrow import jobs
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[zarrow.CloudStore]:
     """Start a server, and return a store in a bucket."""
-    import boto3
-
     from stores import s3_by_moto
 
-    with s3_by_moto.running() as url:
-        client = boto3.client(
-            "s3",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
-        )
+    with s3_by_moto.connected(KEY, SECRET) as (client, options):
         client.create_bucket(Bucket="jobs")
-        yield zarrow.CloudStore(
-            "s3://jobs/copy.zarr",
-            {
-                "key": KEY,
-                "secret": SECRET,
-                "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"},
-            },
-        )
+        yield zarrow.CloudStore("s3://jobs/copy.zarr", options)
 
 
 def run(pickled: bytes, index: int, count: int) -> None:
-    """Run a job in a process of its own, which waits until another has set up the plan."""
+    """Run a job in a new process. All jobs but one wait until the plan is set up."""
     plan: jobs.Plan = pickle.loads(pickled)
     if index == 1:
         plan.setup()

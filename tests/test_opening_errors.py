@@ -54,7 +54,7 @@ def icechunk(path):
         (
             "a.zip",
             zipped,
-            r"zip file has no zarr\.json, .*, but a folder in it has: zarrow\.open\('a\.zip', 'data'\)$",
+            r"file has no zarr\.json, .*, but there is one in a folder: zarrow\.open\('a\.zip', 'data'\)$",
         ),
         ("a.nc", hdf5, "HDF5 or netCDF-4 file, not Zarr: open it with h5py or xarray"),
         ("a.npy", lambda path: np.save(path, [1]), r"open it with numpy\.load"),

@@ -24,7 +24,7 @@ def document(version: Literal[2, 3], **options: Any) -> dict[str, Any]:
 
 
 def nodes(version: Literal[2, 3]) -> list[_NewNode]:
-    """Return a tree of two groups and two arrays, one of them with elements."""
+    """Return a tree of two groups and two arrays. One array has elements."""
     group: dict[str, Any] = {"zarr.json": GROUP}
     if version == 2:
         group = {".zgroup": {"zarr_format": 2}, ".zattrs": GROUP["attributes"]}

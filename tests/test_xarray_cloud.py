@@ -25,26 +25,10 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Any, dict[str, Any]]]:
     """Start a server, and return a client and the options of a store."""
-    import boto3
-
     from stores import s3_by_moto
 
-    with s3_by_moto.running() as url:
-        client = boto3.client(
-            "s3",
-            endpoint_url=url,
-            region_name="us-east-1",
-            aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET,
-        )
-        yield (
-            client,
-            {
-                "key": KEY,
-                "secret": SECRET,
-                "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"},
-            },
-        )
+    with s3_by_moto.connected(KEY, SECRET) as connected:
+        yield connected
 
 
 def _identical(dataset: xr.Dataset, expected: xr.Dataset, queue: Any) -> None:

@@ -34,7 +34,7 @@ KINDS = ("f8", "f4", "f2", ">f4", "i4", "u1", "i8", "?", "c8", "M8[ns]", "m8[ns]
 
 
 def elements(chance: random.Random, kind: str, shape: tuple[int, ...]) -> Any:
-    """Draw elements, some of them missing."""
+    """Draw elements. Some are missing."""
     rng = np.random.default_rng(chance.getrandbits(32))
     count = int(np.prod(shape))
     if kind in ("U4", "S3", "T", "O"):

@@ -92,7 +92,7 @@ def test_a_folder_in_an_archive(archive):
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(root["plain"]))[0].numpy(), ELEMENTS[0])
     check(zarrow.open(f"zip://{path}", "deep/data.zarr"))
     with pytest.raises(
-        zarrow.NotFoundError, match=r"a folder in it has: zarrow\.open\(.*, 'deep/data\.zarr'\)"
+        zarrow.NotFoundError, match=r"there is one in a folder: zarrow\.open\(.*, 'deep/data\.zarr'\)"
     ):
         zarrow.open(path)
 

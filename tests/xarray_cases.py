@@ -92,7 +92,7 @@ def nothing() -> xr.Dataset:
 
 
 def many() -> xr.Dataset:
-    """Twelve coordinates, of which two are times, and twelve variables."""
+    """Twelve coordinates with two times among them, and twelve variables."""
     coordinates: dict[str, Any] = {f"x{number}": np.arange(3 + number % 4) for number in range(8)}
     coordinates["time"] = pd.date_range("2000", periods=5)
     coordinates["reference"] = ("time", pd.date_range("1990", periods=5))

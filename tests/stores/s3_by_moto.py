@@ -46,6 +46,23 @@ def running() -> Iterator[str]:
     thread.join()
 
 
+@contextmanager
+def connected(key: str, secret: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Serve in a thread, and give a client and the options of a store."""
+    import boto3
+
+    with running() as url:
+        client = boto3.client(
+            "s3",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+        )
+        endpoint = {"endpoint_url": url, "region_name": "us-east-1"}
+        yield client, {"key": key, "secret": secret, "client_kwargs": endpoint}
+
+
 if __name__ == "__main__":
     server = make_server("127.0.0.1", int(sys.argv[1]), application, threaded=True, request_handler=Quiet)
     server.serve_forever()

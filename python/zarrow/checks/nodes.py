@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 
 from zarrow._zarrow import Array, Group, _visible, open
@@ -13,9 +12,6 @@ from zarrow.jobs.units import Grid
 
 # Elements that are in memory at a time.
 _MEMORY_NBYTES = 64 << 20
-
-# The size that an element of text or bytes is assumed to have.
-_VARIABLE_NBYTES = 64
 
 
 def one_line(text: str) -> str:
@@ -38,13 +34,11 @@ def below(node: Array | Group) -> dict[str, Array | Group]:
 
 def parts(array: Array) -> Iterator[tuple[slice, ...]]:
     """Yield regions of whole chunks or shards, which fit into memory together with their chunks."""
-    nbytes = array.nbytes
-    item = _VARIABLE_NBYTES if nbytes is None or not array.size else nbytes // array.size
     unit = array.write_unit
     if unit is None:
         # Chunks of different shapes: slices of the first axis.
         unit = (1, *array.shape[1:])
-    block = blocks.choose(array.shape, unit, None, max(1, item), _MEMORY_NBYTES)
+    block = blocks.choose(array.shape, unit, None, max(1, blocks.item_nbytes(array)), _MEMORY_NBYTES)
     grid = Grid(array.shape, block)
     return (grid.region(number) for number in range(len(grid)))
 
@@ -68,4 +62,4 @@ def chunks_in(
 
 def nbytes_of(array: Array) -> int:
     """Return the size of the elements; of text, an estimate."""
-    return array.nbytes if array.nbytes is not None else math.prod(array.shape) * _VARIABLE_NBYTES
+    return array.nbytes if array.nbytes is not None else array.size * blocks.item_nbytes(array)

@@ -118,7 +118,7 @@ def _nodes_in_archive(place: Path) -> str:
         key=lambda folder: (folder.count("/"), folder),
     )
     hints = ", ".join(f"zarrow.open({str(place)!r}, {folder!r})" for folder in nodes[:3])
-    return f"{above}, but a folder in it has: {hints}" if nodes else above
+    return f"{above}, but there is one in a folder: {hints}" if nodes else above
 
 
 def _folder(place: Path) -> str:

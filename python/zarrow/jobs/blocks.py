@@ -12,8 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from zarrow._zarrow import Array
+
 # A block of this size occupies the threads of a process.
 _ENOUGH_BYTES = 64 << 20
+
+# The size that an element of text or bytes is assumed to have.
+_VARIABLE_NBYTES = 64
+
+
+def item_nbytes(array: Array) -> int:
+    """Return the size of an element; of text, an estimate."""
+    return _VARIABLE_NBYTES if array.nbytes is None or not array.size else array.nbytes // array.size
 
 
 def reads_of_each_byte(shape: Sequence[int], block: Sequence[int], chunk: Sequence[int] | None) -> float:

@@ -1,7 +1,7 @@
 """A plan: work that is divided into units, which many processes do, and do again after a kill.
 
 1. `setup` begins the ledger, and then creates arrays and groups without elements. It may run again. Only the
-   process that began the ledger erases what it replaces, before any unit is written; the others wait for it.
+   process that began the ledger erases nodes at the target, before units are written; other processes wait.
 2. `run` does the units of a job that the ledger does not have. Each is written completely, so that a unit
    that was interrupted is written again. It is entered into the ledger after it was written.
 3. `finish` refuses to end a plan with units that are not finished. Attributes, and then consolidated

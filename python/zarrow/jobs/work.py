@@ -26,9 +26,6 @@ from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, Unsuppo
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid, Unit
 
-# The size that an element of text or bytes is assumed to have, to choose a block.
-_VARIABLE_NBYTES = 64
-
 
 @dataclass(frozen=True)
 class New:
@@ -120,7 +117,7 @@ class Item:
                 path=array.path,
             )
         # Sources and result are in memory together.
-        nbytes = sum(_item_nbytes(each) for each in self.sources) + _item_nbytes(array)
+        nbytes = sum(blocks.item_nbytes(each) for each in [*self.sources, array])
         read = self.sources[0].write_unit if self.sources else None
         return Grid(array.shape, blocks.choose(array.shape, unit, read, nbytes, memory_nbytes))
 
@@ -206,7 +203,3 @@ def located(store: Any) -> Any:
             raise ValueError("the name of a store is empty: pass '.' for the current folder")
         return os.path.normpath(Path(store).absolute())
     return store
-
-
-def _item_nbytes(array: Array) -> int:
-    return _VARIABLE_NBYTES if array.nbytes is None or not array.size else array.nbytes // array.size

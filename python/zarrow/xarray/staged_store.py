@@ -399,7 +399,7 @@ class StagedStore(Store):
                 )
 
     def commit(self, *, is_append: bool = False) -> None:
-        """Store the documents at once, then those of step 3.
+        """Store all documents but those of step 3 at the same time, then these.
 
         In a remote store, an append stores all its documents at once: its chunks exist, so that readers of
         old and of new documents find them.

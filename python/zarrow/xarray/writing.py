@@ -396,7 +396,7 @@ class _Write:
                 )
             if not self._staged.has_array(array.path):
                 raise ValueError(
-                    f"another variable replaces the folder of {array.path!r}: rename one of them"
+                    f"another variable would be stored in the folder of {array.path!r}: rename one of the two"
                 )
             is_new = self._staged.is_new(array.path)
             if is_new:
