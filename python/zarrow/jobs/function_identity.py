@@ -4,9 +4,9 @@
    count, nor does the module, which depends on how a program is started.
 2. A partial function or a method is a function and the values bound to it.
 3. Anything else is its name, such as a function of NumPy, or its type and its pickled state.
-4. Sets have no order: their elements are sorted. Other values are compared as they are pickled.
+4. Sets have no order: their elements are sorted. Other values are compared in pickled form.
 
-Global variables of the function are not part of it.
+Global variables are left out.
 """
 
 from __future__ import annotations

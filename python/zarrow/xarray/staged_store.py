@@ -399,7 +399,7 @@ class StagedStore(Store):
                 )
 
     def commit(self, *, is_append: bool = False) -> None:
-        """Store all documents but those of step 3 at the same time, then these.
+        """Store all documents together, but those of step 3 afterwards.
 
         In a remote store, an append stores all its documents at once: its chunks exist, so that readers of
         old and of new documents find them.

@@ -65,7 +65,7 @@ def _has_several_axes(each: Any) -> bool:
 
 
 def _result_axis(each: Any) -> int | None:
-    """Return the axis of the result along which an axis of the array is selected; None if there is none."""
+    """Return the axis of the result that selects along an axis of the array, or None."""
     if hasattr(each, "index_array"):
         return next((axis for axis, extent in enumerate(each.index_array.shape) if extent != 1), None)
     axis: int | None = getattr(each, "input_dimension", None)
@@ -73,7 +73,7 @@ def _result_axis(each: Any) -> int | None:
 
 
 def _along(each: Any, count: int) -> tuple[Any, slice]:
-    """Return the selection along an axis of the array, and the slice that turns what was read around."""
+    """Return the selection along an axis of the array, and a slice that gives its positions the right order."""
     if hasattr(each, "index_array"):
         return each.offset + each.stride * each.index_array.reshape(-1), slice(None)
     stride = getattr(each, "stride", 0)
