@@ -136,10 +136,10 @@ def _elements(path: str, one: Array, other: Array, rtol: float, atol: float) -> 
     count, first = 0, None
     for region in parts(one):
         left, right = np.asanyarray(one.read(region).numpy()), np.asanyarray(other.read(region).numpy())
-        differs = _differs(left, right, rtol, atol)
-        found = int(np.count_nonzero(differs))
+        unequal = differs(left, right, rtol, atol)
+        found = int(np.count_nonzero(unequal))
         if found and first is None:
-            at = tuple(int(place) for place in np.argwhere(differs)[0])
+            at = tuple(int(place) for place in np.argwhere(unequal)[0])
             index = tuple(part.start + place for part, place in zip(region, at, strict=True))
             first = (index, left[at], right[at])
         count += found
@@ -165,14 +165,15 @@ def _mask(values: Any) -> Any:
     return np.all(fields, axis=0)
 
 
-def _differs(left: Any, right: Any, rtol: float, atol: float) -> Any:
+def differs(left: Any, right: Any, rtol: float = 0.0, atol: float = 0.0) -> Any:
+    """Return a mask of the elements that differ: NaN equals NaN."""
     masks = [_mask(each) for each in (left, right)]
     left, right = np.ma.getdata(left), np.ma.getdata(right)
     if left.dtype.names and left.dtype.names == right.dtype.names:
-        fields = [_differs(left[name], right[name], rtol, atol) for name in left.dtype.names]
+        fields = [differs(left[name], right[name], rtol, atol) for name in left.dtype.names]
         # A field may be an array in each element.
-        differs = [each.reshape(*left.shape, -1).any(axis=-1) for each in map(np.asarray, fields)]
-        return (masks[0] != masks[1]) | (np.any(differs, axis=0) & ~masks[0])
+        unequal = [each.reshape(*left.shape, -1).any(axis=-1) for each in map(np.asarray, fields)]
+        return (masks[0] != masks[1]) | (np.any(unequal, axis=0) & ~masks[0])
     if left.dtype.kind in "fc" or right.dtype.kind in "fc" or rtol or atol:
         try:
             same = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)

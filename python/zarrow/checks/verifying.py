@@ -20,7 +20,7 @@ from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
 from zarrow.errors import LimitError, NotFoundError, OutOfMemoryError, ZarrowError
 from zarrow.groups.descent import Way
 
-_DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
+DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,14 @@ class Corrupt:
         The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for metadata.
     error : str
         The message of the error.
+    kind : str
+        The error's `kind`, such as `"checksum"`.
     """
 
     path: str
     chunk: tuple[int, ...] | None
     error: str
+    kind: str
 
 
 @dataclass(slots=True)
@@ -120,14 +123,14 @@ def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progres
     location, root = checked.__reduce__()[1][:2]
     values = _StoredValues(location, create=False)
     found = Verified()
-    nodes = dict(_nodes(checked, found))
+    nodes = dict(walk(checked, found.corrupt))
     for path, member in nodes.items():
         if isinstance(member, Array):
             found.arrays += 1
-            _take_census(values, _joined(root, path), member, found)
+            _take_census(values, joined(root, path), member, found)
         else:
             found.groups += 1
-            _find_foreign(values, _joined(root, path), member, found)
+            _find_foreign(values, joined(root, path), member, found)
     if deep:
         arrays = {path: member for path, member in nodes.items() if isinstance(member, Array)}
         total, done = sum(map(nbytes_of, arrays.values())), 0
@@ -141,12 +144,13 @@ def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progres
     return found
 
 
-def _joined(*names: str) -> str:
+def joined(*names: str) -> str:
+    """Return the path of names below each other."""
     return "/".join(name for name in names if name)
 
 
-def _nodes(root: Array | Group, found: Verified) -> Iterator[tuple[str, Array | Group]]:
-    """Yield a node and those below it; a broken one is corrupt, and so is a link to a group above it."""
+def walk(root: Array | Group, corrupt: list[Corrupt]) -> Iterator[tuple[str, Array | Group]]:
+    """Yield a node and those below it; enter broken ones, and links to a group above, as corrupt."""
     waiting = [("", root, Way())]
     while waiting:
         path, node, above = waiting.pop()
@@ -156,19 +160,19 @@ def _nodes(root: Array | Group, found: Verified) -> Iterator[tuple[str, Array | 
         try:
             way = above.to(node)
         except LimitError as error:
-            found.corrupt.append(Corrupt(path, None, str(error)))
+            corrupt.append(Corrupt(path, None, str(error), error.kind))
             continue
         yield path, node
         group = node._without_consolidated()
         members = []
         for name in sorted(group):
-            below = _joined(path, name)
+            below = joined(path, name)
             try:
                 member = group[name]
             except NotFoundError:
                 continue
             except ZarrowError as error:
-                found.corrupt.append(Corrupt(below, None, str(error)))
+                corrupt.append(Corrupt(below, None, str(error), error.kind))
                 continue
             members.append((below, member, way))
         waiting += reversed(members)
@@ -177,36 +181,55 @@ def _nodes(root: Array | Group, found: Verified) -> Iterator[tuple[str, Array | 
 def _find_foreign(values: _StoredValues, path: str, group: Group, found: Verified) -> None:
     """Enter the keys beside the members of a group (step 1)."""
     corrupt = {each.path.rpartition("/")[2] for each in found.corrupt}
-    known = _DOCUMENTS | set(group._without_consolidated()) | corrupt
-    found.foreign += [_joined(path, name) for name in sorted(values.list(path)) if name not in known]
+    known = DOCUMENTS | set(group._without_consolidated()) | corrupt
+    found.foreign += [joined(path, name) for name in sorted(values.list(path)) if name not in known]
 
 
 def _take_census(values: _StoredValues, path: str, array: Array, found: Verified) -> None:
     """Count the stored chunks of an array, and enter other keys (step 1)."""
-    encoding = array.metadata["chunk_key_encoding"]
-    kind = encoding["name"]
-    separator = encoding.get("configuration", {}).get("separator", "/" if kind == "default" else ".")
-    grid = _grid(array)
-    if kind not in ("default", "v2") or grid is None:
-        # Keys of other encodings are known to the engine alone.
+    grid, keys = grid_of(array), stored_chunks(values, path, array)
+    if grid is None or keys is None:
         found.stored += array.nchunks_initialized
         return
-    place = "(0|[1-9][0-9]*)"
-    names = ["c"] * (kind == "default") + [place] * len(grid) or ["0"]
-    levels = names if separator == "/" else [re.escape(separator).join(names)]
-    chunk = re.compile("/".join(levels))
     stored = 0
-    for key in _keys(values, path, "", levels):
-        match = chunk.fullmatch(key)
-        if match and all(int(at) < extent for at, extent in zip(match.groups(), grid, strict=True)):
+    for key, place in keys:
+        if place is not None:
             stored += 1
-        elif key not in _DOCUMENTS:
-            found.foreign.append(_joined(path, key))
+        elif key not in DOCUMENTS:
+            found.foreign.append(joined(path, key))
     found.stored += stored
     found.missing += math.prod(grid) - stored
 
 
-def _grid(array: Array) -> tuple[int, ...] | None:
+def stored_chunks(
+    values: _StoredValues, path: str, array: Array
+) -> Iterator[tuple[str, tuple[int, ...] | None]] | None:
+    """Return the keys below an array with the places of their chunks, None for other keys.
+
+    Returns None if the metadata have another encoding of keys: only the engine knows it.
+    """
+    encoding = array.metadata["chunk_key_encoding"]
+    kind = encoding["name"]
+    separator = encoding.get("configuration", {}).get("separator", "/" if kind == "default" else ".")
+    grid = grid_of(array)
+    if kind not in ("default", "v2") or grid is None:
+        return None
+    place = "(0|[1-9][0-9]*)"
+    names = ["c"] * (kind == "default") + [place] * len(grid) or ["0"]
+    levels = names if separator == "/" else [re.escape(separator).join(names)]
+    chunk = re.compile("/".join(levels))
+
+    def found() -> Iterator[tuple[str, tuple[int, ...] | None]]:
+        for key in _keys(values, path, "", levels):
+            match = chunk.fullmatch(key)
+            at = None if match is None else tuple(map(int, match.groups()))
+            inside = at is not None and all(one < extent for one, extent in zip(at, grid, strict=True))
+            yield key, at if inside else None
+
+    return found()
+
+
+def grid_of(array: Array) -> tuple[int, ...] | None:
     """Return the number of write units along each axis; None if they differ in shape."""
     unit = array.write_unit
     if unit is None:
@@ -216,8 +239,8 @@ def _grid(array: Array) -> tuple[int, ...] | None:
 
 def _keys(values: _StoredValues, path: str, prefix: str, levels: list[str]) -> Iterator[str]:
     """Yield the keys below an array's path, and folders that lead to no chunk as a whole."""
-    for name in sorted(values.list(_joined(path, prefix))):
-        key = _joined(prefix, name)
+    for name in sorted(values.list(joined(path, prefix))):
+        key = joined(prefix, name)
         if len(levels) > 1 and re.fullmatch(levels[0], name):
             yield from _keys(values, path, key, levels[1:])
         else:
@@ -231,7 +254,7 @@ def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corr
     except ZarrowError as error:
         chunk = array.chunks
         if chunk is None or isinstance(error, OutOfMemoryError):
-            return [Corrupt(path, error.chunk, str(error))]
+            return [Corrupt(path, error.chunk, str(error), error.kind)]
     else:
         return []
     corrupt = []
@@ -239,5 +262,5 @@ def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corr
         try:
             array.read(part)
         except ZarrowError as error:
-            corrupt.append(Corrupt(path, place, str(error)))
+            corrupt.append(Corrupt(path, place, str(error), error.kind))
     return corrupt

@@ -13,6 +13,7 @@ _SUBCOMMANDS = {
     "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
     "tree": "the hierarchy below a group",
     "verify": "which chunks are stored, missing or corrupt, and which files are foreign",
+    "repair": "drop corrupt chunks, or refill them from a copy",
     "diff": "what differs between two arrays or groups",
     "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
     "demo": "show on generated data that nothing is copied",

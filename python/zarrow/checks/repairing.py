@@ -1,0 +1,467 @@
+"""Mends what `verify` finds.
+
+1. The node is verified with `deep`. A corrupt chunk is dropped, or refilled from a copy; in a shard this is
+   the inner chunk, and the others keep their bytes. A shard without any sound inner chunk is replaced whole.
+2. Only errors of the chunk's own bytes count: a codec that is not installed or a failing disk is no reason to
+   drop a chunk. If no stored chunk of an array can be read, its metadata may be wrong: nothing is dropped.
+3. Each chunk is read once more before it is replaced, because another process may have written it since.
+4. The document of a node is restored from a copy only if the stored chunks, read through it, have the
+   elements of the copy. Otherwise the document may be that of another layout.
+5. Foreign keys are erased if this is asked for, unless they look like an array that lost its document.
+
+Each step is atomic. After a kill, another call does the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues, open
+from zarrow.api.array_options import Store
+from zarrow.api.filled_arrays import full_like
+from zarrow.api.progress import Progress
+from zarrow.checks.comparing import differs
+from zarrow.checks.nodes import chunks_in, one_line, opened, parts
+from zarrow.checks.verifying import DOCUMENTS, Corrupt, grid_of, joined, stored_chunks, verify, walk
+from zarrow.errors import NotFoundError, ReadOnlyError, ZarrowError
+
+Action = Literal["dropped", "refilled", "restored", "erased", "left"]
+
+# Errors of the chunk's bytes.
+_CORRUPT = frozenset(("corrupt", "checksum", "wrong_size"))
+
+# Errors that other causes may have, too. A copy replaces the chunk without loss.
+_DOUBTFUL = frozenset(("bad_value", "codec_failed", "limit"))
+
+_WHOLE_ARRAY = (
+    "no stored chunk of this array can be read, so the metadata may be wrong: "
+    "give a copy, or drop all chunks by --drop-all (drop_all=True)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What was done about one fault.
+
+    Attributes
+    ----------
+    path : str
+        The path of the node or of the foreign key, below the node given to `repair`.
+    chunk : tuple of int or None
+        The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for anything else.
+    action : str
+        `"dropped"`: the chunk reads as fill values. `"refilled"`: it has the elements of the copy.
+        `"restored"`: the metadata are those of the copy. `"erased"`: a foreign key. `"left"`: nothing.
+    reason : str
+        The fault; if nothing was done, why.
+    """
+
+    path: str
+    chunk: tuple[int, ...] | None
+    action: Action
+    reason: str
+
+
+@dataclass(slots=True)
+class Repaired:
+    """What `repair` did, or with `dry_run` what it would do.
+
+    Attributes
+    ----------
+    mended : list of Repair
+        Faults that were mended.
+    left : list of Repair
+        Faults that could not be mended, and why.
+    foreign : list of str
+        Foreign keys that remain.
+    dry_run : bool
+        Whether nothing was changed.
+    """
+
+    mended: list[Repair] = field(default_factory=list)
+    left: list[Repair] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    dry_run: bool = False
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no fault is left."""
+        return not self.left
+
+    def __str__(self) -> str:
+        verb = "would be mended" if self.dry_run else "mended"
+        lines = [f"{len(self.mended)} faults {verb}, {len(self.left)} left, {len(self.foreign)} foreign keys"]
+        for each in (*self.mended, *self.left):
+            place = "" if each.chunk is None else f" chunk {each.chunk}"
+            lines.append(f"  {each.action:8}  {one_line(each.path) or '/'}{place}: {one_line(each.reason)}")
+        lines += [f"  foreign   {one_line(key)}" for key in self.foreign]
+        return "\n".join(lines)
+
+
+def repair(
+    node: Array | Group | Store,
+    source: Array | Group | Store | None = None,
+    *,
+    missing: bool = False,
+    foreign: bool = False,
+    drop_all: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Repaired:
+    """Mend an array, or a group with everything below it.
+
+    A corrupt chunk is dropped, so that it reads as fill values, or refilled from a copy. In a shard, this is
+    the inner chunk. Stop other writers of the store first. After a kill or Ctrl-C, call it again.
+
+    Parameters
+    ----------
+    node
+        An opened array or group, or a store as `open` takes it.
+    source
+        A copy of the node, as for `node`. Format version, chunks and codecs may differ. Corrupt chunks get
+        its elements; if it cannot be read there, they are left. Broken or lost metadata are restored, if the
+        stored chunks have the elements of the copy.
+    missing
+        With `source`: also refill missing chunks that the copy has elements for.
+    foreign
+        Erase files and folders that belong to no node.
+    drop_all
+        Drop the corrupt chunks also of arrays without any sound chunk. By default these are left, since wrong
+        metadata have the same effect.
+    dry_run
+        Only find out what would be done.
+    progress
+        Called with the bytes of elements that were verified, and of all.
+
+    Returns
+    -------
+    Repaired
+        What was mended, and what could not be.
+
+    Raises
+    ------
+    NotFoundError, MetadataError, StoreError
+        The node or the copy cannot be opened, or the store cannot be read.
+    ReadOnlyError
+        The store cannot be written.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow.checks import repair
+    >>> for name in ("heights.zarr", "copy.zarr"):
+    ...     _ = zarrow.create_array(name, data=[1.5, 2.5, 3.5], chunks=1)
+    >>> for chunk in ("0", "1"):
+    ...     with open(f"heights.zarr/c/{chunk}", "r+b") as file:
+    ...         _ = file.write(b"garbage")
+    >>> print(repair("heights.zarr", "copy.zarr").mended[0].action)
+    refilled
+    >>> zarrow.load("heights.zarr").tolist()
+    [1.5, 2.5, 3.5]
+    """
+    if missing and source is None:
+        raise ValueError("missing=True refills chunks from a copy: give the copy as `source`")
+    repaired = Repaired(dry_run=dry_run)
+    target = node if isinstance(node, Array | Group) else open(node, mode="r" if dry_run else "r+")
+    if not dry_run and target._is_read_only():
+        raise ReadOnlyError("the store is read-only", kind="read_only", store=target.store, path=target.path)
+    copy = None if source is None else opened(source)
+    location, root = target.__reduce__()[1][:2]
+    work = _Work(location, root, target, copy, missing, foreign, drop_all, repaired)
+    work.mend("", target, progress)
+    return repaired
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A call of `repair`."""
+
+    location: Any
+    root: str
+    target: Array | Group
+    copy: Array | Group | None
+    missing: bool
+    foreign: bool
+    drop_all: bool
+    repaired: Repaired
+
+    def mend(self, prefix: str, node: Array | Group, progress: Progress | None = None) -> None:
+        """Verify a node, and mend it and everything below it."""
+        found = verify(node, deep=True, progress=progress)
+        chunks: dict[str, list[Corrupt]] = {}
+        restored = []
+        for each in found.corrupt:
+            path = joined(prefix, each.path)
+            if each.chunk is not None:
+                chunks.setdefault(path, []).append(each)
+            elif each.kind == "metadata":
+                if self._restore(path, each.error):
+                    restored.append(path)
+            else:
+                self._leave(path, None, each.error)
+        for path, corrupt in chunks.items():
+            self._mend_chunks(path, self._array(path), corrupt)
+        if self.missing:
+            for path, member in walk(node, []):
+                if isinstance(member, Array):
+                    self._refill_missing(joined(prefix, path), member)
+        for key in found.foreign:
+            path = key.removeprefix(self.root + "/") if self.root else key
+            if self._of_copy(path) is not None and self._is_folder(path):
+                if self._restore(path, "its metadata are missing"):
+                    restored.append(path)
+            elif self.foreign:
+                self._erase(path)
+            else:
+                self.repaired.foreign.append(path)
+        if not self.repaired.dry_run:
+            for path in restored:
+                self.mend(path, self._opened(path))
+
+    def _opened(self, path: str) -> Array | Group:
+        group = self.target
+        return group if not path or isinstance(group, Array) else group._without_consolidated()[path]
+
+    def _array(self, path: str) -> Array:
+        array = self._opened(path)
+        if not isinstance(array, Array):
+            raise NotFoundError(f"{path!r} is no array any more", kind="not_found", store=array.store)
+        return array
+
+    def _of_copy(self, path: str) -> Array | Group | None:
+        """Return the node of the copy at a path."""
+        if not path or self.copy is None:
+            return self.copy
+        return self.copy.get(path) if isinstance(self.copy, Group) else None
+
+    def _enter(self, path: str, chunk: tuple[int, ...] | None, action: Action, reason: str) -> None:
+        self.repaired.mended.append(Repair(path, chunk, action, reason))
+
+    def _leave(self, path: str, chunk: tuple[int, ...] | None, reason: str) -> None:
+        self.repaired.left.append(Repair(path, chunk, "left", reason))
+
+    def _copy_of(self, path: str, array: Array) -> Array | str | None:
+        """Return the array of the copy; None without a copy, and a text if it does not fit."""
+        if self.copy is None:
+            return None
+        copy = self._of_copy(path)
+        if not isinstance(copy, Array):
+            return "the copy has no such array"
+        if (copy.shape, copy.data_type) != (array.shape, array.data_type):
+            return (
+                f"the copy has shape {copy.shape} and type {copy.data_type}, "
+                f"the array {array.shape} and {array.data_type}"
+            )
+        return copy
+
+    def _mend_chunks(self, path: str, array: Array, corrupt: list[Corrupt]) -> None:
+        """Mend the chunks of an array (steps 1 to 3)."""
+        copy = self._copy_of(path, array)
+        kinds = _CORRUPT if copy is None else _CORRUPT | _DOUBTFUL
+        chunk, unit = array.chunks, array.write_unit
+        mendable = []
+        for each in corrupt:
+            if each.kind not in kinds:
+                self._leave(path, each.chunk, each.error)
+            elif isinstance(copy, str):
+                self._leave(path, each.chunk, copy)
+            elif chunk is None or unit is None:
+                self._leave(path, each.chunk, f"chunks of different shapes are not mended: {each.error}")
+            else:
+                mendable.append(each)
+        if chunk is None or unit is None or isinstance(copy, str) or not mendable:
+            return
+        units: dict[tuple[int, ...], list[Corrupt]] = {}
+        ratio = [whole // part for whole, part in zip(unit, chunk, strict=True)]
+        for each in mendable:
+            place = tuple(at // by for at, by in zip(each.chunk or (), ratio, strict=True))
+            units.setdefault(place, []).append(each)
+        regions = {place: _region(place, unit, array.shape) for place in units}
+        whole = {place for place, group in units.items() if len(group) == _count(regions[place], chunk)}
+        if copy is None and not self.drop_all and len(whole) == array._stored_chunk_count():
+            self._leave(path, None, _WHOLE_ARRAY)
+            return
+        for place, group in units.items():
+            if place in whole:
+                self._replace(path, array, copy, regions[place], group)
+                continue
+            for each in group:
+                self._replace(path, array, copy, _region(each.chunk or (), chunk, array.shape), [each])
+
+    def _replace(
+        self,
+        path: str,
+        array: Array,
+        copy: Array | None,
+        region: tuple[slice, ...],
+        corrupt: list[Corrupt],
+    ) -> None:
+        """Drop or refill a region (step 3)."""
+        values: Any
+        if copy is None:
+            values = _fill_values(array, region)
+        else:
+            try:
+                values = copy.read(region)
+            except ZarrowError as error:
+                for each in corrupt:
+                    self._leave(path, each.chunk, f"the copy cannot be read there: {error}")
+                return
+        if not self.repaired.dry_run:
+            if _is_readable(array, region):
+                return
+            array.write(region, values)
+            array.read(region)
+        for each in corrupt:
+            self._enter(path, each.chunk, "dropped" if copy is None else "refilled", each.error)
+
+    def _refill_missing(self, path: str, array: Array) -> None:
+        """Refill the missing chunks, or shards, of an array."""
+        copy, grid, unit = self._copy_of(path, array), grid_of(array), array.write_unit
+        if not isinstance(copy, Array) or grid is None or unit is None or not array.size:
+            if copy is not None and array.size:
+                reason = copy if isinstance(copy, str) else "the grid of chunks is not regular"
+                self._leave(path, None, f"missing chunks are not refilled: {reason}")
+            return
+        values = _StoredValues(self.location, create=False)
+        places = stored_chunks(values, joined(self.root, path), array)
+        if places is None:
+            self._leave(path, None, "missing chunks are not refilled: the names of chunks are not known")
+            return
+        stored = np.zeros(math.prod(grid), bool)
+        for _, place in places:
+            if place is not None:
+                stored[np.ravel_multi_index(place, grid) if grid else 0] = True
+        for number in np.flatnonzero(~stored):
+            place = tuple(map(int, np.unravel_index(number, grid))) if grid else ()
+            region = _region(place, unit, array.shape)
+            try:
+                found = copy.read(region)
+            except ZarrowError as error:
+                self._leave(path, place, f"the copy cannot be read there: {error}")
+                continue
+            fill = np.asanyarray(_fill_values(array, region).numpy())
+            if not np.any(differs(np.asanyarray(found.numpy()), fill)):
+                continue
+            if not self.repaired.dry_run:
+                array.write(region, found)
+            self._enter(path, place, "refilled", "missing, and the copy has elements")
+
+    def _is_folder(self, path: str) -> bool:
+        return bool(_StoredValues(self.location, create=False).list(joined(self.root, path)))
+
+    def _restore(self, path: str, error: str) -> bool:
+        """Restore the documents of a node from the copy, and return whether it can be mended now (step 4)."""
+        copy = self._of_copy(path)
+        if copy is None:
+            has_copy = "the copy has no such node" if self.copy is not None else "give a copy to restore it"
+            self._leave(path, None, f"{has_copy}: {error}")
+            return False
+        documents = _documents_of(copy)
+        values = _StoredValues(self.location, create=False)
+        at = joined(self.root, path)
+        present = {name for name in values.list(at) if name in DOCUMENTS}
+        other = present & ({"zarr.json"} if "zarr.json" not in documents else DOCUMENTS - {"zarr.json"})
+        if other:
+            self._leave(path, None, f"the copy has another format version, {sorted(other)} is here: {error}")
+            return False
+        if isinstance(copy, Array):
+            name = "zarr.json" if "zarr.json" in documents else ".zarray"
+            handle = _ChunkParts(self.location, at, copy.zarr_format, documents[name])
+            place = _first_difference(handle.array(copy.shape), copy)
+            if place is not None:
+                self._leave(path, None, f"its chunks differ from the copy's, first at {list(place)}: {error}")
+                return False
+        if not self.repaired.dry_run:
+            for name, document in documents.items():
+                values.set(joined(at, name), document)
+            if ".zattrs" in present and ".zattrs" not in documents:
+                values.erase(joined(at, ".zattrs"))
+        self._enter(path, None, "restored", error)
+        return True
+
+    def _erase(self, path: str) -> None:
+        """Erase a foreign key (step 5)."""
+        values, key = _StoredValues(self.location, create=False), joined(self.root, path)
+        if _has_elements(values, key):
+            reason = (
+                "a folder with chunks or nodes, but without a document: give a copy, or remove it yourself"
+            )
+            self._leave(path, None, reason)
+            return
+        if not self.repaired.dry_run and not values.erase_prefix(key):
+            values.erase(key)
+        self._enter(path, None, "erased", "belongs to no node")
+
+
+def _has_elements(values: _StoredValues, key: str) -> bool:
+    """Return whether a folder may have chunks or nodes, at any depth."""
+    waiting = [key]
+    while waiting:
+        above = waiting.pop()
+        for name in values.list(above):
+            if name == "c" or name[:1].isdigit() or name in DOCUMENTS:
+                return True
+            waiting.append(joined(above, name))
+    return False
+
+
+def _region(place: tuple[int, ...], chunk: tuple[int, ...], shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the region of a chunk inside the array."""
+    return tuple(
+        slice(at * step, min((at + 1) * step, extent))
+        for at, step, extent in zip(place, chunk, shape, strict=True)
+    )
+
+
+def _count(region: tuple[slice, ...], chunk: tuple[int, ...]) -> int:
+    """Return how many chunks a region has."""
+    return math.prod(-(-(part.stop - part.start) // step) for part, step in zip(region, chunk, strict=True))
+
+
+def _fill_values(array: Array, region: tuple[slice, ...]) -> Any:
+    """Return what a region reads as without a stored chunk."""
+    shape = [part.stop - part.start for part in region]
+    return full_like(array, array.fill_value, shape=shape, store=MemoryStore())[...]
+
+
+def _is_readable(array: Array, region: tuple[slice, ...]) -> bool:
+    try:
+        array.read(region)
+    except ZarrowError:
+        return False
+    return True
+
+
+def _documents_of(node: Array | Group) -> dict[str, bytes]:
+    """Return the documents of a node, without those of other nodes."""
+    location, path = node.__reduce__()[1][:2]
+    # The document that makes the node comes last.
+    names = [".zattrs", ".zarray" if isinstance(node, Array) else ".zgroup"]
+    names = names if node.zarr_format == 2 else ["zarr.json"]
+    found = _StoredValues(location, create=False).get_each([joined(path, name) for name in names])
+    documents = {name: value for name, value in zip(names, found, strict=True) if value is not None}
+    if isinstance(node, Group) and "zarr.json" in documents:
+        document = json.loads(documents["zarr.json"])
+        if isinstance(document, dict) and document.pop("consolidated_metadata", None) is not None:
+            documents["zarr.json"] = json.dumps(document, indent=2).encode()
+    return documents
+
+
+def _first_difference(array: Array, copy: Array) -> tuple[int, ...] | None:
+    """Return the place of the first readable chunk with other elements than the copy."""
+    chunk = array.chunks
+    for region in parts(array):
+        for place, part in [((), region)] if chunk is None else chunks_in(region, chunk):
+            try:
+                left = np.asanyarray(array.read(part).numpy())
+            except ZarrowError:
+                continue
+            if np.any(differs(left, np.asanyarray(copy.read(part).numpy()))):
+                return place
+    return None

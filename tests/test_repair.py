@@ -1,0 +1,248 @@
+"""Mending stores: `zarrow.checks.repair`, and the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow.checks import repair, verify
+
+COMMAND = Path(sys.executable).with_name("zarrow")
+
+VALUES = np.arange(1, 97.0).reshape(8, 12)
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "shards": {"shards": (4, 6)},
+    "dots": {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}},
+    "v2 keys": {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}}},
+    "version 2": {"zarr_format": 2},
+}
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100)
+
+
+def chunk_files(folder: Path) -> list[Path]:
+    """Return the files of chunks, in order."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name[0] not in ".z")
+
+
+def plant(rng: random.Random, path: Path) -> None:
+    """Change a bit of a file, or cut it."""
+    bad = bytearray(path.read_bytes())
+    if rng.randrange(3) == 0:
+        del bad[rng.randrange(len(bad)) :]
+    else:
+        bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
+    path.write_bytes(bad)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_planted_faults_are_mended(tmp_path: Path, layout: str) -> None:
+    """With a copy all elements return; without one, only those of corrupt chunks are lost."""
+    rng = random.Random(layout)
+    for name in ("a.zarr", "copy.zarr"):
+        options = {"chunks": (2, 3), "attributes": {"units": "K"}, **LAYOUTS[layout]}
+        zarrow.create_array(tmp_path / name, "m/x", data=VALUES, **options)
+    node = tmp_path / "a.zarr" / "m" / "x"
+    document = ".zarray" if layout == "version 2" else "zarr.json"
+    for number in range(40):
+        kind = ("chunk", "chunk", "chunk", "missing", "document", "lost document", "foreign")[number % 7]
+        files = chunk_files(node)
+        path = rng.choice(files)
+        good = path.read_bytes()
+        if kind == "chunk":
+            plant(rng, path)
+        elif kind == "missing":
+            path.unlink()
+        elif kind == "document":
+            (node / document).write_bytes((node / document).read_bytes()[: rng.randrange(40)])
+        elif kind == "lost document":
+            (node / document).unlink()
+        else:
+            (node / f"notes {number}").touch()
+        before = verify(tmp_path / "a.zarr", deep=True)
+        if kind == "chunk":
+            alone = repair(tmp_path / "a.zarr")
+            assert [each.chunk for each in alone.mended] == [each.chunk for each in before.corrupt]
+            assert alone.is_sound
+            left = zarrow.open(tmp_path / "a.zarr")["m/x"][...].numpy()
+            expected = VALUES.copy()
+            for each in before.corrupt:
+                assert each.chunk is not None
+                expected[
+                    tuple(slice(at * by, (at + 1) * by) for at, by in zip(each.chunk, (2, 3), strict=True))
+                ] = 0
+            np.testing.assert_array_equal(left, expected)
+            path.write_bytes(good)
+            plant(rng, path)
+        unchanged = str(verify(tmp_path / "a.zarr"))
+        planned = repair(
+            tmp_path / "a.zarr", tmp_path / "copy.zarr", missing=True, foreign=True, dry_run=True
+        )
+        assert str(verify(tmp_path / "a.zarr")) == unchanged
+        done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr", missing=True, foreign=True)
+        assert done.mended == planned.mended
+        assert (done.left, done.foreign) == ([], [])
+        found = verify(tmp_path / "a.zarr", deep=True)
+        assert (found.corrupt, found.missing, found.foreign, found.arrays) == ([], 0, [], 1)
+        array = zarrow.open(tmp_path / "a.zarr")["m/x"]
+        np.testing.assert_array_equal(array[...], VALUES)
+        assert dict(array.attrs) == {"units": "K"}
+
+
+def test_sound_inner_chunks_keep_their_bytes(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=VALUES, chunks=(2, 3), shards=(8, 12))
+    path = tmp_path / "a.zarr" / "c" / "0" / "0"
+    shard = bytearray(path.read_bytes())
+    shard[5] ^= 255
+    path.write_bytes(shard)
+    (each,) = repair(tmp_path / "a.zarr").mended
+    assert (each.chunk, each.action) == ((0, 0), "dropped")
+    expected = VALUES.copy()
+    expected[:2, :3] = 0
+    np.testing.assert_array_equal(array[...], expected)
+    kept = path.read_bytes()
+    frame = shard.index(b"\x28\xb5\x2f\xfd", 10)
+    assert bytes(shard[frame : frame + 40]) in kept
+
+
+def test_whole_arrays_are_not_dropped_by_wrong_metadata(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", data=VALUES, chunks=(2, 3))
+    document = tmp_path / "a.zarr" / "zarr.json"
+    document.write_text(document.read_text(encoding="utf-8").replace("float64", "float32"), encoding="utf-8")
+    before = {path: path.read_bytes() for path in chunk_files(tmp_path / "a.zarr")}
+    (left,) = repair(tmp_path / "a.zarr").left
+    assert "the metadata may be wrong" in left.reason
+    assert before == {path: path.read_bytes() for path in chunk_files(tmp_path / "a.zarr")}
+    assert repair(tmp_path / "a.zarr", drop_all=True).is_sound
+    assert chunk_files(tmp_path / "a.zarr") == []
+
+
+def test_chunks_that_only_cannot_be_read_here_are_left(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=VALUES, chunks=(2, 3))
+    path = tmp_path / "a.zarr" / "c" / "0" / "0"
+    good = path.read_bytes()
+    path.unlink()
+    path.mkdir()
+    (left,) = repair(tmp_path / "a.zarr").left
+    assert (left.chunk, left.action) == ((0, 0), "left")
+    path.rmdir()
+    path.write_bytes(good)
+    np.testing.assert_array_equal(array[...], VALUES)
+
+
+def test_copies_that_do_not_fit_change_nothing(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", "x", data=VALUES, chunks=(2, 3))
+    path = tmp_path / "a.zarr" / "x" / "c" / "0" / "0"
+    path.write_bytes(b"?")
+    for copy, reason in (
+        (VALUES[:4], "has shape (4, 12)"),
+        (VALUES.astype("f4"), "type float32"),
+        (None, "no such array"),
+    ):
+        zarrow.create_group(tmp_path / "copy.zarr", overwrite=True)
+        if copy is not None:
+            zarrow.create_array(tmp_path / "copy.zarr", "x", data=copy)
+        (left,) = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr").left
+        assert reason in left.reason
+        assert path.read_bytes() == b"?"
+    (tmp_path / "copy.zarr" / "x").mkdir()
+    zarrow.create_array(tmp_path / "copy.zarr", "x", data=VALUES, chunks=(8, 12), overwrite=True)
+    (tmp_path / "copy.zarr" / "x" / "c" / "0" / "0").write_bytes(b"?")
+    (left,) = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr").left
+    assert "the copy cannot be read there" in left.reason
+
+
+def test_documents_of_other_layouts_are_not_restored(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"compressors": None, "chunks": (2, 3)}
+    zarrow.create_array(tmp_path / "a.zarr", "x", data=VALUES.astype(">f8"), **options)
+    zarrow.create_array(tmp_path / "copy.zarr", "x", data=VALUES.astype("<f8"), serializer="bytes", **options)
+    document = tmp_path / "a.zarr" / "x" / "zarr.json"
+    text = document.read_text(encoding="utf-8")
+    same_order = '"endian": "little"' in text
+    document.write_text("{", encoding="utf-8")
+    done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr")
+    assert done.is_sound == same_order
+    if not same_order:
+        assert "its chunks differ from the copy's" in done.left[0].reason
+        assert document.read_text(encoding="utf-8") == "{"
+
+
+def test_a_lost_group_and_everything_below_it_are_mended(tmp_path: Path) -> None:
+    for name in ("a.zarr", "copy.zarr"):
+        root = zarrow.create_group(tmp_path / name)
+        root.create_group("m", attributes={"title": "rain"}).create_array("x", data=VALUES, chunks=(2, 3))
+        zarrow.consolidate_metadata(tmp_path / name)
+    (tmp_path / "a.zarr" / "m" / "zarr.json").unlink()
+    (tmp_path / "a.zarr" / "m" / "x" / "c" / "1" / "1").write_bytes(b"?")
+    done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr")
+    assert [(each.path, each.action) for each in done.mended] == [("m", "restored"), ("m/x", "refilled")]
+    root = zarrow.open_group(tmp_path / "a.zarr")
+    assert dict(root["m"].attrs) == {"title": "rain"}
+    np.testing.assert_array_equal(root["m/x"][...], VALUES)
+    (tmp_path / "a.zarr" / "m" / "zarr.json").unlink()
+    (left,) = repair(tmp_path / "a.zarr", foreign=True).left
+    assert "a folder with chunks or nodes" in left.reason
+    assert (tmp_path / "a.zarr" / "m" / "x" / "zarr.json").exists()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ma.masked_array([1, 2, 3, 4], [False, True, False, False]),
+        np.array(["a", "bb", "c", "d"], "T"),
+        np.array(["2020", "NaT", "2021", "2022"], "M8[s]"),
+        np.array([(1, 2.0)] * 4, "i4, f8"),
+    ],
+    ids=["optional", "text", "times", "structured"],
+)
+@pytest.mark.parametrize("version", [2, 3])
+def test_every_type_is_dropped_and_refilled(tmp_path: Path, values: Any, version: Any) -> None:
+    if (version == 2 and np.ma.isMaskedArray(values)) or (version == 3 and values.dtype.names):
+        return
+    for name in ("a.zarr", "copy.zarr"):
+        zarrow.create_array(tmp_path / name, data=values, chunks=1, zarr_format=version)
+    empty = zarrow.empty_like(zarrow.open_array(tmp_path / "a.zarr"))[:1].tolist()
+    first = sorted(chunk_files(tmp_path / "a.zarr"))[0]
+    first.write_bytes(b"?")
+    assert repair(tmp_path / "a.zarr").mended[0].action == "dropped"
+    assert zarrow.load(tmp_path / "a.zarr")[:1].tolist() == empty
+    first.write_bytes(b"?")
+    assert repair(tmp_path / "a.zarr", tmp_path / "copy.zarr").mended[0].action == "refilled"
+    assert zarrow.load(tmp_path / "a.zarr").tolist() == zarrow.load(tmp_path / "copy.zarr").tolist()
+
+
+def test_the_command_reports_by_status_and_json(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", "x", data=VALUES, chunks=(2, 3))
+    shutil.copytree(tmp_path / "a.zarr", tmp_path / "copy.zarr")
+    assert json.loads(command("repair", tmp_path / "a.zarr", "--json").stdout)["mended"] == []
+    path = tmp_path / "a.zarr" / "x" / "c" / "0" / "1"
+    path.write_bytes(b"?")
+    planned = command("repair", tmp_path / "a.zarr", "--dry-run")
+    assert (planned.returncode, planned.stdout.splitlines()[0]) == (
+        0, "1 faults would be mended, 0 left, 0 foreign keys",
+    )  # fmt: skip
+    assert path.read_bytes() == b"?"
+    ended = command("repair", tmp_path / "a.zarr", "x", "--from", tmp_path / "copy.zarr", "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["mended"][0]["action"] == "refilled"
+    path.unlink()
+    assert command("repair", tmp_path / "a.zarr", "--missing").returncode == 2
+    os.truncate(tmp_path / "a.zarr" / "x" / "zarr.json", 5)
+    ended = command("repair", tmp_path / "a.zarr")
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert "give a copy to restore it" in ended.stdout
