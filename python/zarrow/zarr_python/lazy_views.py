@@ -73,7 +73,7 @@ def _result_axis(each: Any) -> int | None:
 
 
 def _along(each: Any, count: int) -> tuple[Any, slice]:
-    """Return the selection along an axis of the array, and a slice that puts the positions in order."""
+    """Return the selection along an axis of the array, and a slice that puts its positions in order."""
     if hasattr(each, "index_array"):
         return each.offset + each.stride * each.index_array.reshape(-1), slice(None)
     stride = getattr(each, "stride", 0)
