@@ -16,6 +16,7 @@ _SUBCOMMANDS = {
     "repair": "drop corrupt chunks, or refill them from a copy",
     "diff": "what differs between two arrays or groups",
     "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
+    "pyramid": "compute the levels of an OME-Zarr image from its first one; resumes after a kill",
     "demo": "show on generated data that nothing is copied",
 }
 

@@ -15,7 +15,7 @@ from zarrow.jobs.replaced_sources import check_apart
 from zarrow.jobs.work import Item, New, located
 
 # Half of what a process of a cluster usually has for each core.
-_MEMORY_NBYTES = 256 << 20
+MEMORY_NBYTES = 256 << 20
 
 # Options that do not change the codecs of the source.
 _KEEP_CODECS = frozenset(("chunks", "shards", "attributes", "dimension_names", "chunk_key_encoding"))
@@ -26,7 +26,7 @@ def copy(
     target: Store,
     path: str = "",
     *,
-    memory_nbytes: int = _MEMORY_NBYTES,
+    memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
     consolidate: bool = False,
     ledger: Store | None = None,
@@ -82,7 +82,7 @@ def copy(
     items = {
         below: Item((array,), _new(array, target, path, below, options)) for below, array in arrays.items()
     }
-    return _plan(
+    return planned(
         "copy",
         items,
         target,
@@ -102,7 +102,7 @@ def map(
     path: str = "",
     *,
     with_unit: bool = False,
-    memory_nbytes: int = _MEMORY_NBYTES,
+    memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
     ledger: Store | None = None,
     **options: Any,
@@ -142,7 +142,7 @@ def map(
     """
     arrays = _same_shape(sources)
     items = {"": Item(arrays, _new(arrays[0], target, path, "", options))}
-    return _plan(
+    return planned(
         "map",
         items,
         target,
@@ -159,7 +159,7 @@ def write(
     function: Callable[[Any], Any],
     target: Array,
     *,
-    memory_nbytes: int = _MEMORY_NBYTES,
+    memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
     ledger: Store | None = None,
 ) -> Plan:
@@ -196,7 +196,7 @@ def write(
     >>> rows[:, 0].tolist()
     [0, 1, 2, 3]
     """
-    return _plan(
+    return planned(
         "write",
         {"": Item((), target)},
         _store_of(target),
@@ -214,7 +214,7 @@ def collect(
     sources: Array | Sequence[Array],
     *,
     with_unit: bool = False,
-    memory_nbytes: int = _MEMORY_NBYTES,
+    memory_nbytes: int = MEMORY_NBYTES,
     ledger: Store | None = None,
 ) -> Plan:
     """Return a plan that computes a value for each unit of an array. `Plan.results` has the values.
@@ -246,7 +246,7 @@ def collect(
     2.5
     """
     arrays = _same_shape(sources)
-    return _plan(
+    return planned(
         "collect",
         {"": Item(arrays, None)},
         _store_of(arrays[0]),
@@ -258,7 +258,7 @@ def collect(
     )
 
 
-def _plan(
+def planned(
     kind: str,
     items: Mapping[str, Item],
     store: Store,
@@ -272,6 +272,7 @@ def _plan(
     attributes: Mapping[str, Any] | None = None,
     consolidate: bool = False,
 ) -> Plan:
+    """Return a plan of these items, after checking that it replaces nothing that it reads."""
     if memory_nbytes < 1:
         raise ValueError(f"memory_nbytes is at least 1, got {memory_nbytes}")
     store = located(store)

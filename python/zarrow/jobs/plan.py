@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, SupportsIndex
 
-from zarrow._zarrow import Array, Group, open
+from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
 from zarrow.api.creation import consolidate_metadata, create_group
 from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, StaleHandleError, UnsupportedError
@@ -217,7 +217,7 @@ class Plan:
         remaining = finished.remaining(numbers)
         left = finished.count_remaining(numbers)
         if left:
-            targets: dict[str, Array | None] = {}
+            targets: dict[str, Any] = {}
             record = self._ledger.record(job, total)
             try:
                 for number in remaining:
@@ -266,13 +266,36 @@ class Plan:
                 kind="unfinished",
             )
         for item in self._work.items.values():
-            item.opened()
+            item.finish(item.opened())
         target = self._work.target
         if self._work.attributes:
             open(target.store, target.path, mode="r+").attrs.update(self._work.attributes)
         if self._work.consolidate:
             consolidate_metadata(target.store, target.path)
         ledger.attrs.update(state=_FINISHED)
+
+    def complete(
+        self, *, overwrite: bool = False, progress: Callable[[int, int], object] | None = None
+    ) -> Report:
+        """Do the whole plan in this process, and delete its ledger; after a kill, the rest of it.
+
+        Parameters
+        ----------
+        overwrite
+            As in `setup`.
+        progress
+            As in `run`.
+
+        Raises
+        ------
+        NodeExistsError, UnfinishedError, StaleHandleError, StoreError, CodecError, OutOfMemoryError
+            As `setup`, `run` and `finish`.
+        """
+        self.setup(overwrite=overwrite)
+        report = self.run(self.job(0, 1), progress=progress)
+        self.finish()
+        self.forget()
+        return report
 
     def forget(self) -> None:
         """Delete the ledger of the plan. A plan that was not finished begins anew."""
@@ -317,7 +340,7 @@ class Plan:
         }
 
     def _news(self) -> list[New]:
-        return [item.target for item in self._work.items.values() if isinstance(item.target, New)]
+        return [new for item in self._work.items.values() for new in item.created]
 
     def _begun(self, overwrite: bool) -> Group | None:
         """Return a ledger if its target was erased, so that nodes can be created; `None` if they exist."""
@@ -368,6 +391,8 @@ class Plan:
                 store=str(new.store),
                 path=new.path,
             )
+        for item in self._work.items.values():
+            item.before_erasing()
         for new in existing:
             new.create(overwrite=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from zarrow.groups.places import place, place_of
-from zarrow.jobs.work import Item, New
+from zarrow.jobs.work import Item
 
 
 def check_apart(items: Iterable[Item]) -> None:
@@ -20,15 +20,14 @@ def check_apart(items: Iterable[Item]) -> None:
     read = {found for item in items for source in item.sources if (found := place_of(source)) is not None}
     above = {folder for found in read for folder in _above(found)}
     for item in items:
-        if not isinstance(item.target, New):
-            continue
-        created = place(item.target.store, item.target.path)
-        if created is None:
-            continue
-        if created in read or created in above:
-            raise ValueError(f"the plan would replace {created!r}, which it reads: choose another target")
-        if any(folder in read for folder in _above(created)):
-            raise ValueError(f"the plan would create {created!r} in an array: choose another target")
+        for new in item.created:
+            created = place(new.store, new.path)
+            if created is None:
+                continue
+            if created in read or created in above:
+                raise ValueError(f"the plan would replace {created!r}, which it reads: choose another target")
+            if any(folder in read for folder in _above(created)):
+                raise ValueError(f"the plan would create {created!r} in an array: choose another target")
 
 
 def _above(found: str) -> Iterator[str]:

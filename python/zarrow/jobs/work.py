@@ -61,6 +61,16 @@ class New:
         """Open the array, to write it."""
         return open_array(self.store, mode="r+", path=self.path)
 
+    def opened(self) -> Array:
+        """Open the array, to write it, if it is what the plan created.
+
+        Raises
+        ------
+        StaleHandleError
+            Its metadata have changed since the plan was made.
+        """
+        return _unchanged(self.open(), fixed_metadata(self.sample))
+
     @cached_property
     def fill_value(self) -> Any:
         """The value of missing chunks: that of the source, or zero if another type does not have it."""
@@ -86,6 +96,11 @@ class Item:
 
     sources: tuple[Array, ...]
     target: New | Array | None
+
+    @property
+    def created(self) -> tuple[New, ...]:
+        """The arrays that the plan creates."""
+        return (self.target,) if isinstance(self.target, New) else ()
 
     @property
     def divided(self) -> Array:
@@ -123,13 +138,13 @@ class Item:
 
     def identity(self) -> dict[str, Any]:
         """Return the arrays and the metadata that must stay (step 3)."""
-        found: dict[str, Any] = {"sources": [_identity(source) for source in self.sources]}
+        found: dict[str, Any] = {"sources": [identity_of(source) for source in self.sources]}
         if self.target is not None:
             found["target"] = fixed_metadata(self.divided)
         return found
 
-    def opened(self) -> Array | None:
-        """Open the target, to write it.
+    def opened(self) -> Any:
+        """Open the target, to write it: what `do` and `finish` get.
 
         Raises
         ------
@@ -140,22 +155,19 @@ class Item:
             case None:
                 return None
             case New():
-                target, planned = self.target.open(), fixed_metadata(self.target.sample)
+                return self.target.opened()
             case existing:
-                target, planned = existing, fixed_metadata(existing)
-                target.refresh()
-        if fixed_metadata(target) != planned:
-            raise StaleHandleError(
-                f"array {target.path!r} in {target.store} has changed since the plan was made: make it again",
-                kind="stale_handle",
-                store=target.store,
-                path=target.path,
-            )
-        return target
+                planned = fixed_metadata(existing)
+                existing.refresh()
+                return _unchanged(existing, planned)
 
-    def do(
-        self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Array | None
-    ) -> object:
+    def before_erasing(self) -> None:
+        """Prepare the store before existing arrays are erased."""
+
+    def finish(self, target: Any) -> None:
+        """End the work after all units."""
+
+    def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
         """Do a unit, and return what the function returns if nothing is written."""
         values = [source.read(unit.region) for source in self.sources]
         result = values[0] if function is None else _called(function, values, unit if passes_unit else None)
@@ -165,6 +177,17 @@ class Item:
             _check_shape(result, unit, target)
         target[unit.region] = result
         return None
+
+
+def _unchanged(target: Array, planned: Mapping[str, Any]) -> Array:
+    if fixed_metadata(target) != planned:
+        raise StaleHandleError(
+            f"array {target.path!r} in {target.store} has changed since the plan was made: make it again",
+            kind="stale_handle",
+            store=target.store,
+            path=target.path,
+        )
+    return target
 
 
 def fixed_metadata(array: Array) -> dict[str, Any]:
@@ -190,7 +213,8 @@ def _called(function: Callable[..., Any], values: list[Any], unit: Unit | None) 
     return function(*arrays) if unit is None else function(*arrays, unit)
 
 
-def _identity(array: Array) -> dict[str, Any]:
+def identity_of(array: Array) -> dict[str, Any]:
+    """Return where a source is, and the metadata that must stay (step 3)."""
     return {"store": located(array.store), "path": array.path, "metadata": fixed_metadata(array)}
 
 

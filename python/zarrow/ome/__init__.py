@@ -1,6 +1,6 @@
 """OME-Zarr images: levels of several resolutions, with axes, scales and labels, of versions 0.4 and 0.5.
 
-`Group.multiscales` reads an image, and `zarrow.ome.save` stores one.
+`Group.multiscales` reads an image, `zarrow.ome.save` stores one, and `zarrow.ome.pyramid` computes levels.
 
 >>> import numpy as np, zarrow
 >>> levels = [np.ones((64, 64), "u2"), np.ones((32, 32), "u2")]
@@ -12,7 +12,8 @@
 [1, 1]
 """
 
+from zarrow.ome.planning import plan_pyramid, pyramid
 from zarrow.ome.reading import Axis, Level, Multiscales
 from zarrow.ome.saving import save
 
-__all__ = ["Axis", "Level", "Multiscales", "save"]
+__all__ = ["Axis", "Level", "Multiscales", "plan_pyramid", "pyramid", "save"]

@@ -143,7 +143,7 @@ class Multiscales:
         group = self._group.get("labels")
         if not isinstance(group, Group):
             return {}
-        names = _content(group).get("labels", [])
+        names = content_of(group).get("labels", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise malformed(group, f"attribute 'labels' is {names!r}, expected a list of names")
         return {name: _label(group, name) for name in names}
@@ -160,7 +160,7 @@ def _label(group: Group, name: str) -> Multiscales:
 
 def multiscales(self: Group) -> Multiscales:
     """Read the metadata of an image."""
-    content = _content(self)
+    content = content_of(self)
     images = content.get("multiscales")
     if images is None:
         raise NodeTypeError(
@@ -194,7 +194,7 @@ def _text(group: Group, owner: Mapping[str, Any], key: str, what: str) -> str | 
     return value
 
 
-def _content(group: Group) -> Mapping[str, Any]:
+def content_of(group: Group) -> Mapping[str, Any]:
     """Return the mapping of the metadata (step 1)."""
     attributes: Mapping[str, Any] = group._attributes()
     inner = attributes.get("ome")

@@ -1,0 +1,54 @@
+"""Types of arguments that several subcommands take."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def extents(text: str) -> dict[str, int] | tuple[int, ...]:
+    """Parse extents of axes, in order or by name."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        if any("=" in part for part in parts):
+            return {name.strip(): int(extent) for name, extent in (part.split("=") for part in parts)}
+        return tuple(map(int, parts))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected extents such as 100,100 or day=365, got {text!r}"
+        ) from None
+
+
+def size(text: str) -> int:
+    """Parse a number of bytes."""
+    match = re.fullmatch(r"([1-9][0-9]*)([KMGT]?)i?B?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a size such as 256M or 2G, got {text!r}")
+    return int(match[1]) * _SIZES[match[2]]
+
+
+def job(text: str) -> tuple[int, int]:
+    """Parse the index of a job, and the number of jobs."""
+    match = re.fullmatch(r"([0-9]+)/([0-9]+)", text)
+    if match is None or not int(match[1]) < int(match[2]):
+        raise argparse.ArgumentTypeError(f"expected a job such as 0/4, up to 3/4, got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Parse a finite number for each axis."""
+    try:
+        found = tuple(map(float, text.split(",")))
+    except ValueError:
+        found = (math.nan,)
+    if not all(map(math.isfinite, found)):
+        raise argparse.ArgumentTypeError(f"expected numbers such as 0.5,0.25, got {text!r}")
+    return found
+
+
+def codec(text: str) -> str | tuple[()]:
+    """Parse the name of a compressor; `none` stores raw elements."""
+    return () if text == "none" else text
