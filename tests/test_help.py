@@ -146,7 +146,7 @@ def test_help_of_an_array_begins_with_its_own_methods() -> None:
 
 def test_dir_lists_public_names() -> None:
     assert dir(zarrow) == sorted(
-        {*zarrow.__all__, "checks", "dask", "gpu", "io", "jobs", "ome", "xarray", "zarr_python"}
+        {*zarrow.__all__, "checks", "dask", "data", "gpu", "io", "jobs", "ome", "xarray", "zarr_python"}
     )
     assert [name for name, _ in inspect.getmembers(zarrow)] == dir(zarrow)
 
@@ -158,9 +158,18 @@ def test_help_of_the_package_is_a_page() -> None:
     assert len(lines) < 140
     assert zarrow.__doc__ is not None
     words = set(zarrow.__doc__.replace(",", " ").split())
-    assert {*zarrow.__all__, "checks", "dask", "gpu", "io", "jobs", "ome", "xarray", "zarr_python"} - {
-        "__version__"
-    } <= words
+    assert {
+        *zarrow.__all__,
+        "checks",
+        "dask",
+        "data",
+        "gpu",
+        "io",
+        "jobs",
+        "ome",
+        "xarray",
+        "zarr_python",
+    } - {"__version__"} <= words
 
 
 def test_all_that_create_arrays_have_the_same_options() -> None:

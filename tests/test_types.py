@@ -28,17 +28,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import zarrow
+from zarrow import data
 
 array: zarrow.Array
 buffer: npt.NDArray[Any]
 corners: list[tuple[int, int]]
 crops: list[tuple[slice, slice]]
 field: npt.NDArray[Any]
+forecast: data.Plan
 heights: npt.NDArray[Any]
 invert: Callable[..., Any]
 mask: npt.NDArray[np.bool_]
 more: npt.NDArray[Any]
 other: zarrow.Group
+plan: data.Plan
 root: zarrow.Group
 stations: zarrow.Array
 temperature: zarrow.Array

@@ -51,6 +51,7 @@ Memory of other libraries
     zarr_python                    this engine under zarr-python
     ome                            images in several resolutions
     jobs                           work for many processes
+    data                           batches for training
     dask                           arrays of dask
     checks                         verify and compare stores
 
@@ -145,6 +146,7 @@ from zarrow.store_objects.python_store import PythonStore
 if _typing.TYPE_CHECKING:
     from zarrow import checks as checks
     from zarrow import dask as dask
+    from zarrow import data as data
     from zarrow import gpu as gpu
     from zarrow import io as io
     from zarrow import jobs as jobs
@@ -238,7 +240,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("checks", "dask", "gpu", "io", "jobs", "ome", "xarray", "zarr_python")
+_MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists

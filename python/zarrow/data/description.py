@@ -1,0 +1,82 @@
+"""What a plan predicts, and how well its order is shuffled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zarrow.data.order import Order
+
+_RUNS, _RUN = 16, 512
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """An epoch of one rank, as predicted from metadata: `print(plan.describe())`.
+
+    Attributes
+    ----------
+    samples, steps
+        Samples and batches of the rank.
+    batch_nbytes, read_nbytes
+        Bytes of a batch, and of the samples that are read together. A loader holds at least two such reads.
+    reads
+        Number of reads.
+    chunks
+        Chunks that are fetched and decoded, counted for each read. Each shard needs one more request.
+    nbytes_used, nbytes_decoded
+        Bytes of the samples, and of the decoded chunks.
+    shuffle_quality
+        1 for distances between successive samples as in a uniform shuffle, 0 for the stored order: 1 minus
+        the largest difference between both distributions (Kolmogorov-Smirnov). With windows of n blocks it
+        is about 1 - 1/n.
+    """
+
+    samples: int
+    steps: int
+    batch_nbytes: int
+    read_nbytes: int
+    reads: int
+    chunks: int
+    nbytes_used: int
+    nbytes_decoded: int
+    shuffle_quality: float
+
+    @property
+    def decoded_per_used(self) -> float:
+        """Bytes that are decoded for each byte that is used."""
+        return self.nbytes_decoded / max(self.nbytes_used, 1)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.samples} samples in {self.steps} batches of {_size(self.batch_nbytes)}\n"
+            f"{self.reads} reads of at most {_size(self.read_nbytes)}, {self.chunks} chunks\n"
+            f"{_size(self.nbytes_used)} used, {_size(self.nbytes_decoded)} decoded "
+            f"({self.decoded_per_used:.2f} for each byte)\n"
+            f"shuffle quality {self.shuffle_quality:.2f}"
+        )
+
+
+def quality_of(order: Order) -> float:
+    """Compare distances between successive samples with those of a uniform shuffle."""
+    count = len(order)
+    if count < 3:
+        return 1.0
+    run = min(_RUN, count)
+    starts = np.unique(np.linspace(0, count - run, _RUNS).astype(np.int64)).tolist()
+    places = [order.places(start, start + run) for start in starts]
+    distances = np.sort(np.concatenate([np.abs(np.diff(part)) for part in places])) / count
+    # Distances are multiples of 1/count: each is compared on both sides of its step.
+    steps = np.arange(len(distances) + 1) / len(distances)
+    above = steps[1:] - (1 - (1 - distances) ** 2)
+    below = (1 - (1 - np.maximum(distances - 1 / count, 0)) ** 2) - steps[:-1]
+    difference = max(float(np.max(above)), float(np.max(below)), 0.0)
+    return round(1 - difference, 3)
+
+
+def _size(nbytes: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= size:
+            return f"{nbytes / size:.1f} {unit}"
+    return f"{nbytes} B"

@@ -1,0 +1,417 @@
+"""The plan of an epoch: which samples there are, in which order, and how they are read.
+
+A plan is a pure function of seed and epoch. It has no elements and no open files, and pickles by its arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrow._zarrow import Array, Group
+from zarrow.data.description import Description, quality_of
+from zarrow.data.order import Order, Ordering
+from zarrow.data.permutation import Numbers, key, mixed
+from zarrow.data.schedule import Last, Ranges, Schedule
+from zarrow.data.sources import Crops, Rows, Source, Windows
+from zarrow.data.subset import Subset
+
+Sources: TypeAlias = Array | Source | Group | Mapping[str, Array | Source]
+
+# The name of a source that was given without one.
+SOLE = ""
+
+_READS_COUNTED = 12
+
+
+class Plan:
+    """The samples of one or several arrays in the order of an epoch.
+
+    Parameters
+    ----------
+    sources
+        An array or a group, sampled along the first axis; `Rows`, `Windows` or `Crops` of an array; or a dict
+        of several, which are read together. Sample `i` of a batch is sample `i` of each.
+    batch_size
+        Samples of a batch, on each rank.
+    order
+        `"window"` takes blocks of samples that share chunks in random order, and shuffles the samples of as
+        many blocks as `window_nbytes` holds. Each chunk is decoded once, except at the ends of windows, if
+        samples span chunks. `"shuffle"` permutes all samples: chunks are decoded anew for each part of
+        `window_nbytes`. `"sequential"` keeps the stored order.
+    window_nbytes
+        Bytes of samples that are read and shuffled together.
+    last
+        The end of an epoch. `"share"`: the last batches are smaller, on all ranks. `"pad"`: samples repeat
+        until all batches are full. `"drop"`: the samples that fill no batch on all ranks are left out.
+    seed
+        Another seed gives another order, and other random crops.
+
+    Raises
+    ------
+    ValueError
+        The sources have different numbers of samples, or an argument is out of range.
+    UnsupportedError
+        Elements of an array differ in size, such as strings, or may be missing.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow import data
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> plan = data.Plan(temperature, batch_size=8)
+    >>> len(plan), plan.numbers(epoch=0).tolist() == plan.numbers(epoch=1).tolist()
+    (48, False)
+    >>> training, validation = plan.split(0.75, 0.25)
+    >>> len(training), len(validation)
+    (36, 12)
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        batch_size: int = 32,
+        *,
+        order: Ordering = "window",
+        window_nbytes: int = 64 << 20,
+        last: Last = "share",
+        seed: int = 0,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
+        if order not in ("sequential", "shuffle", "window"):
+            raise ValueError(f'order must be "sequential", "shuffle" or "window", found {order!r}')
+        if last not in ("share", "pad", "drop"):
+            raise ValueError(f'last must be "share", "pad" or "drop", found {last!r}')
+        self.sources = _named(sources)
+        self.batch_size, self.order, self.last, self.seed = batch_size, order, last, seed
+        self._count = _common_count(self.sources)
+        self._subset = Subset.whole(self._count)
+        # Places follow the source with most bytes; blocks are those of its chunks.
+        main = max(self.sources.values(), key=lambda source: source.sample_nbytes)
+        self._numbers = main._numbers
+        self._size, self._phase = main._blocks()
+        samples = max(window_nbytes // max(self.sample_nbytes, 1), 1)
+        if order == "shuffle" or self._size == 1:
+            self._slots, self._load_samples = max(samples, batch_size), max(samples, batch_size)
+        else:
+            self._slots = max(samples // self._size, 1)
+            self._load_samples = self._slots * self._size
+
+    def __len__(self) -> int:
+        """Return the number of samples of an epoch."""
+        return len(self._subset)
+
+    def __repr__(self) -> str:
+        return (
+            f"<zarrow.data.Plan of {len(self)} samples, batch_size {self.batch_size}, order {self.order!r}>"
+        )
+
+    @property
+    def sample_nbytes(self) -> int:
+        """Bytes of one sample of all sources."""
+        return sum(source.sample_nbytes for source in self.sources.values())
+
+    @property
+    def load_samples(self) -> int:
+        """Largest number of samples of one read."""
+        return min(self._load_samples, max(self._count, 1))
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what determines the order: equal plans have the same sample at each position."""
+        shapes = [(name, source.sample_shape) for name, source in sorted(self.sources.items())]
+        runs = self._subset.starts.tobytes().hex() + self._subset.stops.tobytes().hex()
+        places = b"" if self._numbers is None else self._numbers.tobytes()
+        order = (self.order, self._size, self._phase, self._slots, self.seed)
+        return f"{key(self._count, shapes, runs, places.hex(), order):016x}"
+
+    def ordered(self, epoch: int) -> Order:
+        """Return the order of an epoch."""
+        return Order(self._subset, self.order, self._size, self._phase, self._slots, self.seed, epoch)
+
+    def numbers(self, epoch: int = 0) -> Numbers:
+        """Return the numbers of all samples in the order of an epoch, as 8 bytes each."""
+        return self.numbers_at(self.ordered(epoch).places(0, len(self)))
+
+    def numbers_at(self, places: Numbers) -> Numbers:
+        """Return the numbers of samples at places."""
+        return places if self._numbers is None else self._numbers[places]
+
+    def schedule(self, world: int = 1, ranges: Ranges | None = None) -> Schedule:
+        """Return the batches of each rank: of a whole epoch, or of the rest of one."""
+        whole = ((0, len(self)),) if len(self) else ()
+        schedule = Schedule(whole if ranges is None else ranges, world, self.batch_size, self.last)
+        if ranges is None and not schedule.steps:
+            raise ValueError(
+                f"{len(self)} samples fill no batch of {self.batch_size} on each of {world} ranks: pass "
+                'last="pad"'
+            )
+        return schedule
+
+    def loads(self, epoch: int, ranges: Ranges, first: int = 0) -> Iterator[Numbers]:
+        """Yield the places that are read together, for ranges of positions.
+
+        The first read is limited to `first` samples if it is given, so that the first batch is early.
+        """
+        order = self.ordered(epoch)
+        parts: list[Numbers] = []
+        for start, stop in ranges:
+            while start < stop:
+                cut = min(stop, order.cut_after(start))
+                if first:
+                    cut, first = min(cut, start + first), 0
+                    yield order.places(start, cut)
+                else:
+                    if parts and sum(map(len, parts)) + cut - start > self._load_samples:
+                        yield np.concatenate(parts)
+                        parts = []
+                    parts.append(order.places(start, cut))
+                start = cut
+        if parts:
+            yield np.concatenate(parts)
+
+    def describe(self, rank: int = 0, world: int = 1, epoch: int = 0) -> Description:
+        """Predict an epoch of one rank, from metadata alone: nothing is read.
+
+        Few reads are counted exactly; many are estimated from a part.
+        """
+        schedule = self.schedule(world)
+        ranges = schedule.rest(rank, 0)
+        samples = sum(stop - start for start, stop in ranges)
+        order = self.ordered(epoch)
+        reads = -(-samples // self._load_samples)
+        if reads <= _READS_COUNTED:
+            counted = list(self.loads(epoch, ranges))
+            reads = len(counted)
+        else:
+            counted = [_window_near(order, at) for at in _spread(ranges, _READS_COUNTED)]
+        costs = [
+            source._decoded(places, (self.seed, epoch))
+            for places in counted
+            for source in self.sources.values()
+        ]
+        scale = samples / max(sum(map(len, counted)), 1)
+        return Description(
+            samples=samples,
+            steps=schedule.steps,
+            batch_nbytes=min(self.batch_size, samples) * self.sample_nbytes,
+            read_nbytes=min(self._load_samples, samples) * self.sample_nbytes,
+            reads=reads,
+            chunks=round(sum(chunks for chunks, _ in costs) * scale),
+            nbytes_used=samples * self.sample_nbytes,
+            nbytes_decoded=round(sum(nbytes for _, nbytes in costs) * scale),
+            shuffle_quality=quality_of(order),
+        )
+
+    def where(self, mask: npt.ArrayLike) -> Plan:
+        """Return a plan of the samples that a mask selects.
+
+        Raises
+        ------
+        ValueError
+            The mask has another length, or selects nothing.
+        """
+        chosen = np.asarray(mask)
+        if chosen.dtype != bool or chosen.shape != (self._count,):
+            raise ValueError(f"a mask of {self._count} bools is needed, found {chosen.dtype} {chosen.shape}")
+        found = np.zeros(self._count, bool)
+        places = self._subset.places()
+        found[places] = chosen[self.numbers_at(places)]
+        return self._of(Subset.from_mask(found), "the mask")
+
+    def split(self, *fractions: float, gap: int | None = None) -> tuple[Plan, ...]:
+        """Return plans of contiguous parts of the samples, as stored.
+
+        `gap` is the number of samples that are left out between two parts: by default those windows that
+        share elements with the next part.
+
+        Raises
+        ------
+        ValueError
+            The fractions are negative, exceed 1 together, or leave a part without samples. Random crops are
+            not split: pass regions as `within`.
+        """
+        if not fractions or min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
+            raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
+        self._refuse_random("split")
+        gap = self._overlap() if gap is None else gap
+        bounds = [round(sum(fractions[:number]) * len(self)) for number in range(len(fractions) + 1)]
+        parts = []
+        for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
+            left_out = gap if number + 1 < len(fractions) else 0
+            subset = self._subset.between(start, max(start, stop - left_out))
+            parts.append(self._of(subset, f"part {number} of {fractions} with a gap of {left_out} samples"))
+        return tuple(parts)
+
+    def split_at(self, values: npt.ArrayLike, *bounds: Any, gap: int | None = None) -> tuple[Plan, ...]:
+        """Return plans by a coordinate: samples below the first bound, up to the second one, and so on.
+
+        Parameters
+        ----------
+        values
+            The coordinate of each sample: numbers or dates.
+        bounds
+            Increasing. A sample at a bound is in the later part.
+        gap
+            As in `split`.
+
+        Raises
+        ------
+        ValueError
+            A part has no samples, or there is not one value for each sample.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> from zarrow import data
+        >>> plan = data.Plan(zarrow.open("data.zarr")["temperature"], batch_size=4)
+        >>> days = np.arange("2026-01-01", "2026-02-18", dtype="M8[D]")
+        >>> [len(part) for part in plan.split_at(days, np.datetime64("2026-02-01"))]
+        [31, 17]
+        """
+        coordinates = np.asarray(values)
+        self._check_length(coordinates, "value")
+        if not bounds or any(not low < high for low, high in itertools.pairwise(bounds)):
+            raise ValueError(f"bounds must increase, found {bounds}")
+        parts = np.zeros(self._count, np.int64)
+        for bound in bounds:
+            parts += coordinates >= np.asarray(bound)
+        return self._by_part(parts, len(bounds) + 1, gap)
+
+    def split_by(self, labels: npt.ArrayLike, *fractions: float, gap: int | None = None) -> tuple[Plan, ...]:
+        """Return plans that share no group, such as a patient or a site.
+
+        Groups are shuffled by the seed, and each is given to the part that is furthest from its fraction.
+
+        Parameters
+        ----------
+        labels
+            The group of each sample: numbers or strings.
+        fractions
+            The share of samples of each part, which large groups may miss.
+        gap
+            As in `split`.
+
+        Raises
+        ------
+        ValueError
+            A part has no samples, because there are too few groups.
+        """
+        groups = np.asarray(labels)
+        self._check_length(groups, "label")
+        if not fractions or min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
+            raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
+        _, group = np.unique(groups, return_inverse=True)
+        sizes = np.bincount(group[self.numbers_at(self._subset.places())], minlength=int(np.max(group)) + 1)
+        order = np.argsort(mixed(np.arange(len(sizes), dtype=np.uint64), key(self.seed, "groups")))
+        # Samples beyond the fractions go to a last part, which is left out.
+        shares = np.array([*fractions, max(0.0, 1 - sum(fractions))])
+        missing, part_of = shares * sizes.sum(), np.zeros(len(sizes), np.int64)
+        for number in order[np.argsort(-sizes[order], kind="stable")]:
+            part_of[number] = np.argmax(missing)
+            missing[part_of[number]] -= sizes[number]
+        return self._by_part(part_of[group], len(fractions), gap)
+
+    def _by_part(self, parts: Numbers, count: int, gap: int | None) -> tuple[Plan, ...]:
+        """Return plans by the part of each sample."""
+        self._refuse_random("split_at and split_by")
+        gap = self._overlap() if gap is None else gap
+        kept = np.ones(self._count, bool)
+        if gap:
+            # For each sample, the next one of another part.
+            changes = np.flatnonzero(parts[1:] != parts[:-1]) + 1
+            following = np.append(changes, self._count + gap)[
+                np.searchsorted(changes, np.arange(self._count), "right")
+            ]
+            kept = following - np.arange(self._count) > gap
+        places = self._subset.places()
+        numbers = self.numbers_at(places)
+        found = []
+        for part in range(count):
+            mask = np.zeros(self._count, bool)
+            mask[places] = (parts == part)[numbers] & kept[numbers]
+            found.append(self._of(Subset.from_mask(mask), f"part {part} of {count}"))
+        return tuple(found)
+
+    def _of(self, subset: Subset, name: str) -> Plan:
+        """Return a plan of fewer samples."""
+        if not len(subset):
+            raise ValueError(f"{name} has no samples, of {len(self)}")
+        made = Plan.__new__(Plan)
+        made.__dict__.update(self.__dict__, _subset=subset)
+        return made
+
+    def _overlap(self) -> int:
+        """Return how many samples after a sample share elements with it."""
+        windows = [source for source in self.sources.values() if isinstance(source, Windows)]
+        if not windows:
+            return 0
+        stop = max(source.offset + (source.length - 1) * source.stride for source in windows)
+        return (stop - min(source.offset for source in windows)) // min(source.step for source in windows)
+
+    def _check_length(self, values: npt.NDArray[Any], what: str) -> None:
+        if values.shape != (self._count,):
+            raise ValueError(
+                f"one {what} for each of {self._count} samples is needed, found shape {values.shape}"
+            )
+
+    def _refuse_random(self, what: str) -> None:
+        for source in self.sources.values():
+            if isinstance(source, Crops) and source.is_random:
+                raise ValueError(
+                    f"{what}: random crops overlap; make a plan for each region, by Crops(within=...)"
+                )
+
+
+def _named(sources: Sources) -> dict[str, Source]:
+    """Return sources by name."""
+    if isinstance(sources, Group):
+        sources = dict(sources.arrays())
+    if not isinstance(sources, Mapping):
+        sources = {SOLE: sources}
+    if not sources:
+        raise ValueError("a plan needs at least one array")
+    found = {name: source if isinstance(source, Source) else Rows(source) for name, source in sources.items()}
+    crops = [source for source in found.values() if isinstance(source, Crops)]
+    if crops:
+        if len(crops) < len(found):
+            raise ValueError("crops can be combined with crops only")
+        first = max(crops, key=lambda source: source.sample_nbytes)
+        return {name: source._aligned(first) for name, source in found.items() if isinstance(source, Crops)}
+    return found
+
+
+def _common_count(sources: Mapping[str, Source]) -> int:
+    """Return the number of samples. Windows at the end that other sources lack are left out."""
+    counts = {name: source.count for name, source in sources.items()}
+    count = min(counts.values())
+    longer = [
+        name for name, source in sources.items() if source.count > count and not isinstance(source, Windows)
+    ]
+    if longer:
+        raise ValueError(f"sources have different numbers of samples: {counts}")
+    if not count:
+        raise ValueError(f"there are no samples: {counts}")
+    return count
+
+
+def _spread(ranges: Ranges, count: int) -> list[int]:
+    """Return positions at even distances in ranges."""
+    starts = [start for start, _ in ranges]
+    before = np.cumsum([0, *(stop - start for start, stop in ranges)])
+    ranks = np.linspace(0, before[-1] - 1, count).astype(np.int64)
+    found = np.searchsorted(before, ranks, side="right") - 1
+    return [starts[at] + int(rank - before[at]) for at, rank in zip(found, ranks, strict=True)]
+
+
+def _window_near(order: Order, position: int) -> Numbers:
+    """Return the places of a whole window."""
+    start = order.cut_after(position)
+    start = start if start < len(order) else 0
+    return order.places(start, order.cut_after(start))

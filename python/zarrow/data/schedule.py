@@ -1,0 +1,117 @@
+"""Divides the positions of an epoch among ranks: contiguous, with equally many steps on each.
+
+1. An epoch, or the rest of one, is a list of ranges of positions. Their concatenation is divided: each rank
+   gets one contiguous part, in order.
+2. All batches are full, except the last ones: `"share"` spreads the remaining samples over the last step of
+   all ranks, or over the last two steps if there are fewer samples than ranks. `"pad"` repeats samples from
+   the beginning, and `"drop"` leaves the last samples out.
+3. After any step, the unread ranges form the list for another division.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Last: TypeAlias = Literal["share", "pad", "drop"]
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The batches of each rank, as ranges of positions."""
+
+    ranges: Ranges
+    world: int
+    batch_size: int
+    last: Last
+
+    def __post_init__(self) -> None:
+        if self.last == "share" and (total := self._total):
+            full, rest = divmod(total, self.world * self.batch_size)
+            if total < self.world or (full and 0 < rest < self.world and self.batch_size == 1):
+                raise ValueError(
+                    f"{total} samples cannot be shared in equally many batches of at most {self.batch_size} "
+                    f'on {self.world} ranks: pass last="pad" or last="drop"'
+                )
+
+    @property
+    def _total(self) -> int:
+        return sum(stop - start for start, stop in self.ranges)
+
+    @property
+    def steps(self) -> int:
+        """Number of batches of each rank."""
+        full, rest = divmod(self._total, self.world * self.batch_size)
+        return full + (rest > 0 and self.last != "drop")
+
+    def size(self, rank: int, step: int) -> int:
+        """Return the number of samples of a batch."""
+        return self._first(rank, step + 1) - self._first(rank, step)
+
+    def batch(self, rank: int, step: int) -> Ranges:
+        """Return the positions of a batch."""
+        begin = self._begin(rank)
+        return self._slice(begin + self._first(rank, step), begin + self._first(rank, step + 1))
+
+    def rest(self, rank: int, step: int) -> Ranges:
+        """Return the positions of a rank from a step to the end of the epoch."""
+        begin = self._begin(rank)
+        return self._slice(begin + self._first(rank, step), begin + self._first(rank, self.steps))
+
+    def remaining(self, steps: Sequence[int]) -> Ranges:
+        """Return the unread positions after these steps of the ranks (step 3)."""
+        total = self._total
+        found: list[tuple[int, int]] = []
+        ends = [self._begin(rank) + self._first(rank, self.steps) for rank in range(self.world)]
+        for rank, step in enumerate(steps):
+            start = self._begin(rank) + self._first(rank, step)
+            found += self._slice(min(start, total), min(ends[rank], total))
+        found += self._slice(min(ends[-1], total), total)
+        return _merged(found)
+
+    def _first(self, rank: int, step: int) -> int:
+        """Return how many samples of a rank precede a step."""
+        full, rest = divmod(self._total, self.world * self.batch_size)
+        if self.last != "share" or not rest or step <= full - (rest < self.world):
+            return step * self.batch_size
+        # The last step, or the last two.
+        shared = full if rest >= self.world else full - 1
+        total = self._total - shared * self.world * self.batch_size
+        own = total // self.world + (rank < total % self.world)
+        late = step - shared
+        return shared * self.batch_size + (own if late == full + 1 - shared else -(-own // 2) if late else 0)
+
+    def _begin(self, rank: int) -> int:
+        """Return the rank's first position in the concatenated ranges."""
+        if self.last != "share":
+            return rank * self.steps * self.batch_size
+        base, larger = divmod(self._total, self.world)
+        return rank * base + min(rank, larger)
+
+    def _slice(self, start: int, stop: int) -> Ranges:
+        """Return a part of the concatenated ranges, which begin again after their end."""
+        total = self._total
+        found: list[tuple[int, int]] = []
+        while start < stop:
+            base, skipped = start // total * total, 0
+            for first, last in self.ranges:
+                low = max(start - base, skipped)
+                high = min(stop - base, skipped + last - first)
+                if low < high:
+                    found.append((first + low - skipped, first + high - skipped))
+                skipped += last - first
+            start = base + total
+        return tuple(found)
+
+
+def _merged(ranges: Sequence[tuple[int, int]]) -> Ranges:
+    """Join ranges that follow each other."""
+    found: list[tuple[int, int]] = []
+    for start, stop in ranges:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], stop)
+        elif start < stop:
+            found.append((start, stop))
+    return tuple(found)

@@ -1,0 +1,368 @@
+"""What a sample is: a row, a window or a crop of an array.
+
+1. A source reads the samples at given places into a batch. Places follow the storage, so that neighbouring
+   places share chunks; numbers are the user's.
+2. Random crops are stratified: the region is cut at chunk boundaries. Sample i of n is drawn from the cell
+   that holds the fraction i/n of all corners. So places follow chunks, and one sample is uniform over the
+   region.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrow._zarrow import Array, read_many
+from zarrow.data.permutation import Numbers, key, mixed
+from zarrow.errors import UnsupportedError
+
+# Of an epoch: random crops depend on both.
+Draw: TypeAlias = tuple[int, int]
+Out: TypeAlias = npt.NDArray[Any]
+
+
+class Source:
+    """Samples of one array; `Rows`, `Windows` and `Crops` are its kinds."""
+
+    array: Array
+    sample_shape: tuple[int, ...]
+    count: int
+
+    def __init__(self, array: Array) -> None:
+        if not isinstance(array, Array):
+            raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}")
+        name = array.data_type["name"] if isinstance(array.data_type, dict) else array.data_type
+        if array.nbytes is None or "optional" in name:
+            raise UnsupportedError(
+                f"array {array.path!r} of {array.store} has the data type {name}, but batches need "
+                "elements of one size; store strings as numbers of categories",
+                kind="unsupported",
+                store=str(array.store),
+                path=array.path,
+            )
+        self.array = array
+
+    @property
+    def sample_nbytes(self) -> int:
+        """Bytes of one sample."""
+        return math.prod(self.sample_shape) * self.array.dtype.itemsize
+
+    @property
+    def _numbers(self) -> Numbers | None:
+        """The number of the sample at each place, or None if it is the place."""
+        return None
+
+    def _blocks(self) -> tuple[int, int]:
+        """Return the size of blocks of places that share chunks, and the start of one block."""
+        raise NotImplementedError
+
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+        """Read samples into memory of shape `(len(places), *sample_shape)`."""
+        raise NotImplementedError
+
+    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
+        """Return how many chunks one read of these samples decodes, and their bytes."""
+        raise NotImplementedError
+
+    def _chunks(self) -> tuple[int, ...]:
+        """Return the chunk; an array with a rectilinear grid is taken for one chunk of each element."""
+        return self.array.chunks or (1,) * self.array.ndim
+
+    def _decoded_along(self, axis: int, cells: Numbers) -> tuple[int, int]:
+        """Return chunks and bytes of these cells of an axis, with all chunks along the other axes."""
+        chunks, shape = self._chunks(), self.array.shape
+        others = math.prod(-(-shape[k] // chunks[k]) for k in range(len(shape)) if k != axis)
+        count = len(np.unique(cells)) * others
+        return count, count * math.prod(chunks) * self.array.dtype.itemsize
+
+
+class Rows(Source):
+    """One sample for each index along an axis, without that axis.
+
+    Parameters
+    ----------
+    array
+        The array.
+    axis
+        The axis of samples.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow import data
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> data.Rows(temperature).count, data.Rows(temperature, axis=1).sample_shape
+    (48, (48, 8))
+    """
+
+    def __init__(self, array: Array, axis: int = 0) -> None:
+        super().__init__(array)
+        self.axis = _axis(array, axis)
+        self.count = array.shape[self.axis]
+        self.sample_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
+
+    def _blocks(self) -> tuple[int, int]:
+        return self._chunks()[self.axis], 0
+
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+        selection = (*(slice(None),) * self.axis, places)
+        self.array.read(selection, out=np.moveaxis(out, 0, self.axis))
+
+    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
+        return self._decoded_along(self.axis, places // self._chunks()[self.axis])
+
+
+class Windows(Source):
+    """Samples of several neighbouring indices along an axis, which may span chunks.
+
+    Sample `i` has the indices `offset + i * step + k * stride` for `k` in `range(length)`.
+
+    Parameters
+    ----------
+    array
+        The array.
+    length
+        The number of indices in a window.
+    step
+        Indices from one window's start to the next.
+    stride
+        Indices from one element of a window to the next.
+    offset
+        The start of the first window: for a target that follows its input.
+    axis
+        The axis of windows.
+
+    Raises
+    ------
+    ValueError
+        No window fits the array, or a number is out of range.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow import data
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> data.Windows(temperature, 12, step=6).count
+    7
+    >>> data.Windows(temperature, 1, step=6, offset=12).sample_shape  # the hour after each of these
+    (1, 6, 8)
+    """
+
+    def __init__(
+        self, array: Array, length: int, *, step: int = 1, stride: int = 1, offset: int = 0, axis: int = 0
+    ) -> None:
+        super().__init__(array)
+        self.axis = _axis(array, axis)
+        if length < 1 or step < 1 or stride < 1 or offset < 0:
+            raise ValueError(
+                f"length {length}, step {step} and stride {stride} must be at least 1, and offset {offset} "
+                "must not be negative"
+            )
+        self.length, self.step, self.stride, self.offset = length, step, stride, offset
+        extent, self._span = array.shape[self.axis], (length - 1) * stride + 1
+        if offset + self._span > extent:
+            raise ValueError(
+                f"a window of {offset + self._span} indices does not fit axis {axis} of {extent}"
+            )
+        self.count = (extent - offset - self._span) // step + 1
+        shape = list(array.shape)
+        shape[self.axis] = length
+        self.sample_shape = tuple(shape)
+
+    def _blocks(self) -> tuple[int, int]:
+        chunk = self._chunks()[self.axis]
+        period = math.lcm(chunk, self.step)
+        # A block ends at a chunk's end if this does not make it much larger than a chunk.
+        size = period // self.step if period <= 16 * max(chunk, self.step) else max(1, chunk // self.step)
+        first = -(-(-self.offset % chunk) // self.step)
+        return size, first % size
+
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+        before = (slice(None),) * self.axis
+        starts = (self.offset + places * self.step).tolist()
+        items = [(self.array, (*before, slice(at, at + self._span, self.stride))) for at in starts]
+        read_many(items, out=out)
+
+    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
+        indices = (self.offset + places * self.step)[:, None] + np.arange(self.length) * self.stride
+        return self._decoded_along(self.axis, indices // self._chunks()[self.axis])
+
+
+class Crops(Source):
+    """Boxes of one shape at random corners, or at given ones.
+
+    Parameters
+    ----------
+    array
+        The array.
+    shape
+        The extent of a crop along each axis; None for the whole axis.
+    count
+        The number of random crops in an epoch. Each epoch draws other ones.
+    corners
+        The first element of each crop instead, of shape `(count, array.ndim)`.
+    within
+        The region of random crops: a slice without step for each axis, such as that of a training set.
+
+    Raises
+    ------
+    ValueError
+        A crop does not fit, or neither or both of `count` and `corners` are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import zarrow
+    >>> from zarrow import data
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> data.Crops(temperature, (8, None, 4), 1000, within=np.s_[:40]).sample_shape
+    (8, 6, 4)
+    >>> data.Crops(temperature, (8, 6, 4), corners=[(0, 0, 4), (40, 0, 0)]).count
+    2
+    """
+
+    def __init__(
+        self,
+        array: Array,
+        shape: Sequence[int | None],
+        count: int | None = None,
+        *,
+        corners: npt.ArrayLike | None = None,
+        within: slice | tuple[slice, ...] = (),
+    ) -> None:
+        super().__init__(array)
+        if len(shape) != array.ndim:
+            raise ValueError(f"crop {tuple(shape)} has {len(shape)} axes, but the array has {array.ndim}")
+        if (count is None) == (corners is None):
+            raise ValueError("pass either a count of random crops, or corners")
+        self._region = _region(array, within)
+        self.sample_shape = tuple(
+            stop - start if extent is None else int(extent)
+            for extent, (start, stop) in zip(shape, self._region, strict=True)
+        )
+        fits = zip(self.sample_shape, self._region, strict=True)
+        if any(extent < 1 or extent > stop - start for extent, (start, stop) in fits):
+            raise ValueError(f"crop {self.sample_shape} does not fit the region {self._region}")
+        self._grid = self._chunks()
+        self._corners: Numbers | None = None
+        self._order: Numbers | None = None
+        if corners is None:
+            self.count = int(count or 0)
+        else:
+            self._take(np.array(corners, np.int64))
+        if self.count < 1:
+            raise ValueError("there must be at least one crop")
+
+    def _take(self, corners: Numbers) -> None:
+        """Check corners, and sort them by chunk."""
+        if corners.ndim != 2 or corners.shape[1] != self.array.ndim:
+            raise ValueError(f"corners have the shape {corners.shape}, not (count, {self.array.ndim})")
+        last = np.array(self.array.shape) - self.sample_shape
+        outside = np.flatnonzero(((corners < 0) | (corners > last)).any(axis=1))
+        if len(outside):
+            number = outside[0]
+            raise ValueError(f"crop {number} at {tuple(corners[number].tolist())} does not fit the array")
+        cells = corners // np.array(self._grid)
+        self._order = np.lexsort(cells.T[::-1]).astype(np.int64) if cells.size else np.arange(len(corners))
+        self._corners = corners
+        self.count = len(corners)
+        self._cells = max(1, len(np.unique(cells, axis=0)))
+
+    def _aligned(self, first: Crops) -> Crops:
+        """Return the same crops with the places of another source."""
+        same = (self.count, self._corners is None) == (first.count, first._corners is None)
+        if same and self._corners is None:
+            same = (self._region, self.sample_shape) == (first._region, first.sample_shape)
+        if not same:
+            raise ValueError(
+                "random crops of several arrays need the same shape, count and region: pass corners otherwise"
+            )
+        made = Crops.__new__(Crops)
+        made.__dict__.update(self.__dict__, _grid=first._grid, _order=first._order)
+        return made
+
+    @property
+    def _numbers(self) -> Numbers | None:
+        return self._order
+
+    @property
+    def is_random(self) -> bool:
+        """Whether each epoch draws other corners."""
+        return self._corners is None
+
+    def _at(self, places: Numbers, draw: Draw) -> Numbers:
+        """Return the corners at places, one row each."""
+        if self._corners is not None:
+            return self._corners[places if self._order is None else self._order[places]]
+        seeds = places.astype(np.uint64)
+        position = (places + _fraction(mixed(seeds, key(*draw, "crop")))) / self.count
+        found = np.empty((len(places), self.array.ndim), np.int64)
+        for axis, (start, stop) in enumerate(self._region):
+            corners, cell = stop - start - self.sample_shape[axis] + 1, self._grid[axis]
+            at = np.minimum(start + position * corners, start + corners - 0.5)
+            number = np.floor(at / cell)
+            low = np.maximum(number * cell, start)
+            width = np.minimum((number + 1) * cell, start + corners) - low
+            position = np.clip((at - low) / width, 0, 1 - 2.0**-53)
+            drawn = np.floor(_fraction(mixed(seeds, key(*draw, "crop", axis))) * width)
+            found[:, axis] = low + np.minimum(drawn, width - 1)
+        return found
+
+    def _blocks(self) -> tuple[int, int]:
+        if self._corners is not None:
+            return max(1, self.count // self._cells), 0
+        cells = 1
+        for (start, stop), extent, cell in zip(self._region, self.sample_shape, self._grid, strict=True):
+            cells *= (stop - extent) // cell - start // cell + 1
+        return max(1, self.count // cells), 0
+
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+        crops = [
+            tuple(slice(at, at + extent) for at, extent in zip(corner, self.sample_shape, strict=True))
+            for corner in self._at(places, draw).tolist()
+        ]
+        read_many([(self.array, crop) for crop in crops], out=out)
+
+    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
+        chunks = self._chunks()
+        first = self._at(places, draw)
+        last = (first + np.array(self.sample_shape) - 1) // np.array(chunks)
+        first //= np.array(chunks)
+        most = (last - first).max(axis=0, initial=0) + 1
+        grid = tuple(-(-extent // chunk) for extent, chunk in zip(self.array.shape, chunks, strict=True))
+        found = [np.empty(0, np.int64)]
+        for step in itertools.product(*map(range, most)):
+            cells = first + np.array(step, np.int64)
+            cells = cells[(cells <= last).all(axis=1)]
+            found.append(
+                np.unique(np.ravel_multi_index(tuple(cells.T), grid)) if grid else np.zeros(1, np.int64)
+            )
+        count = len(np.unique(np.concatenate(found)))
+        return count, count * math.prod(chunks) * self.array.dtype.itemsize
+
+
+def _axis(array: Array, axis: int) -> int:
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"axis {axis} is out of range for an array of {array.ndim} axes")
+    return axis % array.ndim
+
+
+def _region(array: Array, within: slice | tuple[slice, ...]) -> tuple[tuple[int, int], ...]:
+    """Return start and stop along each axis."""
+    parts = within if isinstance(within, tuple) else (within,)
+    if len(parts) > array.ndim or not all(
+        isinstance(part, slice) and part.step in (None, 1) for part in parts
+    ):
+        raise ValueError(f"within must have at most {array.ndim} slices without step, found {within!r}")
+    parts += (slice(None),) * (array.ndim - len(parts))
+    return tuple(part.indices(extent)[:2] for part, extent in zip(parts, array.shape, strict=True))
+
+
+def _fraction(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Return numbers of [0, 1)."""
+    return np.asarray((hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53)

@@ -1,0 +1,347 @@
+"""The plan of an epoch: samples, order, splits, ranks and interruptions."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import random
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow import data
+from zarrow.data.order import Order
+from zarrow.data.permutation import Permutation
+from zarrow.data.schedule import Ranges, Schedule
+from zarrow.data.subset import Subset
+
+ORDERS = ("sequential", "shuffle", "window")
+
+
+def array(shape: tuple[int, ...], chunks: tuple[int, ...], **options: Any) -> zarrow.Array:
+    values = np.arange(np.prod(shape, dtype=int), dtype="i4").reshape(shape)
+    return zarrow.create_array(zarrow.MemoryStore(), data=values, chunks=chunks, **options)
+
+
+def positions(ranges: Ranges) -> list[int]:
+    return [position for start, stop in ranges for position in range(start, stop)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 1000, 65_536, 65_537, 100_000])
+def test_permutations_have_each_number_once(count: int) -> None:
+    numbers = np.arange(count)
+    permutation = Permutation(count, 7)
+    permuted = permutation(numbers)
+    assert np.array_equal(np.sort(permuted), numbers)
+    assert np.array_equal(permutation.inverse(permuted), numbers)
+    if count > 100:
+        assert not np.array_equal(permuted, Permutation(count, 8)(numbers))
+        # A uniform one has one fixed point on average, and no correlation.
+        assert (permuted == numbers).sum() < 10
+        assert abs(np.corrcoef(permuted, numbers)[0, 1]) < 4 / np.sqrt(count)
+
+
+def test_orders_are_the_same_on_every_machine() -> None:
+    order = Order(Subset.whole(20), "window", 4, 0, 2, seed=1, epoch=0)
+    assert order.places(0, 20).tolist() == [
+        10,
+        8,
+        12,
+        11,
+        14,
+        9,
+        13,
+        15,
+        3,
+        4,
+        7,
+        0,
+        1,
+        6,
+        2,
+        5,
+        16,
+        17,
+        19,
+        18,
+    ]
+    assert Permutation(100_000, 1)(np.arange(4)).tolist() == [23401, 13108, 79840, 22966]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_orders_have_each_place_once(seed: int) -> None:
+    rng = random.Random(seed)
+    count = rng.randint(1, 300)
+    mask = np.array([rng.random() < rng.choice((0.1, 0.5, 0.95)) for _ in range(count)])
+    subset = Subset.from_mask(mask) if rng.random() < 0.6 else Subset.whole(count)
+    places = subset.places().tolist()
+    size, slots = rng.randint(1, 20), rng.randint(1, 9)
+    order = Order(subset, rng.choice(ORDERS), size, rng.randrange(size), slots, seed, rng.randrange(3))
+    whole = order.places(0, len(order)).tolist()
+    assert sorted(whole) == places
+    for _ in range(10):
+        start = rng.randint(0, len(order))
+        stop = rng.randint(start, len(order))
+        assert order.places(start, stop).tolist() == whole[start:stop]
+    # Cuts proceed, and any range up to a cut is within one window.
+    position = 0
+    while position < len(order):
+        cut = order.cut_after(position)
+        assert position < cut <= len(order)
+        if order._kind != "shuffle":
+            blocks = {(place - order._phase) // size for place in whole[position:cut]}
+            pieces = len(blocks) if order._kind == "sequential" else 0
+            assert pieces <= slots
+        position = cut
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_windows_read_each_block_once(seed: int) -> None:
+    rng = random.Random(seed)
+    count, size, slots = rng.randint(10, 400), rng.randint(2, 16), rng.randint(1, 6)
+    order = Order(Subset.whole(count), "window", size, rng.randrange(size), slots, seed, 0)
+    seen: set[int] = set()
+    position = 0
+    while position < count:
+        cut = order.cut_after(position)
+        blocks = {(place - order._phase) // size for place in order.places(position, cut).tolist()}
+        assert len(blocks) <= slots and not blocks & seen
+        seen |= blocks
+        position = cut
+
+
+def test_a_large_order_takes_no_memory() -> None:
+    tracemalloc.start()
+    order = Order(Subset.whole(10**12), "window", 16, 3, 8, seed=0, epoch=0)
+    places = order.places(5 * 10**11, 5 * 10**11 + 1000)
+    shuffled = Order(Subset.whole(10**12), "shuffle", 16, 0, 8, seed=0, epoch=0).places(7, 1000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(np.unique(places)) == 1000 and places.max() < 10**12 and shuffled.max() > 10**11
+    assert peak < 4 << 20
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_interrupted_epochs_have_each_sample_once(seed: int) -> None:
+    """Ranks, interruptions and other worlds: all samples, none twice, equally many steps."""
+    rng = random.Random(seed)
+    total = rng.randint(40, 400)
+    ranges: Ranges = ((0, total),)
+    seen: list[int] = []
+    while ranges:
+        left = sum(stop - start for start, stop in ranges)
+        world = rng.randint(1, min(8, left))
+        # One sample a batch cannot always be shared.
+        batch_size = rng.randint(2, 9) if world > 1 else rng.randint(1, 9)
+        schedule = Schedule(ranges, world, batch_size, "share")
+        assert schedule.steps == -(-left // (world * batch_size))
+        for rank in range(world):
+            sizes = [schedule.size(rank, step) for step in range(schedule.steps)]
+            assert min(sizes) > 0 and max(sizes) <= batch_size
+            batches = [schedule.batch(rank, step) for step in range(schedule.steps)]
+            assert [len(positions(batch)) for batch in batches] == sizes
+            rest = rng.randint(0, schedule.steps)
+            assert positions(schedule.rest(rank, rest)) == [p for b in batches[rest:] for p in positions(b)]
+        # Ranks may be interrupted at different steps.
+        at = rng.randint(0, schedule.steps)
+        steps = [at if rng.random() < 0.8 else rng.randint(0, schedule.steps) for _ in range(world)]
+        if rng.random() < 0.2:
+            steps = [schedule.steps] * world
+        for rank, step in enumerate(steps):
+            for number in range(step):
+                seen += positions(schedule.batch(rank, number))
+        ranges = schedule.remaining(steps)
+        assert len(ranges) <= 1 + 8 * 60
+    assert sorted(seen) == list(range(total))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_full_batches_pad_or_drop(seed: int) -> None:
+    rng = random.Random(seed)
+    total, world, batch_size = rng.randint(1, 200), rng.randint(1, 8), rng.randint(1, 9)
+    padded = Schedule(((5, 5 + total),), world, batch_size, "pad")
+    each = [positions(padded.batch(rank, step)) for rank in range(world) for step in range(padded.steps)]
+    assert {len(batch) for batch in each} == {batch_size}
+    found = list(itertools.chain(*each))
+    assert found[:total] == list(range(5, 5 + total))
+    assert found == [5 + number % total for number in range(len(found))]
+    at = rng.randint(0, padded.steps)
+    done = {p for rank in range(world) for step in range(at) for p in positions(padded.batch(rank, step))}
+    assert set(range(5, 5 + total)) - done <= set(positions(padded.remaining([at] * world)))
+    dropping = Schedule(((0, total),), world, batch_size, "drop")
+    assert dropping.steps == total // (world * batch_size)
+    kept = [positions(dropping.batch(rank, step)) for rank in range(world) for step in range(dropping.steps)]
+    assert sorted(itertools.chain(*kept)) == list(range(dropping.steps * world * batch_size))
+    at = rng.randint(0, dropping.steps)
+    done = {p for rank in range(world) for step in range(at) for p in positions(dropping.batch(rank, step))}
+    left = positions(dropping.remaining([at] * world))
+    assert not done & set(left) and sorted([*done, *left]) == list(range(total))
+
+
+def test_samples_that_cannot_be_shared_are_refused() -> None:
+    for total, world, batch_size in ((3, 8, 4), (9, 8, 1)):
+        with pytest.raises(ValueError, match='pass last="pad" or last="drop"'):
+            Schedule(((0, total),), world, batch_size, "share")
+    with pytest.raises(ValueError, match="fill no batch"):
+        data.Plan(array((9,), (3,)), 4, last="drop").schedule(3)
+
+
+def test_plans_are_small_pickles() -> None:
+    plan = data.Plan(array((1000, 2), (10, 2)), 8, seed=3)
+    other = pickle.loads(pickle.dumps(plan))
+    assert other.numbers(4).tolist() == plan.numbers(4).tolist() and other.fingerprint == plan.fingerprint
+    assert plan.numbers(4).tolist() != plan.numbers(5).tolist()
+    assert data.Plan(array((1000, 2), (10, 2)), 8, seed=4).fingerprint != plan.fingerprint
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 7, 40])
+@pytest.mark.parametrize("order", ORDERS)
+def test_chunks_are_decoded_once(chunk: int, order: Any) -> None:
+    """The prediction, which the loader's test compares with real reads."""
+    plan = data.Plan(array((40, 6), (chunk, 6)), 4, order=order, window_nbytes=24 * chunk * 3)
+    description = plan.describe()
+    assert (description.samples, description.steps, description.nbytes_used) == (40, 10, 960)
+    if order != "shuffle" or chunk == 1:
+        assert description.chunks == -(-40 // chunk)
+        assert description.nbytes_decoded == description.chunks * chunk * 24
+    else:
+        assert description.chunks > 40 // chunk or chunk == 40
+
+
+def test_quality_tells_orders_apart() -> None:
+    rows = array((4000, 1), (10, 1))
+    quality = {
+        blocks: data.Plan(rows, 8, window_nbytes=40 * blocks).describe().shuffle_quality
+        for blocks in (1, 4, 20, 100)
+    }
+    assert quality[1] < quality[4] < quality[20] < quality[100] < 1.0
+    assert data.Plan(rows, 8, order="sequential").describe().shuffle_quality < 0.01
+    full = data.Plan(rows, 8, order="shuffle").describe().shuffle_quality
+    assert full > 0.97 and quality[100] > 0.95 and abs(quality[4] - 0.75) < 0.1
+
+
+def test_windows_and_offsets() -> None:
+    hours = array((50, 2), (8, 2))
+    plan = data.Plan({"x": data.Windows(hours, 6, step=2), "y": data.Windows(hours, 2, step=2, offset=6)}, 4)
+    assert len(plan) == min((50 - 6) // 2 + 1, (50 - 8) // 2 + 1) == 22
+    places, out = np.array([0, 21, 5]), np.empty((3, 6, 2), "i4")
+    plan.sources["x"]._read(places, out, (0, 0))
+    values = hours[...].numpy()
+    assert all(np.array_equal(out[k], values[2 * i : 2 * i + 6]) for k, i in enumerate(places))
+    strided = data.Windows(array((2, 30), (2, 7)), 3, stride=4, step=5, axis=1)
+    assert strided.count == 5 and strided.sample_shape == (2, 3)
+    out = np.empty((5, 2, 3), "i4")
+    strided._read(np.arange(5), out, (0, 0))
+    assert out[4].tolist() == [[20, 24, 28], [50, 54, 58]]
+    with pytest.raises(ValueError, match="does not fit"):
+        data.Windows(hours, 51)
+    with pytest.raises(ValueError, match="different numbers"):
+        data.Plan({"x": data.Windows(hours, 6), "y": hours})
+
+
+@pytest.mark.parametrize(
+    ("chunk", "step", "offset"), list(itertools.product((4, 6, 24), (1, 2, 3, 6, 10), (0, 5)))
+)
+def test_blocks_of_windows_begin_with_chunks(chunk: int, step: int, offset: int) -> None:
+    source = data.Windows(array((400,), (chunk,)), 1, step=step, offset=offset)
+    size, phase = source._blocks()
+    starts = offset + np.arange(source.count) * step
+    blocks = (np.arange(source.count) - phase) // size
+    for cell in np.unique(starts // chunk):
+        assert len(set(blocks[starts // chunk == cell])) == 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_crops_are_inside_and_follow_chunks(seed: int) -> None:
+    rng = random.Random(seed)
+    shape = tuple(rng.randint(8, 40) for _ in range(rng.randint(1, 3)))
+    chunks = tuple(rng.randint(3, extent) for extent in shape)
+    crop = tuple(rng.randint(1, extent // 2) for extent in shape)
+    within = tuple(slice(0, rng.randint(extent // 2, extent)) for extent in shape)
+    source = data.Crops(array(shape, chunks), crop, 200, within=within)
+    corners = source._at(np.arange(200), (seed, 0))
+    last = [part.stop - extent for part, extent in zip(within, crop, strict=True)]
+    assert (corners >= 0).all() and (corners <= last).all()
+    cells = [tuple(cell) for cell in (corners // np.array(chunks)).tolist()]
+    assert cells == sorted(cells)
+    assert np.array_equal(source._at(np.array([7, 3]), (seed, 0)), corners[[7, 3]])
+    assert max(last) < 3 or not np.array_equal(source._at(np.arange(200), (seed, 1)), corners)
+
+
+def test_random_crops_are_uniform() -> None:
+    source = data.Crops(array((13, 9), (5, 4)), (3, 2), 8800)
+    corners = source._at(np.arange(8800), (0, 0))
+    counts = np.zeros((11, 8))
+    np.add.at(counts, tuple(corners.T), 1)
+    # 100 on average; the largest chi-squared of 87 degrees of freedom in 10,000 draws is 145.
+    assert ((counts - 100) ** 2 / 100).sum() < 145
+
+
+def test_given_corners_keep_their_numbers() -> None:
+    volume = array((20, 20), (5, 5))
+    corners = np.random.default_rng(0).integers(0, 17, (50, 2))
+    plan = data.Plan(
+        {"a": data.Crops(volume, (4, 3), corners=corners), "b": data.Crops(volume, (1, 1), corners=corners)},
+        5,
+    )
+    assert sorted(plan.numbers().tolist()) == list(range(50))
+    places = np.arange(50)
+    a, b = np.empty((50, 4, 3), "i4"), np.empty((50, 1, 1), "i4")
+    plan.sources["a"]._read(places, a, (0, 0))
+    plan.sources["b"]._read(places, b, (0, 0))
+    at = corners[plan.numbers_at(places)]
+    assert b[:, 0, 0].tolist() == a[:, 0, 0].tolist() == (at[:, 0] * 20 + at[:, 1]).tolist()
+    odd = plan.where(np.arange(50) % 2 == 1)
+    assert sorted(odd.numbers().tolist()) == list(range(1, 50, 2))
+    with pytest.raises(ValueError, match="crop 1 at"):
+        data.Crops(volume, (4, 3), corners=[(0, 0), (17, 0)])
+    with pytest.raises(ValueError, match="same shape, count"):
+        data.Plan({"a": data.Crops(volume, (4, 3), 5), "b": data.Crops(volume, (4, 3), 6)})
+
+
+def test_splits_share_no_element_and_are_never_empty() -> None:
+    plan = data.Plan(data.Windows(array((100,), (8,)), 10, step=2), 4)
+    assert len(plan) == 46
+    training, validation = plan.split(0.5, 0.5)
+    assert max(training.numbers()) * 2 + 9 < min(validation.numbers()) * 2
+    assert (len(training), len(validation)) == (19, 23)
+    assert [len(part) for part in plan.split(0.5, 0.5, gap=0)] == [23, 23]
+    early, late = plan.split_at(np.arange(46), 10)
+    assert max(early.numbers()) == 5 and min(late.numbers()) == 10 and len(late) == 36
+    nested = late.split(0.5, 0.5)
+    assert [len(part) for part in nested] == [14, 18] and min(nested[0].numbers()) == 10
+    for empty in (
+        lambda: plan.split(0.999, 0.001),
+        lambda: plan.split_at(np.arange(46), 0),
+        lambda: plan.split_by(np.zeros(46), 0.5, 0.5),
+        lambda: plan.where(np.zeros(46, bool)),
+    ):
+        with pytest.raises(ValueError, match="has no samples, of 46"):
+            empty()
+    with pytest.raises(ValueError, match="within="):
+        data.Plan(data.Crops(array((30,), (10,)), (3,), 9)).split(0.5)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_are_not_divided(seed: int) -> None:
+    labels = np.random.default_rng(seed).integers(0, 25, 300).astype(str)
+    plan = data.Plan(array((300,), (7,)), 8, seed=seed)
+    parts = plan.split_by(labels, 0.6, 0.2)
+    groups = [set(labels[part.numbers()]) for part in parts]
+    assert not groups[0] & groups[1]
+    assert abs(len(parts[0]) - 180) < 25 and abs(len(parts[1]) - 60) < 25
+    assert sorted(parts[0].numbers(3)) == sorted(parts[0].numbers(0))
+
+
+def test_unfit_sources_are_refused() -> None:
+    with pytest.raises(zarrow.UnsupportedError, match="elements of one size"):
+        data.Plan(zarrow.create_array(zarrow.MemoryStore(), data=["a", "b"]))
+    with pytest.raises(ValueError, match=r"different numbers of samples: \{'x': 5, 'y': 6\}"):
+        data.Plan({"x": array((5,), (2,)), "y": array((6,), (2,))})
+    with pytest.raises(ValueError, match="no samples"):
+        data.Plan(array((0, 3), (1, 3)))
+    with pytest.raises(TypeError, match="found ndarray"):
+        data.Plan(np.arange(3))  # type: ignore[arg-type]
