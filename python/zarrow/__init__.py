@@ -31,6 +31,7 @@ Read
     Variable, MaskedVariable       text, plain or with missing values
     Categorical                    values by codes and categories
     ArrowStream                    rows of a table: `Group.to_arrow`
+    Table                          rows and columns: `group[0:10]`
 
 Write
     save                           arrays, tables or groups in one call
@@ -142,6 +143,8 @@ from zarrow.groups.node_info import add_to_classes as _add_info
 from zarrow.hints.unknown_names import add_to_classes as _add_hints
 from zarrow.interchange.consumers import add_to_classes as _add_protocols
 from zarrow.store_objects.python_store import PythonStore
+from zarrow.tables.methods import add_to_class as _add_tables
+from zarrow.tables.table import Table
 
 if _typing.TYPE_CHECKING:
     from zarrow import checks as checks
@@ -186,6 +189,7 @@ __all__ = [
     "StaleHandleError",
     "StoreError",
     "StorePermissionError",
+    "Table",
     "Tensor",
     "Tree",
     "UnsupportedError",
@@ -232,6 +236,7 @@ _add_members()
 _add_selections()
 _add_asynchronous()
 _add_protocols()
+_add_tables()
 _add_device_methods()
 _add_hints()
 

@@ -32,14 +32,37 @@ def to_scipy(self: Group, selection: Any = None) -> scipy.sparse.csr_matrix | sc
 def to_pandas(
     self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
 ) -> pandas.DataFrame:
-    """Read a table into pandas."""
+    """Read a table into pandas, all columns in one batch.
+
+    A table of AnnData (`obs`, `var`) gets its index, and the types that `anndata.read_zarr` gives:
+    categoricals, nullable integers and bools, and pandas' strings. Other groups get a default index.
+
+    Parameters
+    ----------
+    columns
+        Names in the order of the columns; by default as in `to_arrow`.
+    rows
+        A slice of rows; by default all.
+
+    Raises
+    ------
+    MetadataError
+        A column's arrays do not fit together (a `ValueError`).
+    UnsupportedError
+        A column has an encoding that zarrow does not read.
+
+    And as `to_arrow` and `Array.read`.
+    """
     return elements.read_frame(self, columns, rows)
 
 
 def to_polars(
     self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
 ) -> polars.DataFrame:
-    """Read a table into polars."""
+    """Read a table into polars: `to_arrow(columns, rows=rows).polars()`.
+
+    The index of an AnnData table is the first column.
+    """
     stream = self.to_arrow(columns, rows=rows)
     names = list(stream.column_names or ())
     if len(set(names)) < len(names):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     class Node(Array, Group):  # type: ignore[misc]
         """An Array or a Group."""
 
-        @overload
+        @overload  # type: ignore[override]
         def __getitem__(self, path: str, /) -> Member | Any: ...
         @overload
         def __getitem__(self, index: _Index, /) -> AnyElements: ...

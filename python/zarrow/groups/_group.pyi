@@ -1,13 +1,13 @@
 """The class Group."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NoReturn, Unpack, final
+from typing import Any, Literal, NoReturn, Unpack, final, overload
 
-import pandas
-import polars
+import pyarrow
 import scipy.sparse
 from typing_extensions import CapsuleType
 
+from zarrow.anndata import methods as anndata_methods
 from zarrow.api.array_options import Chunks, Codec, Codecs, LayoutOptions
 from zarrow.api.typed import AnyNode
 from zarrow.arrays._array import Array
@@ -20,6 +20,8 @@ from zarrow.groups._tree import Tree
 from zarrow.groups.attributes import Attributes
 from zarrow.interchange._arrow_stream import ArrowStream
 from zarrow.ome import Multiscales
+from zarrow.tables import methods
+from zarrow.tables.table import Table
 
 @final
 class Group(_Node):
@@ -40,16 +42,25 @@ class Group(_Node):
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     info_complete = node_info.info_of_group
     update_attributes = node_info.update_attributes_of_group
+    @overload
     def __getitem__(self, path: str, /) -> AnyNode:
         """Return the Array or Group at a path below this group, such as "model/pressure".
+
+        A slice of rows, `group[0:10]`, or several names of columns, `group["id", "name"]`, give a `Table`:
+        the selected rows and columns of the group's arrays, which it reads later. `to_arrow` says which
+        arrays are columns.
 
         Raises
         ------
         NotFoundError
             Nothing exists at the path (a `KeyError`).
+        ShapeError
+            The columns differ in length (a `ValueError`).
         MetadataError
             Its metadata is malformed (a `ValueError`).
         """
+    @overload
+    def __getitem__(self, rows_or_columns: slice | tuple[str, ...] | list[str], /) -> Table: ...
     def __setitem__(self, path: str, value: Any, /) -> None:
         """Store an array, a table or a group at a path below this group.
 
@@ -498,37 +509,19 @@ class Group(_Node):
 
         And as `Array.read`.
         """
-    def to_pandas(
-        self, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
-    ) -> pandas.DataFrame:
-        """Read a table into pandas, all columns in one batch.
-
-        A table of AnnData (`obs`, `var`) gets its index, and the types that `anndata.read_zarr` gives:
-        categoricals, nullable integers and bools, and pandas' strings. Other groups get a default index.
-
-        Parameters
-        ----------
-        columns
-            Names in the order of the columns; by default as in `to_arrow`.
-        rows
-            A slice of rows; by default all.
-
-        Raises
-        ------
-        MetadataError
-            A column's arrays do not fit together (a `ValueError`).
-        UnsupportedError
-            A column has an encoding that zarrow does not read.
-
-        And as `to_arrow` and `Array.read`.
-        """
-    def to_polars(
-        self, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
-    ) -> polars.DataFrame:
-        """Read a table into polars: `to_arrow(columns, rows=rows).polars()`.
-
-        The index of an AnnData table is the first column.
-        """
+    to_pandas = anndata_methods.to_pandas
+    to_polars = anndata_methods.to_polars
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, if the group is a table: its arrays have one length."""
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns of the table in pyarrow, with their types; attributes are metadata."""
+    to_parquet = methods.to_parquet
+    scan_polars = methods.scan_polars
+    scan_arrow = methods.scan_arrow
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the types of the columns in a capsule."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Arrow: the table of `to_arrow()` as a stream in a capsule."""
     def to_arrow(

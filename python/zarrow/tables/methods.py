@@ -1,0 +1,79 @@
+"""Methods of a Group that treat it as a table."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import Group
+from zarrow.arrays.methods import add_method, add_property
+from zarrow.tables import table
+
+if TYPE_CHECKING:
+    import polars
+    import pyarrow
+    import pyarrow.dataset
+    from typing_extensions import CapsuleType
+
+_member = Group.__getitem__
+
+
+def add_to_class() -> None:
+    """Give the class Group these methods."""
+    add_method(Group, "__getitem__", _getitem)
+    for function in (scan_arrow, scan_polars, to_parquet):
+        add_method(Group, function.__name__, function)
+    add_method(Group, "__arrow_c_schema__", _arrow_schema)
+    add_property(Group, "num_rows", num_rows)
+    add_property(Group, "schema", schema)
+
+
+def _getitem(self: Group, key: Any, /) -> Any:
+    if isinstance(key, slice | tuple | list):
+        found = table.selected(self, key)
+        if found is not None:
+            return found
+    return _member(self, key)
+
+
+def num_rows(self: Group) -> int:
+    """Return the number of rows."""
+    return self.to_arrow().num_rows
+
+
+def schema(self: Group) -> pyarrow.Schema:
+    """Return the schema."""
+    return table.whole(self).schema
+
+
+def to_parquet(self: Group, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write the table to a Parquet file: `Table.to_parquet` documents it.
+
+    Examples
+    --------
+    >>> import pyarrow.parquet
+    >>> import zarrow
+    >>> zarrow.save("birds.zarr", {"id": [1, 2, 3], "name": ["owl", "crow", "wren"]})
+    >>> zarrow.open("birds.zarr").to_parquet("birds.parquet", compression="zstd")
+    >>> pyarrow.parquet.read_table("birds.parquet")["name"].to_pylist()
+    ['owl', 'crow', 'wren']
+    """
+    table.whole(self).to_parquet(path, **options)
+
+
+def scan_polars(self: Group, *, sorted_by: str | None = None) -> polars.LazyFrame:
+    """Return a polars LazyFrame of the table, which reads only the columns and rows of a query.
+
+    `Table.scan_polars` documents it.
+    """
+    return table.whole(self).scan_polars(sorted_by=sorted_by)
+
+
+def scan_arrow(self: Group, *, sorted_by: str | None = None) -> pyarrow.dataset.Dataset:
+    """Return a dataset of pyarrow, which DuckDB queries: `Table.scan_arrow` documents it."""
+    return table.whole(self).scan_arrow(sorted_by=sorted_by)
+
+
+def _arrow_schema(self: Group) -> CapsuleType:
+    """Arrow: the types of the columns in a capsule."""
+    return self.to_arrow().__arrow_c_schema__()
