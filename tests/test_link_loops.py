@@ -72,3 +72,47 @@ def test_the_command_shows_the_links_as_errors(looped: Path, capsys: pytest.Capt
     assert main(["tree", "--json", str(looped)]) == 0
     below = json.loads(capsys.readouterr().out)["members"]["a"]["members"]
     assert below["one"]["kind"] == below["two"]["kind"] == "limit"
+
+
+def test_consolidating_names_the_link(looped: Path) -> None:
+    with pytest.raises(zarrow.LimitError, match="this is a link to a group above it") as raised:
+        zarrow.consolidate_metadata(looped)
+    assert raised.value.path == "a/one"
+
+
+def test_the_drawing_does_not_enter_the_links(looped: Path) -> None:
+    drawing = str(zarrow.open_group(looped).tree())
+    assert drawing.count(", not entered: this is a link to a group above it") == 2
+    assert drawing.count("int64") == 1
+
+
+def test_a_folder_outside_the_store_leads_back_to_its_root(tmp_path: Path) -> None:
+    """The link leads to a folder outside, and from there a name that is no link leads to the store."""
+    zarrow.create_group(tmp_path / "above")
+    group = zarrow.create_group(tmp_path / "above/g.zarr")
+    for name in ("one", "two"):
+        (tmp_path / "above/g.zarr" / name).symlink_to(tmp_path / "above")
+    assert str(group.tree()).count("not entered") == 2
+    with pytest.raises(zarrow.LimitError, match="link to a group above"):
+        group.consolidate_metadata()
+
+
+def test_sizes_and_erasures_do_not_follow_links(looped: Path) -> None:
+    group = zarrow.open_group(looped)
+    group["x"] = [1, 2, 3]
+    (looped / "x/link").symlink_to(looped)
+    files = [file for file in (looped / "x").rglob("*") if file.is_file()]
+    assert group["x"].nbytes_stored() == sum(file.stat().st_size for file in files)
+    del group["a"]
+    assert group["x"][...].tolist() == [1, 2, 3] and "a" not in group
+
+
+def test_folders_of_chunks_that_lead_back_are_not_entered(tmp_path: Path) -> None:
+    """With three such links, an array of 30 dimensions has 3^30 paths."""
+    array = zarrow.create_array(tmp_path / "x.zarr", shape=(4,) * 30, chunks=(1,) * 30, dtype="i1")
+    chunks = tmp_path / "x.zarr/c"
+    chunks.mkdir()
+    for name in ("0", "1", "2"):
+        (chunks / name).symlink_to(chunks)
+    array.resize((2,) * 30)
+    assert array.shape == (2,) * 30

@@ -9,7 +9,7 @@ use zarrow::metadata::Attributes;
 use zarrow::{Array, Group, Node, open_with, visible};
 use zarrow_array::allocation::no_memory;
 
-/// Default depth limit: links to a parent would never end.
+/// Default depth limit.
 const DEEPEST: usize = 64;
 
 #[doc = help!("Tree")]
@@ -86,7 +86,10 @@ fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut St
                 if let Some(levels) = multiscales(inner.attributes()) {
                     add(drawing, &format!(" multiscales {}", visible(&levels)))?;
                 }
-                draw(inner, &format!("{indent}{below}"), depth - 1, most, drawing)?;
+                match inner.check_links() {
+                    Ok(()) => draw(inner, &format!("{indent}{below}"), depth - 1, most, drawing)?,
+                    Err(error) => add(drawing, &format!(", not entered: {}", error.kind()))?,
+                }
             }
         }
     }

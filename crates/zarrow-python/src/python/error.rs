@@ -247,7 +247,7 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         | ErrorKind::Checksum { .. }
         | ErrorKind::WrongSize { .. }
         | ErrorKind::TooLong { .. } => "CodecError",
-        ErrorKind::Limit { .. } => "LimitError",
+        ErrorKind::Limit { .. } | ErrorKind::LinkLoop => "LimitError",
         ErrorKind::Index(_) => "IndexingError",
         ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "OutOfMemoryError",
         ErrorKind::Array(zarrow_array::Error::NoSuchType { .. } | zarrow_array::Error::NeedsCopy { .. }) => {

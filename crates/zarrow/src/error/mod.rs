@@ -109,6 +109,9 @@ pub enum ErrorKind {
         /// The limit.
         limit: u64,
     },
+    /// A link to a group above it, which makes the hierarchy endless.
+    #[error("this is a link to a group above it")]
+    LinkLoop,
     /// An index outside the array or the chunk grid, or of the wrong kind.
     #[error("{0}")]
     Index(String),
@@ -164,7 +167,7 @@ impl ErrorKind {
             ErrorKind::BadValue(_) => "bad_value",
             ErrorKind::Checksum { .. } => "checksum",
             ErrorKind::WrongSize { .. } | ErrorKind::TooLong { .. } => "wrong_size",
-            ErrorKind::Limit { .. } => "limit",
+            ErrorKind::Limit { .. } | ErrorKind::LinkLoop => "limit",
             ErrorKind::Index(_) => "index",
             ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "out_of_memory",
             ErrorKind::Array(zarrow_array::Error::NotUtf8 { .. }) => "corrupt",
@@ -268,6 +271,7 @@ impl Error {
             | ErrorKind::BadValue(_)
             | ErrorKind::BadKey(_)
             | ErrorKind::Limit { .. }
+            | ErrorKind::LinkLoop
             | ErrorKind::Shape(_)
             | ErrorKind::Unsupported(_) => true,
             ErrorKind::Array(error) => !matches!(error, zarrow_array::Error::OutOfMemory { .. }),

@@ -7,6 +7,7 @@ pub(crate) mod batch;
 pub(crate) mod group;
 pub(crate) mod hierarchy;
 pub(crate) mod known_documents;
+pub(crate) mod link_loops;
 pub(crate) mod listed;
 pub(crate) mod node_documents;
 pub(crate) mod open;

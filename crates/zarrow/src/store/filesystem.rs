@@ -204,6 +204,12 @@ impl Store for FilesystemStore {
         dangling_link(self.root(), path)
     }
 
+    fn folder_number(&self, path: &str) -> Option<[u64; 2]> {
+        let path = if path.is_empty() { "." } else { path };
+        let stat = system_calls::statat(&self.folder, path, AtFlags::empty()).ok()?;
+        (FileType::from_raw_mode(stat.st_mode) == FileType::Directory).then_some([stat.st_dev, stat.st_ino])
+    }
+
     fn writer(&self) -> Option<&dyn StoreWriter> {
         Some(self)
     }
@@ -236,7 +242,9 @@ impl Store for FilesystemStore {
                     _ if is_reserved(name) => {}
                     FileType::Directory => folders.try_push(join(&prefix, name))?,
                     _ => {
-                        if let Ok(stat) = system_calls::statat(&folder, name, AtFlags::empty()) {
+                        if let Ok(stat) = system_calls::statat(&folder, name, AtFlags::empty())
+                            && FileType::from_raw_mode(stat.st_mode) != FileType::Directory
+                        {
                             sum = sum.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
                         }
                     }

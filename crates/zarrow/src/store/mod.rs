@@ -119,6 +119,13 @@ pub trait Store: Any + Send + Sync + Debug {
         None
     }
 
+    /// Returns a number that identifies the folder at `path`, by whatever links it is reached; `None` if `path` is no
+    /// folder, or the store has no links.
+    fn folder_number(&self, path: &str) -> Option<[u64; 2]> {
+        let _ = path;
+        None
+    }
+
     /// Returns the interface for changes; `None` if the store is read-only.
     fn writer(&self) -> Option<&dyn StoreWriter> {
         None

@@ -61,6 +61,10 @@ impl Store for ReadOnlyStore {
         self.0.dangling_link(path)
     }
 
+    fn folder_number(&self, path: &str) -> Option<[u64; 2]> {
+        self.0.folder_number(path)
+    }
+
     fn nbytes(&self, prefix: &str) -> Result<u64> {
         self.0.nbytes(prefix)
     }

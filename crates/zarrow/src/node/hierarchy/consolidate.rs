@@ -26,6 +26,7 @@ use super::unfinished_mark::ATTRIBUTE;
 use crate::error::warnings::warn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
+use crate::node::link_loops::FoldersAbove;
 use crate::node::open_options::OpenOptions;
 use crate::store::remote::pass_now_and_then;
 use crate::store::{Store, join, writer_of};
@@ -36,7 +37,7 @@ use zarrow_array::allocation::{self, Grow};
 /// Key of the copies in a `zarr.json`.
 pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
-/// Deeper than any hierarchy: links may form a cycle.
+/// Deeper than any hierarchy.
 const MAX_DEPTH: usize = 64;
 
 /// Step 1, for the group at `path`.
@@ -82,6 +83,9 @@ pub(crate) fn consolidate(
 }
 
 /// Collects the documents of the nodes below `path`, each with its key relative to the consolidated group.
+///
+/// # Errors
+/// [`ErrorKind::LinkLoop`], and errors of the store.
 fn collect(
     store: &dyn Store,
     path: &str,
@@ -95,6 +99,7 @@ fn collect(
         let (what, actual, limit) = ("the depth of the hierarchy", depth as u64, MAX_DEPTH as u64);
         return Err(ErrorKind::Limit { what, actual, limit }.into());
     }
+    let mut above = FoldersAbove::new(store, path);
     for name in store.list(path)?.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str())) {
         pass_now_and_then()?;
         allocation::check_spare()?;
@@ -109,6 +114,7 @@ fn collect(
         });
         entries.try_extend(found)?;
         if is_group {
+            above.check(&path)?;
             collect(store, &path, &relative, zarr_format, options, depth + 1, entries)?;
         }
     }

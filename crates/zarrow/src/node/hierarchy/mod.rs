@@ -25,7 +25,7 @@ pub(crate) mod document_version;
 mod erase;
 mod new_place;
 mod node_lock;
-mod node_path;
+pub(crate) mod node_path;
 mod outside;
 mod resize;
 pub(crate) mod revision;

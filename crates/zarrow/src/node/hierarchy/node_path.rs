@@ -35,7 +35,7 @@ pub fn new_path(path: &str) -> Result<String> {
 }
 
 /// Returns the paths of the groups above `path`, from the root down.
-pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub(crate) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
     let root = (!path.is_empty()).then_some("");
     root.into_iter().chain(ends.into_iter().map(|end| &path[..end]))

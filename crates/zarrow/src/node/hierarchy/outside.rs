@@ -10,6 +10,7 @@ use super::document_names::DOCUMENTS;
 use crate::error::Result;
 use crate::metadata::ChunkKeyEncoding;
 use crate::node::array::Array;
+use crate::node::link_loops::FoldersAbove;
 use crate::store::remote::{AheadStore, wait};
 use crate::store::{join, writer_of};
 use std::any::Any;
@@ -189,20 +190,20 @@ fn walk_below(
     wanted: &IndexFilter<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    if chunk_index.len() == array.shape().len() {
-        return Ok(());
-    }
     let names = array.store().list(folder)?;
     if !chunk_index.is_empty() && names.iter().any(|name| DOCUMENTS.contains(&name.as_str())) {
         return Ok(());
     }
+    let mut above = FoldersAbove::new(&**array.store(), folder);
     for name in names {
         let Some(index) = index(&name) else { continue };
         chunk_index.push(index);
         let path = join(folder, &name);
         if wanted(chunk_index) {
             visit(chunk_index, &path)?;
-            walk_below(array, &path, chunk_index, wanted, visit)?;
+            if chunk_index.len() < array.shape().len() && above.check(&path).is_ok() {
+                walk_below(array, &path, chunk_index, wanted, visit)?;
+            }
         }
         chunk_index.pop();
     }
