@@ -54,7 +54,7 @@ Memory of other libraries
     jobs                           work for many processes
     data                           batches for training
     dask                           arrays of dask
-    checks                         verify and compare stores
+    checks                         verify, mend, compare and convert stores
 
 Settings
     num_threads, set_num_threads   threads that decode and encode

@@ -1,9 +1,21 @@
-"""Checks of stores: which chunks are stored and sound, mending them, and what differs between two stores."""
+"""Verifies, mends, compares and converts stores."""
 
 from __future__ import annotations
 
 from zarrow.checks.comparing import Difference, diff
+from zarrow.checks.converting import Converted, convert
 from zarrow.checks.repairing import Repair, Repaired, repair
 from zarrow.checks.verifying import Corrupt, Verified, verify
 
-__all__ = ["Corrupt", "Difference", "Repair", "Repaired", "Verified", "diff", "repair", "verify"]
+__all__ = [
+    "Converted",
+    "Corrupt",
+    "Difference",
+    "Repair",
+    "Repaired",
+    "Verified",
+    "convert",
+    "diff",
+    "repair",
+    "verify",
+]

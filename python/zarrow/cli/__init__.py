@@ -14,6 +14,7 @@ _SUBCOMMANDS = {
     "tree": "the hierarchy below a group",
     "verify": "which chunks are stored, missing or corrupt, and which files are foreign",
     "repair": "drop corrupt chunks, or refill them from a copy",
+    "convert": "from version 2 to version 3 in place, without touching chunks",
     "diff": "what differs between two arrays or groups",
     "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
     "pyramid": "compute the levels of an OME-Zarr image from its first one; resumes after a kill",
