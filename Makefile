@@ -19,6 +19,7 @@ endif
 key = $(shell $(PYTHON) -c 'import hashlib, sys; print(hashlib.sha256(sys.version.encode() + open(sys.argv[1], "rb").read()).hexdigest()[:12])' requirements/$(1).lock)
 VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
+RAY := build/ray-$(call key,ray)
 PEERS := build/peers-$(call key,bench)-$(call key,loaders)
 DATA := build/data-$(call key,demo)
 UPSTREAM := build/upstream-$(call key,upstream)-$(call key,test)
@@ -43,7 +44,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +69,12 @@ $(TORCH)/ready: requirements/torch.lock | $(VENV)/ready
 	rm -rf $(TORCH) $(TORCH).part && mkdir -p $(TORCH).part
 	TMPDIR="$(CURDIR)/$(TORCH).part" $(PIP_INSTALL) --no-deps --no-compile --target $(TORCH) --requirement requirements/torch.lock
 	@rm -rf $(TORCH).part && touch $@
+
+$(RAY)/ready: requirements/ray.lock | $(VENV)/ready
+	$(call step,Ray in $(RAY))
+	rm -rf $(RAY)
+	$(PIP_INSTALL) --no-deps --no-compile --target $(RAY) --requirement requirements/ray.lock
+	@touch $@
 
 $(PEERS)/ready: requirements/bench.lock requirements/loaders.lock | $(VENV)/ready
 	$(call step,peers of the benchmarks in $(PEERS))
@@ -183,7 +190,7 @@ test: lint ## everything that must hold before a change lands
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(IN_TIME) 3600 $(BIN)/pytest -m 'not torch and not stores and not kernels and not gpu'
+	$(IN_TIME) 3600 $(BIN)/pytest -m 'not torch and not ray and not stores and not kernels and not gpu'
 	@$(MAKE) --no-print-directory test-kernels test-device
 
 habits: ## docs/habits.md and those by field and profession, written anew from the lines that the tests run
@@ -196,6 +203,11 @@ data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what i
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(IN_TIME) 1800 $(BIN)/pytest -m torch
+
+test-ray: wheel $(RAY)/ready ## the tests and examples of datasets of Ray, in worker processes
+	$(call step,Ray tests)
+	PYTHONPATH="$(CURDIR)/$(RAY)" $(IN_TIME) 600 $(BIN)/pytest -m ray
+	PYTHONPATH="$(CURDIR)/$(RAY)" $(IN_TIME) 600 $(BIN)/pytest tests/test_docs.py -k ray
 
 test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azurite, fake-gcs-server, nginx
 	$(call step,servers in build/stores)
@@ -407,11 +419,11 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench loaders stores upstream nvrtc nvcomp nvcomp5; do \
+	for name in test torch ray demo bench loaders stores upstream nvrtc nvcomp nvcomp5; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (demo|loaders|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
-	    $$(case $$name in (torch|bench|loaders|upstream) echo --constraints requirements/test.lock;; esac) \
+	    $$(case $$name in (ray|demo|loaders|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
+	    $$(case $$name in (torch|ray|bench|loaders|upstream) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
 	done

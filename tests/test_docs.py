@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,10 @@ def examples() -> Iterator[doctest.DocTest]:
 
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
 def test_example(example: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "zarrow.ray" in "".join(part.source for part in example.examples):
+        pytest.importorskip("ray")
+        monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+        warnings.simplefilter("ignore")  # Ray warns of its own settings
     monkeypatch.chdir(tmp_path)
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)

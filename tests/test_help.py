@@ -22,6 +22,8 @@ STUBS = Path(zarrow.__file__).parent
 # Slots of the C API: Python writes their docstrings and signatures.
 SLOTS = (types.WrapperDescriptorType, types.BuiltinFunctionType)
 
+MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "ray", "xarray", "zarr_python")
+
 
 # The members of stubs' private classes, which do not exist at run time.
 PRIVATE = {
@@ -145,9 +147,7 @@ def test_help_of_an_array_begins_with_its_own_methods() -> None:
 
 
 def test_dir_lists_public_names() -> None:
-    assert dir(zarrow) == sorted(
-        {*zarrow.__all__, "checks", "dask", "data", "gpu", "io", "jobs", "ome", "xarray", "zarr_python"}
-    )
+    assert dir(zarrow) == sorted({*zarrow.__all__, *MODULES})
     assert [name for name, _ in inspect.getmembers(zarrow)] == dir(zarrow)
 
 
@@ -158,18 +158,7 @@ def test_help_of_the_package_is_a_page() -> None:
     assert len(lines) < 140
     assert zarrow.__doc__ is not None
     words = set(zarrow.__doc__.replace(",", " ").split())
-    assert {
-        *zarrow.__all__,
-        "checks",
-        "dask",
-        "data",
-        "gpu",
-        "io",
-        "jobs",
-        "ome",
-        "xarray",
-        "zarr_python",
-    } - {"__version__"} <= words
+    assert {*zarrow.__all__, *MODULES} - {"__version__"} <= words
 
 
 def test_all_that_create_arrays_have_the_same_options() -> None:

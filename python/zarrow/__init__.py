@@ -54,6 +54,7 @@ Memory of other libraries
     jobs                           work for many processes
     data                           batches for training
     dask                           arrays of dask
+    ray                            datasets of Ray
     checks                         verify, mend, compare and convert stores
 
 Settings
@@ -154,6 +155,7 @@ if _typing.TYPE_CHECKING:
     from zarrow import io as io
     from zarrow import jobs as jobs
     from zarrow import ome as ome
+    from zarrow import ray as ray
     from zarrow import xarray as xarray
     from zarrow import zarr_python as zarr_python
 
@@ -245,7 +247,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "xarray", "zarr_python")
+_MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "ray", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
