@@ -12,10 +12,15 @@ Samples
 Plans
     Plan                           samples in the order of an epoch
     Description                    what a plan predicts
+Batches
+    Loader                         reads ahead, and resumes on any number of ranks
+    Stats                          what it did, and which stage limits it
 """
 
 from zarrow.data.description import Description
+from zarrow.data.loader import Loader
 from zarrow.data.plan import Plan
 from zarrow.data.sources import Crops, Rows, Windows
+from zarrow.data.stats import Stats
 
-__all__ = ["Crops", "Description", "Plan", "Rows", "Windows"]
+__all__ = ["Crops", "Description", "Loader", "Plan", "Rows", "Stats", "Windows"]

@@ -119,7 +119,7 @@ class Plan:
     @property
     def load_samples(self) -> int:
         """Largest number of samples of one read."""
-        return min(self._load_samples, max(self._count, 1))
+        return self._load_samples
 
     @property
     def fingerprint(self) -> str:

@@ -1,0 +1,70 @@
+"""Memory of batches, used again as soon as no array shares it.
+
+An array over such memory has a lease as its base. NumPy, PyTorch and JAX keep the base alive as long as any
+view or tensor exists, so the lease ends after all of them. No lock is taken: a lease may end in any thread,
+and in a forked child.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Memory: TypeAlias = npt.NDArray[np.uint8]
+
+_ALIGNMENT = 4096
+
+
+class _Lease:
+    """Lends memory to one array and its views, and returns it to the ring."""
+
+    __slots__ = ("__array_interface__", "_memory", "_ring")
+
+    def __init__(self, memory: Memory, ring: deque[Memory]) -> None:
+        self.__array_interface__ = memory.__array_interface__
+        self._memory, self._ring = memory, ring
+
+    def __del__(self) -> None:
+        self._ring.append(self._memory)
+
+
+class Ring:
+    """Pieces of memory of one size.
+
+    Parameters
+    ----------
+    nbytes
+        The size of a piece.
+    kept
+        How many unused pieces are kept.
+    allocate
+        Returns new memory of a size: pinned memory, for example.
+    """
+
+    def __init__(self, nbytes: int, kept: int, allocate: Callable[[int], Any] | None = None) -> None:
+        self._nbytes = nbytes
+        self._free: deque[Memory] = deque(maxlen=kept)
+        self._allocate = allocate or _aligned
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Return an array of uninitialized elements, which are at most one piece of memory."""
+        nbytes = math.prod(shape) * dtype.itemsize
+        if not nbytes:
+            return np.empty(shape, dtype)
+        try:
+            memory = self._free.popleft()
+        except IndexError:
+            memory = np.asarray(self._allocate(self._nbytes)).view(np.uint8).reshape(-1)
+        lent = np.asarray(_Lease(memory, self._free))
+        return lent[:nbytes].view(dtype).reshape(shape)
+
+
+def _aligned(nbytes: int) -> Memory:
+    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + nbytes]

@@ -1,0 +1,269 @@
+"""The loader: iterates over the batches of a rank, and remembers its place."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+import zarrow
+from zarrow.data.plan import Plan
+from zarrow.data.prefetch import OnBad, Options, Prefetch
+from zarrow.data.schedule import Schedule
+from zarrow.data.stats import Stats
+
+_VERSION = 1
+_STALL_SECONDS = 0.001
+
+
+class Loader:
+    """Batches of a plan, read ahead by threads. Each iteration is the next epoch.
+
+    A batch is an array, or a dict of arrays by the names of the plan. Arrays of a batch are writable. Their
+    memory is used again only after they and all their views are gone.
+
+    Parameters
+    ----------
+    plan
+        The plan; all ranks need an equal one.
+    rank, world
+        This process and the number of processes that share an epoch.
+    memory_nbytes
+        Limit of the memory of batches that are read and not yet delivered. It is at least that of two reads.
+    on_bad
+        What a damaged chunk does: `"raise"` ends the iteration, `"skip"` leaves its samples out, and `"fill"`
+        gives them the array's fill value. `stats().bad` lists them. Under `"skip"`, a batch without a sound
+        sample raises the error.
+    transform
+        Called with each batch in another thread; the consumer gets its result.
+    numbers
+        Whether to yield `(batch, numbers)`, with the number of each sample.
+    allocate
+        Returns writable memory of a number of bytes, such as pinned memory.
+
+    Raises
+    ------
+    ValueError
+        The samples fill no batch on each rank, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> from zarrow import data
+    >>> plan = data.Plan(zarrow.open("data.zarr")["temperature"], batch_size=20)
+    >>> loader = data.Loader(plan, numbers=True)
+    >>> for batch, numbers in loader:
+    ...     print(batch.shape, len(numbers))
+    (20, 6, 8) 20
+    (20, 6, 8) 20
+    (8, 6, 8) 8
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        memory_nbytes: int = 256 << 20,
+        on_bad: OnBad = "raise",
+        transform: Callable[[Any], Any] | None = None,
+        numbers: bool = False,
+        allocate: Callable[[int], Any] | None = None,
+    ) -> None:
+        if not 0 <= rank < world:
+            raise ValueError(f"rank {rank} is not one of {world} ranks")
+        if on_bad not in ("raise", "skip", "fill"):
+            raise ValueError(f'on_bad must be "raise", "skip" or "fill", found {on_bad!r}')
+        self.plan, self.rank, self.world = plan, rank, world
+        self._whole = plan.schedule(world)
+        self._options = Options(memory_nbytes, on_bad, None, transform, allocate)
+        self._numbers = numbers
+        self._stats = Stats()
+        # Of the current iteration, or of the next one.
+        self._epoch, self._schedule, self._step = 0, self._whole, 0
+        self._running: weakref.ref[_Iterator] | None = None
+        # Worker processes take turns: this one begins at a step, and leaves out those of the others.
+        self._turn = (0, 1)
+
+    def __len__(self) -> int:
+        """Return the number of batches of a whole epoch."""
+        return self._whole.steps
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
+        if self._running is not None:
+            self.close()
+            self._next_epoch()
+        self._stats = Stats()
+        iterator = _Iterator(self)
+        self._running = weakref.ref(iterator)
+        return iterator
+
+    def __enter__(self) -> Self:
+        """Return the loader, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the loader."""
+        self.close()
+
+    def close(self) -> None:
+        """End the threads of an iteration that goes on."""
+        iterator = None if self._running is None else self._running()
+        if iterator is not None:
+            iterator.close()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next iteration be an epoch from its beginning, as `DistributedSampler.set_epoch` does."""
+        self.close()
+        self._running = None
+        self._epoch, self._schedule, self._step = epoch, self._whole, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place in the epoch after the latest batch: a small dict for JSON or `torch.save`."""
+        epoch, schedule, step = self._epoch, self._schedule, self._step
+        if step >= schedule.steps:
+            epoch, schedule, step = epoch + 1, self._whole, 0
+        return {
+            "version": _VERSION,
+            "plan": self.plan.fingerprint,
+            "epoch": epoch,
+            "ranges": [list(part) for part in schedule.ranges],
+            "world": schedule.world,
+            "batch_size": schedule.batch_size,
+            "last": schedule.last,
+            "rank": self.rank,
+            "step": step,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Let the next iteration go on after a state.
+
+        If the number of ranks or the batch size has changed, the remaining samples of the epoch are divided
+        anew, and each comes once. Samples that `last="pad"` repeats, or `last="drop"` leaves out, are then
+        chosen anew.
+
+        Parameters
+        ----------
+        state
+            The state of any rank, if all ranks had taken equally many batches; or a list of all states.
+
+        Raises
+        ------
+        ValueError
+            The state is of another plan, the states do not belong together, or the remaining samples cannot
+            be shared.
+        """
+        states = [state] if isinstance(state, Mapping) else sorted(state, key=lambda each: int(each["rank"]))
+        first = states[0]
+        if first.get("version") != _VERSION or first["plan"] != self.plan.fingerprint:
+            raise ValueError(
+                "the state is of another plan: samples, order, window_nbytes, seed and chunks must be equal"
+            )
+        same = ("plan", "epoch", "ranges", "world", "batch_size", "last")
+        if any(each[name] != first[name] for each in states for name in same):
+            raise ValueError("the states are not of one epoch: save all ranks between the same two epochs")
+        world = int(first["world"])
+        if len(states) > 1 and [each["rank"] for each in states] != list(range(world)):
+            raise ValueError(f"pass one state, or the states of all {world} ranks")
+        steps = [int(each["step"]) for each in states] * (1 if len(states) > 1 else world)
+        ranges = tuple((int(start), int(stop)) for start, stop in first["ranges"])
+        old = Schedule(ranges, world, int(first["batch_size"]), first["last"])
+        epoch, schedule, step = int(first["epoch"]), old, steps[0]
+        alike = (old.world, old.batch_size, old.last) == (self.world, self.plan.batch_size, self.plan.last)
+        if not alike or len(set(steps)) > 1:
+            schedule, step = self.plan.schedule(self.world, old.remaining(steps)), 0
+        self.close()
+        self._running = None
+        self._epoch, self._schedule, self._step = epoch, schedule, step
+        if step >= schedule.steps:
+            self._next_epoch()
+
+    def stats(self) -> Stats:
+        """Return counts and times of the current or latest iteration."""
+        return self._stats
+
+    def print_debug_info(self) -> None:
+        """Print versions, the plan, its prediction and the statistics, for a report."""
+        print(
+            f"zarrow {zarrow.__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}, "
+            f"{zarrow.num_threads()} threads"
+        )
+        print(f"{self.plan!r}, rank {self.rank} of {self.world}, epoch {self._epoch}, step {self._step}")
+        for name, source in self.plan.sources.items():
+            array = source.array
+            print(
+                f"{name or 'array'}: {type(source).__name__} {source.sample_shape} of {array.dtype} "
+                f"{array.shape}, chunks {array.chunks}, shards {array.shards}"
+            )
+        print(self.plan.describe(self.rank, self.world, self._epoch))
+        print(self._stats)
+
+    def _next_epoch(self) -> None:
+        self._epoch, self._schedule, self._step = self._epoch + 1, self._whole, 0
+
+
+class _Iterator:
+    """One iteration. When it is dropped, its threads end."""
+
+    def __init__(self, loader: Loader) -> None:
+        schedule, rank, step = loader._schedule, loader.rank, loader._step
+        turn, turns = loader._turn
+        steps = range(step + turn, schedule.steps, turns)
+        ranges = (
+            schedule.rest(rank, step)
+            if turns == 1
+            else tuple(part for number in steps for part in schedule.batch(rank, number))
+        )
+        sizes = (schedule.size(rank, number) for number in steps)
+        self._loader, self._stats, self._pid = loader, loader._stats, os.getpid()
+        self._began = self._first = time.perf_counter()
+        self._prefetch = Prefetch(loader.plan, loader._epoch, ranges, sizes, loader._options, loader._stats)
+        self._finalizer = weakref.finalize(self, self._prefetch.stop)
+        self._finalizer.atexit = False
+
+    def __iter__(self) -> _Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                f"this iterator belongs to process {self._pid}, and a forked child has no reading threads: "
+                "iterate over the loader in the child"
+            )
+        called = time.perf_counter()
+        try:
+            ready = self._prefetch.take()
+        except BaseException:
+            self.close()
+            raise
+        now = time.perf_counter()
+        if ready is None:
+            self.close()
+            raise StopIteration
+        if ready.error is not None:
+            self.close()
+            raise ready.error
+        stats = self._stats
+        if not stats.batches:
+            stats.first_batch_s, self._first = now - self._began, now
+        else:
+            stats.waited_s += now - called
+            stats.stalls += now - called > _STALL_SECONDS
+        stats.seconds = now - self._first
+        stats.batches += 1
+        stats.samples += len(ready.numbers)
+        stats.nbytes += ready.nbytes
+        self._loader._step += self._loader._turn[1]
+        return (ready.batch, ready.numbers) if self._loader._numbers else ready.batch
+
+    def close(self) -> None:
+        """End the threads."""
+        self._prefetch.close()
+        self._finalizer.detach()

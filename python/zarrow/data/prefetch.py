@@ -1,0 +1,278 @@
+"""Reads ahead: threads that fill batches while the consumer works.
+
+1. One thread reads. The engine's threads decode, straight into the memory of batches. A read has the samples
+   of a window; samples that do not fill a batch are copied to the front of the next memory.
+2. Another thread calls the transform, if there is one.
+3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
+   keep every batch.
+4. Threads end with the iteration: after the last batch, after an error, by `close`, or when the consumer
+   drops the iterator. They refer to this object alone. The interpreter waits for them before it exits: a
+   thread that it ends inside the engine aborts the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrow._zarrow import _Cancellation
+from zarrow.data.buffers import Ring
+from zarrow.data.permutation import Numbers
+from zarrow.data.plan import SOLE, Plan
+from zarrow.data.schedule import Ranges
+from zarrow.data.sources import Source
+from zarrow.data.stats import Stats
+from zarrow.errors import CodecError
+
+OnBad: TypeAlias = Literal["raise", "skip", "fill"]
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+Batch: TypeAlias = npt.NDArray[Any] | Arrays
+
+# Transformed batches that wait for the consumer.
+_TRANSFORMED = 4
+_BAD_LISTED = 1000
+_JOIN_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Options:
+    """How a loader reads."""
+
+    memory_nbytes: int
+    on_bad: OnBad
+    convert: Callable[[Batch], Any] | None
+    transform: Callable[[Any], Any] | None
+    allocate: Callable[[int], Any] | None
+
+
+@dataclass(slots=True)
+class Ready:
+    """A batch, or an error in its place."""
+
+    batch: Any
+    numbers: Numbers
+    nbytes: int
+    # The read has no later batch.
+    ends_read: bool
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Samples in memory."""
+
+    arrays: Arrays
+    numbers: Numbers
+    # 0 for sound samples, else 1 + the index of an error.
+    bad: npt.NDArray[np.int32]
+
+    def part(self, index: slice | npt.NDArray[np.bool_]) -> _Rows:
+        """Return some of the samples."""
+        arrays = {name: array[index] for name, array in self.arrays.items()}
+        return _Rows(arrays, self.numbers[index], self.bad[index])
+
+
+_RUNNING: weakref.WeakSet[Prefetch] = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """End all threads (step 4)."""
+    for prefetch in list(_RUNNING):
+        prefetch.close()
+
+
+class Prefetch:
+    """The threads of one iteration, and what they share with the consumer."""
+
+    def __init__(
+        self, plan: Plan, epoch: int, ranges: Ranges, sizes: Iterator[int], options: Options, stats: Stats
+    ) -> None:
+        self._plan, self._epoch, self._options, self._stats = plan, epoch, options, stats
+        self._ranges, self._sizes = ranges, sizes
+        samples = min(plan.load_samples, sum(stop - start for start, stop in ranges)) + plan.batch_size
+        self._most_reads = max(2, options.memory_nbytes // max(samples * plan.sample_nbytes, 1))
+        self._rings = {
+            name: Ring(samples * source.sample_nbytes, self._most_reads + 1, options.allocate)
+            for name, source in plan.sources.items()
+        }
+        self._pid = os.getpid()
+        self._condition = threading.Condition()
+        self._cancellation = _Cancellation()
+        self._stopped = False
+        self._damages: list[CodecError] = []
+        self._unfinished_reads = 0
+        self._read: deque[Ready | None] = deque()
+        self._ready = deque[Ready | None]() if options.transform else self._read
+        self._threads = [threading.Thread(target=self._run, args=(self._read_all,), daemon=True)]
+        if options.transform:
+            self._threads.append(threading.Thread(target=self._run, args=(self._transform_all,), daemon=True))
+        for thread in self._threads:
+            thread.name = "zarrow-data"
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:
+            self.stop()
+            raise
+        _RUNNING.add(self)
+
+    def take(self) -> Ready | None:
+        """Wait for the next batch and return it; None at the end."""
+        with self._condition:
+            while not self._ready and not self._stopped:
+                self._condition.wait()
+            if self._stopped or (found := self._ready.popleft()) is None:
+                return None
+            self._unfinished_reads -= found.ends_read
+            self._condition.notify_all()
+            return found
+
+    def stop(self) -> None:
+        """Let the threads end, and cancel a read. A forked child has no such threads."""
+        if os.getpid() != self._pid or self._stopped:
+            return
+        self._stopped = True
+        self._cancellation.cancel()
+        # A finalizer may run in a thread that holds the lock.
+        if self._condition.acquire(timeout=1):
+            self._condition.notify_all()
+            self._condition.release()
+
+    def close(self) -> None:
+        """Stop and wait until the threads have ended; a transform that does not return is left alone."""
+        self.stop()
+        if os.getpid() == self._pid:
+            for thread in self._threads:
+                if thread.is_alive() and thread is not threading.current_thread():
+                    thread.join(_JOIN_SECONDS)
+            self._read.clear()
+            self._ready.clear()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        """Run a thread, and pass its error on in the order of batches."""
+        target = self._read if work == self._read_all else self._ready
+        last = None
+        try:
+            work()
+        except BaseException as error:
+            last = Ready(None, np.empty(0, np.int64), 0, False, error)
+        with self._condition:
+            target.append(last)
+            target.append(None)
+            self._condition.notify_all()
+
+    def _wait(self, may_go_on: Callable[[], bool]) -> bool:
+        """Wait for a condition; return whether the iteration still runs."""
+        with self._condition:
+            while not self._stopped and not may_go_on():
+                self._condition.wait()
+            return not self._stopped
+
+    def _read_all(self) -> None:
+        """Read all batches (step 1)."""
+        rest = _Rows({}, np.empty(0, np.int64), np.empty(0, np.int32))
+        size = next(self._sizes, 0)
+        for places in self._plan.loads(self._epoch, self._ranges, first=size):
+            paused = time.perf_counter()
+            if not self._wait(lambda: self._unfinished_reads < self._most_reads):
+                return
+            began = time.perf_counter()
+            rows, found, at = self._rows(places, rest), list[Ready](), 0
+            while size and at + size <= len(rows.numbers):
+                found.append(self._batch(rows.part(slice(at, at + size))))
+                at, size = at + size, next(self._sizes, 0)
+            rest = rows.part(slice(at, None))
+            # A view would keep the memory in use.
+            rest.arrays = {name: array.copy() for name, array in rest.arrays.items()}
+            del rows
+            self._stats.paused_s += began - paused
+            self._stats.read_s += time.perf_counter() - began
+            if found:
+                found[-1].ends_read = True
+                with self._condition:
+                    self._unfinished_reads += 1
+                    self._read.extend(found)
+                    self._condition.notify_all()
+                del found
+
+    def _rows(self, places: Numbers, rest: _Rows) -> _Rows:
+        """Read samples into new rows, behind the rest of the last read."""
+        plan, start = self._plan, len(rest.numbers)
+        arrays = {
+            name: self._rings[name].array((start + len(places), *source.sample_shape), source.array.dtype)
+            for name, source in plan.sources.items()
+        }
+        for name, array in rest.arrays.items():
+            arrays[name][:start] = array
+        bad = np.concatenate([rest.bad, np.zeros(len(places), np.int32)])
+        for name, source in plan.sources.items():
+            self._fill(source, places, arrays[name][start:], bad[start:])
+        numbers = np.concatenate([rest.numbers, plan.numbers_at(places)])
+        found = numbers[start:][bad[start:] > 0].tolist()
+        self._stats.bad += found[: _BAD_LISTED - len(self._stats.bad)]
+        return _Rows(arrays, numbers, bad)
+
+    def _fill(
+        self, source: Source, places: Numbers, out: npt.NDArray[Any], bad: npt.NDArray[np.int32]
+    ) -> None:
+        """Read samples; find the damaged ones by halves."""
+        try:
+            draw = (self._plan.seed, self._epoch)
+            self._cancellation.run(lambda: source._read(places, out, draw))
+        except CodecError as error:
+            if self._options.on_bad == "raise":
+                raise
+            if len(places) > 1:
+                half = len(places) // 2
+                self._fill(source, places[:half], out[:half], bad[:half])
+                self._fill(source, places[half:], out[half:], bad[half:])
+            else:
+                bad[0] = self._noted(error)
+                fill = source.array.fill_value
+                out[...] = np.zeros((), out.dtype) if fill is None else fill
+
+    def _noted(self, error: CodecError) -> int:
+        """Return 1 + the index of an error."""
+        if len(self._damages) < _BAD_LISTED:
+            # The traceback would keep memory of the batch.
+            self._damages.append(error.with_traceback(None))
+        return len(self._damages)
+
+    def _batch(self, rows: _Rows) -> Ready:
+        if self._options.on_bad == "skip" and rows.bad.any():
+            if rows.bad.all():
+                return Ready(None, rows.numbers, 0, False, self._damages[rows.bad[0] - 1])
+            rows = rows.part(rows.bad == 0)
+        arrays = rows.arrays
+        batch: Batch = arrays[SOLE] if set(arrays) == {SOLE} else arrays
+        converted = batch if self._options.convert is None else self._options.convert(batch)
+        return Ready(converted, rows.numbers, sum(array.nbytes for array in arrays.values()), False)
+
+    def _transform_all(self) -> None:
+        """Transform batches in order (step 2)."""
+        transform = self._options.transform
+        assert transform is not None
+        while self._wait(lambda: bool(self._read) and len(self._ready) < _TRANSFORMED):
+            found = self._read.popleft()
+            if found is None:
+                return
+            if found.error is not None:
+                raise found.error
+            began = time.perf_counter()
+            found.batch = transform(found.batch)
+            self._stats.transform_s += time.perf_counter() - began
+            with self._condition:
+                self._ready.append(found)
+                self._condition.notify_all()
+            del found

@@ -1,0 +1,61 @@
+"""What a loader did, and which stage limits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# A smaller part of the time is no stall of the consumer.
+_STALLED = 0.05
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts and seconds of one epoch, so far.
+
+    Attributes
+    ----------
+    batches, samples, nbytes
+        What the consumer got.
+    first_batch_s
+        From the start of the iteration to the first batch.
+    seconds
+        From the first batch to the latest one.
+    waited_s, stalls
+        How long, and how often, the consumer waited after the first batch.
+    read_s, transform_s
+        Time of reads (store, decoding and placement) and of transforms. They run at the same time.
+    paused_s
+        How long reads paused because enough batches were ready.
+    bad
+        Numbers of damaged samples, at most the first 1,000.
+    """
+
+    batches: int = 0
+    samples: int = 0
+    nbytes: int = 0
+    first_batch_s: float = 0.0
+    seconds: float = 0.0
+    waited_s: float = 0.0
+    stalls: int = 0
+    read_s: float = 0.0
+    transform_s: float = 0.0
+    paused_s: float = 0.0
+    bad: list[int] = field(default_factory=list)
+
+    @property
+    def limiting_stage(self) -> str:
+        """The stage to make faster: "read", "transform", "consumer", or "unknown" before two batches."""
+        if self.batches < 2:
+            return "unknown"
+        if self.waited_s < _STALLED * self.seconds:
+            return "consumer"
+        return "transform" if self.transform_s > self.read_s else "read"
+
+    def __str__(self) -> str:
+        rate = self.nbytes / self.seconds / (1 << 20) if self.seconds else 0.0
+        return (
+            f"{self.batches} batches, {self.samples} samples, {self.nbytes / (1 << 20):.1f} MiB "
+            f"({rate:.0f} MiB/s), first after {self.first_batch_s:.3f} s; "
+            f"{self.stalls} stalls, {self.waited_s:.3f} of {self.seconds:.3f} s; "
+            f"limited by {self.limiting_stage}"
+        )

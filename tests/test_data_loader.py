@@ -1,0 +1,414 @@
+"""The loader: batches, resuming, memory, damaged chunks, and the end of its threads."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow import data
+
+SHAPE = (331, 4, 3)
+VALUES = np.arange(np.prod(SHAPE), dtype="i4").reshape(SHAPE)
+ORDERS = ("sequential", "shuffle", "window")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> zarrow.Group:
+    folder = tmp_path_factory.mktemp("loader") / "data.zarr"
+    group = zarrow.create_group(folder)
+    group.create_array("x", data=VALUES, chunks=(10, 4, 3), compressors={"id": "zstd"})
+    group.create_array("y", data=np.arange(331) * 2, chunks=331)
+    return group
+
+
+@pytest.fixture(autouse=True)
+def no_threads_are_left() -> Iterator[None]:
+    yield
+    until = time.monotonic() + 10
+    while any(thread.name == "zarrow-data" for thread in threading.enumerate()):
+        assert time.monotonic() < until, "a thread of a loader goes on"
+        gc.collect()
+        time.sleep(0.01)
+
+
+def plan(root: zarrow.Group, batch_size: int = 16, **options: Any) -> data.Plan:
+    return data.Plan({"x": root["x"], "y": root["y"]}, batch_size, **{"window_nbytes": 4000, **options})
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("batch_size", [1, 7, 16, 400])
+def test_batches_have_the_samples_of_the_plan(root: zarrow.Group, order: Any, batch_size: int) -> None:
+    chosen = plan(root, batch_size, order=order)
+    loader = data.Loader(chosen, numbers=True)
+    for epoch in range(2):
+        seen = []
+        for batch, numbers in loader:
+            assert np.array_equal(batch["x"], VALUES[numbers]) and np.array_equal(batch["y"], numbers * 2)
+            assert batch["x"].flags.writeable and batch["x"].flags.c_contiguous
+            seen += numbers.tolist()
+        assert seen == chosen.numbers(epoch).tolist()
+    assert loader.stats().samples == 331 and loader.stats().batches == len(loader) == -(-331 // batch_size)
+
+
+def test_all_kinds_of_samples(root: zarrow.Group) -> None:
+    windows = {"in": data.Windows(root["x"], 5, step=3), "out": data.Windows(root["x"], 2, step=3, offset=5)}
+    for batch, numbers in data.Loader(data.Plan(windows, 8, window_nbytes=3000), numbers=True):
+        for row, number in enumerate(numbers.tolist()):
+            assert np.array_equal(batch["in"][row], VALUES[3 * number : 3 * number + 5])
+            assert np.array_equal(batch["out"][row], VALUES[3 * number + 5 : 3 * number + 7])
+    corners = [(number, number % 3, 0) for number in range(300)]
+    crops = data.Crops(root["x"], (4, 2, None), corners=corners)
+    for batch, numbers in data.Loader(data.Plan(crops, 32), numbers=True):
+        for row, number in enumerate(numbers.tolist()):
+            assert np.array_equal(batch[row], VALUES[number : number + 4, number % 3 : number % 3 + 2])
+    first, second = (
+        list(data.Loader(data.Plan(data.Crops(root["x"], (9, 2, 2), 50), seed=seed))) for seed in (1, 2)
+    )
+    assert sum(map(len, first)) == 50 and not np.array_equal(first[0], second[0])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_epochs_resume_on_other_numbers_of_ranks(root: zarrow.Group, seed: int) -> None:
+    """Each rank by a separate loader; the state goes through JSON."""
+    rng = random.Random(seed)
+    seen: Counter[int] = Counter()
+    state: Any = None
+    order = rng.choice(ORDERS)
+    while state is None or state_epoch(state) == 0:
+        world, batch_size = rng.randint(1, 8), rng.randint(2, 30)
+        chosen = plan(root, batch_size, order=order)
+        loaders = [data.Loader(chosen, rank=rank, world=world, numbers=True) for rank in range(world)]
+        if state is not None:
+            left = 331 - sum(seen.values())
+            if left < world:
+                with pytest.raises(ValueError, match="cannot be shared"):
+                    loaders[0].load_state_dict(state)
+                continue
+            for loader in loaders:
+                loader.load_state_dict(state)
+        iterators = [iter(loader) for loader in loaders]
+        steps = rng.randint(0, 8)
+        ended = set()
+        for _ in range(steps):
+            taken = [next(iterator, None) for iterator in iterators]
+            ended = {batch is None for batch in taken}
+            assert len(ended) == 1, "ranks have different numbers of batches"
+            for batch in taken:
+                if batch is not None:
+                    seen.update(batch[1].tolist())
+                    assert np.array_equal(batch[0]["x"], VALUES[batch[1]])
+        states = [json.loads(json.dumps(loader.state_dict())) for loader in loaders]
+        state = states if rng.random() < 0.3 else rng.choice(states)
+        for loader in loaders:
+            loader.close()
+    assert seen == Counter(range(331))
+
+
+def state_epoch(state: Any) -> int:
+    return (state[0] if isinstance(state, list) else state)["epoch"]
+
+
+@pytest.mark.parametrize("last", ["share", "pad", "drop"])
+def test_resuming_on_the_same_ranks_changes_nothing(root: zarrow.Group, last: Any) -> None:
+    chosen = plan(root, 7, last=last)
+    for rank in range(3):
+        whole = [numbers.tolist() for _, numbers in data.Loader(chosen, rank=rank, world=3, numbers=True)]
+        for at in (0, 1, 5, len(whole)):
+            loader = data.Loader(chosen, rank=rank, world=3, numbers=True)
+            iterator = iter(loader)
+            for _ in range(at):
+                next(iterator)
+            other = data.Loader(chosen, rank=rank, world=3, numbers=True)
+            other.load_state_dict(loader.state_dict())
+            loader.close()
+            rest = [numbers.tolist() for _, numbers in other]
+            if at < len(whole):
+                assert rest == whole[at:]
+            else:
+                assert other.state_dict()["epoch"] == 2 and len(rest) == len(whole)
+
+
+def test_states_of_other_plans_are_refused(root: zarrow.Group) -> None:
+    loader = data.Loader(plan(root))
+    for other in (plan(root, seed=1), plan(root, order="shuffle"), plan(root).split(0.5)[0]):
+        with pytest.raises(ValueError, match="another plan"):
+            loader.load_state_dict(data.Loader(other).state_dict())
+    ranks = [data.Loader(plan(root), rank=rank, world=2) for rank in range(2)]
+    ranks[1].set_epoch(3)
+    with pytest.raises(ValueError, match="one epoch"):
+        loader.load_state_dict([rank.state_dict() for rank in ranks])
+    with pytest.raises(ValueError, match="the states of all 2"):
+        loader.load_state_dict([ranks[0].state_dict()] * 2)
+
+
+def test_memory_is_used_again_only_without_views(root: zarrow.Group) -> None:
+    """Views of every kind keep the elements; without them, few pieces of memory are enough."""
+    chosen = plan(root, 5)
+    kept: list[tuple[Any, Any]] = []
+    keep = [
+        lambda x: x[1:, ::2],
+        lambda x: x.reshape(-1)[3:],
+        lambda x: memoryview(x),
+        lambda x: zarrow.asarray(x)[0],
+        lambda x: np.from_dlpack(x)[:1],
+        lambda x: x.T.view("u4"),
+        lambda x: jnp.from_dlpack(x),
+        lambda x: x[0].ctypes,
+    ]
+    loader = data.Loader(chosen, numbers=True, memory_nbytes=1)
+    addresses = set()
+    for number, (batch, numbers) in enumerate(loader):
+        view = keep[number % len(keep)](batch["x"])
+        expected = keep[number % len(keep)](VALUES[numbers].copy())
+        kept.append((view, expected))
+        addresses.add(batch["x"].ctypes.data)
+        del batch, view
+    for view, expected in kept:
+        if not hasattr(view, "shape_as"):
+            assert np.array_equal(np.asarray(view), np.asarray(expected))
+        else:
+            assert bytes(np.ctypeslib.as_array(view.data_as(pointer()), (4, 3))) == bytes(expected._arr)
+    kept.clear()
+    del view, expected
+    gc.collect()
+    allocated = []
+
+    def allocate(nbytes: int) -> Any:
+        allocated.append(nbytes)
+        return bytearray(nbytes)
+
+    for batch in data.Loader(chosen, memory_nbytes=1, allocate=allocate):
+        batch["x"][:] = -1
+        del batch
+    assert 2 <= len(allocated) <= 2 * 4
+
+
+def pointer() -> Any:
+    import ctypes
+
+    return ctypes.POINTER(ctypes.c_int32)
+
+
+def test_a_consumer_may_keep_every_batch(root: zarrow.Group) -> None:
+    batches = list(data.Loader(plan(root), numbers=True, memory_nbytes=1))
+    assert all(np.array_equal(batch["x"], VALUES[numbers]) for batch, numbers in batches)
+
+
+def test_reads_pause_within_the_budget(root: zarrow.Group) -> None:
+    chosen = plan(root, 5)
+    iterator = iter(data.Loader(chosen, memory_nbytes=1))
+    next(iterator)
+    prefetch = iterator._prefetch  # type: ignore[attr-defined]
+    until = time.monotonic() + 10
+    while prefetch._unfinished_reads < 2 and time.monotonic() < until:
+        time.sleep(0.005)
+    time.sleep(0.05)
+    assert prefetch._unfinished_reads == 2
+
+
+def damaged(folder: Path, *chunks: int) -> zarrow.Array:
+    array = zarrow.create_array(
+        folder, data=VALUES, chunks=(10, 4, 3), compressors={"id": "zstd"}, fill_value=-5
+    )
+    for number in chunks:
+        (folder / "c" / str(number) / "0" / "0").write_bytes(b"damaged")
+    return array
+
+
+def test_damaged_chunks(tmp_path: Path) -> None:
+    array = damaged(tmp_path / "a", 3, 17)
+    bad = {*range(30, 40), *range(170, 180)}
+    with pytest.raises(zarrow.CodecError, match=r"chunk \[(3|17), 0, 0\]"):
+        list(data.Loader(data.Plan(array, 16)))
+    for on_bad in ("skip", "fill"):
+        loader = data.Loader(data.Plan(array, 16, window_nbytes=5000), on_bad=on_bad, numbers=True)
+        seen = []
+        for batch, numbers in loader:
+            for row, number in zip(batch, numbers.tolist(), strict=True):
+                assert np.array_equal(row, np.full((4, 3), -5) if number in bad else VALUES[number])
+            seen += numbers.tolist()
+        assert set(loader.stats().bad) == bad
+        assert sorted(seen) == (sorted(set(range(331)) - bad) if on_bad == "skip" else list(range(331)))
+        assert loader.stats().batches == len(loader) == 21
+    hopeless = data.Loader(data.Plan(array, 5, order="sequential"), on_bad="skip")
+    iterator = iter(hopeless)
+    assert [len(next(iterator)) for _ in range(6)] == [5] * 6
+    with pytest.raises(zarrow.CodecError, match=r"chunk \[3, 0, 0\]"):
+        next(iterator)
+
+
+def test_transforms_run_in_order_off_the_main_thread(root: zarrow.Group) -> None:
+    names = set()
+
+    def transform(batch: Any) -> Any:
+        names.add(threading.current_thread().name)
+        return batch["x"].sum(axis=(1, 2)), len(batch["y"])
+
+    loader = data.Loader(plan(root, 10), transform=transform, numbers=True)
+    for (sums, count), numbers in loader:
+        assert count == len(numbers) and np.array_equal(sums, VALUES[numbers].sum(axis=(1, 2)))
+    assert names == {"zarrow-data"}
+
+    def failing(batch: Any) -> Any:
+        if len(names) == 4:
+            raise KeyError("the fourth")
+        names.add(len(names))
+        return batch
+
+    iterator = iter(data.Loader(plan(root, 10), transform=failing))
+    assert sum(1 for _ in zip(range(3), iterator, strict=False)) == 3
+    with pytest.raises(KeyError, match="the fourth"):
+        next(iterator)
+    assert next(iterator, "ended") == "ended"
+
+
+def test_iterations_end_in_every_way(root: zarrow.Group) -> None:
+    """The fixture checks that no thread is left."""
+    loader = data.Loader(plan(root, 2))
+    for _ in loader:
+        break
+    dropped = iter(loader)
+    next(dropped)
+    del dropped
+    closed = iter(loader)
+    loader.close()
+    assert next(closed, "ended") == "ended"
+    with loader:
+        next(iter(loader))
+    replaced = iter(loader)
+    again = iter(loader)
+    assert next(replaced, "ended") == "ended" and len(next(again)["x"]) == 2
+    iter(data.Loader(plan(root, 2), transform=lambda batch: batch))
+
+
+def test_chunks_are_read_as_often_as_predicted(tmp_path: Path) -> None:
+    """The prediction against a store that counts."""
+    reads: Counter[str] = Counter()
+
+    class Counting(dict[str, bytes]):
+        def __getitem__(self, key: str) -> bytes:
+            reads[key] += key.startswith("c/")
+            return super().__getitem__(key)
+
+    store = Counting()
+    zarrow.create_array(store, data=VALUES, chunks=(10, 4, 3), compressors={"id": "zstd"})
+    array = zarrow.open(store)
+    for order, batch_size in (("window", 16), ("window", 330), ("sequential", 7), ("shuffle", 16)):
+        chosen = data.Plan(array, batch_size, order=order, window_nbytes=48 * 50)
+        description = chosen.describe()
+        reads.clear()
+        for _ in data.Loader(chosen):
+            pass
+        found = sum(reads.values())
+        # The first batch is read before the rest of its window.
+        extra = batch_size if order != "shuffle" else 35
+        assert description.chunks <= found <= description.chunks + extra, (order, description.chunks, found)
+        if order != "shuffle":
+            assert description.chunks == 34
+
+
+def test_stats_name_the_limiting_stage(root: zarrow.Group) -> None:
+    loader = data.Loader(plan(root, 10), transform=lambda batch: time.sleep(0.01))
+    assert loader.stats().limiting_stage == "unknown"
+    list(loader)
+    assert loader.stats().limiting_stage == "transform" and loader.stats().stalls > 10
+    loader = data.Loader(plan(root, 10))
+    for _ in loader:
+        time.sleep(0.02)
+    stats = loader.stats()
+    assert stats.limiting_stage == "consumer" and stats.nbytes == 331 * 56
+    assert "limited by consumer" in str(stats)
+
+
+def test_debug_info_names_everything(root: zarrow.Group, capsys: pytest.CaptureFixture[str]) -> None:
+    loader = data.Loader(plan(root))
+    list(loader)
+    loader.print_debug_info()
+    text = capsys.readouterr().out
+    for part in (
+        zarrow.__version__,
+        "x: Rows (4, 3) of int32 (331, 4, 3), chunks (10, 4, 3)",
+        "shuffle",
+        "331 samples",
+    ):
+        assert part in text
+
+
+HEAD = """
+    import os, signal, sys, threading, time
+    import numpy as np, zarrow
+    from zarrow import data
+
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(100_000), chunks=10)
+    plan = data.Plan(array, 10, order="shuffle", window_nbytes=4000)
+"""
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    program = textwrap.dedent(HEAD) + textwrap.dedent(program)
+    return subprocess.run(
+        [sys.executable, "-W", "ignore:This process", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_interpreter_exits_during_an_iteration() -> None:
+    for transform in ("None", "lambda batch: batch * 2", "lambda batch: time.sleep(0.1)"):
+        done = run(f"iterator = iter(data.Loader(plan, transform={transform})); next(iterator)")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ctrl_c_ends_the_threads() -> None:
+    done = run("""
+        slow = lambda batch: time.sleep(0.5)
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            for _ in data.Loader(plan, transform=slow):
+                pass
+        except KeyboardInterrupt:
+            names = [thread.name for thread in threading.enumerate()]
+            print("zarrow-data" in names)
+    """)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_iterates_anew() -> None:
+    done = run("""
+        loader = data.Loader(plan, transform=lambda batch: batch + 1)
+        iterator = iter(loader)
+        next(iterator)
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            try:
+                next(iterator)
+            except RuntimeError as error:
+                assert "forked child" in str(error)
+            loader.set_epoch(0)
+            count = sum(map(len, loader))
+            del iterator
+            sys.exit(0 if count == 100_000 else 1)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(status, sum(map(len, iterator)))
+    """)
+    assert (done.stdout, done.stderr) == ("0 99990\n", "")
