@@ -1,14 +1,16 @@
-"""Makes plans: `copy`, `map`, `write` and `collect`."""
+"""Makes plans: `copy`, `map`, `write`, `append` and `collect`."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import OPTIONS, Store, check_names
-from zarrow.errors import ShapeError
+from zarrow.errors import IndexingError, ShapeError
 from zarrow.groups.places import is_within, place, place_of
+from zarrow.jobs.appending import Appended
 from zarrow.jobs.ledger import beside
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.replaced_sources import check_apart
@@ -82,6 +84,17 @@ def copy(
     items = {
         below: Item((array,), _new(array, target, path, below, options)) for below, array in arrays.items()
     }
+    remake = functools.partial(
+        copy,
+        source,
+        located(target),
+        path,
+        memory_nbytes=memory_nbytes,
+        attributes=attributes,
+        consolidate=consolidate,
+        ledger=None if ledger is None else located(ledger),
+        **options,
+    )
     return planned(
         "copy",
         items,
@@ -92,6 +105,7 @@ def copy(
         groups=groups,
         attributes=attributes,
         consolidate=consolidate,
+        remake=remake,
     )
 
 
@@ -141,6 +155,18 @@ def map(
     [0.0, 10.0]
     """
     arrays = _same_shape(sources)
+    remake = functools.partial(
+        map,
+        function,
+        arrays,
+        located(target),
+        path,
+        with_unit=with_unit,
+        memory_nbytes=memory_nbytes,
+        attributes=attributes,
+        ledger=None if ledger is None else located(ledger),
+        **options,
+    )
     items = {"": Item(arrays, _new(arrays[0], target, path, "", options))}
     return planned(
         "map",
@@ -152,6 +178,7 @@ def map(
         function=function,
         passes_unit=with_unit,
         attributes=attributes,
+        remake=remake,
     )
 
 
@@ -199,6 +226,78 @@ def write(
     return planned(
         "write",
         {"": Item((), target)},
+        _store_of(target),
+        target.path,
+        ledger,
+        memory_nbytes,
+        function=function,
+        passes_unit=True,
+        attributes=attributes,
+    )
+
+
+def append(
+    function: Callable[[Any], Any],
+    target: Array,
+    count: int,
+    *,
+    axis: int = 0,
+    memory_nbytes: int = MEMORY_NBYTES,
+    attributes: Mapping[str, Any] | None = None,
+    ledger: Store | None = None,
+) -> Plan:
+    """Return a plan that appends elements to an array. Readers see all of them after `finish`, or none.
+
+    Parameters
+    ----------
+    function
+        Called with a `Unit`, and returns the elements of its region, in places of the longer array. It is
+        pickled by its name.
+    target
+        The array. Until the plan is finished, nothing else may change its shape.
+    count
+        How many elements it gets along the axis.
+    axis
+        The axis; negative numbers count from the last one.
+    memory_nbytes, attributes, ledger
+        As in `copy`.
+
+    Raises
+    ------
+    IndexingError
+        The array has no such axis (an `IndexError`).
+    ValueError
+        The count is negative.
+    UnsupportedError
+        The chunks differ in shape.
+    TypeError
+        The store needs `ledger`.
+
+    Examples
+    --------
+    >>> import numpy, zarrow
+    >>> from zarrow import jobs
+    >>> days = zarrow.create_array("days.zarr", data=numpy.arange(5), chunks=2)
+    >>> plan = jobs.append(lambda unit: numpy.r_[unit.region[0]] * 10, days, 3)
+    >>> plan.setup()
+    >>> plan.run(plan.job(0, 1)).done
+    1
+    >>> zarrow.open("days.zarr").shape
+    (5,)
+    >>> plan.finish()
+    >>> zarrow.open("days.zarr")[...].tolist()
+    [0, 1, 2, 3, 4, 50, 60, 70]
+    """
+    if count < 0:
+        raise ValueError(f"an array does not shrink by an append: count is 0 or more, got {count}")
+    if not -target.ndim <= axis < target.ndim:
+        raise IndexingError(
+            f"axis {axis} is out of bounds for an array with {target.ndim} axes", kind="out_of_bounds"
+        )
+    axis %= target.ndim
+    return planned(
+        "append",
+        {"": Appended((), target, axis, target.shape[axis], count)},
         _store_of(target),
         target.path,
         ledger,
@@ -271,6 +370,7 @@ def planned(
     groups: Mapping[str, tuple[int, Mapping[str, Any]]] | None = None,
     attributes: Mapping[str, Any] | None = None,
     consolidate: bool = False,
+    remake: functools.partial[Plan] | None = None,
 ) -> Plan:
     """Return a plan of these items, after checking that it replaces nothing that it reads."""
     if memory_nbytes < 1:
@@ -289,6 +389,7 @@ def planned(
             memory_nbytes=memory_nbytes,
             attributes=dict(attributes or {}),
             consolidate=consolidate,
+            remake=remake,
         )
     )
 

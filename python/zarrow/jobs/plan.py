@@ -6,13 +6,14 @@
    that was interrupted is written again. It is entered into the ledger after it was written.
 3. `finish` refuses to end a plan with units that are not finished. Attributes, and then consolidated
    metadata, are written last.
-4. A plan is pickled as its work and its fingerprint. A process that unpickles it opens the arrays, and checks
-   that they still have this fingerprint.
+4. A plan is pickled as its work, or as the call that makes it, and its fingerprint. A process that unpickles
+   it opens the arrays, and checks that they still have this fingerprint.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -91,26 +92,30 @@ class Work:
     memory_nbytes: int
     attributes: Mapping[str, Any] = field(default_factory=dict)
     consolidate: bool = False
+    # A function with its arguments that makes the same plan: smaller to pickle than many items (step 4).
+    remake: functools.partial[Plan] | None = None
 
 
 class Plan:
     """Work on arrays that is divided into units, for many processes and many runs.
 
-    `copy`, `map`, `write` and `collect` make plans. A plan is pickled without elements, in about a kilobyte,
-    so that a scheduler can send it to its workers.
+    `copy`, `map`, `write`, `append` and `collect` make plans. A plan is pickled without elements, in less
+    than a kilobyte, so that a scheduler can send it to its workers.
     """
 
     def __init__(self, work: Work, fingerprint: str | None = None) -> None:
         self._work = work
-        found = self.fingerprint
-        if fingerprint is not None and found != fingerprint:
-            raise StaleHandleError(
-                "the arrays of the plan, or its function, have changed since it was made: make it again",
-                kind="stale_handle",
-            )
+        # The arrays as they are now: a later change is found.
+        self._check(self.fingerprint if fingerprint is None else fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._work.remake is not None:
+            return _remade, (self._work.remake, self.fingerprint)
         return Plan, (self._work, self.fingerprint)
+
+    def _check(self, fingerprint: str) -> None:
+        if self.fingerprint != fingerprint:
+            raise _stale()
 
     @cached_property
     def units(self) -> Units:
@@ -408,6 +413,23 @@ class Plan:
                     kind="unfinished",
                 )
             time.sleep(_POLL)
+
+
+def _stale() -> StaleHandleError:
+    return StaleHandleError(
+        "the arrays of the plan, or its function, have changed since it was made: make it again",
+        kind="stale_handle",
+    )
+
+
+def _remade(remake: functools.partial[Plan], fingerprint: str) -> Plan:
+    """Return an unpickled plan."""
+    try:
+        plan = remake()
+    except ValueError as error:  # A new array that the options do not fit.
+        raise _stale() from error
+    plan._check(fingerprint)
+    return plan
 
 
 def _state(ledger: Group) -> str:

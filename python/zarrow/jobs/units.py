@@ -1,6 +1,7 @@
 """Numbers the units of a plan. Only shapes are kept, so that 10^9 units take no more memory than one.
 
-1. Each array is divided by a grid of blocks. Blocks at the end of an axis are smaller.
+1. Each array is divided by a grid of blocks. Blocks at the end of an axis are smaller, and so are those that
+   begin before the first element to write.
 2. Arrays follow each other in the order of their paths, and the blocks of an array in C order.
 """
 
@@ -10,7 +11,7 @@ import bisect
 import itertools
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex, overload
 
@@ -19,13 +20,18 @@ from typing import SupportsIndex, overload
 class Grid:
     """The blocks of an array."""
 
-    shape: tuple[int, ...]
+    shape: Sequence[int]
     block: tuple[int, ...]
+    # The first element to write; by default that of the array.
+    first: tuple[int, ...] = ()
 
     @property
     def counts(self) -> tuple[int, ...]:
         """The number of blocks along each axis."""
-        return tuple(-(-extent // step) for extent, step in zip(self.shape, self.block, strict=True))
+        return tuple(-(-extent // step) - first // step for extent, step, first in self._axes())
+
+    def _axes(self) -> Iterator[tuple[int, int, int]]:
+        return zip(self.shape, self.block, self.first or (0,) * len(self.block), strict=True)
 
     def __len__(self) -> int:
         return math.prod(self.counts)
@@ -33,11 +39,12 @@ class Grid:
     def region(self, number: int) -> tuple[slice, ...]:
         """Return the region of a block."""
         region = []
-        for extent, step, count in zip(
-            reversed(self.shape), reversed(self.block), reversed(self.counts), strict=True
+        for (extent, step, first), count in zip(
+            reversed(list(self._axes())), reversed(self.counts), strict=True
         ):
             number, place = divmod(number, count)
-            region.append(slice(place * step, min((place + 1) * step, extent)))
+            start = (first // step + place) * step
+            region.append(slice(max(start, first), min(start + step, extent)))
         return tuple(reversed(region))
 
 

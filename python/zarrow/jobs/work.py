@@ -122,15 +122,7 @@ class Item:
             The chunks of the array differ in shape.
         """
         array = self.divided
-        unit = array.write_unit
-        if unit is None:
-            raise UnsupportedError(
-                f"array {array.path!r} in {array.store} has chunks of different shapes, which plans do not "
-                "divide",
-                kind="unsupported",
-                store=array.store,
-                path=array.path,
-            )
+        unit = write_unit_of(array)
         # Sources and result are in memory together.
         nbytes = sum(blocks.item_nbytes(each) for each in [*self.sources, array])
         read = self.sources[0].write_unit if self.sources else None
@@ -188,6 +180,25 @@ def _unchanged(target: Array, planned: Mapping[str, Any]) -> Array:
             path=target.path,
         )
     return target
+
+
+def write_unit_of(array: Array) -> tuple[int, ...]:
+    """Return the smallest block of an array that is written without reading.
+
+    Raises
+    ------
+    UnsupportedError
+        The chunks of the array differ in shape.
+    """
+    if array.write_unit is None:
+        raise UnsupportedError(
+            f"array {array.path!r} in {array.store} has chunks of different shapes, which plans do not "
+            "divide",
+            kind="unsupported",
+            store=array.store,
+            path=array.path,
+        )
+    return array.write_unit
 
 
 def fixed_metadata(array: Array) -> dict[str, Any]:

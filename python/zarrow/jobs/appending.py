@@ -1,0 +1,117 @@
+"""Appends elements to an array by a plan: readers see them when the plan is finished, all at once.
+
+1. Units write chunks behind the end of the array, which the stored metadata do not have yet. A reader finds
+   the old shape, and an unfinished plan changes no element of it.
+2. If the array ends within a chunk, one unit writes that chunk again, with the old elements.
+3. `finish` stores the new shape. It refuses an array with another shape than the planned one, so that the
+   array neither shrinks nor gets elements that the plan did not write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrow._zarrow import Array, _ChunkParts, _StoredValues
+from zarrow.errors import NotFoundError, StaleHandleError
+from zarrow.jobs import blocks
+from zarrow.jobs.units import Grid
+from zarrow.jobs.work import Item, fixed_metadata, write_unit_of
+
+
+def _store_of(array: Array) -> Any:
+    """Return the store of an array, with its options, as the array is pickled with it."""
+    return array.__reduce__()[1][0]
+
+
+@dataclass(frozen=True)
+class Appended(Item):
+    """An array that grows along an axis, from the `start` that it had when the plan was made."""
+
+    axis: int
+    start: int
+    count: int
+
+    def grid(self, memory_nbytes: int) -> Grid:
+        """Return the blocks of the new elements, within a process's memory.
+
+        Raises
+        ------
+        UnsupportedError
+            The chunks of the array differ in shape.
+        """
+        array, shape = self.divided, self._shape(self.start + self.count)
+        unit = write_unit_of(array)
+        block = blocks.choose(shape, unit, None, blocks.item_nbytes(array), memory_nbytes)
+        first = tuple(self.start if axis == self.axis else 0 for axis in range(len(shape)))
+        return Grid(shape, block, first)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the array as it was when the plan was made, and what is appended."""
+        return {"target": self._planned(), "axis": self.axis, "count": self.count}
+
+    def opened(self) -> Array:
+        """Return the array with its new shape, which is not stored yet (step 1).
+
+        Raises
+        ------
+        StaleHandleError
+            Its metadata have changed since the plan was made (step 3).
+        """
+        shape = self._shape(self.start + self.count)
+        array = self._current()
+        _, document = self._document(array)
+        return _ChunkParts(_store_of(array), array.path, array.zarr_format, document).array(shape)
+
+    def finish(self, target: Array) -> None:
+        """Store the new shape (step 3)."""
+        array = self._current()
+        if array.shape[self.axis] == self.start:
+            # `resize` would erase the new elements, like those of a killed writer.
+            _StoredValues(_store_of(array), create=False).set(*self._document(array))
+            array.refresh()
+        # Consolidated metadata of groups above follow a change of attributes.
+        array.attrs.update({})
+
+    def _document(self, array: Array) -> tuple[str, bytes]:
+        """Return the key of the array's document, and the document with the new shape."""
+        name = "zarr.json" if array.zarr_format == 3 else ".zarray"
+        key = "/".join(part for part in (array.path, name) if part)
+        (document,) = _StoredValues(_store_of(array), create=False).get_each([key])
+        if document is None:
+            raise NotFoundError(
+                f"array {array.path!r} in {array.store} does not exist",
+                kind="not_found",
+                store=array.store,
+                path=array.path,
+            )
+        return key, json.dumps(
+            {**json.loads(document), "shape": self._shape(self.start + self.count)}
+        ).encode()
+
+    def _current(self) -> Array:
+        """Return the array with its present metadata, if it is the planned one."""
+        array, planned = self.divided, self._planned()
+        array.refresh()
+        if self._planned() != planned or tuple(array.shape) not in (
+            tuple(self._shape(self.start)),
+            tuple(self._shape(self.start + self.count)),
+        ):
+            raise StaleHandleError(
+                f"array {array.path!r} in {array.store} has changed since the plan was made (its shape is "
+                f"{array.shape}, and was {tuple(self._shape(self.start))}): make the plan again",
+                kind="stale_handle",
+                store=array.store,
+                path=array.path,
+            )
+        return array
+
+    def _planned(self) -> dict[str, Any]:
+        """Return the metadata as they were when the plan was made: with the old extent of the axis."""
+        return {**fixed_metadata(self.divided), "shape": self._shape(self.start)}
+
+    def _shape(self, extent: int) -> list[int]:
+        shape: Sequence[int] = self.divided.shape
+        return [extent if axis == self.axis else other for axis, other in enumerate(shape)]
