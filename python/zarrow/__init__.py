@@ -52,6 +52,7 @@ Memory of other libraries
     zarr_python                    this engine under zarr-python
     ome                            images in several resolutions
     jobs                           work for many processes
+    stream                         a writer for frames of an instrument
     data                           batches for training
     dask                           arrays of dask
     ray                            datasets of Ray
@@ -156,6 +157,7 @@ if _typing.TYPE_CHECKING:
     from zarrow import jobs as jobs
     from zarrow import ome as ome
     from zarrow import ray as ray
+    from zarrow import stream as stream
     from zarrow import xarray as xarray
     from zarrow import zarr_python as zarr_python
 
@@ -247,7 +249,7 @@ _add_hints()
 _HELP_DEPTH = 4
 
 # Imported when they are first looked at.
-_MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "ray", "xarray", "zarr_python")
+_MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "ray", "stream", "xarray", "zarr_python")
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists

@@ -1,0 +1,353 @@
+"""Appends frames to arrays without keeping the producer waiting.
+
+1. `append` copies frames into memory (`ring.py`) and returns. A thread appends whole write units to the
+   arrays, which the engine compresses with all its threads.
+2. The thread stores as soon as there is enough to occupy these threads, and otherwise at intervals, so that
+   metadata are not written for each frame.
+3. An array grows after its chunks are stored, as by `Array.append`, so that readers see whole appends, even
+   after a kill. The arrays of a mapping grow in its order.
+4. After an error of the store nothing more is stored, since an append that failed may have been stored in
+   part. Each further call raises the error.
+5. The thread knows the state and not the Writer, which therefore can be collected: this stores what waits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from zarrow._zarrow import Array
+from zarrow.errors import LimitError, ZarrowError
+from zarrow.stream.ring import Ring
+
+# Frames of this size are stored at once.
+_ENOUGH_NBYTES = 16 << 20
+
+
+class FullError(LimitError):
+    """Frames were refused, because the memory of a `Writer` is full; its kind is `"full"`."""
+
+
+class Writer:
+    """Appends frames to an array, or to several arrays at once, in a thread.
+
+    Parameters
+    ----------
+    arrays
+        An array, or arrays by name. Each has equal chunks, and elements of a fixed size.
+    axis
+        The axis that grows; of each array.
+    memory_nbytes
+        How many bytes of frames may wait. The memory is allocated at once.
+    on_full
+        What `append` does if they would be more: `"block"` waits until frames are stored, `"raise"` raises a
+        `FullError`, and `"drop"` counts the frames in `dropped`.
+    interval
+        Seconds after which whole write units are stored, even if they are few.
+
+    Raises
+    ------
+    ValueError
+        The memory is smaller than two write units, or an option has an unknown value.
+    DataTypeError, UnsupportedError, ShapeError
+        An array has text or elements that may be missing, chunks of different shapes, or no such axis.
+    OutOfMemoryError, MemoryError
+        The memory cannot be allocated.
+
+    Examples
+    --------
+    >>> import numpy, zarrow
+    >>> from zarrow.stream import Writer
+    >>> scan = zarrow.create_group("scan.zarr")
+    >>> image = scan.create_array("image", shape=(0, 8, 8), chunks=(4, 8, 8), dtype="f4")
+    >>> at = scan.create_array("at", shape=(0,), chunks=(1024,), dtype="f8")
+    >>> with Writer({"image": image, "at": at}) as writer:
+    ...     for second in range(6):
+    ...         writer.append({"image": numpy.ones((8, 8)), "at": second / 10})
+    ...     writer.flush()
+    6
+    >>> at[...].tolist()
+    [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    """
+
+    def __init__(
+        self,
+        arrays: Array | Mapping[str, Array],
+        axis: int = 0,
+        *,
+        memory_nbytes: int = 256 << 20,
+        on_full: Literal["block", "raise", "drop"] = "block",
+        interval: float = 1.0,
+    ) -> None:
+        if on_full not in ("block", "raise", "drop"):
+            raise ValueError(f"on_full is {on_full!r}, expected 'block', 'raise' or 'drop'")
+        if not interval >= 0:
+            raise ValueError(f"interval is {interval!r}, expected seconds, such as 1.0")
+        self._single = isinstance(arrays, Array)
+        named = {"": arrays} if isinstance(arrays, Array) else dict(arrays)
+        if not named or not all(isinstance(array, Array) for array in named.values()):
+            raise TypeError(f"expected an array of a store, or a mapping of them, got {arrays!r}")
+        rings = {name: Ring(array, axis) for name, array in named.items()}
+        _allocate(list(rings.values()), memory_nbytes)
+        self._rings = rings
+        self._on_full = on_full
+        self._state = _State(list(rings.values()), interval)
+        self._producer = threading.Lock()
+        self._dropped = 0
+        self._state.start()
+        # At exit of the interpreter, too.
+        self._closed = weakref.finalize(self, _close_unasked, self._state)
+
+    @property
+    def accepted(self) -> int:
+        """How many frames `append` took."""
+        return self._state.accepted
+
+    @property
+    def stored(self) -> int:
+        """How many frames are stored in all arrays."""
+        return self._state.stored
+
+    @property
+    def dropped(self) -> int:
+        """How many frames were dropped because the memory was full."""
+        return self._dropped
+
+    def append(self, frames: Any) -> None:
+        """Copy one frame, or several along the axis; they are stored later.
+
+        Parameters
+        ----------
+        frames
+            Of a writer of one array: what `numpy.asarray` takes, or an array on a GPU. Of a writer of several
+            arrays: a mapping with an equal number of frames for each. Elements are converted as by
+            `casting="same_kind"`. The memory can be changed after the call.
+
+        Raises
+        ------
+        ShapeError, DataTypeError, OverflowError
+            The frames do not fit the array. Nothing was taken.
+        FullError
+            With `on_full="raise"`: there is no memory for all these frames. Nothing was taken.
+        StoreError
+            Frames before these could not be stored. `stored` says how many are.
+        ValueError
+            The writer is closed, or belongs to another process.
+        """
+        if self._single:
+            given = {"": frames}
+        elif isinstance(frames, Mapping) and frames.keys() == self._rings.keys():
+            given = dict(frames)
+        else:
+            raise TypeError(
+                f"expected a mapping with frames for {', '.join(self._rings)}, got {frames!r:.60}"
+            )
+        values = [(ring, ring.checked(given[name])) for name, ring in self._rings.items()]
+        counts = {found.shape[ring.axis] for ring, found in values}
+        if len(counts) != 1:
+            raise ValueError(f"expected an equal number of frames for each array, got {sorted(counts)}")
+        count, done = counts.pop(), 0
+        state = self._state
+        state.check()
+        with self._producer:
+            while done < count:
+                step = state.room(count - done, wait=self._on_full == "block")
+                if step == 0:
+                    if self._on_full == "drop":
+                        self._dropped += count
+                        return
+                    raise FullError(
+                        f"{count} frames do not fit into the memory of the writer, where "
+                        f"{state.accepted - state.stored} frames wait: wait by flush(), or pass a larger "
+                        "memory_nbytes",
+                        kind="full",
+                    )
+                for ring, found in values:
+                    selection = (slice(None),) * ring.axis + (slice(done, done + step),)
+                    ring.put(state.accepted, found[selection])
+                state.accept(step)
+                done += step
+
+    def flush(self) -> int:
+        """Wait until all frames are stored, also in part of a write unit, and return how many there are.
+
+        These frames survive a kill of the process. To survive a power cut, open the arrays with a
+        `durability`.
+
+        Raises
+        ------
+        StoreError
+            Frames could not be stored. `stored` says how many are.
+        ValueError
+            The writer is closed, or belongs to another process.
+        """
+        self._state.check()
+        return self._state.flush()
+
+    def close(self) -> None:
+        """Store all frames, and end the thread. A closed writer can be closed again.
+
+        Raises
+        ------
+        StoreError
+            Frames could not be stored. `stored` says how many are.
+        """
+        if self._closed.detach() is not None:
+            self._state.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except ZarrowError:
+            # The error of the block says more.
+            if error is None:
+                raise
+
+    def __repr__(self) -> str:
+        return f"<Writer: {self.accepted} frames, {self.stored} stored, {self.dropped} dropped>"
+
+
+def _allocate(rings: list[Ring], memory_nbytes: int) -> None:
+    frames = memory_nbytes // sum(ring.frame_nbytes for ring in rings)
+    needed = sum(max(ring.smallest, frames // ring.unit * ring.unit) * ring.frame_nbytes for ring in rings)
+    if needed > memory_nbytes:
+        smallest = sum(ring.smallest * ring.frame_nbytes for ring in rings)
+        raise ValueError(
+            f"memory_nbytes is {memory_nbytes}, but two write units of each array need {smallest} bytes or "
+            "more: pass a larger memory_nbytes, or create the arrays with smaller chunks or shards"
+        )
+    for ring in rings:
+        ring.allocate(frames)
+
+
+def _close_unasked(state: _State) -> None:
+    """Store what waits in a Writer that was collected, or that is open at exit."""
+    if state.accepted > state.stored and state.is_own:
+        warnings.warn("a Writer was not closed: use it in a with block", ResourceWarning, stacklevel=2)
+    state.close()
+
+
+class _State:
+    """What the producer and the thread share."""
+
+    def __init__(self, rings: list[Ring], interval: float) -> None:
+        self._rings = rings
+        self._interval = interval
+        self._changed = threading.Condition()
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._store, name="zarrow-stream", daemon=True)
+        self._error: BaseException | None = None
+        self._is_closed = False
+        self._wanted = 0
+        self.accepted = 0
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process started the thread, which a fork does not copy."""
+        return self._process == os.getpid()
+
+    @property
+    def stored(self) -> int:
+        """How many frames are stored in all arrays."""
+        return min(ring.stored for ring in self._rings)
+
+    def check(self) -> None:
+        """Refuse a call if nothing can be stored any more (step 4)."""
+        if not self.is_own:
+            raise ValueError("the writer belongs to the process that created it: create one in this process")
+        if self._error is not None:
+            raise self._error
+        if self._is_closed:
+            raise ValueError("the writer is closed: create another one")
+
+    def room(self, count: int, *, wait: bool) -> int:
+        """Return the number of frames with a free place: all or none, or at least one after waiting."""
+
+        def free() -> int:
+            return min(ring.stored + ring.capacity for ring in self._rings) - self.accepted
+
+        with self._changed:
+            while wait and free() == 0 and self._error is None and not self._is_closed:
+                self._changed.wait()
+            self.check()
+            return min(count, free()) if wait or count <= free() else 0
+
+    def accept(self, count: int) -> None:
+        """Hand frames that were copied to the thread."""
+        with self._changed:
+            self.check()
+            self.accepted += count
+            if self._is_pressing():
+                self._changed.notify_all()
+
+    def flush(self) -> int:
+        """Wait until the frames accepted so far are stored, and return how many are."""
+        with self._changed:
+            self._wanted = self.accepted
+            return self._wait()
+
+    def close(self) -> None:
+        """Accept no more frames, store all, and end the thread."""
+        if not self.is_own:
+            return
+        try:
+            with self._changed:
+                self._wanted = self.accepted
+                self._is_closed = True
+                self._wait()
+        finally:
+            self._thread.join()
+
+    def _wait(self) -> int:
+        wanted = self._wanted
+        self._changed.notify_all()
+        while self.stored < wanted and self._error is None:
+            self._changed.wait()
+        if self._error is not None:
+            raise self._error
+        return self.stored
+
+    def _is_pressing(self) -> bool:
+        """Whether frames are stored now, rather than at the end of the interval (step 2)."""
+        runs = [(ring, ring.run(self.accepted, everything=False)) for ring in self._rings]
+        return (
+            self._is_closed
+            or self.stored < self._wanted
+            or sum(run * ring.frame_nbytes for ring, run in runs) >= _ENOUGH_NBYTES
+            or any(run and (self._interval == 0 or ring.is_half_full(self.accepted)) for ring, run in runs)
+        )
+
+    def _store(self) -> None:
+        """Store what waits, until the writer is closed (in the thread)."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(self._is_pressing, self._interval or None)
+                accepted, wanted = self.accepted, self._wanted
+                if self._is_closed and self.stored == accepted:
+                    return
+            try:
+                for ring in self._rings:
+                    if count := ring.run(accepted, everything=ring.stored < wanted):
+                        stored = ring.store(count)
+                        with self._changed:
+                            ring.stored = stored
+                            self._changed.notify_all()
+            except BaseException as error:
+                with self._changed:
+                    self._error = error
+                    self._changed.notify_all()
+                return
