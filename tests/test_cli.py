@@ -138,7 +138,6 @@ def test_closed_output_prints_no_traceback(store, arguments):
 
 def test_wrong_use_shows_the_usage():
     for arguments in (
-        [],
         ["nonesuch"],
         ["info"],
         ["tree", ".", "--depth", "-1"],

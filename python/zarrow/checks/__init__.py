@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zarrow.checks.comparing import Difference, diff
 from zarrow.checks.converting import Converted, convert
+from zarrow.checks.digesting import digest
 from zarrow.checks.repairing import Repair, Repaired, repair
 from zarrow.checks.verifying import Corrupt, Verified, verify
 
@@ -16,6 +17,7 @@ __all__ = [
     "Verified",
     "convert",
     "diff",
+    "digest",
     "repair",
     "verify",
 ]

@@ -17,7 +17,7 @@ import numpy as np
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
-from zarrow.checks.nodes import below, nbytes_of, one_line, opened, parts
+from zarrow.checks.nodes import attributes_of, below, names_of, nbytes_of, one_line, opened, parts
 
 Kind = Literal["node", "shape", "data type", "dimension names", "attributes", "elements"]
 
@@ -98,8 +98,9 @@ def diff(
         if type(one) is not type(other) or one is None or other is None:
             yield Difference(path, "node", _kind(one), _kind(other))
             continue
-        if dict(one.attrs) != dict(other.attrs):
-            yield Difference(path, "attributes", dict(one.attrs), dict(other.attrs))
+        attributes = attributes_of(one), attributes_of(other)
+        if attributes[0] != attributes[1]:
+            yield Difference(path, "attributes", attributes[0], attributes[1])
         if not isinstance(one, Array) or not isinstance(other, Array):
             continue
         described = list(_described(path, one, other))
@@ -120,7 +121,7 @@ def _described(path: str, one: Array, other: Array) -> Iterator[Difference]:
         yield Difference(path, "shape", one.shape, other.shape)
     if _native(one.dtype) != _native(other.dtype):
         yield Difference(path, "data type", str(one.dtype), str(other.dtype))
-    names = [node.dimension_names or (None,) * node.ndim for node in (one, other)]
+    names = [names_of(node) for node in (one, other)]
     if names[0] != names[1]:
         yield Difference(path, "dimension names", names[0], names[1])
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 from zarrow._zarrow import Array, Group, _visible, open
 from zarrow.api.array_options import Store
+from zarrow.interchange import labels
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid
 
@@ -30,6 +32,19 @@ def below(node: Array | Group) -> dict[str, Array | Group]:
     if isinstance(node, Group):
         found.update(sorted(node.members(max_depth=None)))
     return found
+
+
+def names_of(array: Array) -> tuple[str | None, ...]:
+    """Return a name or None for each dimension."""
+    return array.dimension_names or (None,) * array.ndim
+
+
+def attributes_of(node: Array | Group) -> dict[str, Any]:
+    """Return the attributes as version 3 has them: version 2 also stores names of dimensions there."""
+    if isinstance(node, Array) and node.zarr_format == 2:
+        attributes: dict[str, Any] = labels.taken(node, 3, {})["attributes"]
+        return attributes
+    return dict(node.attrs)
 
 
 def parts(array: Array) -> Iterator[tuple[slice, ...]]:

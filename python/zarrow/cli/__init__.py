@@ -9,31 +9,56 @@ from collections.abc import Sequence
 
 from zarrow import ZarrowError, __version__
 
-_SUBCOMMANDS = {
+SUBCOMMANDS = {
     "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
+    "ls": "list the members of a group",
     "tree": "the hierarchy below a group",
+    "head": "show the first elements of an array, or the first rows of a table",
     "verify": "which chunks are stored, missing or corrupt, and which files are foreign",
     "repair": "drop corrupt chunks, or refill them from a copy",
-    "convert": "from version 2 to version 3 in place, without touching chunks",
     "diff": "what differs between two arrays or groups",
+    "digest": "a digest of the data, whatever chunks, codecs and version",
     "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
+    "convert": "from version 2 to version 3 in place, without touching chunks",
     "pyramid": "compute the levels of an OME-Zarr image from its first one; resumes after a kill",
+    "consolidate": "copy the metadata of all nodes below a group into the group's",
+    "rm": "erase an array or a group with everything below it",
+    "completion": "print a script for bash, zsh or fish that completes this command",
     "demo": "show on generated data that nothing is copied",
 }
+
+_EXAMPLES = """examples:
+  zarrow tree world.zarr
+  zarrow info world.zarr rain --stats --histogram
+  zarrow copy world.zarr s3://bucket/by-place.zarr --chunks day=365,x=10
+  zarrow verify world.zarr --deep"""
+
+
+def build(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser and all subparsers. Only subcommands in `names` get arguments, to start faster."""
+    parser = argparse.ArgumentParser(
+        prog="zarrow",
+        description="Zarr in, tensors out, without a copy in between.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"zarrow {__version__}")
+    subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    parsers = {}
+    for name, summary in SUBCOMMANDS.items():
+        parsers[name] = subcommands.add_parser(name, help=summary, description=summary)
+        if name in names:
+            importlib.import_module(f"zarrow.cli.{name}").configure(parsers[name])
+    return parser, parsers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, else the process's arguments, and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(
-        prog="zarrow", description="Zarr in, tensors out, without a copy in between."
-    )
-    parser.add_argument("--version", action="version", version=f"zarrow {__version__}")
-    subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
-    for name, summary in _SUBCOMMANDS.items():
-        subparser = subcommands.add_parser(name, help=summary, description=summary)
-        if name in arguments[:1]:
-            importlib.import_module(f"zarrow.cli.{name}").configure(subparser)
+    parser, _ = build(arguments[:1])
+    if not arguments:
+        parser.print_help()
+        return 0
     parsed = parser.parse_args(arguments)
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
     from zarrow.cli import terminal

@@ -6,7 +6,23 @@ import argparse
 import math
 import re
 
+from zarrow.cli.terminal import KINDS_OF_STORES
+
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def add_node(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of a subcommand about one node."""
+    parser.add_argument("store", metavar="STORE", help="an array or group: " + KINDS_OF_STORES)
+    parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+
+
+def count(text: str) -> int:
+    """Parse a number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number such as 10, got {text!r}")
+    return int(text)
 
 
 def extents(text: str) -> dict[str, int] | tuple[int, ...]:

@@ -33,6 +33,15 @@ def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
     return described | {"attributes": dict(node.attrs)}
 
 
+def describe_briefly(node: zarrow.Array | zarrow.Group | Exception) -> dict[str, Any]:
+    """Describe a member of a group, without looking at its chunks."""
+    if isinstance(node, Exception):
+        return {"error": str(node), "kind": getattr(node, "kind", "")}
+    if isinstance(node, zarrow.Group):
+        return {"kind": "group"}
+    return {"kind": "array", "shape": list(node.shape), "data_type": node.data_type, "nbytes": node.nbytes}
+
+
 def describe_tree(
     node: zarrow.Array | zarrow.Group, depth: int | None, above: Way | None = None
 ) -> dict[str, Any]:

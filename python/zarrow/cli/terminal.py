@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 from zarrow._zarrow import _visible
@@ -17,7 +18,7 @@ KINDS_OF_STORES = (
     "Credentials and settings come from the environment, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL"
 )
 
-_LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-"})
+_LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-", "█": "#"})
 
 
 def visible(text: str) -> str:
@@ -32,11 +33,16 @@ def show(text: str) -> None:
         return
     encoding = sys.stdout.encoding or "ascii"
     try:
-        "├│└─".encode(encoding)
+        "├│└─█".encode(encoding)
     except UnicodeEncodeError:
         text = text.translate(_LINES)
     text = "\n".join(map(visible, text.split("\n")))
     print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def width() -> int:
+    """Return the number of columns of the terminal; 80 if the output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else 80
 
 
 def forget_output() -> None:

@@ -1,0 +1,281 @@
+"""Digests, statistics, and the commands for them; `ls`, `head`, `consolidate`, `rm` and `completion`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow.checks import convert, diff, digest
+from zarrow.checks.digesting import tile_shape
+from zarrow.checks.summarizing import summarize
+
+COMMAND = Path(sys.executable).with_name("zarrow")
+
+
+def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100, **options
+    )
+
+
+def answered(answer: str, *arguments: object) -> int:
+    """Run the command in a terminal, answer its question, and return the exit status."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdin=follower, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        os.close(follower)
+        os.write(leader, answer.encode())
+        process.communicate(timeout=100)
+    os.close(leader)
+    return process.returncode
+
+
+VALUES: dict[str, Any] = {
+    "floats": np.array([[0.5, np.nan, -0.0], [1, np.inf, 2]]),
+    "complex": np.array([1 + 2j, complex(np.nan, -0.0)]),
+    "integers": np.arange(12, dtype="i2").reshape(3, 4),
+    "booleans": np.array([True, False, True]),
+    "text": np.array(["a", "bc", ""], "T"),
+    "fixed text": np.array(["a", "bc"]),
+    "bytes": np.array([b"a", b"bc"]),
+    "times": np.array(["2020-01-01", "NaT"], "M8[s]"),
+    "empty": np.zeros((0, 3)),
+    "scalar": np.float32(3),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_digests_depend_on_elements_alone(tmp_path: Path, name: str) -> None:
+    values = VALUES[name]
+    rng = random.Random(name)
+    one = zarrow.create_array(tmp_path / "a.zarr", data=values, attributes={"x": 1, "y": [1.5, None]})
+    found = digest(one)
+    for number in range(4):
+        other = zarrow.create_array(
+            tmp_path / f"{number}.zarr",
+            data=values,
+            chunks=tuple(rng.randint(1, max(1, extent)) for extent in values.shape),
+            compressors=rng.choice(("zstd", "gzip", None)),
+            zarr_format=(2, 3)[number % 2],
+            attributes={"y": [1.5, None], "x": 1.0},
+        )
+        assert digest(other) == found
+        assert list(diff(one, other)) == []
+    if values.dtype.kind in "iufc" and values.size:
+        swapped = values.astype(values.dtype.newbyteorder())
+        other = zarrow.create_array(tmp_path / "b.zarr", data=swapped, attributes=dict(one.attrs))
+        assert digest(other) == found
+    other.attrs["x"] = 2
+    assert digest(other) != found
+    if values.size:
+        changed = np.array(values)
+        changed[(-1,) * changed.ndim] = {"U": "x", "T": "x", "S": b"x", "b": False}.get(values.dtype.kind, 1)
+        other = zarrow.create_array(tmp_path / "c.zarr", data=changed, attributes=dict(one.attrs))
+        assert digest(other) != found
+
+
+def test_digests_of_masked_and_structured_arrays(tmp_path: Path) -> None:
+    masked = np.ma.masked_array([1, 2, 3], [False, True, False])
+    same = np.ma.masked_array([1, 9, 3], [False, True, False])
+    other = np.ma.masked_array([1, 2, 3], [False, False, True])
+    found = [digest(zarrow.create_array(zarrow.MemoryStore(), data=each)) for each in (masked, same, other)]
+    assert found[0] == found[1] != found[2]
+    records = np.array([(1, -0.0), (2, np.nan)], "i4, f8")
+    one = zarrow.create_array(zarrow.MemoryStore(), data=records, zarr_format=2, chunks=1)
+    records["f1"][0] = 0
+    two = zarrow.create_array(zarrow.MemoryStore(), data=records, zarr_format=2)
+    assert digest(one) == digest(two)
+
+
+def test_digests_of_large_arrays_are_those_of_their_tiles(tmp_path: Path) -> None:
+    """Arrays of several tiles and blocks, with chunks across them."""
+    values = np.random.default_rng(0).integers(0, 100, (700, 90, 101)).astype("f4")
+    assert tile_shape(values.shape, 4) != values.shape
+    found = {
+        digest(zarrow.create_array(tmp_path / f"{number}.zarr", data=values, chunks=chunks, compressors=None))
+        for number, chunks in enumerate([(700, 10, 10), (1, 90, 101), (333, 33, 33)])
+    }
+    assert len(found) == 1
+
+
+def test_digests_stay_the_same_between_versions() -> None:
+    """People write digests down, so that a change of the algorithm needs another version in it."""
+    root = zarrow.create_group(zarrow.MemoryStore(), attributes={"title": "rain"})
+    root.create_array("m/x", data=np.arange(6.0).reshape(2, 3), dimension_names=["t", "x"])
+    root.create_array("names", data=np.array(["a", "é"], "T"))
+    assert digest(root) == "3f082d15e32e8b50d27ee31d6b7d3c6ea13913b7176593dd022a43c992690e65"
+
+
+def test_digests_and_differences_do_not_see_the_format(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr", zarr_format=2, attributes={"title": "rain"})
+    root.create_array("m/x", data=[1.0, 2.0, 9.0], dimension_names=["day"], fill_value=9, chunks=1)
+    before = digest(root)
+    shutil.copytree(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert convert(tmp_path / "b.zarr", remove_v2=True).is_complete
+    assert digest(tmp_path / "b.zarr") == before
+    assert list(diff(tmp_path / "a.zarr", tmp_path / "b.zarr")) == []
+    (tmp_path / "b.zarr" / "m" / "x" / "zarr.json").write_text("{", encoding="utf-8")
+    with pytest.raises(zarrow.MetadataError):
+        digest(tmp_path / "b.zarr")
+
+
+def test_statistics_are_those_of_numpy(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for values in (
+        rng.normal(1e6, 1, (50, 40)),
+        rng.integers(-5, 5, (30, 7), dtype="i1"),
+        rng.random((5, 5)) < 0.3,
+        np.array([2**63, 2**64 - 1], "u8"),
+        np.array([1.0, np.nan, np.inf, 3.0], "f4"),
+        np.ma.masked_array([1, 2, 300], [False, False, True]),
+    ):
+        array = zarrow.create_array(zarrow.MemoryStore(), data=values, chunks=(3,) * values.ndim)
+        found = summarize(array, bins=5)
+        kept = np.ma.compressed(values)
+        kept = kept[~np.isnan(kept)]
+        finite = kept[np.isfinite(kept)].astype("f8")
+        assert (found.smallest, found.largest) == (kept.min(), kept.max())
+        assert (found.count, found.missing + found.nan) == (kept.size, values.size - kept.size)
+        assert found.mean is not None
+        assert found.std is not None
+        assert np.isclose([found.mean, found.std], [finite.mean(), finite.std()]).all()
+        expected, edges = np.histogram(finite, 5)
+        assert (found.bins, found.edges) == (expected.tolist(), edges.tolist())
+    assert summarize(zarrow.zeros((0,)), bins=3).mean is None
+    with pytest.raises(zarrow.DataTypeError, match="statistics need numbers"):
+        summarize(zarrow.create_array(zarrow.MemoryStore(), data=["a"]))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with an array, and a group with a table."""
+    root = zarrow.create_group(tmp_path / "a.zarr", attributes={"title": "world"})
+    root.create_array("rain", data=np.arange(60.0).reshape(5, 3, 4), chunks=2)
+    root["table"] = {"x": [1, 2, 3], "name": ["a", "\x1b[31m", "c"]}
+    return tmp_path / "a.zarr"
+
+
+def test_ls(store: Path) -> None:
+    assert command("ls", store).stdout == "rain\ntable/\n"
+    assert command("ls", store, "rain").stdout == "rain\n"
+    assert command("ls", "-l", store).stdout == (
+        "float64  480 B  rain    (5, 3, 4)\ngroup           table/\n"
+    )
+    members = json.loads(command("ls", store, "--json").stdout)["members"]
+    assert members["rain"]["shape"] == [5, 3, 4]
+    (store / "rain" / "zarr.json").write_text("{", encoding="utf-8")
+    ended = command("ls", "-l", store)
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[0].startswith("?")
+
+
+def test_head(store: Path) -> None:
+    assert command("head", store, "rain", "-n", 2).stdout == (
+        "[0, 0:2, 0:4] of (5, 3, 4) float64\n  0  1  2  3\n  4  5  6  7\n"
+    )
+    assert command("head", store, "table", "--rows", 2).stdout == ("    name  x\n       a  1\n\\x1b[31m  2\n")
+    assert json.loads(command("head", store, "table/x", "--json").stdout)["elements"] == [1, 2, 3]
+    assert command("head", store).stdout.startswith("rain [0, 0:3, 0:4] of")
+    zarrow.create_array(store, "none", shape=(0, 3), dtype="i4")
+    zarrow.create_array(store, "one", data=np.float64(2))
+    for name in ("none", "one"):
+        ended = command("head", store, name)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_digest_and_statistics_of_the_command(store: Path) -> None:
+    assert command("digest", store).stdout.strip() == digest(store)
+    assert json.loads(command("digest", store, "rain", "--json").stdout)["path"] == "/rain"
+    ended = command("info", store, "rain", "--stats", "--histogram", "--bins", 3)
+    assert "  mean      29.5\n" in ended.stdout
+    assert all(len(line) <= 80 for line in ended.stdout.splitlines()[-3:])
+    assert ended.stdout.splitlines()[-1].endswith("█  20")
+    ascii_only = command(
+        "info", store, "rain", "--histogram", env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert "####" in ascii_only.stdout
+    described = json.loads(command("info", store, "rain", "--stats", "--json").stdout)
+    assert described["statistics"]["count"] == 60
+    assert command("info", store, "--stats").returncode == 2
+    assert command("info", store, "table/name", "--stats").returncode == 1
+
+
+def test_consolidate(store: Path) -> None:
+    assert command("consolidate", store, "--dry-run").stdout == "metadata of 4 nodes would be consolidated\n"
+    assert not zarrow.open_group(store)._is_consolidated()
+    assert json.loads(command("consolidate", store, "--json").stdout) == {"nodes": 4, "is_consolidated": True}
+    assert zarrow.open_group(store)._is_consolidated()
+    assert command("consolidate", store, "rain").returncode == 1
+
+
+def test_rm_asks_and_erases_nodes_only(store: Path) -> None:
+    assert command("rm", store, "rain", input="").returncode == 2
+    assert command("rm", store, "rain", "--dry-run").stdout == f"would erase the array {store}/rain\n"
+    assert answered("n\n", "rm", store, "rain") == 1
+    assert "rain" in zarrow.open_group(store)
+    assert answered("y\n", "rm", store, "rain") == 0
+    assert "rain" not in zarrow.open_group(store)
+    zarrow.consolidate_metadata(store)
+    assert json.loads(command("rm", store / "table" / "x", "--yes", "--json").stdout)["is_erased"]
+    assert sorted(name for name, _ in zarrow.open_group(store).members(max_depth=None)) == [
+        "table",
+        "table/name",
+    ]
+    (store.parent / "folder").mkdir()
+    (store.parent / "folder" / "file").touch()
+    for wrong in ((store.parent / "folder",), (store, "nothing"), (store, "../folder")):
+        assert command("rm", *wrong, "--yes").returncode == 1
+    assert (store.parent / "folder" / "file").exists()
+    assert command("rm", store.name, "--yes", cwd=store.parent).returncode == 0
+    assert [path.name for path in store.parent.iterdir()] == ["folder"]
+
+
+def test_the_bare_command_says_what_exists() -> None:
+    ended = command()
+    assert (ended.returncode, ended.stderr) == (0, "")
+    for name in ("ls", "repair", "convert", "digest", "examples:"):
+        assert name in ended.stdout
+    assert all(len(line) <= 80 for line in ended.stdout.splitlines())
+
+
+def test_completion_of_bash(tmp_path: Path) -> None:
+    script = tmp_path / "zarrow.bash"
+    script.write_text(command("completion", "bash").stdout, encoding="utf-8")
+
+    def completed(*words: str) -> list[str]:
+        program = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _zarrow; echo "${COMPREPLY[@]}"'
+        ended = subprocess.run(
+            ["bash", "-c", program, script, *words], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert ended.stderr == ""
+        return ended.stdout.split()
+
+    assert completed("zarrow", "co") == ["copy", "convert", "consolidate", "completion"]
+    assert "--from" in completed("zarrow", "repair", "store", "--")
+    assert completed("zarrow", "copy", "--format", "") == ["2", "3"]
+    assert completed("zarrow", "completion", "f") == ["fish"]
+    assert completed("zarrow", "verify", "s") == []
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_of_other_shells_is_sound(tmp_path: Path, shell: str) -> None:
+    ended = command("completion", shell)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "refill missing chunks" in ended.stdout
+    if shutil.which(shell):
+        script = tmp_path / "script"
+        script.write_text(ended.stdout, encoding="utf-8")
+        subprocess.run([shell, "-n", script], check=True, timeout=60)
