@@ -79,6 +79,15 @@ def test_read_arrays_are_those_of_dask(tmp_path: Path, scheduler: str) -> None:
     assert (ours + 1).sum(axis=0).mean().compute() == (values + 1).sum(axis=0).mean()
 
 
+def test_an_array_is_an_array_of_dask(tmp_path: Path, scheduler: str) -> None:
+    values = np.arange(120.0).reshape(10, 12)
+    array = zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(5, 3), shards=(5, 6))
+    found = array.to_dask()
+    assert found.chunks == ((5, 5), (6, 6)) and found.name == array.to_dask(None).name
+    np.testing.assert_array_equal(found.compute(), values)
+    assert array.to_dask(chunks=(10, -1)).npartitions == 1
+
+
 def test_blocks_are_written_under_each_scheduler(tmp_path: Path, scheduler: str) -> None:
     values = np.arange(300).reshape(20, 15)
     source = da.from_array(values, chunks=(3, 4))

@@ -107,6 +107,7 @@ from zarrow.anndata.methods import add_to_class as _add_anndata
 from zarrow.api.asynchronous import add_to_class as _add_asynchronous
 from zarrow.api.asynchronous import open_async, read_many_async
 from zarrow.api.creation import consolidate_metadata, create_array, create_group
+from zarrow.api.dask_arrays import add_to_class as _add_dask
 from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from zarrow.api.limits import DecodeLimits
 from zarrow.api.opening import load, open_array, open_group
@@ -239,6 +240,7 @@ _add_info()
 _add_members()
 _add_selections()
 _add_asynchronous()
+_add_dask()
 _add_protocols()
 _add_tables()
 _add_device_methods()

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
-from zarrow.api import asynchronous
+from zarrow.api import asynchronous, dask_arrays
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays import selections as array_selections
 from zarrow.arrays._indexer import Indexer
@@ -448,12 +448,12 @@ class Array(_Node):
     read_async = asynchronous.read_async
     write_async = asynchronous.write_async
     iter_chunks_async = asynchronous.iter_chunks_async
+    to_dask = dask_arrays.to_dask
     @property
     def write_unit(self) -> tuple[int, ...] | None:
         """The shape of the smallest region that writers can write independently: a shard, or a chunk.
 
-        Writers of different regions never wait for each other; writers of parts of the same region do. None
-        for a rectilinear grid.
+        Only writers of parts of one such region wait for each other. None for a rectilinear grid.
         """
     def resize(self, shape: SupportsIndex | Sequence[SupportsIndex]) -> None:
         """Change the shape; the number of axes stays.

@@ -36,9 +36,7 @@ ARRAY = by_name(
         "{array}.dimension_names, or group.multiscales.axes": "axes",
         "zarrow.read_many([({array}, selection), ...])": "batch read_many",
         "{array}.blocks[0, 0], which decodes one chunk": "cdata",
-        "dask.array.from_zarr(path), which reads by zarr-python": (
-            "chunk dask_data delayed get_image_dask_data map_blocks to_dask to_dask_array"
-        ),
+        "{array}.to_dask()": "chunk dask_data delayed get_image_dask_data map_blocks to_dask_array",
         "{array}.nchunks_initialized, which counts them": "chunk_exists",
         '{array}.metadata["chunk_grid"], or {array}.chunks': "chunk_grid",
         "{array}.cdata_shape": "chunk_grid_shape",
