@@ -88,6 +88,7 @@ class Loader:
         # Of the current iteration, or of the next one.
         self._epoch, self._schedule, self._step = 0, self._whole, 0
         self._running: weakref.ref[_Iterator] | None = None
+        self._begun = False
         # Worker processes take turns: this one begins at a step, and leaves out those of the others.
         self._turn = (0, 1)
 
@@ -97,13 +98,21 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
-        if self._running is not None:
-            self.close()
-            self._next_epoch()
-        self._stats = Stats()
+        self._begin()
         iterator = _Iterator(self)
         self._running = weakref.ref(iterator)
         return iterator
+
+    def _begin(self) -> None:
+        """Advance to the next epoch, unless the current one has not begun."""
+        self.close()
+        if self._begun:
+            self._next_epoch()
+        self._begun, self._running, self._stats = True, None, Stats()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the iterator: a copy goes on in a separate iteration."""
+        return {**self.__dict__, "_running": None, "_begun": False}
 
     def __enter__(self) -> Self:
         """Return the loader, which is closed at the end of the block."""
@@ -122,7 +131,7 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Let the next iteration be an epoch from its beginning, as `DistributedSampler.set_epoch` does."""
         self.close()
-        self._running = None
+        self._begun = False
         self._epoch, self._schedule, self._step = epoch, self._whole, 0
 
     def state_dict(self) -> dict[str, Any]:
@@ -180,7 +189,7 @@ class Loader:
         if not alike or len(set(steps)) > 1:
             schedule, step = self.plan.schedule(self.world, old.remaining(steps)), 0
         self.close()
-        self._running = None
+        self._begun = False
         self._epoch, self._schedule, self._step = epoch, schedule, step
         if step >= schedule.steps:
             self._next_epoch()

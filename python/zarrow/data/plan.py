@@ -142,6 +142,13 @@ class Plan:
         """Return the numbers of samples at places."""
         return places if self._numbers is None else self._numbers[places]
 
+    def places_by_number(self, ranks: Numbers) -> Numbers:
+        """Return the places of the samples with the k-th least numbers, for each k of `ranks`."""
+        if self._numbers is None:
+            return self._subset[ranks]
+        places = self._subset.places()
+        return places[np.argsort(self._numbers[places], kind="stable")][ranks]
+
     def schedule(self, world: int = 1, ranges: Ranges | None = None) -> Schedule:
         """Return the batches of each rank: of a whole epoch, or of the rest of one."""
         whole = ((0, len(self)),) if len(self) else ()

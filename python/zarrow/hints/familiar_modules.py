@@ -16,7 +16,9 @@ MODULE = by_name(
         "await zarrow.open_async(store, path) for each array": "AsyncGroup",
         'compressors={"id": "blosc", "cname": "lz4"} of zarrow.create_array': "Blosc",
         "nothing: pass a mapping of keys to bytes instead": "DBMStore KVStore",
-        "torch.utils.data.DataLoader(array), which takes an Array as its data set": "DataLoader data loader",
+        "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))": (
+            "DataLoader loader torch"
+        ),
         _XARRAY: (
             "Dataset date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray "
             "xarray"

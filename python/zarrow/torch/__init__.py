@@ -1,0 +1,25 @@
+"""Batches for PyTorch: `DataLoader` of a plan, and data sets for PyTorch's own loaders.
+
+The plan, its samples and its splits are those of `zarrow.data`. This needs PyTorch, and loads it:
+
+    import zarrow
+    import zarrow.torch
+
+    volume = zarrow.open("volume.zarr")
+    crops = zarrow.torch.Crops(volume, (64, 64, 64), 1000)
+    for batch in zarrow.torch.DataLoader(zarrow.torch.Plan(crops, 16)):
+        ...
+
+Loaders
+    DataLoader                     tensors, read ahead by threads of this process
+    Dataset, collate               random access, for samplers of PyTorch
+    IterableDataset                for PyTorch's DataLoader, with and without workers
+Of zarrow.data
+    Plan, Rows, Windows, Crops     samples and their order
+"""
+
+from zarrow.data import Crops, Plan, Rows, Windows
+from zarrow.torch.datasets import Dataset, IterableDataset, collate
+from zarrow.torch.loader import DataLoader
+
+__all__ = ["Crops", "DataLoader", "Dataset", "IterableDataset", "Plan", "Rows", "Windows", "collate"]
