@@ -27,6 +27,7 @@ from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
 from zarrow.errors import MetadataError, NodeExistsError, NotFoundError
 from zarrow.jobs.assignment import Job, checked
+from zarrow.jobs.errors import UnfinishedError
 
 # Seconds between two records of a run in a remote store, where each takes a round trip.
 _REMOTE_INTERVAL = 1.0
@@ -61,13 +62,26 @@ class Record:
             self.store()
 
     def store(self) -> None:
-        """Store the units that were added."""
+        """Store the units that were added.
+
+        Raises
+        ------
+        UnfinishedError
+            The ledger was deleted.
+        """
         if self._is_stored:
             return
         attributes: dict[str, Any] = {"done": self._done}
         if self._results:
             attributes["results"] = self._results
-        self._group.attrs.update(attributes)
+        try:
+            self._group.attrs.update(attributes)
+        except NotFoundError as error:
+            raise UnfinishedError(
+                f"the ledger in {self._group.store} was deleted while a job ran: call setup(), and run all "
+                "jobs again",
+                kind="unfinished",
+            ) from error
         self._stored_at = time.monotonic()
         self._is_stored = True
 

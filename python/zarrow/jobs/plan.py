@@ -29,7 +29,14 @@ from typing import Any, SupportsIndex
 from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
 from zarrow.api.creation import consolidate_metadata, create_group
-from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, StaleHandleError, UnsupportedError
+from zarrow.errors import (
+    MetadataError,
+    NodeExistsError,
+    NotFoundError,
+    StaleHandleError,
+    UnsupportedError,
+    ZarrowError,
+)
 from zarrow.jobs import blocks
 from zarrow.jobs.assignment import Assignment, Job, checked
 from zarrow.jobs.errors import UnfinishedError
@@ -207,7 +214,7 @@ class Plan:
         Raises
         ------
         UnfinishedError
-            The plan is not set up.
+            The plan is not set up, or its ledger was deleted while the job ran.
         StaleHandleError
             An array of the plan has changed.
         StoreError, CodecError, OutOfMemoryError
@@ -236,8 +243,12 @@ class Plan:
                     done += 1
                     if progress is not None:
                         progress(len(numbers) - left + done, len(numbers))
-            finally:
-                record.store()
+            except BaseException:
+                # The first error counts.
+                with contextlib.suppress(ZarrowError):
+                    record.store()
+                raise
+            record.store()
         return Report(done, len(numbers) - left, time.monotonic() - began)
 
     def remaining(self) -> int:
@@ -368,10 +379,12 @@ class Plan:
             if ledger.attrs.get("owner") == owner or not _is_alive(ledger.attrs.get("owner")):
                 try:
                     self._make_room(overwrite)
+                    ledger.attrs.update(state=_CREATING)
                 except BaseException:
-                    self.forget()
+                    # Else this process would wait for itself. The first error counts.
+                    with contextlib.suppress(ZarrowError):
+                        self.forget()
                     raise
-                ledger.attrs.update(state=_CREATING)
                 return ledger
             if time.monotonic() >= until:
                 raise UnfinishedError(

@@ -1,0 +1,91 @@
+"""Ledgers that are deleted or cannot be written while jobs run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow import jobs
+
+
+class Full(dict[str, bytes]):
+    """A store that takes a number of values, and then is full."""
+
+    left = 10**9
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        if self.left <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), key)
+        self.left -= 1
+        super().__setitem__(key, value)
+
+
+def numbers(unit: jobs.Unit) -> np.ndarray[Any, Any]:
+    """Return the numbers of a region."""
+    return np.r_[unit.region[0]]
+
+
+@pytest.mark.parametrize("left", range(5))
+def test_a_full_ledger_is_an_error_and_finished_units_stay(left: int, tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(40,), chunks=4, dtype="i8")
+    ledger = Full()
+    plan = jobs.write(numbers, array, memory_nbytes=1, ledger=zarrow.PythonStore(ledger, sole_writer=True))
+    ledger.left = left
+    with pytest.raises(zarrow.StoreError, match="No space"):
+        plan.setup()
+        plan.run(plan.job(0, 1))
+    ledger.left = 10**9
+    plan.setup()
+    before = 10 - plan.remaining()
+    report = plan.run(plan.job(0, 1))
+    assert (report.done, report.skipped) == (10 - before, before)
+    plan.finish()
+    assert array[...].tolist() == list(range(40))
+
+
+def test_an_error_of_a_function_is_raised_although_the_ledger_is_full(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(40,), chunks=4, dtype="i8")
+    ledger = Full()
+
+    def failing(unit: jobs.Unit) -> Any:
+        if unit.number == 3:
+            ledger.left = 0
+            raise KeyboardInterrupt
+        return numbers(unit)
+
+    plan = jobs.write(failing, array, memory_nbytes=1, ledger=zarrow.PythonStore(ledger, sole_writer=True))
+    plan.setup()
+    with pytest.raises(KeyboardInterrupt):
+        plan.run(plan.job(0, 1))
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_ledger_that_is_deleted_meanwhile_ends_the_job(above: bool, tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(40,), chunks=4, dtype="i8")
+    is_deleted = [False]
+
+    def deleting(unit: jobs.Unit) -> Any:
+        if unit.number == 5 and not is_deleted[0]:
+            is_deleted[0] = True
+            shutil.rmtree(tmp_path / "a.zarr.jobs" / ("" if above else fingerprint))
+        return numbers(unit)
+
+    plan = jobs.write(deleting, array, memory_nbytes=1)
+    fingerprint = plan.fingerprint
+    plan.setup()
+    with pytest.raises(jobs.UnfinishedError, match="was deleted"):
+        plan.run(plan.job(0, 1))
+    assert not (tmp_path / "a.zarr.jobs" / fingerprint).exists(), "nothing is left of it"
+    with pytest.raises(jobs.UnfinishedError, match="not set up"):
+        plan.finish()
+    plan.setup()
+    assert plan.run(plan.job(0, 1)).done == 10, "each unit again: none is known to be finished"
+    plan.finish()
+    assert array[...].tolist() == list(range(40))
