@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import shutil
 from pathlib import Path
@@ -89,3 +90,47 @@ def test_a_ledger_that_is_deleted_meanwhile_ends_the_job(above: bool, tmp_path: 
     assert plan.run(plan.job(0, 1)).done == 10, "each unit again: none is known to be finished"
     plan.finish()
     assert array[...].tolist() == list(range(40))
+
+
+def test_results_of_numpy_are_plain_in_the_ledger(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(40), chunks=20)
+    plan = jobs.collect(lambda values: {"all": [values.max(), (values[:2],)]}, array, memory_nbytes=1)
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    assert plan.results() == {0: {"all": [19, [[0, 1]]]}, 1: {"all": [39, [[20, 21]]]}}
+    for result, message in (({1: 2}, "str as keys"), ({2}, "set")):
+        plan = jobs.collect(functools.partial(returned, result), array)
+        plan.setup()
+        with pytest.raises(TypeError, match=message):
+            plan.run(plan.job(0, 1))
+
+
+def returned(result: Any, values: np.ndarray[Any, Any]) -> Any:
+    """Return the result."""
+    return result
+
+
+class Counting(dict[str, bytes]):
+    """A store that counts the values it gives."""
+
+    read = 0
+
+    def __getitem__(self, key: str) -> bytes:
+        self.read += 1
+        return super().__getitem__(key)
+
+
+def test_a_job_reads_no_records_of_other_jobs(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(400,), chunks=1, dtype="i8")
+    ledger = Counting()
+    store = zarrow.PythonStore(ledger, sole_writer=True)
+    plan = jobs.write(numbers, array, memory_nbytes=1, ledger=store)
+    plan.setup()
+    counts = []
+    for index in range(50):
+        before = ledger.read
+        assert plan.run(plan.job(index, 50)).done == 8
+        counts.append(ledger.read - before)
+    assert max(counts) <= counts[0] + 2 < 15, "no more for the last than for the first"
+    before = ledger.read
+    assert plan.remaining() == 0 and ledger.read - before <= 51

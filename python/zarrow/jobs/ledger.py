@@ -12,16 +12,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, CloudStore, Group, _StoredValues
+from zarrow._zarrow import CloudStore, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
@@ -39,14 +40,17 @@ _WINDOW = 1 << 16
 class Record:
     """The finished units of one run of a job (step 2)."""
 
-    def __init__(self, group: Group, numbers: range) -> None:
-        self._group = group
-        self._numbers = numbers
+    def __init__(self, values: _StoredValues, path: str, job: Job, total: int) -> None:
+        self._values = values
+        self._path = path
+        self._job = job
+        self._numbers = job.numbers(total)
         self._done: list[list[int]] = []
         self._results: dict[str, Any] = {}
-        self._interval = _REMOTE_INTERVAL if group._is_remote() else 0.0
+        self._interval = 0.0 if values.is_local() else _REMOTE_INTERVAL
         self._stored_at = time.monotonic()
         self._is_stored = True
+        self._put()
 
     def add(self, number: int, result: object) -> None:
         """Add a finished unit. In a remote store, units are stored at most once a second."""
@@ -56,7 +60,7 @@ class Record:
         else:
             self._done.append([place, place + 1])
         if result is not None:
-            self._results[str(number)] = result
+            self._results[str(number)] = _plain(result)
         self._is_stored = False
         if time.monotonic() - self._stored_at >= self._interval:
             self.store()
@@ -71,19 +75,24 @@ class Record:
         """
         if self._is_stored:
             return
-        attributes: dict[str, Any] = {"done": self._done}
-        if self._results:
-            attributes["results"] = self._results
-        try:
-            self._group.attrs.update(attributes)
-        except NotFoundError as error:
+        if self._values.get_each([_document_of(self._path)]) == [None]:
             raise UnfinishedError(
-                f"the ledger in {self._group.store} was deleted while a job ran: call setup(), and run all "
-                "jobs again",
+                f"the ledger was deleted while a job ran, with record {self._path!r}: call setup(), and run "
+                "all jobs again",
                 kind="unfinished",
-            ) from error
+            )
+        self._put()
         self._stored_at = time.monotonic()
         self._is_stored = True
+
+    def _put(self) -> None:
+        """Replace the document of the record, which no other process writes."""
+        job = self._job
+        attributes: dict[str, Any] = {"job": [job.index, job.count, job.assign], "done": self._done}
+        if self._results:
+            attributes["results"] = self._results
+        document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+        self._values.set(_document_of(self._path), json.dumps(document, indent=2).encode())
 
 
 class Finished:
@@ -159,9 +168,10 @@ class Ledger:
     def record(self, job: Job, total: int) -> Record:
         """Create the record of a run."""
         name = f"{job.assign}-{job.index}-of-{job.count}-{secrets.token_hex(4)}"
-        attributes = {"job": [job.index, job.count, job.assign], "done": []}
-        path = f"{self._path}/{name}" if self._path else name
-        return Record(create_group(self._store, path, attributes=attributes), job.numbers(total))
+        return Record(_StoredValues(self._store, create=False), self._below(name), job, total)
+
+    def _below(self, name: str) -> str:
+        return f"{self._path}/{name}" if self._path else name
 
     def finished(self, total: int, numbers: range | None = None) -> Finished:
         """Return the finished units of all records; of records without units of `numbers`, none."""
@@ -177,20 +187,52 @@ class Ledger:
     def _records(
         self, total: int, numbers: range | None
     ) -> Iterator[tuple[range, list[list[int]], dict[str, Any]]]:
-        group = self.group()
-        for name in () if group is None else group:
-            job = _job_of(name)
-            if job is None or (numbers is not None and not _meet(job.numbers(total), numbers)):
-                continue
-            record = cast("Group", group)[name]
-            if isinstance(record, Array):
-                raise MetadataError(f"the ledger of the plan has an array {name!r}", kind="metadata")
-            attributes = record.attrs
-            yield (
-                job.numbers(total),
-                _ranges(name, attributes.get("done")),
-                dict(attributes.get("results", {})),
-            )
+        try:
+            values = _StoredValues(self._store, create=False)
+        except NotFoundError:
+            return
+        jobs = {name: _job_of(name) for name in sorted(values.list(self._path))}
+        # Other records are not read: of many workers, each would read those of all.
+        ranges = {
+            name: job.numbers(total)
+            for name, job in jobs.items()
+            if job is not None and (numbers is None or _meet(job.numbers(total), numbers))
+        }
+        documents = values.get_each([_document_of(self._below(name)) for name in ranges])
+        for (name, numbered), document in zip(ranges.items(), documents, strict=True):
+            if document is not None:
+                attributes = _attributes(name, document)
+                yield numbered, _ranges(name, attributes.get("done")), dict(attributes.get("results", {}))
+
+
+def _plain(value: Any) -> Any:
+    """Return a result with lists and numbers of Python for those of NumPy, which JSON lacks."""
+    match value:
+        case dict():
+            if not all(isinstance(key, str) for key in value):
+                raise TypeError(f"results have str as keys, got {list(value)[:3]}")
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _document_of(path: str) -> str:
+    return f"{path}/zarr.json"
+
+
+def _attributes(name: str, document: bytes) -> dict[str, Any]:
+    """Return the attributes of a record, which people can edit."""
+    try:
+        match json.loads(document):
+            case {"attributes": dict(attributes)}:
+                return attributes
+    except ValueError:
+        pass
+    raise MetadataError(
+        f"record {name!r} of the ledger is not a group of Zarr with attributes: {document[:80]!r}",
+        kind="metadata",
+    )
 
 
 def beside(store: Store, ending: str) -> Store | None:
