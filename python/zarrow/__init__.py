@@ -250,8 +250,20 @@ _add_hints()
 # `pydoc` asks `inspect`, which asks `dir`.
 _HELP_DEPTH = 4
 
-# Imported when they are first looked at.
-_MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "ray", "stream", "xarray", "zarr_python")
+# Imported when they are first looked at, with the library that each needs.
+_MODULES = {
+    "checks": "numpy",
+    "dask": "dask",
+    "data": "numpy",
+    "gpu": "numpy",
+    "io": "numpy",
+    "jobs": "numpy",
+    "ome": "numpy",
+    "ray": "ray",
+    "stream": "numpy",
+    "xarray": "xarray",
+    "zarr_python": "zarr",
+}
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
@@ -268,7 +280,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
 
 
 def __dir__() -> list[str]:
-    """List the public names; for `help(zarrow)`, which would print each in full, list only `__version__`."""
+    """List the names that can be imported; for `help(zarrow)`, which prints each, list only `__version__`."""
     frame = _sys._getframe(1)
     for _ in range(_HELP_DEPTH):
         if frame.f_globals.get("__name__") == "pydoc":
@@ -276,4 +288,7 @@ def __dir__() -> list[str]:
         if frame.f_back is None:
             break
         frame = frame.f_back
-    return sorted({*__all__, *_MODULES})
+    from importlib.util import find_spec
+
+    installed = (name for name, library in _MODULES.items() if find_spec(library) is not None)
+    return sorted({*__all__, *installed})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from zarrow._zarrow import Array, CloudStore, Group
 
@@ -20,6 +19,8 @@ def place(store: Any, path: str) -> str | None:
     if not isinstance(store, str):
         return None
     if store.startswith("file://"):
+        from urllib.parse import unquote
+
         store = unquote(store.removeprefix("file://").removeprefix("localhost"))
     if "://" not in store:
         # Folders on the way to a node may be links, too.
