@@ -172,7 +172,7 @@ def test_commands_report_by_status_and_json(tmp_path: Path) -> None:
     shown = command("copy", tmp_path / "a.zarr", tmp_path / "c.zarr", "--codec", "none", "--dry-run")
     assert shown.stdout.startswith("copy: 1 units")
     assert not (tmp_path / "c.zarr").exists()
-    for wrong in (["--chunks", "a"], ["--memory", "1T"], ["--job", "4/4"]):
+    for wrong in (["--chunks", "a"], ["--memory", "1X"], ["--job", "4/4"]):
         assert command("copy", tmp_path / "a.zarr", tmp_path / "c.zarr", *wrong).returncode == 2
 
 

@@ -186,9 +186,25 @@ def test_what_cannot_be_converted_changes_nothing(tmp_path: Path) -> None:
     assert "remove those that are stale" in done.refused["model"]
     assert json.loads(path.read_text(encoding="utf-8")) == stale
     path.unlink()
+    shutil.copytree(tmp_path / "a.zarr", tmp_path / "b.zarr" / "old")
+    zarrow.create_group(tmp_path / "b.zarr")
+    assert "old" in convert(tmp_path / "b.zarr").refused
+    assert convert(tmp_path / "b.zarr" / "old", remove_v2=True).is_complete
+    assert str(convert(tmp_path / "b.zarr")).startswith("0 nodes converted, 7 were already")
     below = convert(tmp_path / "a.zarr" / "model", remove_v2=True)
     assert "has version 2 and would lose it" in below.refused[""]
     assert documents(tmp_path / "a.zarr", "zarr.json") == []
+
+
+def test_nodes_of_version_3_stay(tmp_path: Path) -> None:
+    hierarchy(tmp_path / "a.zarr", consolidated=True)
+    other = zarrow.create_array(tmp_path / "other.zarr", data=[1, 2])
+    shutil.copytree(tmp_path / "other.zarr", tmp_path / "a.zarr" / "model" / "new")
+    done = convert(tmp_path / "a.zarr", remove_v2=True)
+    assert (len(done.written), done.unchanged, done.refused) == (6, ["model/new"], {})
+    root = zarrow.open_group(tmp_path / "a.zarr")
+    assert root._is_consolidated()
+    assert list(diff(root["model/new"], other)) == []
 
 
 def test_stores_of_xarray_keep_names_and_missing_elements(tmp_path: Path) -> None:

@@ -123,6 +123,10 @@ def convert(
     made: dict[str, bytes] = {}
     if root.zarr_format == 2 and not converted.refused:
         made = _converted(stored, converted.refused)
+    if root.zarr_format == 3:
+        for path in paths:
+            if _VERSION_3 not in stored[path]:
+                converted.refused[path] = "has version 2 below a group of version 3: convert it by itself"
     if remove_v2 and (parent := _group_above(location, above)) is not None:
         converted.refused[""] = f"the group above it, {parent}, has version 2 and would lose it: convert that"
     if converted.refused:
@@ -165,8 +169,6 @@ def _converted(stored: dict[str, dict[str, bytes]], refused: dict[str, str]) -> 
     before, after = (_StoredValues(store, create=True) for store in (old, new))
     converted = [path for path, documents in stored.items() if any(name in documents for name in _OF_NODES)]
     for path, documents in stored.items():
-        if path not in converted:
-            after.set(joined(path, _VERSION_3), documents[_VERSION_3])
         for name, document in documents.items():
             if name in _VERSION_2 and name != ".zmetadata":
                 before.set(joined(path, name), document)
@@ -177,6 +179,9 @@ def _converted(stored: dict[str, dict[str, bytes]], refused: dict[str, str]) -> 
             refused[path] = str(error)
     if refused:
         return {}
+    for path in stored.keys() - set(converted):
+        # Consolidated metadata include the nodes of version 3.
+        after.set(joined(path, _VERSION_3), stored[path][_VERSION_3])
     for path in reversed(converted):
         if ".zmetadata" in stored[path]:
             open(new, path).consolidate_metadata()
@@ -201,7 +206,7 @@ def _is_equal(one: bytes, other: bytes) -> bool:
 def _convert_node(node: Array | Group, new: MemoryStore, path: str) -> None:
     """Create a node of version 3 (step 4)."""
     if isinstance(node, Group):
-        create_group(new, path, attributes=node.attrs.asdict(), overwrite=not path)
+        create_group(new, path, attributes=node.attrs.asdict())
         return
     options: dict[str, Any] = labels.taken(node, 3, layout_of(node, 2))
     array = _create_described(new, path, "none", {"zarr_format": 3}, shape=node.shape, **options)

@@ -121,7 +121,7 @@ def _tile_digests(array: Array, before: int, total: int, progress: Progress | No
     grid = Grid(array.shape, tile)
     found = [b""] * len(grid)
     # Chunks that are read, too, are in memory at the same time.
-    block = blocks.choose(array.shape, tile, array.write_unit, 2 * item, _MEMORY_NBYTES)
+    block = blocks.choose(array.shape, tile, array.chunks, 2 * item, _MEMORY_NBYTES)
     read = Grid(array.shape, block)
     strides = [math.prod(grid.counts[axis + 1 :]) for axis in range(len(tile))]
     nbytes = nbytes_of(array)
