@@ -23,7 +23,20 @@ STUBS = Path(zarrow.__file__).parent
 # Slots of the C API: Python writes their docstrings and signatures.
 SLOTS = (types.WrapperDescriptorType, types.BuiltinFunctionType)
 
-MODULES = ("checks", "dask", "data", "gpu", "io", "jobs", "ome", "ray", "stream", "xarray", "zarr_python")
+MODULES = (
+    "checks",
+    "dask",
+    "data",
+    "files",
+    "gpu",
+    "io",
+    "jobs",
+    "ome",
+    "ray",
+    "stream",
+    "xarray",
+    "zarr_python",
+)
 
 
 # The members of stubs' private classes, which do not exist at run time.

@@ -57,6 +57,7 @@ Memory of other libraries
     dask                           arrays of dask
     ray                            datasets of Ray
     checks                         verify, mend, compare and convert stores
+    files                          NPY, Parquet, safetensors and others
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -153,6 +154,7 @@ if _typing.TYPE_CHECKING:
     from zarrow import checks as checks
     from zarrow import dask as dask
     from zarrow import data as data
+    from zarrow import files as files
     from zarrow import gpu as gpu
     from zarrow import io as io
     from zarrow import jobs as jobs
@@ -255,6 +257,7 @@ _MODULES = {
     "checks": "numpy",
     "dask": "dask",
     "data": "numpy",
+    "files": "numpy",
     "gpu": "numpy",
     "io": "numpy",
     "jobs": "numpy",

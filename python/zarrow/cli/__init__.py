@@ -21,6 +21,8 @@ SUBCOMMANDS = {
     "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
     "convert": "from version 2 to version 3 in place, without touching chunks",
     "pyramid": "compute the levels of an OME-Zarr image from its first one; resumes after a kill",
+    "export": "write an array or a table to a file: NPY, raw, safetensors, Parquet or Arrow",
+    "import": "store the elements of such a file",
     "consolidate": "copy the metadata of all nodes below a group into the group's",
     "rm": "erase an array or a group with everything below it",
     "completion": "print a script for bash, zsh or fish that completes this command",

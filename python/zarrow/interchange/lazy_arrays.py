@@ -46,7 +46,7 @@ def opened(data: Any) -> Any:
 
 def is_read_in_parts(data: Any) -> bool:
     """Return whether the elements are not in memory, and can be read part by part."""
-    if isinstance(data, Array):
+    if isinstance(data, Array) or getattr(type(data), "_is_read_in_parts", False):
         return True
     is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "dims")
     return is_hdf5 and bool(data.shape) and not data.dtype.hasobject

@@ -1,0 +1,62 @@
+"""The formats of files, and their names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from zarrow._zarrow import _import
+from zarrow.errors import UnsupportedError
+
+Format: TypeAlias = Literal["npy", "raw", "safetensors", "parquet", "arrow"]
+"""The format of a file."""
+
+FORMATS: tuple[Format, ...] = ("npy", "raw", "safetensors", "parquet", "arrow")
+
+_ENDINGS: dict[str, Format] = {
+    ".npy": "npy",
+    ".bin": "raw",
+    ".raw": "raw",
+    ".safetensors": "safetensors",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+
+
+def format_of(file: str | os.PathLike[str], given: str | None) -> Format:
+    """Return the format of a file: a given one, or by the end of its name.
+
+    Raises
+    ------
+    ValueError
+        The format is unknown.
+    """
+    for known in FORMATS:
+        if given == known:
+            return known
+    if given is not None:
+        raise ValueError(f"format is {given!r}, expected one of {', '.join(FORMATS)}")
+    ending = Path(file).suffix.lower()
+    if ending not in _ENDINGS:
+        raise ValueError(
+            f"{os.fspath(file)!r} ends with no known format: pass format=, one of {', '.join(FORMATS)}"
+        )
+    return _ENDINGS[ending]
+
+
+def pyarrow(module: str) -> Any:
+    """Return a module of pyarrow.
+
+    Raises
+    ------
+    UnsupportedError
+        pyarrow is not installed.
+    """
+    try:
+        return _import(module)
+    except ImportError as error:
+        raise UnsupportedError(
+            "Parquet and Arrow files need pyarrow: pip install pyarrow", kind="unsupported"
+        ) from error
