@@ -200,6 +200,50 @@ def test_rare_attributes_are_decoded_as_by_xarray(
     check(store(tmp_path / "a.zarr", np.array([0, 1, -9999], "i2"), attributes, version, **options))
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_many_selections_are_decoded(tmp_path: Path, version: int) -> None:
+    packed = {"scale_factor": 0.5, "add_offset": 1.0, "_FillValue": -1}
+    days = {"units": "days since 2000-01-01", "calendar": "proleptic_gregorian"}
+    stored = {
+        "packed": (np.arange(-2, 6, dtype="i2"), packed),
+        "more": (np.arange(-3, 5, dtype="i4"), packed),
+        "time": (np.arange(8), days),
+    }
+    for name, (data, attributes) in stored.items():
+        store(tmp_path / name, data, attributes, version)
+    arrays = {name: zarrow.open(tmp_path / name, "x") for name in stored}
+    expected = {name: by_xarray(tmp_path / name) for name in stored}
+    first, second, time = arrays.values()
+
+    def check_each(items: Any, wanted: list[Any]) -> None:
+        awaited = asyncio.run(zarrow.read_many_async(items, decode="cf"))
+        for found in (zarrow.read_many(items, decode="cf"), awaited):
+            assert len(found) == len(wanted)
+            for part, values in zip(found, wanted, strict=True):
+                assert part.dtype == values.dtype
+                np.testing.assert_array_equal(part.numpy(), values)
+
+    parts = [expected["packed"][:3], expected["packed"][[6, 1, 1]]]
+    items: Any = [(first, slice(0, 3)), (first.oindex, [6, 1, 1])]
+    check_each(items, parts)
+    assert zarrow.read_many(items, decode="cf").shape == (2, 3)
+    # Arrays of other stored types, and of other decoded types.
+    assert zarrow.read_many([first, second], decode="cf").shape == (2, 8)
+    check_each([first, (second, ...)], [expected["packed"], expected["more"]])
+    check_each(list(arrays.values()), list(expected.values()))
+    assert isinstance(zarrow.read_many([first, time], decode="cf"), list)
+    assert zarrow.read_many([], decode="cf") == zarrow.read_many([]) == []
+    # As without `decode`.
+    with pytest.raises(IndexError):
+        zarrow.read_many([(first, 8)], decode="cf")
+    with pytest.raises(TypeError, match="takes a list of"):
+        zarrow.read_many([("a", 1)], decode="cf")  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="without out="):
+        zarrow.read_many([first], decode="cf", out=np.zeros((1, 8)))  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="expected 'cf'"):
+        zarrow.read_many([first], decode="other")  # type: ignore[call-overload]
+
+
 def test_options_beside_decode_are_refused() -> None:
     array = zarrow.create_array({}, data=[1.0])
     with pytest.raises(ValueError, match="expected 'cf' or None"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +16,16 @@ import pytest
 import xarray as xr
 from werkzeug.serving import make_server
 
+import zarrow
 import zarrow.xarray
 from stores.s3_by_moto import Quiet, application
 from test_cloud import KEY, SECRET
 from test_xarray_writing import CODED, expect_equal, steps, values
 from xarray_cases import Rounds, many
+from zarrow.xarray import claims
+from zarrow.xarray.claims import ClaimedError, Claims, Turns
+from zarrow.xarray.staged_store import StagedStore
+from zarrow.xarray.writing import _Write
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{message}")
@@ -84,6 +91,8 @@ def wide_tree() -> xr.DataTree:
     nodes = {f"/n{number}": steps(0, 4) for number in range(12)}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "root"}), **nodes})
 
+
+DOCUMENTS = ("zarr.json", ".zarray", ".zmetadata")
 
 # What to write, and the most round trips to a new place and over an existing store.
 CASES: dict[str, tuple[Callable[[], Any], int, int]] = {"dataset": (many, 5, 6), "tree": (wide_tree, 6, 7)}
@@ -152,3 +161,129 @@ def test_threads_write_regions_of_one_shard_in_a_bucket(bucket: Bucket) -> None:
         list(threads.map(write, range(0, 200, 25)))
     found = zarrow.xarray.open_zarr(bucket.url("data"), **options)
     assert found["a"].values.tolist() == list(range(200))
+
+
+def rows(start: int) -> xr.Dataset:
+    days = np.array([start, start + 1])
+    return xr.Dataset({"a": (("time", "x"), np.repeat(days[:, None], 3, 1))}, coords={"time": days})
+
+
+def append_days(url: str, options: dict[str, Any], start: int, barrier: Any) -> None:
+    barrier.wait(60)
+    for day in range(start, start + 4, 2):
+        zarrow.xarray.to_zarr(rows(day), url, append_dim="time", **options)
+
+
+@pytest.mark.parametrize(("version", "is_consolidated"), [(2, True), (3, False)])
+def test_processes_that_append_in_a_bucket_lose_no_row(
+    bucket: Bucket, version: int, is_consolidated: bool
+) -> None:
+    options: dict[str, Any] = {"storage_options": bucket.options, "consolidated": is_consolidated}
+    # Appends begin within chunks.
+    encoding = {"a": {"chunks": (3, 3)}, "time": {"chunks": (3,)}}
+    zarrow.xarray.to_zarr(rows(0), bucket.url("data"), encoding=encoding, zarr_format=version, **options)
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(3)
+    workers = [
+        context.Process(target=append_days, args=(bucket.url("data"), options, start, barrier))
+        for start in (100, 200, 300)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+        assert worker.exitcode == 0
+    found = zarrow.xarray.open_zarr(bucket.url("data"), **options).load()
+    days = [0, 1, *(start + day for start in (100, 200, 300) for day in range(4))]
+    assert sorted(found["time"].values.tolist()) == days
+    assert (found["a"].values == found["time"].values[:, None]).all()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_failed_append_releases_its_claims(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    options: dict[str, Any] = {"storage_options": bucket.options}
+    zarrow.xarray.to_zarr(rows(0), bucket.url("data"), zarr_format=version, **options)
+    before = values(bucket.download("data", tmp_path / "before"))
+    claimed: list[dict[str, bytes]] = []
+
+    def fail(write: _Write) -> Any:
+        found = bucket.download("data", tmp_path / f"claimed{len(claimed)}")
+        claimed.append(values(found))
+        # Claims have no meaning for readers.
+        assert xr.open_zarr(found)["a"].shape == zarrow.open(found)["a"].shape == (2, 3)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Write, "_store_chunked", fail)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                zarrow.xarray.to_zarr(rows(2).chunk(), bucket.url("data"), append_dim="time", **options)
+    assert claimed[0] != claimed[1] != before
+    documents = [name for name in before if name.rpartition("/")[2] in DOCUMENTS]
+    assert {name: claimed[0][name].rstrip() for name in documents} == {
+        name: before[name] for name in documents
+    }
+    after = values(bucket.download("data", tmp_path / "after"))
+    assert {name: after[name] for name in before} == before
+
+
+def test_an_append_waits_for_claims_and_replaces_abandoned_ones(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"storage_options": bucket.options}
+    zarrow.xarray.to_zarr(rows(0), bucket.url("data"), **options)
+    store = StagedStore(zarrow.CloudStore(bucket.url("data"), bucket.options))
+    store.prefetch("", ["time"], (3,), is_listed=False)
+    killed = Claims(store, Turns())
+    killed.begin(*store.claims_of("", ["time"]))
+    killed.take()
+    killed.keep()
+    pauses: list[float] = []
+    wait = Turns.wait
+
+    def shortened(self: Turns, error: ClaimedError) -> None:
+        if len(pauses) == 2:
+            monkeypatch.setattr(claims, "_ABANDONED", 0)
+        pauses.append(time.monotonic())
+        wait(self, error)
+
+    monkeypatch.setattr(Turns, "wait", shortened)
+    zarrow.xarray.to_zarr(rows(2), bucket.url("data"), append_dim="time", **options)
+    assert len(pauses) == 3
+    assert zarrow.xarray.open_zarr(bucket.url("data"), **options)["time"].values.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_documents_of_another_writer_in_a_bucket_are_kept(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    options: dict[str, Any] = {"storage_options": bucket.options}
+    zarrow.xarray.to_zarr(rows(0), bucket.url("data"), **options)
+    check, commit = StagedStore.check_unchanged, StagedStore.commit
+
+    def change() -> None:
+        zarrow.open(bucket.url("data"), storage_options=bucket.options)["a"].attrs["by"] = "another"
+
+    def change_before_check(store: StagedStore) -> None:
+        change()
+        check(store)
+
+    def change_after_check(store: StagedStore, **given: Any) -> None:
+        change()
+        commit(store, **given)
+
+    with monkeypatch.context() as patched:
+        if is_late:
+            patched.setattr(StagedStore, "commit", change_after_check)
+        else:
+            patched.setattr(StagedStore, "check_unchanged", change_before_check)
+        with pytest.raises(zarrow.StoreError, match="changed by another writer"):
+            zarrow.xarray.to_zarr(rows(2), bucket.url("data"), append_dim="time", **options)
+    found = zarrow.xarray.open_zarr(bucket.url("data"), consolidated=False, **options)
+    assert found["a"].attrs == {"by": "another"}
+    assert found["time"].values.tolist() == [0, 1]
+    zarrow.xarray.to_zarr(rows(2), bucket.url("data"), append_dim="time", **options)
+    found = zarrow.xarray.open_zarr(bucket.url("data"), **options)
+    assert found["time"].values.tolist() == [0, 1, 2, 3]

@@ -332,6 +332,7 @@ async def read_many_async(
     items: Iterable[Items],
     *,
     out: None = None,
+    decode: Literal["cf"] | None = None,
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,

@@ -1,7 +1,7 @@
 """The function read_many."""
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays._array import Array, _Index
@@ -30,6 +30,7 @@ def read_many(
     items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     *,
     out: None = None,
+    decode: Literal["cf"] | None = None,
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,
@@ -48,6 +49,9 @@ def read_many(
     out
         Existing memory to read into, of shape `(len(items), ...)`, with the same rules as `out` of
         `Array.read`. Ignored if `items` is empty.
+    decode
+        `"cf"` decodes the elements of each item by the attributes of its array, as `Array.read` does; without
+        `out` and `device`. Decoded items are stacked by a copy.
     device, stream, decompress
         A GPU to read to, as in `Array.read`. Items are read one after the other if the GPU decompresses them,
         or if they differ in shape or type.
@@ -58,7 +62,7 @@ def read_many(
         In new memory, with item `i` at position `i` of a new first axis, if all items have the same shape and
         data type, and strings the same fill value.
     list
-        An array for each item if the items differ; empty if there are no items.
+        An array for each item if the items differ, after decoding; empty if there are no items.
     object
         `out` itself, if it was given.
 
@@ -69,9 +73,11 @@ def read_many(
     CodecError, OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
         As `Array.read`. The first error stops the whole batch; part of `out` may have been written by then.
     ValueError, TypeError, ExchangeError
-        `out` is not memory for the batch, as `Array.read` says.
+        `out` is not memory for the batch, as `Array.read` says; `decode` is not "cf" or None, was given with
+        `out` or `device`, or needs a malformed attribute.
     UnsupportedError
-        `out` was given, and the items differ in type, are strings, or may be missing.
+        `out` was given, and the items differ in type, are strings, or may be missing; or `decode` found dates
+        that do not fit `datetime64`.
 
     Examples
     --------

@@ -5,6 +5,7 @@
 2. `erase`, `commit` and `go_direct` change the store beneath, when no more errors of the caller are possible.
 3. Documents at the root that describe others, such as consolidated metadata, are written last.
 4. What the store beneath lacks is known from its listings, without a request for each document.
+5. In a remote store, each document is stored on the condition that it has not changed since it was read.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
 from zarrow.errors import NotFoundError, StoreError, ZarrowError
+from zarrow.xarray import claims
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -36,6 +38,7 @@ _THREADS = 64
 # Small puts: a wave of them takes one round trip.
 _DOCUMENTS_AT_ONCE = 256
 
+_OF_ARRAYS = ("zarr.json", ".zarray")
 _OF_NODES = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 _DOCUMENTS = frozenset((*_OF_NODES, ".zmetadata"))
 # xarray reads the first and the last element of times, one by one.
@@ -55,6 +58,11 @@ class _State:
     names: dict[str, list[str]] = field(default_factory=dict)
     # Chunks that were read: of coordinates.
     chunks: dict[str, bytes] = field(default_factory=dict)
+    # In a remote store: the versions of values, None for missing ones (step 5).
+    versions: dict[str, str | None] = field(default_factory=dict)
+    # Claims on documents: of other writers, and the last ones of this write (see `zarrow.xarray.claims`).
+    others: dict[str, bytes] = field(default_factory=dict)
+    own: dict[str, bytes] = field(default_factory=dict)
     values: _StoredValues | None = None
     is_direct: bool = False
 
@@ -133,7 +141,7 @@ class StagedStore(Store):
         keys += [".zmetadata", *self._documents(group, names, versions)]
 
         def get(wanted: list[str]) -> None:
-            self._state.known.update(zip(wanted, values.get_each(wanted), strict=True))
+            self._state.known.update(zip(wanted, self._get_each(values, wanted), strict=True))
 
         def names_below() -> None:
             self._state.names[group] = values.list(group)
@@ -150,6 +158,24 @@ class StagedStore(Store):
             ]
             if rest:
                 get(rest)
+
+    def _get_each(self, values: _StoredValues, keys: list[str]) -> list[bytes | None]:
+        """Request values at once, documents without claims."""
+        if values.is_local():
+            return values.get_each(keys)
+        state, found = self._state, list[bytes | None]()
+        for key, answer in zip(keys, values.get_versions(keys), strict=True):
+            value, state.versions[key] = (None, None) if answer is None else answer
+            state.others.pop(key, None)
+            if value is not None and key.rsplit("/", 1)[-1] in _DOCUMENTS:
+                value, number = claims.split(value)
+                if number != state.own.get(key):
+                    # Another writer has replaced the own claim.
+                    state.own.pop(key, None)
+                    if number is not None:
+                        state.others[key] = number
+            found.append(value)
+        return found
 
     @staticmethod
     def _documents(group: str, names: list[str], versions: tuple[int, ...]) -> list[str]:
@@ -200,7 +226,7 @@ class StagedStore(Store):
         values = self._values()
         if values is None or self._is_absent(key) or not self._may_be_value(key):
             return None
-        found: bytes | None = (await self._in_thread(values.get_each, [key]))[0]
+        found: bytes | None = (await self._in_thread(self._get_each, values, [key]))[0]
         if key.rsplit("/", 1)[-1] in _DOCUMENTS:
             state.known[key] = found
         elif found is not None and len(found) <= _KEPT_NBYTES and not state.is_direct:
@@ -351,6 +377,8 @@ class StagedStore(Store):
             self._run([partial(values.erase_prefix, prefix) for prefix in prefixes])
         for key in [key for key in state.known if self._is_erased(key)]:
             state.known[key] = None
+        for key in [key for key in state.versions if self._is_erased(key)]:
+            state.versions[key] = None
         for prefix in [prefix for prefix in state.names if self._is_erased(prefix)]:
             state.names[prefix] = []
         state.erased = []
@@ -387,42 +415,94 @@ class StagedStore(Store):
         state, keys = self._state, self.changed()
         values = self._values()
         found: list[bytes | None] = [None] * len(keys)
+        claimed = set(state.own)
         if values is not None:
             present = [key for key in keys if self._may_be_value(key)]
-            stored = dict(zip(present, values.get_each(present), strict=True))
+            stored = dict(zip(present, self._get_each(values, present), strict=True))
             found = [stored.get(key) for key in keys]
         for key, value in zip(keys, found, strict=True):
-            if value != state.known.get(key) and not self._is_erased(key):
-                raise StoreError(
-                    f"{key!r} in {str(self.location)!r} was changed by another writer during this write, and "
-                    "was not replaced; check the store, then repeat the write"
-                )
+            is_lost = key in claimed and key not in state.own
+            if (value != state.known.get(key) or is_lost) and not self._is_erased(key):
+                raise self._changed(key)
+
+    def _changed(self, key: str) -> StoreError:
+        return StoreError(
+            f"{key!r} in {str(self.location)!r} was changed by another writer during this write, and "
+            "was not replaced; check the store, then repeat the write"
+        )
 
     def commit(self, *, is_append: bool = False) -> None:
-        """Store all documents together, but those of step 3 afterwards.
+        """Store all documents together, but those of step 3 afterwards; restore the old ones after an error.
 
         In a remote store, an append stores all its documents at once: its chunks exist, so that readers of
         old and of new documents find them.
         """
         state, ordered = self._state, self.changed()
         last = [key for key in ordered if key in _LAST and not (is_append and self.is_remote)]
+        stored: list[str] = []
+
+        def store(key: str) -> None:
+            self._store(key)
+            stored.append(key)
+
         try:
-            for keys in ([key for key in ordered if key not in last], last):
-                self._run([partial(self._store, key) for key in keys])
+            released = [partial(self.release, key) for key in state.own if key not in ordered]
+            self._run([*(partial(store, key) for key in ordered if key not in last), *released])
+            self._run([partial(store, key) for key in last])
         except BaseException:
-            self._restore(ordered)
+            self._restore(stored if self.is_remote else ordered)
             raise
         state.staged = {}
         state.known = {}
         state.names = {}
 
     def _restore(self, keys: Sequence[str]) -> None:
-        """Restore the documents of a folder as they were before an interrupted commit, where possible."""
-        if self.is_remote:
-            return
-        for key in reversed(keys):
+        """Restore documents as they were before an interrupted commit, where possible."""
+
+        def restore(key: str) -> None:
             with contextlib.suppress(ZarrowError, OSError):
                 self._put(key, self._state.known.get(key))
+
+        self._run([partial(restore, key) for key in reversed(keys)])
+
+    # Claims
+
+    def claims_of(self, group: str, names: Iterable[str]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """Return documents to claim for an append to arrays, and other writers' claims on them."""
+        state = self._state
+        keys = [_join(group, f"{name}/{of_array}") for name in names for of_array in _OF_ARRAYS]
+        keys.append(".zmetadata")
+        if b'"consolidated_metadata"' in (state.known.get("zarr.json") or b""):
+            keys.append("zarr.json")
+        found = {key: value for key in keys if (value := state.known.get(key)) is not None}
+        return found, {key: number for key, number in state.others.items() if key in found}
+
+    def others_on_changed(self) -> dict[str, bytes]:
+        """Return other writers' claims on documents that the changes replace."""
+        others = self._state.others
+        return {key: others[key] for key in self.changed() if key in others and not self._is_erased(key)}
+
+    def claim(self, key: str, number: bytes) -> bool:
+        """Put a claim on a document, or replace the own one; return whether it was as known."""
+        state = self._state
+        document = claims.claimed(state.known[key] or b"", number)
+        version = self._created_values().set_if(key, document, state.versions[key])
+        if version is None:
+            return False
+        state.versions[key], state.own[key] = version, number
+        return True
+
+    def claimed_keys(self) -> Sequence[str]:
+        """Return the keys of claimed documents."""
+        return list(self._state.own)
+
+    def release(self, key: str) -> None:
+        """Remove the own claim from a document, also if another writer has changed the rest of it."""
+        state = self._state
+        if (values := self._values()) is not None and key in state.own:
+            [document] = self._get_each(values, [key])
+            if document is not None and key in state.own:
+                self._put(key, document)
 
     def create(self) -> None:
         """Create the folder of the store if it is missing, for chunks that are written before documents."""
@@ -437,11 +517,18 @@ class StagedStore(Store):
         self._put(key, self._state.staged[key])
 
     def _put(self, key: str, value: bytes | None) -> None:
-        values = self._created_values()
+        values, versions = self._created_values(), self._state.versions
         if value is None:
             values.erase(key)
-        else:
+            versions[key] = None
+        elif values.is_local():
             values.set(key, value)
+        else:
+            version = values.set_if(key, value, versions.get(key))
+            if version is None:
+                raise self._changed(key)
+            versions[key] = version
+        self._state.own.pop(key, None)
 
     def _run(self, functions: Sequence[Callable[[], object]]) -> None:
         if self.is_remote:

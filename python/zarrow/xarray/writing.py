@@ -25,6 +25,7 @@ from xarray.namedarray.pycompat import is_chunked_array
 from zarrow._zarrow import CloudStore, MemoryStore, _with_options
 from zarrow.api import at_once
 from zarrow.errors import ZarrowError
+from zarrow.xarray.claims import ClaimedError, Claims, Turns
 from zarrow.xarray.folder_lock import FolderLock
 
 if TYPE_CHECKING:
@@ -159,15 +160,8 @@ def dataset_to_zarr(
     location = _location(store, options.get("storage_options"))
     if location is None or not _is_of_dask([dataset]):
         return stock_to_zarr(dataset, store=store, **given)
-    write = _Write(location, **given)
-    with write.lock:
-        try:
-            write.prepare_dataset(dataset)
-        except ZarrowError:
-            if not is_unchanged:
-                raise
-            return stock_to_zarr(dataset, store=store, **given)
-        return write.store()
+    stock = partial(stock_to_zarr, dataset, store=store, **given) if is_unchanged else None
+    return _write(location, given, partial(_Write.prepare_dataset, dataset=dataset), stock)
 
 
 def datatree_to_zarr(
@@ -192,15 +186,35 @@ def datatree_to_zarr(
     location = _location(store, options.get("storage_options"))
     if location is None or not _is_of_dask(node.dataset for node in tree.subtree):
         return stock_datatree_to_zarr(tree, store, **given)
-    write = _Write(location, **given)
-    with write.lock:
+    stock = partial(stock_datatree_to_zarr, tree, store, **given) if is_unchanged else None
+    return _write(location, given, partial(_Write.prepare_tree, tree=tree), stock)
+
+
+def _write(
+    location: Location,
+    given: Mapping[str, Any],
+    prepare: Callable[[_Write], None],
+    stock: Callable[[], Any] | None,
+) -> Any:
+    """Prepare a write and store it, when no other writer has claimed its documents.
+
+    `stock` writes what the engine refuses.
+    """
+    turns = Turns()
+    while True:
+        write = _Write(location, turns, **given)
         try:
-            write.prepare_tree(tree)
-        except ZarrowError:
-            if not is_unchanged:
-                raise
-            return stock_datatree_to_zarr(tree, store, **given)
-        return write.store()
+            with write.lock, write.claims:
+                try:
+                    prepare(write)
+                except ZarrowError:
+                    if stock is None:
+                        raise
+                    write.claims.release()
+                    return stock()
+                return write.store()
+        except ClaimedError as error:
+            turns.wait(error)
 
 
 def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location | None:
@@ -271,6 +285,7 @@ class _Write:
     def __init__(
         self,
         location: Location,
+        turns: Turns,
         *,
         mode: Any = None,
         group: str | None = None,
@@ -302,6 +317,7 @@ class _Write:
         self._staged: StagedStore = StagedStore(location)
         # Regions are written at the same time: only changed documents need the lock.
         self.lock = FolderLock(location if isinstance(location, Path) else None, at_once=region is None)
+        self.claims = Claims(self._staged, turns)
         self._in_memory: list[tuple[np.ndarray[Any, Any], Any, tuple[slice, ...]]] = []
         self._chunked: list[tuple[Any, Any, tuple[slice, ...]]] = []
         self._opened: Any = None
@@ -322,7 +338,13 @@ class _Write:
     def prepare_dataset(self, dataset: xarray.Dataset) -> None:
         """Make all documents and checks of a dataset (`xarray.backends.writers.to_zarr`)."""
         writers._validate_dataset_names(dataset)
-        self._prefetch((self._group or "").strip("/"), [str(name) for name in dataset.variables])
+        group = (self._group or "").strip("/")
+        self._prefetch(group, [str(name) for name in dataset.variables])
+        if self._append_dim is not None and self._staged.is_remote:
+            grown = [
+                str(name) for name, variable in dataset.variables.items() if self._append_dim in variable.dims
+            ]
+            self.claims.begin(*self._staged.claims_of(group, grown))
         opened, consolidates = self._open()
         dataset = opened._validate_and_autodetect_region(dataset)
         opened._validate_encoding(self._encoding)
@@ -440,12 +462,15 @@ class _Write:
             self.lock.take()
         if not self._staged.is_remote:
             self._staged.check_unchanged()
+        self.claims.expect_none(self._staged.others_on_changed())
+        self.claims.take()
         # A missing folder is locked when it exists, and a new one that replaces an erased one, too.
         self._staged.erase()
         self._staged.create()
         if self._staged.changed():
             self.lock.take()
         if not self._compute:
+            self.claims.keep()
             if not (self._is_new and self._staged.is_remote):
                 self._staged.check_unchanged()
             self._staged.commit()
@@ -458,6 +483,7 @@ class _Write:
         for write in alone:
             write()
         stored = self._store_chunked() if self._chunked else None
+        self.claims.keep()
         # With the last chunks, because a server takes a round trip. A new place has nothing to compare.
         checks = [] if self._is_new and self._staged.is_remote else [self._staged.check_unchanged]
         at_once.run([*together, *checks])

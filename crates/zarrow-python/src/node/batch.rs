@@ -7,13 +7,15 @@ use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::current::Current;
 use crate::node::indexer::Indexer;
+use crate::node::missing;
 use crate::node::out::Out;
 use crate::python::argument::{argument, known, refused};
 use crate::python::error::{Attempt, Raise};
+use crate::python::importing::import;
 use crate::python::interrupt::interruptible;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyEllipsis, PyList, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyEllipsis, PyList, PyTuple};
 use std::sync::Arc;
 use zarrow::{Batch, Selection};
 use zarrow_array::DecodedArray;
@@ -47,6 +49,69 @@ pub fn _read_each<'py>(py: Python<'py>, arrays: Vec<Bound<'py, Array>>) -> PyRes
     list(py, decoded)
 }
 
+/// Item of a batch: an array or indexer, and an index.
+type IndexedItem<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Returns the array and the selection of each item.
+fn selections(items: &[IndexedItem<'_>]) -> PyResult<Vec<(Arc<zarrow::Array>, Selection)>> {
+    let selected = |(item, index): &IndexedItem<'_>| {
+        let (array, kind) = source(item)?;
+        Ok((array.get(), array.selection(index, kind)?))
+    };
+    items.iter().map(selected).collect()
+}
+
+/// Read each item with its mask, as `Array.read` does, to separate memory: a list.
+#[pyfunction]
+pub fn _read_masked<'py>(
+    py: Python<'py>,
+    items: Vec<IndexedItem<'py>>,
+    masks: Vec<Option<Bound<'py, PyAny>>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let owned = selections(&items)?;
+    let missing = owned.iter().zip(&masks).map(|((array, _), mask)| {
+        mask.as_ref().map(|mask| missing::values(array.metadata(), mask)).transpose()
+    });
+    let missing = missing.collect::<PyResult<Vec<_>>>()?;
+    let decoded = interruptible(py, |interrupt| {
+        let masked = requests(&owned, interrupt)?.into_iter().zip(&missing);
+        let masked = masked.map(|(request, missing)| match missing {
+            Some(missing) => request.missing(missing),
+            None => request,
+        });
+        zarrow::read_each(&allocation::collected(masked)?)
+    })?;
+    list(py, decoded)
+}
+
+/// Read each item into its own memory: at the same time, unless their memory may overlap.
+#[pyfunction]
+pub fn _read_into<'py>(
+    py: Python<'py>,
+    items: Vec<IndexedItem<'py>>,
+    outs: Vec<Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let owned = selections(&items)?;
+    let outs = owned
+        .iter()
+        .zip(&outs)
+        .map(|((array, selection), out)| Out::new(out, array.data_type(), &selection.shape()));
+    let outs = outs.collect::<PyResult<Vec<Out>>>()?;
+    let mut addresses: Vec<_> = outs.iter().map(|out| out.strided.addresses()).collect();
+    addresses.sort_unstable_by_key(|range| range.start);
+    let is_apart = addresses.is_sorted_by(|one, next| one.end <= next.start);
+    interruptible(py, |interrupt| {
+        let pairs = requests(&owned, interrupt)?.into_iter().zip(&outs);
+        // SAFETY: as for `Array.read`. Requests of one call have memory without common bytes.
+        let targets = pairs.map(|(request, out)| unsafe { request.out(out.strided.clone()) });
+        let targets: Vec<_> = allocation::collected(targets)?;
+        if is_apart {
+            return zarrow::read_each(&targets).map(drop);
+        }
+        targets.iter().try_for_each(|target| target.read().map(drop))
+    })
+}
+
 /// Returns a list of the results.
 fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
@@ -59,20 +124,25 @@ fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList
 #[doc = help!("read_many")]
 #[pyfunction]
 #[pyo3(
-    signature = (items, *, out = None, device = None, stream = None, decompress = None, **unknown),
-    text_signature = "(items, *, out=None, device=None, stream=None, decompress=None)"
+    signature = (items, *, out = None, decode = None, device = None, stream = None, decompress = None, **unknown),
+    text_signature = "(items, *, out=None, decode=None, device=None, stream=None, decompress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn read_many<'py>(
     py: Python<'py>,
     items: Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
+    decode: Option<Bound<'py, PyAny>>,
     device: Option<Bound<'py, PyAny>>,
     stream: Option<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = argument)] decompress: Option<&str>,
     unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     known(py, "read_many", unknown)?;
+    if let Some(decode) = decode {
+        let others = [("out", out), ("device", device)].into_py_dict(py)?;
+        return import(py, "zarrow.arrays.cf")?.call_method1("read_many", (items, decode, others));
+    }
     let arguments =
         Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
     let place = Destination::from_arguments(&arguments)?;

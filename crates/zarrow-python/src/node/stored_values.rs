@@ -7,11 +7,15 @@ use crate::python::interrupt::interruptible;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
+use zarrow::store::remote::{Condition, Fetched, ObjectVersion, Put, RemoteStore, fetch_each, wait};
 use zarrow::store::{Durability, Store, StoreWriter, check_key};
 use zarrow::{Error, ErrorKind};
 
 /// Maximum size of a value that is read.
 const MOST_NBYTES: u64 = 1 << 30;
+
+/// A value and its version.
+type Versioned<'py> = (Bound<'py, PyBytes>, String);
 
 /// An existing store.
 #[pyclass(frozen, name = "_StoredValues", module = "zarrow")]
@@ -22,6 +26,30 @@ pub struct StoredValues {
 impl StoredValues {
     fn writer(&self) -> zarrow::Result<&dyn StoreWriter> {
         self.store.writer().ok_or_else(|| ErrorKind::ReadOnly.into())
+    }
+
+    fn remote(&self) -> zarrow::Result<&dyn RemoteStore> {
+        let text = "only remote stores have versions";
+        self.store.remote().ok_or_else(|| ErrorKind::Unsupported(text.into()).into())
+    }
+
+    fn put(&self, key: &str, value: &[u8], condition: Condition) -> zarrow::Result<Put> {
+        check_key(key)?;
+        let writer = self.remote()?.writer().ok_or(ErrorKind::ReadOnly)?;
+        let condition = if writer.has_conditions() { condition } else { Condition::Always };
+        let put = |condition: Condition| {
+            let body = vec![value.to_vec()].into();
+            wait(|done| writer.put(key, body, condition, done), &|| Ok(()))
+        };
+        match put(condition.clone()) {
+            // The server turned out to have no conditions.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Unsupported(_)) && condition != Condition::Always =>
+            {
+                put(Condition::Always)
+            }
+            done => done,
+        }
     }
 
     fn named(&self, error: Error, key: &str) -> Error {
@@ -68,6 +96,47 @@ impl StoredValues {
         found.into_iter().map(|value| value.map(|bytes| bytes_of(py, &bytes)).transpose()).collect()
     }
 
+    /// Return the values of several keys of a remote store with their versions, None for missing ones. A version is
+    /// empty if the store has none.
+    fn get_versions<'py>(&self, py: Python<'py>, keys: Vec<String>) -> PyResult<Vec<Option<Versioned<'py>>>> {
+        let found = interruptible(py, |_| {
+            let wanted: Vec<(String, u64)> = keys.into_iter().map(|key| (key, MOST_NBYTES)).collect();
+            let answers = fetch_each(self.remote()?, &wanted).into_iter().zip(&wanted);
+            answers
+                .map(|(answer, (key, limit))| {
+                    answer.and_then(|fetched| versioned(fetched, *limit)).map_err(|e| self.named(e, key))
+                })
+                .collect::<zarrow::Result<Vec<_>>>()
+        })?;
+        let value = |(bytes, version): (Vec<u8>, String)| Ok((bytes_of(py, &bytes)?, version));
+        found.into_iter().map(|found| found.map(value).transpose()).collect()
+    }
+
+    /// Set a value of a remote store if it still has this version, or if there is none and `version` is None. Return
+    /// the new version, empty if it is unknown; None if the condition did not hold. A store without conditions is
+    /// set anyway.
+    #[pyo3(signature = (key, value, version))]
+    fn set_if(
+        &self,
+        py: Python<'_>,
+        key: &str,
+        value: &[u8],
+        version: Option<&str>,
+    ) -> PyResult<Option<String>> {
+        interruptible(py, |_| {
+            let condition = match version {
+                None => Condition::IfAbsent,
+                Some("") => Condition::Always,
+                Some(version) => Condition::IfVersion(ObjectVersion::new(version)),
+            };
+            let put = self.put(key, value, condition).map_err(|error| self.named(error, key))?;
+            Ok(match put {
+                Put::Done(version) => Some(version.map_or_else(String::new, |it| it.as_str().to_owned())),
+                Put::Conflict => None,
+            })
+        })
+    }
+
     /// List the names directly below a prefix.
     fn list(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<String>> {
         interruptible(py, |_| self.store.list(prefix).map_err(|error| self.named(error, prefix)))
@@ -98,5 +167,20 @@ impl StoredValues {
                 .and_then(|writer| writer.erase_prefix(prefix, Durability::None))
                 .map_err(|error| self.named(error, prefix))
         })
+    }
+}
+
+/// Returns the bytes of a value and its version, empty if the store has none.
+fn versioned(fetched: Fetched, limit: u64) -> zarrow::Result<Option<(Vec<u8>, String)>> {
+    match fetched {
+        Fetched::Body(body) => {
+            let version = body.version.map_or_else(String::new, |version| version.as_str().to_owned());
+            Ok(Some((body.bytes, version)))
+        }
+        Fetched::Missing => Ok(None),
+        Fetched::TooLarge(actual) => {
+            Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into())
+        }
+        Fetched::Changed => Err(ErrorKind::Conflict.into()),
     }
 }

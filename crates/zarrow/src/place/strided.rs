@@ -30,6 +30,13 @@ impl Strided {
         Strided { pointer, nbytes, origin, strides }
     }
 
+    /// Returns the addresses of the bytes.
+    #[must_use]
+    pub fn addresses(&self) -> Range<usize> {
+        let start = self.pointer.addr();
+        start..start.saturating_add(self.nbytes)
+    }
+
     /// Returns the item `number` along the first axis.
     #[must_use]
     pub(crate) fn item(&self, number: usize) -> Strided {

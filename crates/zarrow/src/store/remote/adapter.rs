@@ -6,7 +6,8 @@
 //!    same version: if the value has changed since, the read is an error, and never a mixture.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::remote::body::{Body, Collector, Fetched, fetch};
+use crate::store::remote::body::{Body, Fetched, fetch};
+use crate::store::remote::documents::fetch_each;
 use crate::store::remote::put_documents::PutDocuments;
 use crate::store::remote::waiter::Waiting;
 use crate::store::remote::{
@@ -120,26 +121,8 @@ impl Store for RemoteAdapter {
     }
 
     fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
-        /// Number of requests that are started before waiting for the first one.
-        const AT_ONCE: usize = 1024;
-        let mut found = Vec::new();
-        for some in keys.chunks(AT_ONCE) {
-            let begun: Vec<Result<Waiting<Fetched>>> = some
-                .iter()
-                .map(|(key, limit)| {
-                    check_key(key)?;
-                    let submit =
-                        |done| self.0.submit(document_request(key), Box::new(Collector::new(*limit, done)));
-                    Ok(Waiting::begin(submit))
-                })
-                .collect();
-            let answers = begun.into_iter().zip(some).map(|(waiting, (_, limit))| {
-                let fetched = waiting?.wait(&|| Ok(()))?;
-                whole(fetched, *limit)
-            });
-            found.extend(answers);
-        }
-        found
+        let answers = fetch_each(&*self.0, keys).into_iter().zip(keys);
+        answers.map(|(fetched, (_, limit))| whole(fetched?, *limit)).collect()
     }
 }
 

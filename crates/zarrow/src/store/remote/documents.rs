@@ -3,10 +3,32 @@
 use crate::error::Result;
 use crate::metadata::ZARR_JSON;
 use crate::store::remote::adapter::{document_request, whole};
-use crate::store::remote::{Collector, Fetched, OnDone, RemoteStore, RequestHandle};
+use crate::store::remote::{Collector, Fetched, OnDone, RemoteStore, RequestHandle, Waiting};
 use crate::store::{Got, check_key};
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
+
+/// Number of requests that are started before waiting for the first one.
+const AT_ONCE: usize = 1024;
+
+/// Requests the whole values under `keys`, each with its limit, at once. Returns an answer for each, with the value's
+/// version.
+pub fn fetch_each(store: &dyn RemoteStore, keys: &[(String, u64)]) -> Vec<Result<Fetched>> {
+    let mut found = Vec::new();
+    for some in keys.chunks(AT_ONCE) {
+        let begun: Vec<Result<Waiting<Fetched>>> = some
+            .iter()
+            .map(|(key, limit)| {
+                check_key(key)?;
+                let submit =
+                    |done| store.submit(document_request(key), Box::new(Collector::new(*limit, done)));
+                Ok(Waiting::begin(submit))
+            })
+            .collect();
+        found.extend(begun.into_iter().map(|waiting| waiting?.wait(&|| Ok(()))));
+    }
+    found
+}
 
 /// Requests the values under `keys`, each with its limit, and calls `done` with the results in the order of `keys`:
 /// when all have arrived, or as soon as the first one exists and is a `zarr.json`, which has precedence. Then the

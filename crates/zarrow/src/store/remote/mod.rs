@@ -34,6 +34,7 @@ pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
 pub use body_memory::{BodyAlloc, BodyMemory};
 pub(crate) use documents::documents;
+pub use documents::fetch_each;
 pub use interrupt::interrupted_by;
 pub(crate) use interrupt::{pass_here, pass_now_and_then};
 pub use listing::{ListedValue, Listing};
