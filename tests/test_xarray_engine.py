@@ -81,7 +81,7 @@ def test_datasets_are_as_xarray_opens_them(tmp_path: Path, name: str, version: i
         {"consolidated": True},
         {"consolidated": False},
     ],
-    ids=str,
+    ids=lambda options: str(options).partition(" object at ")[0],
 )
 def test_options_are_as_xarray_takes_them(
     tmp_path: Path, name: str, version: int, options: dict[str, Any]
