@@ -155,6 +155,9 @@ def test_states_of_other_plans_are_refused(root: zarrow.Group) -> None:
         loader.load_state_dict([rank.state_dict() for rank in ranks])
     with pytest.raises(ValueError, match="the states of all 2"):
         loader.load_state_dict([ranks[0].state_dict()] * 2)
+    for damaged in ({"step": 99}, {"step": -1}, {"ranges": [[0, 400]]}, {"ranges": [[-5, 3]]}):
+        with pytest.raises(ValueError, match="is damaged"):
+            loader.load_state_dict({**loader.state_dict(), **damaged})
 
 
 def test_memory_is_used_again_only_without_views(root: zarrow.Group) -> None:

@@ -183,7 +183,10 @@ class Loader:
             raise ValueError(f"pass one state, or the states of all {world} ranks")
         steps = [int(each["step"]) for each in states] * (1 if len(states) > 1 else world)
         ranges = tuple((int(start), int(stop)) for start, stop in first["ranges"])
+        ends = [0, *(end for part in sorted(ranges) for end in part), len(self.plan)]
         old = Schedule(ranges, world, int(first["batch_size"]), first["last"])
+        if sorted(ends) != ends or not all(0 <= step <= old.steps for step in steps):
+            raise ValueError("the state is damaged: its samples or steps are out of range")
         epoch, schedule, step = int(first["epoch"]), old, steps[0]
         alike = (old.world, old.batch_size, old.last) == (self.world, self.plan.batch_size, self.plan.last)
         if not alike or len(set(steps)) > 1:

@@ -27,6 +27,9 @@ SOLE = ""
 
 _READS_COUNTED = 12
 
+# Samples of a read take memory beside their elements: numbers and selections.
+_MOST_SAMPLES = 1 << 18
+
 
 class Plan:
     """The samples of one or several arrays in the order of an epoch.
@@ -44,7 +47,7 @@ class Plan:
         samples span chunks. `"shuffle"` permutes all samples: chunks are decoded anew for each part of
         `window_nbytes`. `"sequential"` keeps the stored order.
     window_nbytes
-        Bytes of samples that are read and shuffled together.
+        Bytes of samples that are read and shuffled together, at most 262,144 samples.
     last
         The end of an epoch. `"share"`: the last batches are smaller, on all ranks. `"pad"`: samples repeat
         until all batches are full. `"drop"`: the samples that fill no batch on all ranks are left out.
@@ -95,7 +98,7 @@ class Plan:
         main = max(self.sources.values(), key=lambda source: source.sample_nbytes)
         self._numbers = main._numbers
         self._size, self._phase = main._blocks()
-        samples = max(window_nbytes // max(self.sample_nbytes, 1), 1)
+        samples = min(max(window_nbytes // max(self.sample_nbytes, 1), 1), _MOST_SAMPLES)
         if order == "shuffle" or self._size == 1:
             self._slots, self._load_samples = max(samples, batch_size), max(samples, batch_size)
         else:
