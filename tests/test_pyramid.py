@@ -259,6 +259,20 @@ def test_levels_that_are_replaced_leave_the_metadata_first(
     assert [level.path for level in zarrow.open(tmp_path / "image").multiscales] == ["0"]
 
 
+@pytest.mark.parametrize("images", [5, [], [{}], [{"datasets": "x"}], None])
+def test_malformed_metadata_at_the_target_are_replaced(images: Any, tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "base", np.ones((40, 40), "u1"))
+    root = zarrow.create_group(tmp_path / "image", attributes={"ome": {"multiscales": images}, "by": "me"})
+    root["0"] = np.zeros((3, 3))
+    zarrow.ome.pyramid(tmp_path / "base", tmp_path / "image", axes="yx", levels=2, overwrite=True)
+    assert len(zarrow.open(tmp_path / "image").multiscales) == 2
+    assert zarrow.open(tmp_path / "image").attrs["by"] == "me"
+    if images is not None:
+        zarrow.open(tmp_path / "image").attrs["ome"] = {"multiscales": images}
+        with pytest.raises(zarrow.MetadataError):
+            zarrow.ome.pyramid(tmp_path / "image", axes="yx", levels=2, overwrite=True)
+
+
 def killed_after(folder: Path, units: int) -> int:
     """Compute the levels in another process, which is killed after some units."""
     code = (

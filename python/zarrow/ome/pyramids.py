@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -151,13 +151,15 @@ class Pyramid(Item):
                 path=group.path,
             )
         content = dict(content_of(group))
-        if not content.get("multiscales"):
+        images = content.pop("multiscales", None)
+        if images is None:
             return
-        image, *others = content["multiscales"]
-        content["multiscales"] = [{**image, "datasets": image["datasets"][:1]}, *others]
-        if self.copies_first:
-            del content["multiscales"]
-        group.attrs.put({**group.attrs, "ome": content} if group.zarr_format == 3 else content)
+        if not self.copies_first:
+            # The plan has checked the metadata.
+            first, *others = images
+            content["multiscales"] = [{**first, "datasets": first["datasets"][:1]}, *others]
+        is_inner = isinstance(group.attrs.get("ome"), Mapping)
+        group.attrs.put({**group.attrs, "ome": content} if is_inner else content)
 
     def do(self, function: Any, passes_unit: bool, unit: Unit, target: Any) -> object:
         """Compute the parts of the levels from a unit of the first level (step 2)."""
