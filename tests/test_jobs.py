@@ -168,6 +168,32 @@ def test_a_group_is_copied_with_names_attributes_and_shards(tmp_path: Path) -> N
     assert copy["names"][...].tolist() == ["a", "bc"]
 
 
+def test_chunks_and_shards_are_for_arrays_with_these_axes(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a")
+    root.create_array("grid", data=np.ones((8, 8)), chunks=(2, 2), dimension_names=["y", "x"])
+    root.create_array("line", data=np.ones(8), chunks=2, dimension_names=["x"])
+    root["number"] = 1.5
+    for options, grid, line in (
+        ({"shards": (4, 8)}, ((2, 2), (4, 8)), ((2,), None)),
+        ({"chunks": (4, 8)}, ((4, 8), None), ((2,), None)),
+        ({"chunks": [4]}, ((2, 2), None), ((4,), None)),
+        ({"shards": {"x": 4}}, ((2, 2), (2, 4)), ((2,), (4,))),
+        ({"chunks": {"y": 4}, "shards": {"x": 8}}, ((4, 2), (4, 8)), ((2,), (8,))),
+        ({"chunks": 4, "shards": 8}, ((4, 4), (8, 8)), ((4,), (8,))),
+    ):
+        jobs.copy(zarrow.open(tmp_path / "a"), tmp_path / "b", **options).complete(overwrite=True)
+        copy = zarrow.open(tmp_path / "b")
+        assert [(copy[name].chunks, copy[name].shards) for name in ("grid", "line")] == [grid, line], options
+        assert copy["number"][...].item() == 1.5
+        assert (copy["grid"][...].numpy() == 1).all() and (copy["line"][...].numpy() == 1).all()
+    for options, message in (
+        ({"shards": (4, 4, 4)}, "no array has 3 axes"),
+        ({"shards": {"z": 4}}, "no array has a dimension 'z' of shards"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jobs.copy(zarrow.open(tmp_path / "a"), tmp_path / "c", **options)
+
+
 def test_an_empty_group_is_copied(tmp_path: Path) -> None:
     source = zarrow.create_group(tmp_path / "source.zarr", attributes={"title": "none"})
     carry_out(jobs.copy(source, tmp_path / "copy.zarr"))

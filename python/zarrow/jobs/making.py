@@ -53,7 +53,9 @@ def copy(
         A store for the ledger. By default the target with `.jobs` at the end of its name.
     options
         Options of `create_array` for each array: `chunks`, `shards`, `compressors`, `zarr_format`, ...
-        `chunks` can be a dict by names of dimensions. Other properties are copied from the source.
+        `chunks` and `shards` can be dicts by names of dimensions. In a group, they are for the arrays with
+        these dimensions, or with as many axes: other arrays keep their own. Other properties are copied from
+        the source.
 
     Raises
     ------
@@ -80,7 +82,8 @@ def copy(
     [[1, 2], [3, 4]]
     """
     arrays, groups = _below(source, target, path, options)
-    _check_dimensions(arrays.values(), options.get("chunks"))
+    for option in ("chunks", "shards"):
+        _check_extents(arrays.values(), option, options.get(option))
     items = {
         below: Item((array,), _new(array, target, path, below, options)) for below, array in arrays.items()
     }
@@ -424,15 +427,17 @@ def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:
     return arrays
 
 
-def _check_dimensions(arrays: Iterable[Array], chunks: Any) -> None:
-    """Refuse unknown names of dimensions: a misspelled name would change nothing."""
-    if not isinstance(chunks, Mapping):
-        return
-    names = {name for array in arrays for name in array.dimension_names or () if name}
-    unknown = [name for name in chunks if name not in names]
-    if unknown:
-        known = ", ".join(sorted(names)) or "no names: pass chunks of all axes, such as (100, 100)"
-        raise ValueError(f"no array has a dimension {unknown[0]!r} of chunks; the arrays have {known}")
+def _check_extents(arrays: Iterable[Array], option: str, extents: Any) -> None:
+    """Refuse chunks or shards that are for no array: a misspelled name would change nothing."""
+    arrays = list(arrays)
+    if isinstance(extents, Mapping):
+        names = {name for array in arrays for name in array.dimension_names or () if name}
+        unknown = [name for name in extents if name not in names]
+        if unknown:
+            known = ", ".join(sorted(names)) or f"no names: pass {option} of all axes, such as (100, 100)"
+            raise ValueError(f"no array has a dimension {unknown[0]!r} of {option}; the arrays have {known}")
+    elif isinstance(extents, list | tuple) and all(array.ndim != len(extents) for array in arrays):
+        raise ValueError(f"{option} is {extents!r}, but no array has {len(extents)} axes")
 
 
 def _below(
@@ -468,8 +473,15 @@ def _new(source: Array, store: Store, path: str, below: str, options: Mapping[st
         "of a plan",
     )
     chosen: dict[str, Any] = {"attributes": dict(source.attrs), **options}
+    for name in ("chunks", "shards"):
+        if name in options and not _is_for(source, options[name], is_member=bool(below)):
+            del chosen[name]
     if isinstance(chosen.get("chunks"), Mapping):
-        chosen["chunks"] = _by_name(source, chosen["chunks"])
+        chosen["chunks"] = _by_name(source, chosen["chunks"], source.chunks)
+    if isinstance(chosen.get("shards"), Mapping):
+        # Along other dimensions, a shard has one chunk unless the source has larger ones.
+        own = source.shards or chosen.get("chunks") or source.chunks
+        chosen["shards"] = _by_name(source, chosen["shards"], own)
     if ("chunks" in chosen or "shards" in chosen) and _KEEP_CODECS.issuperset(options):
         # Other chunks lose the list of codecs, which has the chunks of a shard in it.
         chosen |= {
@@ -481,8 +493,15 @@ def _new(source: Array, store: Store, path: str, below: str, options: Mapping[st
     return New(source, located(store), joined, chosen)
 
 
-def _by_name(source: Array, chunks: Mapping[str, int]) -> list[int | None]:
-    """Return chunks by axis; a dimension without one has that of the source."""
-    own = source.chunks or (None,) * source.ndim
+def _is_for(source: Array, extents: Any, *, is_member: bool) -> bool:
+    """Return whether chunks or shards are for an array: other members of a group keep their own."""
+    if isinstance(extents, Mapping):
+        return not extents.keys().isdisjoint(source.dimension_names or ())
+    return not is_member or not isinstance(extents, list | tuple) or len(extents) == source.ndim
+
+
+def _by_name(source: Array, given: Mapping[str, int], own: Any) -> list[int | None]:
+    """Return chunks or shards by axis; a dimension without one has its own."""
+    by_axis = tuple(own) if isinstance(own, list | tuple) else (None,) * source.ndim
     names = source.dimension_names or (None,) * source.ndim
-    return [chunks.get(name, extent) if name else extent for name, extent in zip(names, own, strict=True)]
+    return [given.get(name, extent) if name else extent for name, extent in zip(names, by_axis, strict=True)]
