@@ -7,7 +7,8 @@
 3. Each chunk is read once more before it is replaced, because another process may have written it since.
 4. The document of a node is restored from a copy only if the stored chunks, read through it, have the
    elements of the copy. Otherwise the document may be that of another layout.
-5. Foreign keys are erased if this is asked for, unless they look like an array that lost its document.
+5. Foreign keys are erased if this is asked for, unless they have the names of chunks or nodes: a wrong shape
+   makes chunks foreign, too.
 
 Each step is atomic. After a kill, another call does the rest.
 """
@@ -129,7 +130,7 @@ def repair(
     missing
         With `source`: also refill missing chunks that the copy has elements for.
     foreign
-        Erase files and folders that belong to no node.
+        Erase files and folders that belong to no node, except those with names of chunks or nodes.
     drop_all
         Drop the corrupt chunks also of arrays without any sound chunk. By default these are left, since wrong
         metadata have the same effect.
@@ -388,9 +389,9 @@ class _Work:
     def _erase(self, path: str) -> None:
         """Erase a foreign key (step 5)."""
         values, key = _StoredValues(self.location, create=False), joined(self.root, path)
-        if _has_elements(values, key):
+        if _may_be_chunk(key.rpartition("/")[2]) or _has_elements(values, key):
             reason = (
-                "a folder with chunks or nodes, but without a document: give a copy, or remove it yourself"
+                "may have chunks or nodes, and the metadata may be wrong: give a copy, or remove it yourself"
             )
             self._leave(path, None, reason)
             return
@@ -399,13 +400,18 @@ class _Work:
         self._enter(path, None, "erased", "belongs to no node")
 
 
+def _may_be_chunk(name: str) -> bool:
+    """Return whether a file or folder has the name of a chunk, maybe outside of the grid."""
+    return name == "c" or name[:1].isdigit() or name.startswith("c.")
+
+
 def _has_elements(values: _StoredValues, key: str) -> bool:
     """Return whether a folder may have chunks or nodes, at any depth."""
     waiting = [key]
     while waiting:
         above = waiting.pop()
         for name in values.list(above):
-            if name == "c" or name[:1].isdigit() or name in DOCUMENTS:
+            if _may_be_chunk(name) or name in DOCUMENTS:
                 return True
             waiting.append(joined(above, name))
     return False
