@@ -20,6 +20,7 @@ from xarray.backends.zarr import ZarrBackendEntrypoint
 import zarrow
 import zarrow.xarray
 from xarray_cases import DATASETS, Rounds, cf, kinds, many, same, tree, write
+from zarrow.xarray import loading
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 
@@ -219,6 +220,53 @@ def test_load_puts_elements_into_given_arrays(tmp_path: Path) -> None:
         with pytest.raises(error, match=name):
             zarrow.xarray.load(fresh, out={name: wrong})
     assert not fresh.variables["packed"]._in_memory
+
+
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_load_reads_into_given_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: Any) -> None:
+    data = np.arange(48.0, dtype="f4").reshape(6, 8)
+    given = xr.Dataset(
+        {
+            "plain": (("y", "x"), data),
+            "scaled": (("y", "x"), data),
+            "whole": (("y", "x"), data.astype("i8")),
+            "rest": ("x", [str(part) for part in range(8)]),
+        }
+    )
+    given["scaled"].encoding = {"scale_factor": 0.5, "dtype": "i2", "_FillValue": -1}
+    given["plain"].encoding = {"_FillValue": None}
+    path = write(given, tmp_path / "a.zarr")
+    direct: list[int] = []
+    read_into = loading._read_into
+
+    def counted(items: Any, outs: Any) -> None:
+        direct.extend(id(out) for out in outs)
+        read_into(items, outs)
+
+    monkeypatch.setattr(loading, "_read_into", counted)
+    for select in ({}, {"y": slice(None, None, -2), "x": 3}, {"y": [4, 1]}):
+        direct.clear()
+        lazy = xr.open_dataset(path, engine="zarrow", chunks=chunks).isel(select)
+        expected = given.isel(select)
+        # Memory of several variables may be interleaved.
+        both = np.zeros((*expected["plain"].shape, 2), "f4")
+        out = {
+            "plain": both[..., 0],
+            "scaled": np.zeros(expected["scaled"].shape, lazy["scaled"].dtype),
+            "whole": np.zeros(expected["whole"].shape[::-1], "i8").T,
+        }
+        zarrow.xarray.load(lazy, out=out)
+        for name, values in expected.items():
+            assert (lazy[name].values == values.values).all()
+        assert all(lazy[name].values is target for name, target in out.items())
+        if not select or (chunks is None and "x" in select):
+            assert direct == [id(out["plain"]), id(out["whole"])]
+    lazy = xr.open_dataset(path, engine="zarrow")
+    target = np.zeros((6, 8), "f4")
+    target.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        zarrow.xarray.load(lazy, out={"plain": target})
+    assert not lazy.variables["plain"]._in_memory
 
 
 def test_a_failed_load_changes_nothing(tmp_path: Path) -> None:

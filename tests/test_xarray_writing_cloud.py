@@ -24,6 +24,7 @@ from test_xarray_writing import CODED, expect_equal, steps, values
 from xarray_cases import Rounds, many
 from zarrow.xarray import claims
 from zarrow.xarray.claims import ClaimedError, Claims, Turns
+from zarrow.xarray.dask_sources import are_one_place
 from zarrow.xarray.staged_store import StagedStore
 from zarrow.xarray.writing import _Write
 
@@ -287,3 +288,29 @@ def test_documents_of_another_writer_in_a_bucket_are_kept(
     zarrow.xarray.to_zarr(rows(2), bucket.url("data"), append_dim="time", **options)
     found = zarrow.xarray.open_zarr(bucket.url("data"), **options)
     assert found["time"].values.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("group", [None, "below"])
+def test_a_dataset_in_a_bucket_does_not_erase_its_own_source(bucket: Bucket, group: str | None) -> None:
+    options: dict[str, Any] = {"storage_options": bucket.options, "group": group}
+    url = bucket.url("data")
+    zarrow.xarray.to_zarr(rows(3), url, **options)
+    lazy = zarrow.xarray.open_zarr(url, chunks={}, **options) + 1
+    with pytest.raises(ValueError, match="which this write erases"):
+        zarrow.xarray.to_zarr(lazy, url, mode="w", **options)
+    with pytest.raises(ValueError, match="which this write erases"):
+        zarrow.xarray.to_zarr(lazy, f"{url}/{group or ''}", mode="w", storage_options=bucket.options)
+    zarrow.xarray.to_zarr(lazy, bucket.url("data2"), mode="w", **options)
+    for name, first in (("data", 3), ("data2", 4)):
+        found = zarrow.xarray.open_zarr(bucket.url(name), **options)
+        assert found["a"].values[:, 0].tolist() == [first, first + 1]
+
+
+def test_servers_of_sources_are_compared() -> None:
+    def store(**options: Any) -> zarrow.CloudStore:
+        return zarrow.CloudStore("s3://bucket/data", options)
+
+    here, there = ({"endpoint_url": f"http://127.0.0.1:{port}"} for port in (1, 2))
+    assert are_one_place(store(), store(**here))
+    assert are_one_place(store(**here), store(client_kwargs=here))
+    assert not are_one_place(store(**here), store(client_kwargs=there))

@@ -39,6 +39,11 @@ class Request:
         # The array, if the read covers it.
         self.whole = indexer if isinstance(indexer, Array) and _is_whole(parts, indexer.shape) else None
 
+    def fits(self, target: np.ndarray[Any, Any]) -> bool:
+        """Whether the elements can be read into an array of the same shape."""
+        indexer = self.item[0]
+        return isinstance(indexer, Array) and indexer.dtype == target.dtype and target.dtype.kind in "biufc"
+
     def __await__(self) -> Generator[Request, Any, Any]:
         answer = yield self
         return answer

@@ -3,22 +3,29 @@
 1. Each variable is loaded by xarray's own coroutine, which decodes. It stops where it needs elements.
 2. All these reads are one `zarrow.read_many`: chunks of all variables are read at the same time.
 3. The coroutines continue with the elements.
-4. A dask array that only reads an array of the store is replaced by that read. dask computes any other array.
+4. Elements that xarray does not decode are read into the arrays of `out`, or into a GPU's memory.
+5. A dask array that only reads an array of the store is replaced by that read. dask computes any other array.
 """
 
 from __future__ import annotations
 
 import contextvars
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import xarray
+from xarray.core import indexing
 from xarray.namedarray.parallelcompat import get_chunked_array_type
 
 from zarrow import read_many
-from zarrow._zarrow import _read_each
+from zarrow._zarrow import Array, DeviceTensor, _read_each, _read_into, asarray
+from zarrow.api import at_once
+from zarrow.errors import UnsupportedError
 from zarrow.xarray.arrays import Request, ZarrowArray, planned
+
+if TYPE_CHECKING:
+    from zarrow.api.typed import Decompress, Gpu
 
 Loaded = TypeVar("Loaded", xarray.Dataset, xarray.DataTree, xarray.DataArray)
 
@@ -28,6 +35,9 @@ def load(
     names: str | Iterable[str] | None = None,
     *,
     out: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    device: Gpu | None = None,
+    stream: Any = None,
+    decompress: Decompress = None,
 ) -> Loaded:
     """Load variables into memory in one batch, and return the object, which then holds them.
 
@@ -42,17 +52,24 @@ def load(
     names
         Names of the variables to load; in a tree, their paths such as `"model/rain"`. By default all.
     out
-        Arrays to put the elements into, by name: they are copied there after decoding, and the object holds
-        these arrays.
+        Arrays to read into, by name, each with the shape of its variable; the object then holds these arrays.
+        The engine decodes chunks into them if the array has the stored type and xarray decodes nothing. Other
+        elements (scaled, masked, times, texts, points, another type) are decoded in new memory, then copied.
+    device, stream, decompress
+        A GPU to read to, as in `zarrow.read_many`: the object then holds `zarrow.gpu.Tensor`s. Indexes stay
+        in the host's memory. Not with `out`.
 
     Raises
     ------
     KeyError
         The object has no variable of this name.
     ValueError
-        An array of `out` has another shape than its variable.
+        An array of `out` has another shape than its variable; `device` was given with `out`.
     TypeError
         An array of `out` has a type that the elements cannot be cast to.
+    UnsupportedError
+        `device` was given, and xarray decodes a variable, or it was not opened by zarrow: choose others by
+        `names`, or open the dataset with `mask_and_scale=False`, `decode_times=False`.
     CodecError, StoreError, OutOfMemoryError
         As `zarrow.read_many`; no variable is loaded then.
 
@@ -73,12 +90,19 @@ def load(
                 f"no variable is named {missing[0]!r}: expected one of {sorted(map(str, variables))}"
             )
         variables = {name: variables[name] for name in wanted}
+    if device is not None:
+        if out is not None:
+            raise ValueError("device= reads to new memory: pass it without out=")
+        for name, tensor in _read_to_device(variables, device, stream, decompress).items():
+            variables[name].data = tensor
+        return obj
     targets = dict(out or {})
     for name, target in targets.items():
         _check_target(variables, name, target)
-    for name, elements in _read(variables).items():
+    for name, elements in _read(variables, targets).items():
         if name in targets:
-            np.copyto(targets[name], elements, casting="same_kind")
+            if not _shares(elements, targets[name]):
+                np.copyto(targets[name], elements, casting="same_kind")
             elements = targets[name]
         variables[name].data = elements
     return obj
@@ -108,10 +132,23 @@ def _check_target(variables: Mapping[Any, xarray.Variable], name: str, target: A
         raise TypeError(f"out[{name!r}] is of type {target.dtype}, expected {variables[name].dtype}")
 
 
-def _read(variables: Mapping[Any, xarray.Variable]) -> dict[Any, Any]:
-    """Return the elements of variables that are not in memory (steps 1 to 4)."""
+def _shares(elements: Any, target: np.ndarray[Any, Any]) -> bool:
+    """Whether elements are those of the target, which were read into it."""
+    places = [
+        (part.__array_interface__["data"][0], part.strides, part.dtype)
+        for part in (elements, target)
+        if isinstance(part, np.ndarray)
+    ]
+    return len(places) == 2 and places[0] == places[1]
+
+
+def _read(
+    variables: Mapping[Any, xarray.Variable], targets: Mapping[str, np.ndarray[Any, Any]]
+) -> dict[Any, Any]:
+    """Return the elements of variables that are not in memory (steps 1 to 5)."""
     steps: dict[Any, Coroutine[Any, Any, Any]] = {}
     chunked: dict[Any, Any] = {}
+    into: dict[Any, np.ndarray[Any, Any]] = {}
     others: list[Any] = []
     for name, variable in variables.items():
         if isinstance(variable, xarray.IndexVariable) or variable._in_memory:
@@ -120,11 +157,13 @@ def _read(variables: Mapping[Any, xarray.Variable]) -> dict[Any, Any]:
         source = _plain_read(data) if _is_chunked(data) else data
         if _is_ours(source):
             steps[name] = source.async_get_duck_array()
+            if name in targets and _is_undecoded(source):
+                into[name] = targets[name]
         elif _is_chunked(data):
             chunked[name] = data
         else:
             others.append(name)
-    values = _read_in_batches(steps)
+    values = _read_in_batches(steps, into)
     if chunked:
         manager = get_chunked_array_type(*chunked.values())
         values.update(zip(chunked, manager.compute(*chunked.values()), strict=True))
@@ -132,7 +171,40 @@ def _read(variables: Mapping[Any, xarray.Variable]) -> dict[Any, Any]:
     return values
 
 
-def _read_in_batches(steps: dict[Any, Coroutine[Any, Any, Any]]) -> dict[Any, Any]:
+def _read_to_device(
+    variables: Mapping[Any, xarray.Variable], device: Gpu, stream: Any, decompress: Decompress
+) -> dict[Any, DeviceTensor]:
+    """Return the elements of variables in the memory of a GPU (step 4)."""
+    steps: dict[Any, Coroutine[Any, Any, Any]] = {}
+    requests: dict[Any, Request] = {}
+    context = contextvars.copy_context()
+    context.run(planned.set, True)
+    try:
+        for name, variable in variables.items():
+            data: Any = variable._data
+            if isinstance(variable, xarray.IndexVariable) or isinstance(data, DeviceTensor):
+                continue
+            source = _plain_read(data) if _is_chunked(data) else data
+            if _is_ours(source) and _is_undecoded(source):
+                steps[name] = source.async_get_duck_array()
+                requests[name] = context.run(steps[name].send, None)
+            if name not in requests or not isinstance(requests[name].item[0], Array):
+                raise UnsupportedError(
+                    f"{name!r} is decoded or computed in the host's memory: pass names= without it, or open "
+                    "the dataset by zarrow with mask_and_scale=False and decode_times=False",
+                    kind="unsupported",
+                )
+    finally:
+        for step in steps.values():
+            step.close()
+    items = [request.item for request in requests.values()]
+    tensors: Any = read_many(items, device=device, stream=stream, decompress=decompress) if items else []
+    return {name: tensors[number] for number, name in enumerate(requests)}
+
+
+def _read_in_batches(
+    steps: dict[Any, Coroutine[Any, Any, Any]], into: Mapping[Any, np.ndarray[Any, Any]]
+) -> dict[Any, Any]:
     """Return the results of coroutines, with the reads that all wait for as one batch (steps 1 to 3)."""
     values: dict[Any, Any] = {}
     context = contextvars.copy_context()
@@ -148,11 +220,30 @@ def _read_in_batches(steps: dict[Any, Coroutine[Any, Any, Any]]) -> dict[Any, An
                     values[name] = end.value
                     del steps[name]
             if requests:
-                answers = dict(zip(requests, _batch(list(requests.values())), strict=True))
+                answers = _answers(requests, into)
     finally:
         for step in steps.values():
             step.close()
     return values
+
+
+def _answers(requests: Mapping[Any, Request], into: Mapping[Any, np.ndarray[Any, Any]]) -> dict[Any, Any]:
+    """Return the result of each request, read into its target if it has one (step 4)."""
+    answers: dict[Any, Any] = {}
+    direct = [name for name in requests if name in into and requests[name].fits(into[name])]
+    others = [name for name in requests if name not in direct]
+
+    def read_direct() -> None:
+        outs = [into[name] for name in direct]
+        _read_into([requests[name].item for name in direct], outs)
+        answers.update(zip(direct, map(asarray, outs), strict=True))
+
+    def read_others() -> None:
+        answers.update(zip(others, _batch([requests[name] for name in others]), strict=True))
+
+    reads = [read for read, names in ((read_direct, direct), (read_others, others)) if names]
+    at_once.run(reads)
+    return answers
 
 
 def _batch(requests: list[Request]) -> list[Any]:
@@ -169,7 +260,7 @@ def _is_chunked(data: Any) -> bool:
 
 
 def _plain_read(data: Any) -> Any:
-    """Return what a dask array reads, if it only reads one lazy array; otherwise None (step 4)."""
+    """Return what a dask array reads, if it only reads one lazy array; otherwise None (step 5)."""
     layers = getattr(data.dask, "layers", {})
     original = f"original-{data.name}"
     if set(layers) != {data.name, original}:
@@ -179,6 +270,15 @@ def _plain_read(data: Any) -> Any:
     source = getattr(source, "value", source)
     source = getattr(source, "array", None)
     return source if getattr(source, "shape", None) == data.shape else None
+
+
+def _is_undecoded(source: Any) -> bool:
+    """Whether xarray's wrappers around a lazy array only index it."""
+    while not isinstance(source, ZarrowArray):
+        if type(source).__module__ != indexing.__name__:
+            return False
+        source = source.array
+    return True
 
 
 def _is_ours(source: Any) -> bool:

@@ -26,6 +26,7 @@ from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
 from zarrow.errors import NotFoundError, StoreError, ZarrowError
 from zarrow.xarray import claims
+from zarrow.xarray.dask_sources import are_one_place
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -350,12 +351,19 @@ class StagedStore(Store):
         if not self._is_erased(prefix):
             self._state.erased.append(prefix)
 
-    def erases(self, folder: Path) -> bool:
-        """Whether the changes erase a folder."""
-        if not isinstance(self.location, Path):
-            return False
-        erased = [(self.location / prefix).resolve() for prefix in self._state.erased]
-        return any(folder.resolve().is_relative_to(prefix) for prefix in erased)
+    def erases(self, store: Path | CloudStore, path: str) -> bool:
+        """Whether the changes erase an array."""
+        if isinstance(self.location, Path) and isinstance(store, Path):
+            erased = [(self.location / prefix).resolve() for prefix in self._state.erased]
+            return any((store / path).resolve().is_relative_to(prefix) for prefix in erased)
+        if isinstance(self.location, CloudStore) and isinstance(store, CloudStore):
+            found = f"{_join(store.name.rstrip('/'), path)}/"
+            name = self.location.name.rstrip("/")
+            is_below = any(
+                found.startswith(f"{name}/{prefix}".rstrip("/") + "/") for prefix in self._state.erased
+            )
+            return is_below and are_one_place(self.location, store)
+        return False
 
     def is_new(self, path: str) -> bool:
         """Whether the changes create the array at a path."""

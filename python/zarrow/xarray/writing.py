@@ -403,7 +403,7 @@ class _Write:
         import zarr
 
         from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
-        from zarrow.xarray.dask_sources import folders_read
+        from zarrow.xarray.dask_sources import sources_read
 
         self._opened = opened
         self._staged.check_paths()
@@ -427,10 +427,11 @@ class _Write:
             target = target_of(self._location, array, replace_edges=is_new or not self._has_region)
             if is_chunked_array(source):
                 # Arrays without chunks are in memory from here on.
-                for folder in folders_read(source):
-                    if self._staged.erases(folder):
+                for store, path in sources_read(source):
+                    if self._staged.erases(store, path):
+                        name = store if isinstance(store, Path) else store.name
                         raise ValueError(
-                            f"variable {array.basename!r} is computed from {str(folder)!r}, which this write "
+                            f"variable {array.basename!r} is computed from '{name}/{path}', which this write "
                             "erases; load the dataset first, or write to another place"
                         )
                 self._chunked.append((source, target, region))
