@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import random
@@ -36,6 +37,7 @@ import zarrow.ray  # noqa: E402
 from zarrow.ray.tiling import Tiling  # noqa: E402
 
 SHAPE = (20, 30)
+EIGHT = {"shape": 8, "dtype": "f4"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -363,6 +365,19 @@ def test_a_failed_write_leaves_no_array(tmp_path: Path) -> None:
     np.testing.assert_array_equal(zarrow.open(tmp_path / "a.zarr")[...], values())
 
 
+@pytest.mark.parametrize("name", ["", "x"])
+@pytest.mark.parametrize("mode", ["w-", "w"])
+def test_a_failed_write_leaves_other_files(tmp_path: Path, name: str, mode: Any) -> None:
+    sink = zarrow.ray.ZarrDatasink(tmp_path / "a", {name: EIGHT}, mode=mode)
+    notes = tmp_path / "a" / name / "notes" / "mine.txt"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
+    with contextlib.suppress(zarrow.NodeExistsError):
+        sink.on_write_start()
+    sink.on_write_failed(RuntimeError())
+    assert notes.read_text() == "mine"
+
+
 def test_an_array_of_another_writer_stays(tmp_path: Path) -> None:
     sink = zarrow.ray.ZarrDatasink(tmp_path / "a.zarr", {"": {"shape": 4, "dtype": "i4"}})
     sink.on_write_start()
@@ -374,9 +389,6 @@ def test_an_array_of_another_writer_stays(tmp_path: Path) -> None:
         sink.on_write_complete(None)
     sink.on_write_failed(RuntimeError())
     assert zarrow.open(tmp_path / "a.zarr")[...].tolist() == [1, 2]
-
-
-EIGHT = {"shape": 8, "dtype": "f4"}
 
 
 def test_writes_that_cannot_work_are_refused_first(tmp_path: Path) -> None:

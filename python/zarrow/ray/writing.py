@@ -5,7 +5,8 @@
 2. A row says where its elements belong. A task that runs again writes the same regions again.
 3. Rows of a block that fill a write unit are written at once: the unit is encoded once, and not read. The
    engine keeps tasks apart that write parts of one unit, or refuses parts if the store cannot.
-4. After a failure, arrays that this write created, and that still have its mark, are erased.
+4. After a failure, arrays that this write created, and that still have its mark, are erased. If other files
+   were in the folder of an array before, it stays, with its mark.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import ray.data
 from ray.data.block import BlockAccessor
 from ray.data.datasource import Datasink, WriteResult
 
-from zarrow._zarrow import Array, MemoryStore, _StoredValues, open
+from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
 from zarrow.api.creation import consolidate_metadata, create_array
 from zarrow.api.opening import open_array, open_group
 from zarrow.errors import NodeExistsError, NotFoundError, ShapeError, StaleHandleError
@@ -64,7 +65,8 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
         self._consolidate = consolidate
         self._mark = secrets.token_hex(16)
         self._options = {normalized(name): dict(options) for name, options in (arrays or {}).items()}
-        self._created: list[str] = []
+        # Whether the place of an array had nothing else.
+        self._created: dict[str, bool] = {}
         # All options are checked in memory before anything is erased or created.
         memory = MemoryStore()
         for name, options in self._options.items():
@@ -82,8 +84,10 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
         """Create the arrays, each with the mark of this write (step 1)."""
         for name, options in self._options.items():
             marked = {**options, "attributes": {MARK: self._mark}}
+            # A node is replaced with everything below it.
+            is_alone = self._existing(name) is not None or self._is_empty(name)
             create_array(self.store, name, overwrite=self._mode == "w", **marked)
-            self._created.append(name)
+            self._created[name] = is_alone
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> dict[str, int]:
         """Write the rows of blocks, and return how many elements of each array were written."""
@@ -115,14 +119,14 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
 
     def on_write_failed(self, error: Exception) -> None:
         """Erase the arrays that this write created (step 4)."""
-        for name in self._created:
+        for name in [name for name, is_alone in self._created.items() if is_alone]:
             with contextlib.suppress(NotFoundError, StaleHandleError):
                 self._opened(name)
                 if name:
                     del open_group(self.store, mode="r+")[name]
                 else:
                     _StoredValues(self.store, create=False).erase_prefix("")
-        self._created = []
+        self._created = {}
 
     def _opened(self, name: str) -> Array:
         """Open an array to write it.
@@ -143,8 +147,8 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
         return array
 
     def _check_free(self, name: str) -> None:
-        with contextlib.suppress(NotFoundError):
-            found = open(self.store, name, mode="r")
+        found = self._existing(name)
+        if found is not None:
             raise NodeExistsError(
                 f"{repr(name) if name else 'the root'} of {found.store} exists: pass mode='w' to erase it, "
                 "or 'r+' to write into it",
@@ -152,6 +156,18 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
                 store=found.store,
                 path=name,
             )
+
+    def _existing(self, name: str) -> Array | Group | None:
+        try:
+            return open(self.store, name, mode="r")
+        except NotFoundError:
+            return None
+
+    def _is_empty(self, name: str) -> bool:
+        try:
+            return not _StoredValues(self.store, create=False).list(name)
+        except NotFoundError:
+            return True
 
     def _places(self, row: Any) -> Iterator[tuple[str, Any, Any]]:
         """Yield the arrays of a row: the name, the starts along the first axes, and the elements."""
