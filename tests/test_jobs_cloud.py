@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -52,16 +52,41 @@ def test_processes_copy_into_a_bucket_and_out_of_it(tmp_path: Path, bucket: zarr
     assert into.remaining() == 10
 
 
+def race(pickled: bytes, index: int, count: int) -> None:
+    """Set up a plan together with other processes, and run a job."""
+    plan: jobs.Plan = pickle.loads(pickled)
+    plan.setup(overwrite=True)
+    plan.run(plan.job(index, count, "spread"))
+
+
+def test_processes_set_up_in_a_bucket_at_once_and_again(tmp_path: Path, bucket: zarrow.CloudStore) -> None:
+    values = np.arange(400.0).reshape(20, 20)
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(5, 5))
+    zarrow.create_array(bucket, "race", data=np.zeros(3), overwrite=True)
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), bucket, "race", chunks=(2, 20), memory_nbytes=1)
+    for _ in range(2):  # and again, as after a kill
+        carried_out(plan, race)
+    plan.finish()
+    np.testing.assert_array_equal(zarrow.open(bucket)["race"][...], values)
+    done = sorted(
+        number
+        for numbers, done, _ in plan._ledger._records(10, None)
+        for first, end in done
+        for number in numbers[first:end]
+    )
+    assert done == list(range(10)), "no unit was done twice"
+
+
 def carried_out_here(plan: jobs.Plan) -> None:
     """Do a plan in this process."""
     plan.setup()
     plan.run(plan.job(0, 1))
 
 
-def carried_out(plan: jobs.Plan) -> None:
+def carried_out(plan: jobs.Plan, target: Callable[[bytes, int, int], None] = run) -> None:
     """Do a plan in three processes."""
     processes = multiprocessing.get_context("spawn")
-    started = [processes.Process(target=run, args=(pickle.dumps(plan), index, 3)) for index in range(3)]
+    started = [processes.Process(target=target, args=(pickle.dumps(plan), index, 3)) for index in range(3)]
     for process in started:
         process.start()
     for process in started:

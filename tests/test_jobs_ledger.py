@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benches import jobs_simulation
 
 import zarrow
 from zarrow import jobs
@@ -134,3 +135,10 @@ def test_a_job_reads_no_records_of_other_jobs(tmp_path: Path) -> None:
     assert max(counts) <= counts[0] + 2 < 15, "no more for the last than for the first"
     before = ledger.read
     assert plan.remaining() == 0 and ledger.read - before <= 51
+
+
+def test_a_simulated_plan_is_finished_without_conflicts() -> None:
+    found = jobs_simulation.simulate(200, 20_000_000)
+    assert found["restarts"] >= found["units repeated"] == 2, "the killed workers' last units"
+    assert found["conflicts"] == 0
+    assert found["ledger gets"] < 20 * 200 and found["ledger lists"] < 2 * 200
