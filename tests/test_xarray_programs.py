@@ -305,6 +305,7 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Rounds]]:
     server.shutdown()
     thread.join()
     server.server_close()
+    rounds.close()
 
 
 @pytest.mark.parametrize("version", [2, 3])

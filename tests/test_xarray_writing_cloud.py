@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,14 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from werkzeug.serving import make_server
 
 import zarrow
 import zarrow.xarray
-from stores.s3_by_moto import Quiet, application
-from test_cloud import KEY, SECRET
+from counted_bucket import Bucket, counted_bucket
 from test_xarray_writing import CODED, expect_equal, steps, values
-from xarray_cases import Rounds, many
+from xarray_cases import many
 from zarrow.xarray import claims
 from zarrow.xarray.claims import ClaimedError, Claims, Turns
 from zarrow.xarray.dask_sources import are_one_place
@@ -34,57 +30,10 @@ pytestmark = [
 ]
 
 
-class Bucket:
-    """A bucket on a server that counts round trips while `is_counting`."""
-
-    def __init__(self, url: str, rounds: Rounds) -> None:
-        import boto3
-
-        self.rounds = rounds
-        self.is_counting = False
-        self.name = uuid.uuid4().hex
-        options = {"endpoint_url": url, "region_name": "us-east-1"}
-        self.client = boto3.client("s3", aws_access_key_id=KEY, aws_secret_access_key=SECRET, **options)
-        self.client.create_bucket(Bucket=self.name)
-        self.options = {"key": KEY, "secret": SECRET, "client_kwargs": options}
-
-    def url(self, name: str) -> str:
-        return f"s3://{self.name}/{name}"
-
-    def count(self, write: Callable[[], object]) -> int:
-        """Return the round trips of a write."""
-        self.rounds.take()
-        self.is_counting = True
-        write()
-        self.is_counting = False
-        return self.rounds.take()
-
-    def download(self, name: str, folder: Path) -> Path:
-        for listed in self.client.list_objects_v2(Bucket=self.name, Prefix=f"{name}/")["Contents"]:
-            path = folder / listed["Key"].removeprefix(f"{name}/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self.client.get_object(Bucket=self.name, Key=listed["Key"])["Body"].read())
-        return folder
-
-
 @pytest.fixture
 def bucket() -> Iterator[Bucket]:
-    # Many threads begin their puts one after the other.
-    rounds = Rounds(0.4)
-    found: list[Bucket] = []
-
-    def counting(environment: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if found and found[0].is_counting:
-            rounds.wait()
-        return application(environment, start_response)
-
-    server = make_server("127.0.0.1", 0, counting, threaded=True, request_handler=Quiet)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    found.append(Bucket(f"http://127.0.0.1:{server.server_port}", rounds))
-    yield found[0]
-    server.shutdown()
-    thread.join()
+    with counted_bucket() as found:
+        yield found
 
 
 def wide_tree() -> xr.DataTree:

@@ -21,7 +21,15 @@ from zarrow.arrays._variable import Variable
 from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups._group import Group
 from zarrow.groups._tree import Tree
-from zarrow.groups._waves import _create_all, _NewNode, _write_many
+from zarrow.groups._waves import (
+    _create_all,
+    _create_array,
+    _create_group,
+    _is_remote,
+    _new_array,
+    _NewNode,
+    _write_many,
+)
 from zarrow.interchange._arrow_stream import ArrowStream
 from zarrow.store_objects._cloud_store import CloudStore
 from zarrow.store_objects._memory_store import MemoryStore
@@ -63,9 +71,11 @@ __all__ = [
     "_explain",
     "_help",
     "_import",
+    "_is_remote",
     "_mask_levels",
     "_masked",
     "_members_or_errors",
+    "_new_array",
     "_open_detached",
     "_open_members",
     "_read_detached",
@@ -109,21 +119,6 @@ class BufferProducer:
 
 class _Unread: ...
 
-def _create_array(
-    target: Any,
-    path: str,
-    dtype: Any,
-    fill_value: Any,
-    description: dict[str, Any],
-    *,
-    data: Any,
-    parts: Any,
-    overwrite: bool | Literal["array"],
-    durability: str,
-) -> Array: ...
-def _create_group(
-    target: Any, path: str, attributes: dict[str, Any], *, zarr_format: int, overwrite: bool, durability: str
-) -> Group: ...
 def _create_whole_group(
     target: Any,
     path: str,

@@ -70,7 +70,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::codec::_register_codec;
     #[pymodule_export]
-    use crate::node::create::{_create_array, _create_group, _create_whole_group, _shape_as};
+    use crate::node::create::{_create_array, _create_group, _create_whole_group, _new_array, _shape_as};
     #[pymodule_export]
     use crate::node::detached::{_read_detached, _write_detached, DetachedRead};
     #[pymodule_export]
@@ -90,7 +90,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::tree::Tree;
     #[pymodule_export]
-    use crate::node::waves::{_create_all, _write_many, NewNode};
+    use crate::node::waves::{_create_all, _is_remote, _write_many, NewNode};
     #[pymodule_export]
     use crate::python::cancellation::Cancellation;
     #[pymodule_export]

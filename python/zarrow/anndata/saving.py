@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from zarrow._zarrow import Group, MemoryStore, _create_group, _create_whole_group, _import, open
 from zarrow.anndata.encoding import UNFINISHED
-from zarrow.api import at_once
-from zarrow.api.creation import consolidate_metadata
+from zarrow.api.creation import _create
+from zarrow.api.waves import NotInWaveError, Wave, is_small
 from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
 from zarrow.errors import ExchangeError, NodeExistsError, NotFoundError
@@ -82,9 +81,9 @@ def _store_in_place(store: Any, path: str, root: Stored, zarr_format: int, *, ov
         store, path, UNFINISHED, zarr_format=zarr_format, overwrite=overwrite, durability="none"
     )
     _store(group, root.members or {})
-    group.attrs.update(root.attributes)
-    if not isinstance(store, Group):
-        consolidate_metadata(store, path)
+    last = Wave(group, zarr_format)
+    last.add_group("", root.attributes, keep=True)
+    last.create(consolidate=None if isinstance(store, Group) else "")
 
 
 def _is_replaced(store: Any, path: str) -> bool:
@@ -142,26 +141,39 @@ def _check_names(members: dict[str, Stored], zarr_format: int) -> None:
 
 
 def _store(group: Group, members: dict[str, Stored]) -> None:
-    """Create groups and then arrays; small arrays of a remote store at once."""
-    arrays: list[tuple[Group, str, Stored]] = []
+    """Create groups and then arrays; in a remote store, the groups and small arrays together."""
+    wave = Wave(group, group.zarr_format)
+    rest: dict[str, Stored] = {}
 
-    def create_groups(parent: Group, below: dict[str, Stored]) -> None:
+    def create_groups(below: dict[str, Stored], place: str) -> None:
         for name, node in below.items():
+            path = f"{place}{name}"
             if node.members is None:
-                arrays.append((parent, name, node))
+                if not (group._is_remote() and _is_added(wave, path, node)):
+                    rest[path] = node
+                continue
+            if group._is_remote():
+                wave.add_group(path, node.attributes)
             else:
-                create_groups(parent.create_group(name, attributes=node.attributes), node.members)
+                group.create_group(path, attributes=node.attributes)
+            create_groups(node.members, f"{path}/")
 
-    create_groups(group, members)
-    calls = [
-        partial(parent.create_array, name, data=node.data, attributes=node.attributes)
-        for parent, name, node in arrays
-    ]
-    small = [at_once.is_small(node.data) and group._is_remote() for _, _, node in arrays]
-    at_once.run([call for call, is_small in zip(calls, small, strict=True) if is_small])
-    for call, is_small in zip(calls, small, strict=True):
-        if not is_small:
-            call()
+    create_groups(members, "")
+    wave.create()
+    for path, node in rest.items():
+        group.create_array(path, data=node.data, attributes=node.attributes)
+
+
+def _is_added(wave: Wave, path: str, node: Stored) -> bool:
+    """Add a small array to a wave; return False for an array that is stored in another way."""
+    if not is_small(node.data):
+        return False
+    version = {"zarr_format": wave.zarr_format}
+    try:
+        _create(wave, path, "none", version, data=node.data, attributes=node.attributes)
+    except NotInWaveError:
+        return False
+    return True
 
 
 def _of_anndata(adata: Any) -> Stored:

@@ -1,32 +1,19 @@
-"""Writing several small arrays to a remote store at once, because each takes several round trips."""
+"""Calling functions that wait for a remote store, at once."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from zarrow._zarrow import Array, Group, _Cancellation
+from zarrow._zarrow import _Cancellation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 # Threads that wait for a store together.
 _MOST = 64
-
-# Larger arrays keep a connection busy on their own, and take memory while they are encoded.
-_SMALL_BYTES = 4 << 20
-
-
-def is_small(value: Any) -> bool:
-    """Return whether a value is written together with others."""
-    if isinstance(value, Array | Group | dict):
-        return False
-    if isinstance(value, list | tuple):
-        return len(value) < 1000
-    nbytes = getattr(value, "nbytes", None)
-    return isinstance(nbytes, int) and nbytes <= _SMALL_BYTES
 
 
 def run(functions: Iterable[Callable[[], object]], most: int = _MOST) -> None:

@@ -5,47 +5,95 @@
 2. It is read part by part, and replaces an existing array in one step.
 3. A group keeps its attributes and members. All members are listed before the first is written, so that a
    group can be copied into itself.
-4. A member that cannot be opened is an error before anything is written, since its original may be erased
+4. To and from a remote store, small arrays are read together, and created together with the groups (`Wave`).
+5. A member that cannot be opened is an error before anything is written, since its original may be erased
    after the copy. A member that another program erases at the same time is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from zarrow._zarrow import Array, Group, _members_or_errors
+from zarrow._zarrow import Array, Group, _members_or_errors, _read_each
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
+from zarrow.api.waves import SMALL_NBYTES, Wave
 from zarrow.errors import NotFoundError
 from zarrow.groups.descent import nodes_below
+from zarrow.interchange.lazy_arrays import estimated_nbytes
+
+# Elements that are read together.
+_READ_NBYTES = 64 << 20
 
 
-def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int) -> None:
-    """Copy an array to a path of a store or a group (steps 1 and 2).
+def copy_array(
+    array: Array, target: Store | Group | Wave, path: str, zarr_format: int, elements: Any = None
+) -> None:
+    """Copy an array to a path of a store or a group, or add the copy to a wave (steps 1 and 2).
+
+    `elements` are its elements, if they were read already.
 
     Raises
     ------
     NodeExistsError
         There is a group.
     """
+    version = {"zarr_format": zarr_format}
     layout = layout_of(array, zarr_format)
-    _create(target, path, "none", {"zarr_format": zarr_format}, data=array, overwrite="array", **layout)
+    _create(target, path, "none", version, data=array, elements=elements, overwrite="array", **layout)
 
 
 def copy_group(group: Group, target: Group, path: str) -> None:
-    """Copy everything below a group into the group at a path, which keeps its other members (steps 3, 4)."""
+    """Copy everything below a group into the group at a path, which keeps its other members (steps 3-5)."""
     below = list(nodes_below(group, members=_members))
-    copy = target.require_group(path) if path else target
-    copy.attrs.update(group.attrs)
+    if target._is_remote():
+        together = Wave(target, target.zarr_format)
+        together.add_group(path, group.attrs, keep=True)
+        for name, member in below:
+            if isinstance(member, Group):
+                together.add_group(f"{path}/{name}" if path else name, member.attrs, keep=True)
+        copied = _copy_small(below, together, path)
+        copy = together.create()[0]
+        assert isinstance(copy, Group)
+    else:
+        copy = target.require_group(path) if path else target
+        copy.attrs.update(group.attrs)
+        for name, member in below:
+            if isinstance(member, Group):
+                copy.require_group(name).attrs.update(member.attrs)
+        copied = _copy_small(below, copy, "") if group._is_remote() else set()
     for name, member in below:
-        if isinstance(member, Array):
+        if isinstance(member, Array) and name not in copied:
             copy_array(member, copy, name, copy.zarr_format)
-        else:
-            copy.require_group(name).attrs.update(member.attrs)
+
+
+def _copy_small(below: list[tuple[str, Array | Group]], target: Group | Wave, path: str) -> set[str]:
+    """Copy the small arrays, which are read many at a time; return their names (step 4)."""
+    copied: set[str] = set()
+    batch: dict[str, Array] = {}
+    waiting = 0
+
+    def copy_batch() -> None:
+        elements = _read_each(list(batch.values()))
+        for (name, array), read in zip(batch.items(), elements, strict=True):
+            copy_array(array, target, f"{path}/{name}" if path else name, target.zarr_format, read)
+        copied.update(batch)
+        batch.clear()
+
+    for name, member in below:
+        if isinstance(member, Array) and (nbytes := estimated_nbytes(member)) <= SMALL_NBYTES:
+            if waiting + nbytes > _READ_NBYTES:
+                copy_batch()
+                waiting = 0
+            batch[name] = member
+            waiting += nbytes
+    copy_batch()
+    return copied
 
 
 def _members(group: Group) -> Iterator[tuple[str, Array | Group]]:
-    """Yield the members of a group, without those erased since it was listed (step 4)."""
+    """Yield the members of a group, without those erased since it was listed (step 5)."""
     for name, member in _members_or_errors(group):
         if isinstance(member, Array | Group):
             yield name, member

@@ -27,6 +27,7 @@ from zarrow._zarrow import (
 )
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.codec_choice import chosen_codecs
+from zarrow.api.waves import NotInWaveError, Wave
 from zarrow.arrays import categorical
 from zarrow.arrays import missing as _missing
 from zarrow.device_tensor.methods import is_on_device
@@ -317,16 +318,25 @@ def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
 
 
 def _create(
-    target: Store | Group,
+    target: Store | Group | Wave,
     path: str,
     durability: str,
     description: dict[str, Any],
     *,
     data: Any = None,
+    elements: Any = None,
     missing: Any = None,
     **options: Any,
 ) -> Any:
-    """Create an array, or a group in its place if `missing` asks for one."""
+    """Create an array, or a group in its place if `missing` asks for one; or add an array to a wave.
+
+    `elements` are the elements of `data`, if it is an array of a store and was read already.
+
+    Raises
+    ------
+    NotInWaveError
+        The data cannot be added to a wave.
+    """
     check_names(options)
     if missing is not None:
         _missing.checked(missing)
@@ -340,13 +350,17 @@ def _create(
         return _create_described(target, path, durability, description, **options)
     data = lazy_arrays.opened(data)
     if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
+        _refuse_wave(target)
         return categorical.create(target, path, durability, description["zarr_format"], data, options)
     options = labels.taken(data, description["zarr_format"], options)
     if isinstance(data, Array):
         description["has_fill_value"] = options.get("fill_value") is not None
-        if _is_read_whole(data, target, path, missing, options):
+        if elements is not None:
+            data = elements
+        elif _is_read_whole(data, target, path, missing, options):
             data = data[...]
     if missing is None and lazy_arrays.is_read_in_parts(data):
+        _refuse_wave(target)
         shape = _same_shape(options.pop("shape", None), data.shape)
         dtype = options.pop("dtype", None)
         if dtype is None:
@@ -360,6 +374,7 @@ def _create(
     is_masked = isinstance(data, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
     form = _missing.form_of(missing, path) if is_masked and (missing or dtype is None) else "optional"
     if form == "anndata" and data.dtype.kind != "f":
+        _refuse_wave(target)
         from zarrow.arrays.nullable import create
 
         return create(target, path, durability, description["zarr_format"], data, dtype, options)
@@ -372,6 +387,11 @@ def _create(
     )
 
 
+def _refuse_wave(target: Any) -> None:
+    if isinstance(target, Wave):
+        raise NotInWaveError
+
+
 def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options: dict[str, Any]) -> bool:
     """Return whether an array is read at once: to find its missing elements, or before it is replaced."""
     names_type = isinstance(source.data_type, Mapping) and source.data_type.get("name") == "zarrs.optional"
@@ -380,7 +400,7 @@ def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options:
 
 
 def _create_described(
-    target: Store | Group,
+    target: Store | Group | Wave,
     path: str,
     durability: str,
     description: dict[str, Any],
@@ -402,7 +422,7 @@ def _create_described(
     chunk_key_encoding: Any = None,
     dimension_names: Any = None,
     overwrite: bool | Literal["array"] = False,
-) -> Array:
+) -> Any:
     if not isinstance(path, str):
         found = type(path).__name__
         raise TypeError(
@@ -448,6 +468,9 @@ def _create_described(
     }
     if fill_value is None and dimension_names is not None and description["zarr_format"] == 2:
         description["has_fill_value"] = False  # xarray masks elements of the fill value
+    if isinstance(target, Wave):
+        target.add_array(path, dtype, fill_value, description, data=data, overwrite=overwrite)
+        return None
     return _create_array(
         target,
         path,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Literal
 
 from zarrow._zarrow import (
@@ -20,18 +19,19 @@ from zarrow._zarrow import (
     Group,
     MaskedTensor,
     MaskedVariable,
+    _is_remote,
     _with_options,
     asarray,
     open,
 )
 from zarrow.anndata.encoding import is_anndata
-from zarrow.api import at_once
 from zarrow.api.array_options import Store
 from zarrow.api.copying import copy_array, copy_group
 from zarrow.api.creation import _create, _require_group
+from zarrow.api.waves import NotInWaveError, Wave, is_small
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
-from zarrow.errors import ZarrowWarning
+from zarrow.errors import UnsupportedError, ZarrowWarning
 from zarrow.groups import tables
 from zarrow.hints.calling_line import frames_of_zarrow
 from zarrow.hints.unknown_names import of_option
@@ -174,33 +174,23 @@ def save(
     if array is not None and columns is None and not isinstance(array, Group):
         _create(store, path, "none", {"zarr_format": 3}, data=array, missing=missing, overwrite="array")
         return
+    if isinstance(array, Group):
+        copy_group(array, _opened_group(store), path)
+        return
+    if columns is None:
+        columns, attributes = arrays, None
+    else:
+        attributes = labels.of_group(array)
+    _check_each(columns, missing)
+    target = store if _is_remote(store) else _opened_group(store)
+    _store_each(target, path, columns, missing, attributes)
+
+
+def _opened_group(store: Store) -> Group:
     group = open(store, mode="a")
     if not isinstance(group, Group):
         _require_group(group)
-    _check_each({**(columns or {}), **arrays}, missing)
-    if isinstance(array, Group):
-        copy_group(array, group, path)
-        return
-    if path:
-        group = group.require_group(path)
-    if columns is not None:
-        _store_columns(group, columns, missing, labels.of_group(array))
-    _store_each(group, arrays, missing)
-
-
-def _store_each(group: Group, named: dict[str, Any], missing: str | None) -> None:
-    """Store arrays by their names; several small ones of a remote store at once."""
-
-    def store(name: str) -> None:
-        with tables.naming(name):
-            _store(group, name, named[name], missing)
-
-    small = [name for name, value in named.items() if group._is_remote() and at_once.is_small(value)]
-    if len(small) > 1:
-        at_once.run([partial(store, name) for name in small])
-    for name in named:
-        if name not in small or len(small) == 1:
-            store(name)
+    return group
 
 
 def _refuse_text(value: Any) -> None:
@@ -241,7 +231,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
     columns = tables.columns(value)
     if columns is not None:
         _check_each(columns, missing)
-        _store_columns(group.require_group(path), columns, missing, labels.of_group(value))
+        _store_each(group, path, columns, missing, labels.of_group(value))
         return
     version = {"zarr_format": group.zarr_format}
     _create(group, path, "none", version, data=value, missing=missing, overwrite="array")
@@ -284,13 +274,31 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
                 yield name
 
 
-def _store_columns(
-    group: Group, columns: dict[str, Any], missing: str | None, attributes: dict[str, Any]
+def _store_each(
+    target: Store | Group,
+    path: str,
+    named: dict[str, Any],
+    missing: str | None,
+    attributes: dict[str, Any] | None,
 ) -> None:
-    """Store a table, or a dict of arrays; warn of columns that only the table before had."""
-    left = [name for name in group.attrs.get("column-order") or () if name not in columns and name in group]
-    _store_each(group, columns, missing)
-    group.attrs.update({**attributes, "column-order": list(columns)})
+    """Store arrays by their names in the group at a path, which is created if missing.
+
+    With `attributes` for the group, the arrays are the columns of a table or a dict: warn of columns that
+    only the table before had.
+    """
+    if isinstance(target, Group) and not target._is_remote():
+        group, rest = target.require_group(path) if path else target, list(named)
+    else:
+        group, rest = _store_small(target, path, named, missing)
+    for name in rest:
+        with tables.naming(name):
+            _store(group, name, named[name], missing)
+    if attributes is None:
+        return
+    others = [name for name in group.attrs.get("column-order") or () if name not in named]
+    present = set(group) if others and group._is_remote() else group
+    left = [name for name in others if name in present]
+    group.attrs.update({**attributes, "column-order": list(named)})
     if left:
         path = f", {group.path!r}" if group.path else ""
         warnings.warn(
@@ -300,3 +308,40 @@ def _store_columns(
             ZarrowWarning,
             stacklevel=frames_of_zarrow(),
         )
+
+
+def _store_small(
+    target: Store | Group, path: str, named: dict[str, Any], missing: str | None
+) -> tuple[Group, list[str]]:
+    """Create the group together with the small arrays. Return it, and the names of the other values."""
+    wave = Wave(target, target.zarr_format if isinstance(target, Group) else 3)
+    wave.add_group(path, {}, keep=True)
+    rest = [name for name in named if not _is_added(wave, path, name, named[name], missing)]
+    try:
+        created = wave.create()
+    except UnsupportedError:
+        if isinstance(target, Group):
+            raise
+        group = _opened_group(target)
+        if group.zarr_format == wave.zarr_format:
+            raise
+        return _store_small(group, path, named, missing)
+    assert isinstance(created[0], Group)
+    return created[0], rest
+
+
+def _is_added(wave: Wave, path: str, name: str, value: Any, missing: str | None) -> bool:
+    """Add a small array to a wave; return False for a value that is stored in another way."""
+    if not is_small(value) or is_anndata(value):
+        return False
+    with tables.naming(name):
+        value = opened(value)
+        if tables.columns(value) is not None:
+            return False
+        below = f"{path}/{name}" if path else name
+        version = {"zarr_format": wave.zarr_format}
+        try:
+            _create(wave, below, "none", version, data=value, missing=missing, overwrite="array")
+        except NotInWaveError:
+            return False
+    return True

@@ -1,10 +1,26 @@
-"""Creating many nodes, and writing to many arrays, in one call."""
+"""Creating one node or many, and writing to many arrays, in one call."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Self, final
 
 from zarrow.arrays._array import Array
 from zarrow.groups._group import Group
+
+def _create_array(
+    target: Any,
+    path: str,
+    dtype: Any,
+    fill_value: Any,
+    description: dict[str, Any],
+    *,
+    data: Any,
+    parts: Any,
+    overwrite: bool | Literal["array"],
+    durability: str,
+) -> Array: ...
+def _create_group(
+    target: Any, path: str, attributes: dict[str, Any], *, zarr_format: int, overwrite: bool, durability: str
+) -> Group: ...
 
 @final
 class _NewNode:
@@ -18,6 +34,16 @@ class _NewNode:
         write_empty_chunks: bool = False,
     ) -> Self: ...
 
+def _is_remote(store: Any) -> bool: ...
+def _new_array(
+    path: str,
+    dtype: Any,
+    fill_value: Any,
+    description: dict[str, Any],
+    *,
+    data: Any,
+    overwrite: bool | Literal["array"],
+) -> _NewNode: ...
 def _create_all(
     target: Any, nodes: Sequence[_NewNode], *, consolidate: str | None = None, durability: str = "none"
 ) -> list[Array | Group]: ...

@@ -63,6 +63,11 @@ def may_be_replaced(source: Array, target: Any, path: str, overwrite: bool | str
     return "://" in target if isinstance(target, str) else not isinstance(target, os.PathLike)
 
 
+def estimated_nbytes(source: Array) -> int:
+    """Return the size in memory of the elements; of text, an estimate."""
+    return source.size * _TEXT_NBYTES if source.nbytes is None else source.nbytes
+
+
 def parts_of(source: Any) -> Callable[[list[int]], Iterator[tuple[tuple[slice, ...], Any]]]:
     """Return the function that reads a source in whole chunks of a shape, each with its place."""
     own_unit = source.write_unit if isinstance(source, Array) else source.chunks

@@ -24,6 +24,7 @@ from xarray.namedarray.pycompat import is_chunked_array
 
 from zarrow._zarrow import CloudStore, MemoryStore, _with_options
 from zarrow.api import at_once
+from zarrow.api.waves import is_small
 from zarrow.errors import ZarrowError
 from zarrow.xarray.claims import ClaimedError, Claims, Turns
 from zarrow.xarray.folder_lock import FolderLock
@@ -479,7 +480,7 @@ class _Write:
         together: list[Callable[[], object]] = []
         alone: list[Callable[[], object]] = []
         for elements, target, region in self._in_memory:
-            is_together = self._staged.is_remote and at_once.is_small(elements)
+            is_together = self._staged.is_remote and is_small(elements)
             (together if is_together else alone).append(partial(_set, target, region, elements))
         for write in alone:
             write()

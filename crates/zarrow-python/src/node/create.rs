@@ -8,6 +8,7 @@ use crate::node::fill_value;
 use crate::node::group::Group;
 use crate::node::metadata::{existing, format};
 use crate::node::store::StoreLocation;
+use crate::node::waves::NewNode;
 use crate::node::zip_url;
 use crate::python::argument::argument;
 use crate::python::error::Raise;
@@ -39,23 +40,8 @@ pub fn _create_array<'py>(
     #[pyo3(from_py_with = argument)] durability: &str,
 ) -> PyResult<Bound<'py, Array>> {
     let py = target.py();
-    // Attributes are not limited to strict JSON.
-    let description = description.copy()?;
-    let attributes = description.call_method1("pop", ("attributes", py.None()))?;
-    let attributes = match attributes.cast::<PyDict>() {
-        Ok(attributes) => json::attributes(attributes)?,
-        Err(_) => Attributes::default(),
-    };
-    let builder = builder(dtype, fill_value, json::map(&description)?)?.attributes(attributes);
-    let metadata = builder.build().raise(py)?;
-    // Data that do not fit are refused before anything is created.
-    let input = data
-        .map(|data| ArrayInput::new(data, &metadata.data_type, array_input::CASTING, Some(&metadata)))
-        .transpose()?;
-    let existing = match overwrite.extract::<&str>() {
-        Ok("array") => Existing::EraseArray,
-        _ => existing(argument(overwrite)?),
-    };
+    let (metadata, input) = described(dtype, fill_value, description, data)?;
+    let existing = replacing(overwrite)?;
     let options = OpenOptions::default().durability(array_input::durability(durability)?);
     if let Some(parts) = parts {
         return created_from(target, path, parts, metadata, existing, &options);
@@ -86,6 +72,52 @@ pub fn _create_array<'py>(
         }
     });
     created.and_then(|array| Array::create(py, array))
+}
+
+/// Returns the metadata of a description, and the data as its elements. Data that do not fit are refused.
+fn described(
+    dtype: &Bound<'_, PyAny>,
+    fill_value: &Bound<'_, PyAny>,
+    description: &Bound<'_, PyDict>,
+    data: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(ArrayMetadata, Option<ArrayInput>)> {
+    let py = dtype.py();
+    // Attributes are not limited to strict JSON.
+    let description = description.copy()?;
+    let attributes = description.call_method1("pop", ("attributes", py.None()))?;
+    let attributes = match attributes.cast::<PyDict>() {
+        Ok(attributes) => json::attributes(attributes)?,
+        Err(_) => Attributes::default(),
+    };
+    let builder = builder(dtype, fill_value, json::map(&description)?)?.attributes(attributes);
+    let metadata = builder.build().raise(py)?;
+    let input = data
+        .map(|data| ArrayInput::new(data, &metadata.data_type, array_input::CASTING, Some(&metadata)))
+        .transpose()?;
+    Ok((metadata, input))
+}
+
+/// Returns what to do with an existing node.
+fn replacing(overwrite: &Bound<'_, PyAny>) -> PyResult<Existing> {
+    Ok(match overwrite.extract::<&str>() {
+        Ok("array") => Existing::EraseArray,
+        _ => existing(argument(overwrite)?),
+    })
+}
+
+/// Return an array for `_create_all`, from arguments normalized by `zarrow.api.creation`.
+#[pyfunction]
+#[pyo3(signature = (path, dtype, fill_value, description, *, data, overwrite))]
+pub fn _new_array(
+    #[pyo3(from_py_with = argument)] path: &str,
+    dtype: &Bound<'_, PyAny>,
+    fill_value: &Bound<'_, PyAny>,
+    description: &Bound<'_, PyDict>,
+    data: Option<&Bound<'_, PyAny>>,
+    overwrite: &Bound<'_, PyAny>,
+) -> PyResult<NewNode> {
+    let (metadata, input) = described(dtype, fill_value, description, data)?;
+    Ok(NewNode::new(zarrow::NewNode::array(path, metadata).existing(replacing(overwrite)?), input))
 }
 
 /// Creates an array from parts.

@@ -24,7 +24,7 @@ pub struct NewNode(zarrow::NewNode);
 
 impl NewNode {
     /// Creates the Python object of a node with these elements.
-    fn new(node: zarrow::NewNode, elements: Option<ArrayInput>) -> NewNode {
+    pub fn new(node: zarrow::NewNode, elements: Option<ArrayInput>) -> NewNode {
         let Some(elements) = elements else { return NewNode(node) };
         let values: Arc<dyn ValueSource> = Arc::new(HeldValues::new(elements));
         NewNode(node.values(values))
@@ -86,6 +86,13 @@ fn text(document: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         Ok(document) => Ok(json::attributes(document)?.text().as_bytes().to_vec()),
         Err(_) => Err(refused(document, "a document as a dict, a str or bytes")),
     }
+}
+
+/// Return whether a store, which need not exist, is remote and can be written.
+#[pyfunction]
+pub fn _is_remote(store: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let store = StoreLocation::from_python(store)?.into_remote();
+    Ok(store.is_some_and(|store| store.writer().is_some()))
 }
 
 /// Create arrays and groups in a store or at and below a group, in a few round trips to a remote store.

@@ -317,6 +317,16 @@ impl AheadStore {
         drop(old);
     }
 
+    /// Forgets documents of the node at `path`, which were changed through another store object.
+    pub fn forget_documents(&self, path: &str, names: &[&str]) {
+        let keys = names.iter().map(|name| join(path, name));
+        let old: Vec<_> = {
+            let mut known = self.known.lock();
+            keys.map(|key| known.values.remove(&key)).collect()
+        };
+        drop(old);
+    }
+
     /// Returns the result of a change, and forgets all fetched values if it failed (step 2).
     fn unless_failed<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {

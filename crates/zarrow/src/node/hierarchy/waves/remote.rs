@@ -18,7 +18,8 @@
 use super::{Call, Checked, Content, Part, with_rest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{
-    Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZATTRS, ZarrFormat,
+    Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP,
+    ZarrFormat,
 };
 use crate::node::any::Node;
 use crate::node::array::Array;
@@ -124,12 +125,19 @@ impl<'a> Waves<'a> {
         }
         let (store, common) = (&**call.store, self.common());
         let page = (!is_large(store, common)).then(|| ahead.begin_page(common));
+        let groups: BTreeSet<&str> =
+            self.unsheltered().filter(|part| part.is_top).flat_map(|part| ancestors(&part.path)).collect();
         ahead.take(ahead.ask(wanted.into_iter().collect()));
+        // A missing group may be one of version 2.
+        let missing = groups.into_iter().filter(|group| !ahead.has(&join(group, ZARR_JSON)));
+        let others = missing.flat_map(|group| keys(group, &[ZARRAY, ZGROUP], limits)).collect();
+        let others = (call.zarr_format == ZarrFormat::V3).then(|| ahead.ask(others));
         let listing = match page.map(|page| page.wait(&|| Ok(()))).transpose() {
             // A bucket may allow only lists of names.
             Err(error) if error.kind().code() != "permission" => return Err(error),
             listing => listing.ok().flatten().flatten(),
         };
+        others.into_iter().for_each(|others| ahead.take(others));
         match listing {
             Some(listing) => {
                 let found: Vec<String> = listing.values.into_iter().map(|value| value.key).collect();
@@ -213,7 +221,12 @@ impl<'a> Waves<'a> {
             {
                 Ok(self.group(part, found))
             }
-            _ => self.call.keep(part, attributes),
+            _ => {
+                let group = self.call.keep(part, attributes)?;
+                // Consolidating reads the changed document.
+                self.ahead.forget_documents(&part.path, &DOCUMENTS);
+                Ok(group)
+            }
         }
     }
 

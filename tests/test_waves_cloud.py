@@ -1,0 +1,135 @@
+"""Saves and copies in a bucket: round trips, and equal nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anndata
+import numpy as np
+import pandas
+import pytest
+
+import zarrow
+from counted_bucket import Bucket, counted_bucket
+
+pytestmark = pytest.mark.filterwarnings("ignore::zarrow.errors.ZarrowWarning")
+
+# No more requests at once than a host gets at first.
+ARRAYS = {f"a{number}": np.arange(10) + number for number in range(50)}
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    with counted_bucket() as found:
+        # The first conditional put to a server checks that it heeds conditions.
+        zarrow.save(found.url("first"), [1], storage_options=found.options)
+        yield found
+
+
+def expect_same(found: Any, expected: Any) -> None:
+    """Compare the attributes, layouts and elements of two groups."""
+    ours, theirs = dict(found.members(max_depth=None)), dict(expected.members(max_depth=None))
+    assert ours.keys() == theirs.keys()
+    assert dict(found.attrs) == dict(expected.attrs)
+    for name, member in theirs.items():
+        assert dict(ours[name].attrs) == dict(member.attrs)
+        if isinstance(member, zarrow.Array):
+            assert ours[name].metadata == member.metadata
+            assert ours[name][...].equals(member[...])
+
+
+# Saves, and the most round trips of each to a new place and over existing arrays.
+SAVES: dict[str, tuple[Callable[[Any], None], int, int]] = {
+    "by name": (lambda store: zarrow.save(store, **ARRAYS), 4, 8),
+    "a dict": (lambda store: zarrow.save(store, ARRAYS), 5, 9),
+    "a dict below groups": (lambda store: zarrow.save(store, ARRAYS, path="a/b"), 7, 10),
+}
+
+
+@pytest.mark.parametrize("case", SAVES)
+def test_many_small_arrays_are_saved_in_few_round_trips(bucket: Bucket, tmp_path: Path, case: str) -> None:
+    save, new, replaced = SAVES[case]
+    store = zarrow.CloudStore(bucket.url(case), storage_options=bucket.options)
+    save(tmp_path)
+    for most in (new, replaced):
+        assert bucket.count(lambda: save(store)) <= most
+        expect_same(zarrow.open(store), zarrow.open(tmp_path))
+
+
+def mixed(store: Any) -> zarrow.Group:
+    """Create groups, and arrays of several types and sizes."""
+    root = zarrow.create_group(store, attributes={"title": "mixed", "limit": float("nan")})
+    for name, array in ARRAYS.items():
+        root.create_array(f"few/{name}", data=array, attributes={"number": name})
+    root["few"].attrs["units"] = "m"
+    root.create_array("text", data=["a", "é", ""], dimension_names=["city"])
+    root.create_array("missing", data=[1, None, 3], missing="optional")
+    root.create_array("sharded", data=np.ones((8, 8), "f4"), chunks=(2, 2), shards=(4, 8), fill_value=1)
+    root.create_array("structured", data=np.zeros(3, [("x", "i2"), ("y", "f4")]))
+    root.create_array("large", data=np.arange(700_000.0), chunks=300_000)
+    return root
+
+
+def test_a_group_is_copied_to_and_from_a_bucket_in_few_round_trips(bucket: Bucket, tmp_path: Path) -> None:
+    original = mixed(tmp_path / "original")
+    store = zarrow.CloudStore(bucket.url("copies"), storage_options=bucket.options)
+    for name, source, large in (("all", original, 5), ("few", original["few"], 0)):
+        # The large array takes five.
+        root = zarrow.create_group(store, name)
+        assert bucket.count(partial(root.__setitem__, "one", source)) <= 4 + large
+        expect_same(root["one"], source)
+        one = zarrow.open(store)[f"{name}/one"]
+        assert bucket.count(partial(root.__setitem__, "two", one)) <= 7 + 2 * large
+        expect_same(root["two"], source)
+        one = zarrow.open(store)[f"{name}/one"]
+        assert bucket.count(partial(zarrow.save, tmp_path / name, one)) <= 4 + large
+        expect_same(zarrow.open(tmp_path / name), source)
+
+
+def test_an_anndata_is_saved_in_few_round_trips(bucket: Bucket, tmp_path: Path) -> None:
+    rows = [f"r{number}" for number in range(5)]
+    columns = pandas.DataFrame({f"c{number}": np.arange(5.0) for number in range(40)}, index=rows)
+    saved = anndata.AnnData(np.ones((5, 4), "f4"), obs=columns)
+    store = zarrow.CloudStore(bucket.url("anndata"), storage_options=bucket.options)
+    assert bucket.count(lambda: zarrow.save(store, saved)) <= 12
+    zarrow.save(tmp_path, saved)
+    expect_same(zarrow.open(store), zarrow.open(tmp_path))
+    assert zarrow.open(store)._is_consolidated()
+
+
+def test_a_save_into_a_group_of_version_2_keeps_the_version(bucket: Bucket) -> None:
+    store = zarrow.CloudStore(bucket.url("version 2"), storage_options=bucket.options)
+    zarrow.create_group(store, zarr_format=2)
+    zarrow.save(store, {"x": [1, 2], "below": {"y": [3]}})
+    root = zarrow.open(store)
+    assert {member.zarr_format for _, member in root.members(max_depth=None)} == {2}
+    assert root["below/y"][...].tolist() == [3]
+
+
+def test_a_refused_save_writes_nothing(bucket: Bucket) -> None:
+    store = zarrow.CloudStore(bucket.url("refused"), storage_options=bucket.options)
+    root = zarrow.create_group(store, attributes={"title": "kept"})
+    root.create_group("group")
+    root["array"] = [1, 2]
+
+    def keys() -> dict[str, Any]:
+        listed = bucket.client.list_objects_v2(Bucket=bucket.name, Prefix="refused/")["Contents"]
+        return {item["Key"]: item["ETag"] for item in listed}
+
+    before = keys()
+    refused: list[tuple[dict[str, Any], str, type[Exception]]] = [
+        ({"x": [1], "group": [2]}, "", zarrow.NodeExistsError),
+        ({"x": [1], "y": object()}, "", TypeError),
+        ({"x": [1], "__y": [2]}, "", zarrow.InvalidKeyError),
+        ({"x": [1], "": [2]}, "", ValueError),
+        ({"x": [1], "y/../z": [2]}, "", zarrow.InvalidKeyError),
+        ({"x": [1]}, "array", zarrow.NodeTypeError),
+        ({"x": [1]}, "array/below", zarrow.NodeTypeError),
+    ]
+    for named, path, error in refused:
+        with pytest.raises(error):
+            zarrow.save(store, named, path=path)
+        assert keys() == before
