@@ -27,7 +27,7 @@ from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
 from zarrow.api.creation import consolidate_metadata, create_array
 from zarrow.api.opening import open_array, open_group
 from zarrow.errors import NodeExistsError, NotFoundError, ShapeError, StaleHandleError
-from zarrow.jobs.places import place, place_of
+from zarrow.groups.places import place, place_of
 from zarrow.ray.reading import metadata, sources_of
 from zarrow.ray.sources import normalized, opened_store
 from zarrow.ray.tiling import Region
