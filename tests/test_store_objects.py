@@ -21,6 +21,9 @@ import numpy as np
 import pytest
 import zarr
 import zarr.storage
+from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 from obstore.store import LocalStore, MemoryStore
 
 import zarrow
@@ -391,3 +394,46 @@ def test_many_nodes_of_an_object_are_opened_at_once() -> None:
         asyncio.run(zarrow.open_async(store, "1", mode="r")).append(np.zeros(1, "i2"))
     made = asyncio.run(zarrow.open_async(store, "new", mode="a"))
     assert isinstance(made, zarrow.Group)
+
+
+def _wrapped(folder: str) -> fsspec.FSMap:
+    return fsspec.FSMap(folder, AsyncFileSystemWrapper(fsspec.filesystem("memory"), asynchronous=True))
+
+
+def _nested(folder: str) -> fsspec.FSMap:
+    files = AsyncFileSystemWrapper(fsspec.filesystem("memory"), asynchronous=True)
+    return fsspec.FSMap(folder.strip("/"), DirFileSystem("/", files, asynchronous=True))
+
+
+def _referenced(folder: str) -> fsspec.FSMap:
+    names = ["zarr.json", "x/zarr.json", "x/c/0"]
+    references = {name: [f"memory:/{folder}/{name}"] for name in names}
+    options = {"remote_protocol": "memory", "asynchronous": True}
+    return fsspec.get_mapper("reference://", fo=references, **options)
+
+
+@pytest.mark.parametrize("mapper", [_wrapped, _nested, _referenced])
+def test_asynchronous_mappers_are_read_outside_of_their_loop(mapper: Callable[[str], fsspec.FSMap]) -> None:
+    folder = f"/asynchronous{mapper.__name__}"
+    zarrow.save(fsspec.FSMap(folder, fsspec.filesystem("memory")), x=[1, 2, 3])
+    store = mapper(folder)
+    assert zarrow.open(store, "x")[...].tolist() == [1, 2, 3]
+
+    async def read_in_a_loop() -> list[int]:
+        array = await zarrow.open_async(store, "x")
+        read: list[int] = (await array.read_async()).tolist()
+        return read + zarrow.open(store, "x")[...].tolist()
+
+    assert asyncio.run(read_in_a_loop()) == [1, 2, 3, 1, 2, 3]
+
+
+def test_an_asynchronous_mapper_without_a_blocking_twin_is_refused() -> None:
+    class Bound(MemoryFileSystem):
+        asynchronous = True
+        cachable = False
+
+        def __init__(self, *, loop: object) -> None:
+            super().__init__()
+
+    with pytest.raises(TypeError, match=r"Bound is asynchronous.*without asynchronous=True"):
+        zarrow.open(fsspec.FSMap("/x", Bound(loop=object())))

@@ -57,8 +57,37 @@ def _mapping_adapter(store: Any, source: Any, sole_writer: bool) -> StoreAdapter
         return DictAdapter(store, source, True)
     if type(store).__module__ != "fsspec.mapping" or type(store).__name__ != "FSMap":
         return MappingAdapter(store, source, sole_writer)
+    if getattr(store.fs, "asynchronous", False):
+        blocking = _blocking(store.fs)
+        store = type(store)(store.root, blocking, missing_exceptions=store.missing_exceptions)
     if type(getattr(store.fs, "references", None)).__name__ == "LazyReferenceMapper":
         from zarrow.store_objects.parquet_references import ParquetReferenceAdapter
 
         return ParquetReferenceAdapter(store, source)
     return FsspecAdapter(store, source, sole_writer)
+
+
+def _blocking(fs: Any) -> Any:
+    """Return a blocking file system of fsspec with the options of an asynchronous one.
+
+    The methods of an asynchronous one work only in the caller's event loop, which may wait for them.
+
+    Raises
+    ------
+    TypeError
+        The file system cannot be created again from its options.
+    """
+    if not getattr(fs, "asynchronous", False):
+        return fs
+    if type(fs).__module__ == "fsspec.implementations.asyn_wrapper":
+        return fs.sync_fs
+    options = {word: _blocking(value) for word, value in fs.storage_options.items()}
+    without = ("asynchronous", "loop")
+    options = {word: value for word, value in options.items() if word not in without}
+    try:
+        return type(fs)(*map(_blocking, fs.storage_args), **options)
+    except Exception as error:
+        raise TypeError(
+            f"{type(fs).__name__} is asynchronous, and creating a blocking one failed ({error}): pass a "
+            "mapper of a file system without asynchronous=True"
+        ) from error
