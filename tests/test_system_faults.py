@@ -167,6 +167,26 @@ def test_interrupted_calls_are_repeated(tmp_path: Path) -> None:
     assert run(program, tmp_path) == "done\n"
 
 
+def test_a_read_that_signals_keep_interrupting_ends_by_ctrl_c(tmp_path: Path) -> None:
+    """As on a file system of another machine that does not answer."""
+    program = """
+        zarrow.save(folder / "x", np.arange(9))
+        array, out = zarrow.open(folder / "x"), np.zeros(9, int)
+        requests = [(array, ...)]
+        array[...], zarrow.read_many(requests)  # imports everything
+        reads = (lambda: array[...], lambda: array.read(out=out), lambda: zarrow.read_many(requests))
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        seccomp.interrupt_each(1, ["pread64", "preadv", "preadv2"])
+        for read in reads:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            try:
+                read()
+            except KeyboardInterrupt:
+                print("interrupted")
+    """
+    assert run(program, tmp_path) == "interrupted\n" * 3
+
+
 def test_a_store_that_was_removed_says_so_at_once(tmp_path: Path) -> None:
     root = zarrow.create_group(tmp_path / "g")
     array = root.create_array("x", data=np.arange(9))

@@ -17,15 +17,28 @@ use pyo3::prelude::*;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::thread::ThreadId;
-use zarrow::store::remote::interrupted_by;
+use zarrow::store::remote::{interrupted_by, set_signal_check};
 use zarrow::with_warnings;
 use zarrow_array::fork::{OnceCell, generation};
 
 /// Main thread of the process that imported the module.
 static MAIN: OnceCell<(u64, ThreadId)> = OnceCell::new();
 
-/// Records the main thread; called on the thread that imports the module.
+thread_local! {
+    /// Exception of a handler that ran during a system call, until the work around the call ends.
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Records the main thread, and sets the check of interrupted system calls; called on the thread that imports the
+/// module.
 pub fn note_main_thread(py: Python<'_>) -> PyResult<()> {
+    set_signal_check(|| match check_signals() {
+        Ok(()) => false,
+        Err(error) => {
+            RAISED.set(Some(error));
+            true
+        }
+    });
     let threading = import(py, "threading")?;
     if threading.call_method0("main_thread")?.is(threading.call_method0("current_thread")?) {
         MAIN.set((generation(), std::thread::current().id()));
@@ -68,7 +81,7 @@ where
             }
         };
         let result = work(&interrupt);
-        (result, raised.into_inner())
+        (result, raised.into_inner().or_else(|| RAISED.take()))
     });
     match raised {
         Some(error) => Err(error),

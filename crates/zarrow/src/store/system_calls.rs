@@ -9,7 +9,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the place that repeats them")]
 
-use super::remote::pass_now_and_then;
+use super::remote::pass_signal;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatFs, Timestamps};
 use rustix::io::{Errno, IoSlice};
 use rustix::path::Arg;
@@ -42,7 +42,7 @@ fn repeat_interrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T
     for _ in 1..MOST_SIGNALS {
         match call() {
             Err(Errno::INTR) => {
-                if first.elapsed() >= SHORT && pass_now_and_then().is_err() {
+                if first.elapsed() >= SHORT && pass_signal().is_err() {
                     break;
                 }
             }

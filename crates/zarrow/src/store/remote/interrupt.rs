@@ -4,6 +4,7 @@ use crate::error::{ErrorKind, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use zarrow_array::fork::OnceCell;
 
 /// Returns whether to stop.
 type Interrupt = Rc<dyn Fn() -> bool>;
@@ -44,6 +45,26 @@ pub fn interrupted_by<T>(interrupt: Rc<dyn Fn() -> bool>, work: impl FnOnce() ->
     });
     let _before = Before(INTERRUPT.with(|own| own.replace(Some(lasting))));
     work()
+}
+
+/// Check for threads outside of [`interrupted_by`].
+static SIGNAL_CHECK: OnceCell<fn() -> bool> = OnceCell::new();
+
+/// Sets the check of system calls on local files that signals keep interrupting, on threads outside of
+/// [`interrupted_by`]: it returns whether to stop. Short calls are never checked. The first check set stays.
+pub fn set_signal_check(check: fn() -> bool) {
+    SIGNAL_CHECK.set(check);
+}
+
+/// Returns an error if this thread is to stop, for a system call that signals keep interrupting.
+pub(crate) fn pass_signal() -> Result<()> {
+    if INTERRUPT.with(|own| own.borrow().is_some()) {
+        return pass_now_and_then();
+    }
+    match SIGNAL_CHECK.get() {
+        Some(check) if check() => Err(ErrorKind::Interrupted.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Returns an error if this thread is to stop.
