@@ -29,7 +29,7 @@ pytestmark = [
     )
 ]
 
-COUNT = 400 if "ZARROW_THOROUGH" in os.environ else 40
+COUNT = 400 if "ZARROW_THOROUGH" in os.environ else 20
 KINDS = ("f8", "f4", "f2", ">f4", "i4", "u1", "i8", "?", "c8", "M8[ns]", "m8[ns]", "U4", "S3", "T", "O")
 
 
