@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from zarrow._zarrow import Array, Group, _visible
 from zarrow.errors import LimitError
-from zarrow.groups.places import place_of
+from zarrow.groups.places import place_below, place_of
 
 
 class Way:
@@ -28,7 +28,10 @@ class Way:
         LimitError
             The member is a link to a group on the way.
         """
-        place = place_of(group)
+        if not self._places:
+            return Way(place_of(group))
+        above = self._places[-1]
+        place = None if above is None else place_below(above, group.path.rpartition("/")[2])
         if place is not None and place in self._places:
             raise LimitError(
                 f"{_visible(group.path)!r} is a link to a group above it: remove the link, or open its "

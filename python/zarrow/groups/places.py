@@ -33,6 +33,14 @@ def place_of(node: Array | Group) -> str | None:
     return place(node.__reduce__()[1][0], node.path)
 
 
+def place_below(above: str, name: str) -> str:
+    """Return the place of a member of a group, by the place of the group."""
+    if "://" in above:
+        return f"{above}/{name}"
+    found = Path(above, name)
+    return found.resolve().as_posix() if found.is_symlink() else found.as_posix()
+
+
 def is_within(one: str, other: str | None) -> bool:
     """Return whether a node is another one, or below it."""
     return other is not None and (one == other or one.startswith(other + "/"))
