@@ -5,6 +5,7 @@
 //! 2. If S3 reports another region for the bucket, and no option named one, the client is rebuilt for that region.
 //! 3. In a forked child the store creates a new client; handles from its parent do nothing there.
 
+use crate::cancelled_changes::CancelledChanges;
 use crate::conditional_put_check;
 use crate::connection::Connection;
 use crate::document_request::{self, DocumentRequests, Sender, is_document_request};
@@ -106,8 +107,8 @@ impl CloudStore {
 /// caller.
 fn spawn(connection: &Connection, task: impl Future<Output = ()> + Send + 'static) -> RequestHandle {
     let handle = connection.process.spawn(task);
-    let abort = Abort { handle, generation: generation() };
-    RequestHandle::new(move || abort.abort())
+    let (abort, process) = (Abort { handle, generation: generation() }, connection.process);
+    RequestHandle::new(move || abort.abort(&process.cancelled_changes))
 }
 
 impl Shared {
@@ -209,9 +210,9 @@ struct Abort {
 }
 
 impl Abort {
-    fn abort(&self) {
+    fn abort(&self, cancelled: &CancelledChanges) {
         if self.generation == generation() {
-            self.handle.abort();
+            cancelled.cancel(&self.handle);
         }
     }
 }

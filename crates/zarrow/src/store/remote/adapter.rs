@@ -5,9 +5,9 @@
 //! 2. Bytes from that request are read from memory. Each other range of a large value is a separate request for the
 //!    same version: if the value has changed since, the read is an error, and never a mixture.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::store::remote::body::{Body, Fetched, fetch};
-use crate::store::remote::documents::fetch_each;
+use crate::store::remote::documents::{body, changed, document_request, fetch_each, whole};
 use crate::store::remote::put_documents::PutDocuments;
 use crate::store::remote::waiter::Waiting;
 use crate::store::remote::{
@@ -56,24 +56,6 @@ impl RemoteAdapter {
         let request = Request::new(key, ByteRange::Range(0..0)).with_class(RequestClass::Metadata);
         body(self.fetch(request, 0)?)
     }
-}
-
-/// Returns the body of an answer to a request for any version.
-fn body(fetched: Fetched) -> Result<Option<Body>> {
-    match fetched {
-        Fetched::Body(body) => Ok(Some(body)),
-        Fetched::Missing => Ok(None),
-        Fetched::Changed => Err(changed()),
-        Fetched::TooLarge(_) => {
-            Err(ErrorKind::Internal("the store sent more bytes than requested".into()).into())
-        }
-    }
-}
-
-/// Returns the error for a value that was replaced after it was opened.
-fn changed() -> Error {
-    let text = "the value was replaced while it was read";
-    Error::from(std::io::Error::other(text)).with_hint("read again")
 }
 
 impl Store for RemoteAdapter {
@@ -137,20 +119,6 @@ fn names_below(prefix: &str, listing: &Listing) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-pub(super) fn document_request(key: &str) -> Request {
-    Request::new(key, ByteRange::Whole).with_class(RequestClass::Metadata)
-}
-
-/// Returns all bytes of a value that was requested with this limit.
-pub(super) fn whole(fetched: Fetched, limit: u64) -> Got {
-    match fetched {
-        Fetched::TooLarge(actual) => {
-            Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into())
-        }
-        other => Ok(body(other)?.map(|body| body.bytes)),
-    }
 }
 
 /// Returns the version of a value as the numbers that caches use.

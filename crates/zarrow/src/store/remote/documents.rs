@@ -1,15 +1,49 @@
 //! Concurrent requests for whole values.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::ZARR_JSON;
-use crate::store::remote::adapter::{document_request, whole};
-use crate::store::remote::{Collector, Fetched, OnDone, RemoteStore, RequestHandle, Waiting};
+use crate::store::remote::body::Body;
+use crate::store::remote::{
+    ByteRange, Collector, Fetched, OnDone, RemoteStore, Request, RequestClass, RequestHandle, Waiting,
+};
 use crate::store::{Got, check_key};
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
 /// Number of requests that are started before waiting for the first one.
 const AT_ONCE: usize = 1024;
+
+pub(super) fn document_request(key: &str) -> Request {
+    Request::new(key, ByteRange::Whole).with_class(RequestClass::Metadata)
+}
+
+/// Returns all bytes of a value that was requested with this limit.
+pub(super) fn whole(fetched: Fetched, limit: u64) -> Got {
+    match fetched {
+        Fetched::TooLarge(actual) => {
+            Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into())
+        }
+        other => Ok(body(other)?.map(|body| body.bytes)),
+    }
+}
+
+/// Returns the body of an answer to a request for any version.
+pub(super) fn body(fetched: Fetched) -> Result<Option<Body>> {
+    match fetched {
+        Fetched::Body(body) => Ok(Some(body)),
+        Fetched::Missing => Ok(None),
+        Fetched::Changed => Err(changed()),
+        Fetched::TooLarge(_) => {
+            Err(ErrorKind::Internal("the store sent more bytes than requested".into()).into())
+        }
+    }
+}
+
+/// Returns the error for a value that was replaced after it was opened.
+pub(super) fn changed() -> Error {
+    let text = "the value was replaced while it was read";
+    Error::from(std::io::Error::other(text)).with_hint("read again")
+}
 
 /// Requests the whole values under `keys`, each with its limit, at once. Returns an answer for each, with the value's
 /// version.
