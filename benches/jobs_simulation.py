@@ -120,7 +120,7 @@ class SimulatedStore(MutableMapping[str, bytes]):
 
 @dataclass(frozen=True)
 class Simulated(Item):
-    """Units whose chunks are counted, and not stored (step 2)."""
+    """Units that count their chunks, and store none (step 2)."""
 
     network: Network
     killed: set[int]
@@ -140,7 +140,7 @@ class Simulated(Item):
 
 
 def simulate(workers: int, chunks: int) -> dict[str, float]:
-    """Run a plan with a number of workers, and return what it took."""
+    """Run a plan with a number of workers, and return its counts."""
     network = Network(workers)
     clock = types.SimpleNamespace(monotonic=lambda: network.now, sleep=network.sleep)
     with mock.patch.object(ledger, "time", clock), mock.patch.object(plan_module, "time", clock):

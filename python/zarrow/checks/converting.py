@@ -1,4 +1,4 @@
-"""Converts a store of version 2 to version 3 in place: only documents are written, chunks stay as they are.
+"""Converts a store of version 2 to version 3 in place: documents are written, and chunks stay.
 
 1. All documents of version 3 are made in memory, from the documents of version 2. If one of the nodes
    cannot be converted, nothing is written.
@@ -31,7 +31,7 @@ _VERSION_3 = "zarr.json"
 
 @dataclass(slots=True)
 class Converted:
-    """What `convert` did, or with `dry_run` what it would do.
+    """The changes of `convert`, or with `dry_run` those that it would make.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def convert(
     remove_v2
         Also remove the documents of version 2. Otherwise they stay, and become stale with the next change.
     dry_run
-        Only find out what would be done.
+        Change nothing, and return what would be changed.
     progress
         Called with the number of documents that were written or removed, and of all.
 
