@@ -10,6 +10,11 @@ not_found
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
+
 __all__ = [
     "CodecError",
     "DataTypeError",
@@ -133,6 +138,10 @@ class ShapeError(ZarrowError, ValueError):
 
 class OutOfMemoryError(ZarrowError, MemoryError):
     """Memory for the result could not be allocated."""
+
+    def __new__(cls, *args: object, **_: object) -> Self:
+        """Create the exception in the memory of its first base; libraries that unpickle it call this."""
+        return Exception.__new__(cls, *args)
 
 
 class ExchangeError(ZarrowError, BufferError, ValueError):

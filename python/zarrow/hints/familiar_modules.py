@@ -44,7 +44,6 @@ MODULE = by_name(
             "ReferenceFileSystem"
         ),
         'zarrow.open("s3://bucket/data.zarr"): URLs need no store object': "S3Store",
-        "zarrow.open(store).to_arrow(), and zarrow.save(store, table) to store one": "Table",
         "zarrow.MemoryStore()": "TempStore",
         "nothing: pass the zip file's path instead (read-only)": "ZipStore",
         'compressors={"name": "zstd", "configuration": {"level": 5}} of zarrow.create_array': "Zstd",
@@ -171,6 +170,10 @@ SUBMODULES = {
         "ZstdCodec": 'compressors={"name": "zstd", "configuration": {"level": 5}}',
         "get_codec": "the codec itself as compressors=..., which zarrow takes",
         "register_codec": "zarrow.codecs.register(CLASS)",
+    },
+    "zarrow.data": {
+        "DataLoader": "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))",
+        "Dataset": "import zarrow.torch, and zarrow.torch.Dataset(zarrow.torch.Plan(array))",
     },
     "zarrow.errors": {
         "ArrayNotFoundError": "zarrow.NotFoundError",

@@ -41,7 +41,7 @@ def add_to_classes() -> None:
     for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
         add_method(kind, "__setattr__", _set_attribute)
     for module in (codecs, errors):
-        vars(module)["__getattr__"] = _submodule(module.__name__)
+        vars(module)["__getattr__"] = getattr_of(module.__name__)
     for made, text in _CONSTRUCTORS.items():
         setattr(made, "__new__", staticmethod(_refused_construction(text)))  # noqa: B010
     for name in BINARY:
@@ -120,7 +120,7 @@ def _of_numpy(name: str) -> str:
     return f"type numpy.{name}, which takes zarrow's arrays" if callable(found) else ""
 
 
-def _submodule(module: str) -> Any:
+def getattr_of(module: str) -> Any:
     """Make the `__getattr__` of a module below `zarrow`."""
 
     def missing(name: str) -> Any:

@@ -42,7 +42,7 @@ class Table:
     columns : tuple of str, or None
         Names of the columns; None for those of `Group.to_arrow`.
     start, stop : int
-        The first row, and the row after the last one.
+        The first row, and the row after the last one: by default, all rows that the group has now.
 
     Examples
     --------
@@ -59,8 +59,11 @@ class Table:
 
     __slots__ = ("columns", "group", "start", "stop")
 
-    def __init__(self, group: Group, columns: tuple[str, ...] | None, start: int, stop: int) -> None:
-        self.group, self.columns, self.start, self.stop = group, columns, start, stop
+    def __init__(
+        self, group: Group, columns: tuple[str, ...] | None = None, start: int = 0, stop: int | None = None
+    ) -> None:
+        self.group, self.columns, self.start = group, columns, start
+        self.stop: int = group.num_rows if stop is None else stop
 
     @property
     def num_rows(self) -> int:
