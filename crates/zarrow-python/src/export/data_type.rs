@@ -2,6 +2,7 @@
 
 use crate::export::numpy;
 use crate::python::error::{Raise, unsupported};
+use crate::python::exit;
 use crate::python::json;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ pub fn from_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
 
 /// Like [`of_numpy`], at nesting level `depth`.
 fn from_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
+    exit::guard_thread();
     check_depth(depth)?;
     let code: String = dtype.getattr("str")?.extract()?;
     let element = Element::from_type_string(&code);
@@ -58,6 +60,7 @@ fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>
 
 /// Parses an argument `dtype=`: a Zarr or NumPy name, or any argument of `numpy.dtype`.
 pub fn requested(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    exit::guard_thread();
     match named(object)? {
         Element { is_swapped: true, dtype } => Err(PyValueError::new_err(format!(
             "dtype {dtype} is not native-endian: call .newbyteorder('=') on it"

@@ -3,6 +3,7 @@
 //! Source: NumPy, "Basic indexing". [`advanced`](crate::index::advanced) converts index arrays and masks.
 
 use crate::python::error::{Attempt, Raise, indexing};
+use crate::python::exit;
 use crate::python::importing::import;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -39,6 +40,7 @@ pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyR
 
 /// Returns the indices for a stored array; `None` if one is not basic.
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Axes<Index>>> {
+    exit::guard_thread();
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
         Part::Basic(index) => Ok(Some(index)),
         Part::Other => Ok(None),

@@ -6,7 +6,6 @@ use crate::layout::decoded_array::DecodedArray;
 use crate::layout::shown;
 use crate::layout::tensor::Tensor;
 use crate::python::error::Raise;
-use crate::python::gil;
 use crate::python::keeps_exception::KeepsException;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
@@ -77,8 +76,7 @@ impl MaskedTensor {
         arguments.set_item("copy", false)?;
         let class = numpy::module(py)?.getattr("ma")?.getattr("MaskedArray")?;
         let data = numpy::view(&self.data(py)?)?;
-        // This class is written in Python.
-        gil::call_with(&class, &(data,).into_pyobject(py)?, Some(&arguments))
+        class.call((data,), Some(&arguments))
     }
 
     #[doc = help!("MaskedTensor.torch")]

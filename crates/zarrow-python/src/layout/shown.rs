@@ -8,10 +8,10 @@ use crate::export::numpy;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::tensor::Tensor;
-use crate::python::gil;
+use crate::python::exit;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyString};
+use pyo3::types::IntoPyDict;
 use zarrow_array::Number;
 
 /// Returns the values as a NumPy array, masked if some are missing (steps 1 and 2).
@@ -19,6 +19,7 @@ use zarrow_array::Number;
 /// # Errors
 /// An `ImportError` with the package to install.
 pub fn values<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyAny>> {
+    exit::guard_thread();
     let py = array.py();
     let tensor = match array.cast::<MaskedTensor>() {
         Ok(masked) => Some(Tensor::create(py, masked.get().parts().0.clone())?),
@@ -55,11 +56,7 @@ fn widened<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny
 /// Formats the values by NumPy (step 3).
 pub fn text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
     match values(array) {
-        Ok(values) => {
-            // NumPy formats them in Python code.
-            let py = values.py();
-            gil::call(&py.get_type::<PyString>(), &(values,).into_pyobject(py)?)?.extract()
-        }
+        Ok(values) => values.str()?.extract(),
         Err(error) if error.is_instance_of::<PyImportError>(array.py()) => {
             Ok(format!("[{}]", error.value(array.py())))
         }

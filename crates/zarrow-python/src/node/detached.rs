@@ -12,7 +12,8 @@ use crate::node::array_input::{self, ArrayInput};
 use crate::node::missing;
 use crate::node::out::Out;
 use crate::python::error::Raise;
-use crate::python::gil::{self, Telling};
+use crate::python::exit::Telling;
+use crate::python::gil;
 use pyo3::prelude::*;
 use zarrow::{Detached, ReadRequest, ValueSource, Values, WriteOptions};
 use zarrow_array::DecodedArray;
@@ -65,7 +66,7 @@ pub fn tell_with<T>(
             Ok(object) => (object, py.None()).into_pyobject(py),
             Err(error) => (py.None(), error.into_value(py)).into_pyobject(py),
         };
-        if let Err(error) = arguments.and_then(|arguments| gil::call(told.bind(py), &arguments)) {
+        if let Err(error) = arguments.and_then(|arguments| told.bind(py).call1(arguments)) {
             error.write_unraisable(py, Some(told.bind(py)));
         }
     });

@@ -3,7 +3,6 @@
 //! The classes are written in Python, so that they can be pickled, and each derives from a builtin exception.
 
 use crate::python::failure::PythonFailure;
-use crate::python::gil;
 use crate::python::importing::import;
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
@@ -190,8 +189,7 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> PyResult<Option<String>> {
     let found = match (kind, &context.store, &context.path) {
         (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => {
-            import(py, "zarrow.hints.not_found")
-                .and_then(|module| gil::call(&module.getattr("explain")?, &(store,).into_pyobject(py)?))
+            import(py, "zarrow.hints.not_found").and_then(|module| module.call_method1("explain", (store,)))
         }
         (ErrorKind::UnknownCodec(name), ..) => {
             import(py, "zarrow.codecs").and_then(|module| module.call_method1("_whereabouts", (name,)))
@@ -270,8 +268,7 @@ fn exception(py: Python<'_>, class: &str, kind: &str, message: String, context: 
         place.set_item("path", &context.path)?;
         place.set_item("chunk", context.chunk.as_ref().map(|chunk| PyTuple::new(py, chunk)).transpose()?)?;
         place.set_item("codec", &context.codec)?;
-        let class = import(py, "zarrow.errors")?.getattr(class)?;
-        gil::call_with(&class, &(visible(&message),).into_pyobject(py)?, Some(&place))
+        import(py, "zarrow.errors")?.call_method(class, (visible(&message),), Some(&place))
     };
     match build() {
         Ok(exception) => PyErr::from_value(exception),

@@ -9,6 +9,7 @@
 
 use crate::python::cancellation;
 use crate::python::error::{Raise, warning};
+use crate::python::exit;
 use crate::python::gil;
 use crate::python::importing::import;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -70,6 +71,7 @@ pub fn interruptible_with<T: Send, E: Send>(
 where
     Result<T, E>: Raise<T>,
 {
+    exit::guard_thread();
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
         // The engine checks a few times a second, and never during short work.
@@ -99,6 +101,7 @@ pub fn changing<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
 ) -> PyResult<T> {
+    exit::guard_thread();
     let (result, warnings, raised) = py.detach(|| {
         let raised = Rc::new(Cell::new(None));
         let own = Rc::clone(&raised);

@@ -7,6 +7,7 @@ pub mod argument;
 pub mod c_entry;
 pub mod cancellation;
 pub mod error;
+pub mod exit;
 pub mod failure;
 pub mod fast_method;
 pub mod gil;
