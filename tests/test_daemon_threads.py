@@ -52,7 +52,7 @@ NESTED = """
             time.sleep(0.001)
 
     class User:
-        __array__ = __index__ = __arrow_c_array__ = __dlpack__ = __len__ = __fspath__ = __bool__ = __del__ = code
+        __array__ = __arrow_c_array__ = __dlpack__ = __index__ = __len__ = __bool__ = __fspath__ = code
         __dlpack_device__ = lambda self: (1, 0)
 
     class Store(dict):

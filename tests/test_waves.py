@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import zarrow
-from zarrow._zarrow import _create_all, _NewNode, _write_many
+from zarrow._zarrow import _create_all, _NewNode
 
 GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "rain", "limit": float("inf")}}
 
@@ -112,9 +112,9 @@ def test_many_arrays_are_written(tmp_path: Path) -> None:
         root = zarrow.create_group(store)
         for name in "ab":
             root.create_array(name, shape=(3, 4), dtype="i4", chunks=(2, 2))
-        _write_many([(root["a"], (slice(0, 2), 1), 5), (root["b"], ..., 6)])
+        zarrow.write_many([(root["a"], (slice(0, 2), 1), 5), (root["b"], ..., 6)])
         assert root["a"][:, 1].tolist() == [5, 5, 0]
         assert (root["b"][...] == 6).all()
         with pytest.raises(ValueError, match="shape"):
-            _write_many([(root["a"], 0, 7), (root["b"], ..., np.zeros((2, 2), "i4"))])
+            zarrow.write_many([(root["a"], 0, 7), (root["b"], ..., np.zeros((2, 2), "i4"))])
         assert root["a"][0].tolist() == [0, 5, 0, 0]

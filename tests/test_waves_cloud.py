@@ -59,6 +59,27 @@ def test_many_small_arrays_are_saved_in_few_round_trips(bucket: Bucket, tmp_path
         expect_same(zarrow.open(store), zarrow.open(tmp_path))
 
 
+def test_many_arrays_are_written_in_few_round_trips(bucket: Bucket) -> None:
+    store = zarrow.CloudStore(bucket.url("writes"), storage_options=bucket.options)
+    zarrow.save(store, **ARRAYS)
+    root = zarrow.open(store, mode="r+")
+    arrays = [root[name] for name in ARRAYS]
+
+    def whole() -> None:
+        zarrow.write_many((array, ..., np.arange(10) * 2) for array in arrays)
+
+    def parts() -> None:
+        zarrow.write_many([(array.oindex, [1, 3], -1) for array in arrays])
+
+    assert bucket.count(whole) <= bucket.count(lambda: arrays[0].write(..., np.arange(10) * 2))
+    # A host gets 64 requests at once at first, and this needs 100.
+    assert bucket.count(parts) <= 1 + bucket.count(lambda: arrays[0].write([1, 3], -1))
+    expected = np.arange(10) * 2
+    expected[[1, 3]] = -1
+    for name in ARRAYS:
+        assert zarrow.load(store, path=name).numpy().tolist() == expected.tolist()
+
+
 def mixed(store: Any) -> zarrow.Group:
     """Create groups, and arrays of several types and sizes."""
     root = zarrow.create_group(store, attributes={"title": "mixed", "limit": float("nan")})

@@ -40,7 +40,7 @@ Write
     zeros_like, ones_like,
     full_like, empty_like          of the shape and type of another array
     set_missing                    how missing elements are stored
-    codecs                         your own codecs
+    codecs, write_many             your own codecs; many parts in one batch
 
 Memory of other libraries
     asarray                        any array, without a copy
@@ -103,6 +103,7 @@ from zarrow._zarrow import (
     release_memory,
     set_memory_cache,
     set_num_threads,
+    write_many,
 )
 from zarrow.anndata.methods import add_to_class as _add_anndata
 from zarrow.api.asynchronous import add_to_class as _add_asynchronous
@@ -231,6 +232,7 @@ __all__ = [
     "set_memory_cache",
     "set_missing",
     "set_num_threads",
+    "write_many",
     "zeros",
     "zeros_like",
 ]

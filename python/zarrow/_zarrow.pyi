@@ -18,6 +18,7 @@ from zarrow.arrays._masked_variable import MaskedVariable
 from zarrow.arrays._read_many import read_many
 from zarrow.arrays._tensor import Tensor
 from zarrow.arrays._variable import Variable
+from zarrow.arrays._write_many import write_many
 from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups._group import Group
 from zarrow.groups._tree import Tree
@@ -28,7 +29,6 @@ from zarrow.groups._waves import (
     _is_remote,
     _new_array,
     _NewNode,
-    _write_many,
 )
 from zarrow.interchange._arrow_stream import ArrowStream
 from zarrow.store_objects._cloud_store import CloudStore
@@ -89,7 +89,6 @@ __all__ = [
     "_visible",
     "_with_options",
     "_write_detached",
-    "_write_many",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -100,6 +99,7 @@ __all__ = [
     "release_memory",
     "set_memory_cache",
     "set_num_threads",
+    "write_many",
 ]
 
 __version__: str

@@ -90,7 +90,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::tree::Tree;
     #[pymodule_export]
-    use crate::node::waves::{_create_all, _is_remote, _write_many, NewNode};
+    use crate::node::waves::{_create_all, _is_remote, NewNode, write_many};
     #[pymodule_export]
     use crate::python::cancellation::Cancellation;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""Creating one node or many, and writing to many arrays, in one call."""
+"""Creating one node or many, in one call."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Self, final
@@ -47,10 +47,3 @@ def _new_array(
 def _create_all(
     target: Any, nodes: Sequence[_NewNode], *, consolidate: str | None = None, durability: str = "none"
 ) -> list[Array | Group]: ...
-def _write_many(
-    items: Sequence[tuple[Any, Any, Any]],
-    *,
-    durability: str | None = None,
-    write_empty_chunks: bool = False,
-    casting: str = "same_kind",
-) -> None: ...

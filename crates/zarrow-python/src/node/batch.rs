@@ -21,16 +21,23 @@ use zarrow::{Batch, Selection};
 use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 
-/// Returns the array of an item, and its kind of indexing.
-pub fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Current<zarrow::Array>, Indexing)> {
+/// Returns the array of an item of `function`, and its kind of indexing.
+pub fn source<'a>(
+    item: &'a Bound<'_, PyAny>,
+    function: &str,
+) -> PyResult<(&'a Current<zarrow::Array>, Indexing)> {
     if let Ok(array) = item.cast::<Array>() {
         return Ok((array.get().state(), Indexing::Plain));
     }
     let Ok(indexer) = item.cast::<Indexer>() else {
         let found = item.get_type().name()?;
+        let items = match function {
+            "write_many" => "(array, selection, values)",
+            _ => "(array, selection) or of arrays",
+        };
         let message = format!(
-            "read_many() takes a list of (array, selection) or of arrays; an array is a zarrow.Array or its \
-             oindex, vindex or blocks; found {found}"
+            "{function}() takes a list of {items}; an array is a zarrow.Array or its oindex, vindex or blocks; \
+             found {found}"
         );
         return Err(PyTypeError::new_err(message));
     };
@@ -55,7 +62,7 @@ type IndexedItem<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 /// Returns the array and the selection of each item.
 fn selections(items: &[IndexedItem<'_>]) -> PyResult<Vec<(Arc<zarrow::Array>, Selection)>> {
     let selected = |(item, index): &IndexedItem<'_>| {
-        let (array, kind) = source(item)?;
+        let (array, kind) = source(item, "read_many")?;
         Ok((array.get(), array.selection(index, kind)?))
     };
     items.iter().map(selected).collect()
@@ -157,7 +164,7 @@ pub fn read_many<'py>(
             Ok(_) => item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>()?,
             Err(_) => (item, PyEllipsis::get(py).to_owned().into_any()),
         };
-        let (array, kind) = source(&item)?;
+        let (array, kind) = source(&item, "read_many")?;
         owned.try_push((array.get(), array.selection(&index, kind)?)).raise(py)?;
     }
     if let Some(place) = place {

@@ -5,8 +5,8 @@ use crate::node::batch::source;
 use crate::node::detached::HeldValues;
 use crate::node::group::{self, Group};
 use crate::node::store::StoreLocation;
-use crate::python::argument::{argument, refused};
-use crate::python::error::Raise;
+use crate::python::argument::{argument, known, refused};
+use crate::python::error::{Attempt, Raise};
 use crate::python::interrupt::changing;
 use crate::python::json;
 use pyo3::exceptions::PyValueError;
@@ -14,9 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::sync::Arc;
 use zarrow::metadata::{MetadataLimits, NodeMetadata};
-use zarrow::store::Durability;
-use zarrow::{Existing, OpenOptions, Selection, ValueSource, WriteOptions, WriteRequest};
-use zarrow_array::allocation::Grow;
+use zarrow::{Existing, OpenOptions, Selection, ValueSource, WriteOptions};
+use zarrow_array::allocation::{self, Grow};
 
 /// An array or a group to be created by `_create_all`.
 #[pyclass(frozen, name = "_NewNode", module = "zarrow")]
@@ -127,57 +126,60 @@ pub fn _create_all<'py>(
     Ok(list)
 }
 
-/// A write of `_write_many`: the array, the selection and the values.
+/// A write of `write_many`: the array, the selection and the values.
 struct Write {
     array: Arc<zarrow::Array>,
     selection: Selection,
     values: Arc<dyn ValueSource>,
 }
 
-/// An array, a selection and values.
-type Item<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
-
-fn writes(py: Python<'_>, items: &[Item<'_>], casting: &str) -> PyResult<Vec<Write>> {
-    let mut writes: Vec<Write> = Vec::new();
-    for (array, index, value) in items {
-        let (current, kind) = source(array)?;
-        let (array, selection) = (current.get(), current.selection(index, kind)?);
-        let input = ArrayInput::new(value, array.data_type(), casting, Some(array.metadata()))?;
-        let values: Arc<dyn ValueSource> = Arc::new(HeldValues::new(input));
-        writes.try_push(Write { array, selection, values }).raise(py)?;
+impl Write {
+    /// Converts a tuple of an array or indexer, a selection and values.
+    fn from_python(item: &Bound<'_, PyAny>, casting: &str) -> PyResult<Write> {
+        let py = item.py();
+        let Some(parts) =
+            item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>)>().attempt(py)?
+        else {
+            return Err(refused(item, "a tuple (array, selection, values)"));
+        };
+        let (array, index, values) = parts;
+        let (current, kind) = source(&array, "write_many")?;
+        let (array, selection) = (current.get(), current.selection(&index, kind)?);
+        let input = ArrayInput::new(&values, array.data_type(), casting, Some(array.metadata()))?;
+        Ok(Write { array, selection, values: Arc::new(HeldValues::new(input)) })
     }
-    Ok(writes)
 }
 
-/// Returns the requests of the engine.
-fn requests(
-    writes: &[Write],
-    durability: Option<Durability>,
-    write_empty_chunks: bool,
-) -> zarrow::Result<Vec<(WriteRequest<'_>, Arc<dyn ValueSource>)>> {
-    let mut requests = Vec::with_capacity(writes.len());
-    for Write { array, selection, values } in writes {
-        let options = WriteOptions::default()
-            .durability(durability.unwrap_or(array.durability()))
-            .write_empty_chunks(write_empty_chunks);
-        requests.push((array.write_request(selection)?.options(&options), Arc::clone(values)));
-    }
-    Ok(requests)
-}
-
-/// Write to selections of arrays, with all chunks in flight together.
+#[doc = help!("write_many")]
 #[pyfunction]
-#[pyo3(signature = (items, *, durability = None, write_empty_chunks = false, casting = "same_kind"))]
-pub fn _write_many<'py>(
-    py: Python<'py>,
-    items: Vec<Item<'py>>,
-    durability: Option<&str>,
-    write_empty_chunks: bool,
-    casting: &str,
+#[pyo3(
+    signature = (items, *, casting = "same_kind", durability = None, write_empty_chunks = false, **unknown),
+    text_signature = "(items, *, casting=\"same_kind\", durability=None, write_empty_chunks=False)"
+)]
+pub fn write_many(
+    items: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = argument)] casting: &str,
+    #[pyo3(from_py_with = argument)] durability: Option<&str>,
+    #[pyo3(from_py_with = argument)] write_empty_chunks: bool,
+    unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    let writes = writes(py, &items, casting)?;
+    let py = items.py();
+    known(py, "write_many", unknown)?;
     let durability = durability.map(array_input::durability).transpose()?;
+    let Some(items) = items.try_iter().attempt(py)? else {
+        return Err(refused(items, "a list of tuples (array, selection, values)"));
+    };
+    let mut writes: Vec<Write> = Vec::new();
+    for item in items {
+        writes.try_push(Write::from_python(&item?, casting)?).raise(py)?;
+    }
     changing(py, |interrupt| {
-        zarrow::write_many(requests(&writes, durability, write_empty_chunks)?, interrupt)
+        let requests = writes.iter().map(|Write { array, selection, values }| {
+            let options = WriteOptions::default()
+                .durability(durability.unwrap_or(array.durability()))
+                .write_empty_chunks(write_empty_chunks);
+            Ok((array.write_request(selection)?.options(&options), Arc::clone(values)))
+        });
+        zarrow::write_many(allocation::try_collected::<_, zarrow::Error>(requests)?, interrupt)
     })
 }
