@@ -87,7 +87,7 @@ class Loader:
         self._stats = Stats()
         # Of the current iteration, or of the next one.
         self._epoch, self._schedule, self._step = 0, self._whole, 0
-        self._running: weakref.ref[_Iterator] | None = None
+        self._running: weakref.ref[Any] | None = None
         self._begun = False
         # Worker processes take turns: this one begins at a step, and leaves out those of the others.
         self._turn = (0, 1)
@@ -229,7 +229,7 @@ class _Iterator:
         turn, turns = loader._turn
         steps = range(step + turn, schedule.steps, turns)
         ranges = (
-            schedule.rest(rank, step)
+            schedule.rest(rank, min(step + turn, schedule.steps))
             if turns == 1
             else tuple(part for number in steps for part in schedule.batch(rank, number))
         )

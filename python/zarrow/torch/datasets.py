@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 import torch.utils.data
 
 from zarrow.data.loader import Loader
+from zarrow.data.permutation import Numbers
 from zarrow.data.plan import SOLE, Plan
-from zarrow.data.prefetch import OnBad
-from zarrow.torch.tensors import place, tensors
+from zarrow.data.stats import Stats
+from zarrow.torch.options import LoaderOptions, SharedEpoch, place
+from zarrow.torch.tensors import check_dtypes, part, tensors
 
 
 class Samples(list[Any]):
@@ -41,16 +44,25 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
     plan
         Its samples by increasing number. The data set of a part of a split begins at 0, too.
     transform
-        Called with each sample of `dataset[i]`, and with each batch of `__getitems__` before it is divided.
+        Called with the tensors of a batch before it is divided into samples; `dataset[i]` is a batch of one.
+        It returns a tensor, or a dict, tuple or list of them, with one row for each sample.
+
+    Raises
+    ------
+    ExchangeError
+        PyTorch has no such data type.
     """
 
     def __init__(self, plan: Plan, *, transform: Callable[[Any], Any] | None = None) -> None:
+        check_dtypes(plan)
         self.plan, self.transform = plan, transform
-        self._epoch = 0
+        self._epoch = SharedEpoch()
+        # Places by number, unless they are computed at once.
+        self._places: Numbers | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Let random crops be those of an epoch."""
-        self._epoch = epoch
+        """Let random crops be those of an epoch, also in workers that run."""
+        self._epoch.set(epoch)
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -60,23 +72,26 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Read samples at once; chunks that they share are decoded once."""
-        wanted = np.asarray(indices, np.int64)
+        wanted = np.array([operator.index(index) for index in indices], np.int64)
         outside = wanted[(wanted < -len(self)) | (wanted >= len(self))]
         if len(outside):
             raise IndexError(f"sample {outside[0]} is out of range for {len(self)} samples")
-        places = self.plan.places_by_number(wanted % max(len(self), 1))
+        places = self._places_at(wanted % max(len(self), 1))
         arrays = {}
         for name, source in self.plan.sources.items():
             arrays[name] = np.empty((len(places), *source.sample_shape), source.array.dtype)
-            source._read(places, arrays[name], (self.plan.seed, self._epoch))
+            source._read(places, arrays[name], (self.plan.seed, self._epoch.value))
         batch = tensors(arrays[SOLE] if set(arrays) == {SOLE} else arrays)
         if self.transform is not None:
             batch = self.transform(batch)
-        if isinstance(batch, dict):
-            return Samples(
-                batch, [{name: rows[at] for name, rows in batch.items()} for at in range(len(places))]
-            )
-        return Samples(batch, [batch[at] for at in range(len(places))])
+        return Samples(batch, [part(batch, at, len(places)) for at in range(len(places))])
+
+    def _places_at(self, ranks: Numbers) -> Numbers:
+        if self.plan._numbers is None:
+            return self.plan.places_by_number(ranks)
+        if self._places is None:
+            self._places = self.plan.places_by_number(np.arange(len(self)))
+        return self._places[ranks]
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
@@ -84,7 +99,10 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
     With worker processes, each reads every n-th batch: the loader yields the same batches in the same order
     as without. Each worker decodes the chunks of its batches, so that several workers decode a chunk; without
-    workers it is decoded once. PyTorch starts workers anew for each epoch: call `set_epoch` before.
+    workers it is decoded once. Without workers, and with persistent ones, each iteration is the next epoch.
+    Otherwise PyTorch starts workers anew, at the same epoch: call `set_epoch` before each.
+
+    torchdata's `StatefulDataLoader` resumes it exactly, with the same number of workers.
 
     Parameters
     ----------
@@ -92,6 +110,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         As in `zarrow.data.Loader`. Batches are tensors. Spawned workers pickle the transform.
     rank, world
         Of `torch.distributed`, if it is initialized and none are given.
+
+    Raises
+    ------
+    ExchangeError
+        PyTorch has no such data type.
     """
 
     def __init__(
@@ -100,38 +123,85 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         *,
         rank: int | None = None,
         world: int | None = None,
-        memory_nbytes: int = 256 << 20,
-        on_bad: OnBad = "raise",
-        transform: Callable[[Any], Any] | None = None,
-        numbers: bool = False,
+        **options: Unpack[LoaderOptions],
     ) -> None:
+        check_dtypes(plan)
         rank, world = place(rank, world)
-        self.loader = Loader(
-            plan,
-            rank=rank,
-            world=world,
-            memory_nbytes=memory_nbytes,
-            on_bad=on_bad,
-            transform=transform,
-            numbers=numbers,
-        )
-        self.loader._options.convert = tensors
+        loader = Loader(plan, rank=rank, world=world, **options)
+        loader._options.convert = tensors
+        self._take(loader)
 
     @classmethod
     def _of(cls, loader: Loader) -> IterableDataset:
         """Return the batches of a loader."""
         made = cls.__new__(cls)
-        made.loader = loader
+        made._take(loader)
         return made
 
+    def _take(self, loader: Loader) -> None:
+        self.loader, self._epoch = loader, SharedEpoch()
+        self._turn = (0, 1)
+        self._go_on(loader.state_dict(), 0)
+
+    def _go_on(self, begin: Mapping[str, Any], batches: int) -> None:
+        """Let the next iteration begin at a state of the loader, after batches of this process."""
+        self._begin, self._before = begin, batches
+        # Counts of the iteration that has begun.
+        self._stats: Stats | None = None
+
     def set_epoch(self, epoch: int) -> None:
-        """Let the next iteration be an epoch from its beginning."""
-        self.loader.set_epoch(epoch)
+        """Let the next iteration be an epoch from its beginning, also in persistent workers."""
+        self._epoch.set(epoch)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Go to an epoch that was set."""
+        if (epoch := self._epoch.changed()) is not None:
+            self.loader.set_epoch(epoch)
+            self._go_on(self.loader.state_dict(), 0)
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Any]:
-        worker = torch.utils.data.get_worker_info()
-        self.loader._turn = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        return iter(self.loader)
+        self._follow()
+        turn, turns = _turn()
+        if self._stats is not None:
+            # The loader goes on with the next epoch.
+            self._before = 0
+        if self._before and self._turn != (turn, turns):
+            if self._turn != (0, 1):
+                raise ValueError(
+                    f"the state is of worker {self._turn[0]} of {self._turn[1]}: pass as many workers"
+                )
+            self.loader.load_state_dict({**self._begin, "step": self._begin["step"] + self._before})
+            self._before = 0
+        self._turn = (turn, turns)
+        self.loader._turn = (turn + self._before * turns, turns)
+        iterator = iter(self.loader)
+        self._begin, self._stats = self.loader.state_dict(), self.loader.stats()
+        return iterator
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place of this process in the epoch: in a worker, that of its own batches."""
+        batches = self._before + (0 if self._stats is None else self._stats.batches)
+        return {"begin": self._begin, "batches": batches, "turn": list(self._turn)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Let the next iteration go on after a state: in a worker, after that of the same worker.
+
+        Raises
+        ------
+        ValueError
+            The state is of another plan.
+        """
+        self.loader.load_state_dict(state["begin"])
+        self._go_on(state["begin"], int(state["batches"]))
+        turn, turns = state["turn"]
+        self._turn = (int(turn), int(turns))
+
+
+def _turn() -> tuple[int, int]:
+    """Return the number of this worker and the number of workers, or those of a process without workers."""
+    worker = torch.utils.data.get_worker_info()
+    return (0, 1) if worker is None else (worker.id, worker.num_workers)

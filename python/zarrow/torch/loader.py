@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Any, Unpack
 
 import torch.utils.data
 
 from zarrow.data.loader import Loader
 from zarrow.data.plan import Plan
-from zarrow.data.prefetch import OnBad
-from zarrow.data.stats import Stats
 from zarrow.torch.datasets import IterableDataset
-from zarrow.torch.tensors import place, tensors
+from zarrow.torch.options import LoaderOptions, place
+from zarrow.torch.tensors import check_dtypes, tensors
 
 
 class DataLoader(Loader):
@@ -31,6 +32,13 @@ class DataLoader(Loader):
         Of `torch.distributed`, if it is initialized and none are given.
     num_workers, multiprocessing_context
         As in `torch.utils.data.DataLoader`.
+
+    Raises
+    ------
+    ValueError
+        The samples fill no batch on each rank, or an argument is out of range.
+    ExchangeError
+        PyTorch has no such data type.
     """
 
     def __init__(
@@ -39,47 +47,69 @@ class DataLoader(Loader):
         *,
         rank: int | None = None,
         world: int | None = None,
-        memory_nbytes: int = 256 << 20,
-        on_bad: OnBad = "raise",
-        transform: Callable[[Any], Any] | None = None,
-        numbers: bool = False,
         num_workers: int = 0,
         multiprocessing_context: Any = None,
+        **options: Unpack[LoaderOptions],
     ) -> None:
+        if num_workers < 0:
+            raise ValueError(f"num_workers must be at least 0, found {num_workers}")
+        check_dtypes(plan)
         rank, world = place(rank, world)
-        super().__init__(
-            plan,
-            rank=rank,
-            world=world,
-            memory_nbytes=memory_nbytes,
-            on_bad=on_bad,
-            transform=transform,
-            numbers=numbers,
-        )
+        super().__init__(plan, rank=rank, world=world, **options)
         self._options.convert = tensors
         self.num_workers, self._context = num_workers, multiprocessing_context
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin the next epoch, or go on after `load_state_dict`."""
+        """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
         if not self.num_workers:
             return super().__iter__()
         self._begin()
-        return self._from_workers(self._stats)
+        iterator = _Workers(self)
+        self._running = weakref.ref(iterator)
+        return iterator
 
-    def _from_workers(self, stats: Stats) -> Iterator[Any]:
-        """Yield the batches of worker processes, and count them here."""
+
+class _Workers:
+    """One iteration over the batches of worker processes."""
+
+    def __init__(self, loader: DataLoader) -> None:
         own = Loader.__new__(Loader)
-        own.__dict__.update(self.__getstate__())
-        loader = torch.utils.data.DataLoader(
-            IterableDataset._of(own),
-            batch_size=None,
-            num_workers=self.num_workers,
-            multiprocessing_context=self._context,
+        own.__dict__.update(loader.__getstate__())
+        self._loader, self._stats, self._pid = loader, loader.stats(), os.getpid()
+        self._batches: Any = iter(
+            torch.utils.data.DataLoader(
+                IterableDataset._of(own),
+                batch_size=None,
+                num_workers=loader.num_workers,
+                multiprocessing_context=loader._context,
+                collate_fn=_unchanged,
+            )
         )
-        for batch in loader:
-            if stats is not self._stats:
-                # A later iteration has begun.
-                return
-            stats.batches += 1
-            self._step += 1
-            yield batch
+
+    def __iter__(self) -> _Workers:
+        return self
+
+    def __next__(self) -> Any:
+        if self._batches is None:
+            raise StopIteration
+        try:
+            batch = next(self._batches)
+        except BaseException:
+            self.close()
+            raise
+        self._stats.batches += 1
+        self._loader._step += 1
+        return batch
+
+    def close(self) -> None:
+        """End the processes. A forked child leaves those of its parent alone."""
+        if os.getpid() != self._pid:
+            return
+        batches, self._batches = self._batches, None
+        if batches is not None:
+            batches._shutdown_workers()
+
+
+def _unchanged(batch: Any) -> Any:
+    """Return a batch as it is; by default PyTorch makes tensors of arrays, and lists of tuples."""
+    return batch

@@ -1,12 +1,13 @@
-"""Arrays of batches as tensors of the same memory, and the place of this process among ranks."""
+"""Arrays of batches as tensors of the same memory, and samples as parts of batches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import torch.distributed
+import numpy as np
 
 import zarrow
+from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
 
 
@@ -19,12 +20,24 @@ def tensors(batch: Batch) -> Any:
     return shared.torch()
 
 
-def place(rank: int | None, world: int | None) -> tuple[int, int]:
-    """Return rank and world: those given, those of `torch.distributed`, or one process."""
-    if (rank is None) != (world is None):
-        raise ValueError(f"pass rank and world together, found rank {rank} and world {world}")
-    if rank is not None and world is not None:
-        return rank, world
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return int(torch.distributed.get_rank()), int(torch.distributed.get_world_size())
-    return 0, 1
+def check_dtypes(plan: Plan) -> None:
+    """Raise `ExchangeError` if PyTorch has no data type of a source, before anything is read."""
+    for source in plan.sources.values():
+        tensors(np.empty(0, source.array.dtype))
+
+
+def part(batch: Any, at: int, count: int) -> Any:
+    """Return one sample of a batch of `count`: its row of each tensor in dicts, tuples and lists."""
+    if isinstance(batch, dict):
+        return {name: part(member, at, count) for name, member in batch.items()}
+    if isinstance(batch, tuple | list):
+        members = [part(member, at, count) for member in batch]
+        return type(batch)(*members) if hasattr(batch, "_fields") else type(batch)(members)
+    try:
+        rows = len(batch)
+    except TypeError:
+        rows = None
+    if rows != count:
+        found = type(batch).__name__ if rows is None else f"{type(batch).__name__} with {rows} rows"
+        raise ValueError(f"the transform of {count} samples must return a row for each, found {found}")
+    return batch[at]

@@ -1,0 +1,62 @@
+"""What the classes for PyTorch share: options, the place among ranks, and the epoch of worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import torch.distributed
+
+from zarrow.data.prefetch import OnBad
+
+
+class LoaderOptions(TypedDict, total=False):
+    """Options that are passed on to `zarrow.data.Loader`."""
+
+    memory_nbytes: int
+    on_bad: OnBad
+    transform: Callable[[Any], Any] | None
+    numbers: bool
+
+
+def place(rank: int | None, world: int | None) -> tuple[int, int]:
+    """Return rank and world: those given, those of `torch.distributed`, or one process."""
+    if (rank is None) != (world is None):
+        raise ValueError(f"pass rank and world together, found rank {rank} and world {world}")
+    if rank is not None and world is not None:
+        return rank, world
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return int(torch.distributed.get_rank()), int(torch.distributed.get_world_size())
+    return 0, 1
+
+
+class SharedEpoch:
+    """An epoch in memory that worker processes share, so that persistent workers see changes."""
+
+    def __init__(self) -> None:
+        # The epoch, and the number of changes.
+        self._shared = torch.zeros(2, dtype=torch.int64).share_memory_()
+        self._seen = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # A pickle has a copy, unless it goes to a worker.
+        self._shared.share_memory_()
+
+    @property
+    def value(self) -> int:
+        """The epoch."""
+        return int(self._shared[0])
+
+    def set(self, epoch: int) -> None:
+        """Set the epoch in all processes."""
+        self._shared[0] = epoch
+        self._shared[1] += 1
+
+    def changed(self) -> int | None:
+        """Return the epoch if it was set since the last call in this process."""
+        changes = int(self._shared[1])
+        if changes == self._seen:
+            return None
+        self._seen = changes
+        return self.value

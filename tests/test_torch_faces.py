@@ -1,0 +1,196 @@
+"""`zarrow.torch` under programs that drive it: persistent workers, torchdata's and Lightning's loops."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow import data
+
+torch = pytest.importorskip("torch")
+import zarrow.torch  # noqa: E402
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")]
+
+VALUES = np.arange(150 * 6, dtype="f4").reshape(150, 6)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> zarrow.Group:
+    root = zarrow.create_group(tmp_path_factory.mktemp("torch") / "data.zarr")
+    root.create_array("x", data=VALUES, chunks=(8, 6))
+    root.create_array("y", data=np.arange(150), chunks=150)
+    return root
+
+
+@pytest.fixture(scope="module")
+def plan(root: zarrow.Group) -> data.Plan:
+    return data.Plan(root, 16, window_nbytes=1000)
+
+
+def numbers_of(batches: Any) -> list[list[int]]:
+    return [batch["y"].tolist() for batch in batches]
+
+
+def epoch(plan: data.Plan, number: int) -> list[list[int]]:
+    loader = data.Loader(plan)
+    loader.set_epoch(number)
+    return numbers_of(loader)
+
+
+def test_persistent_workers_follow_the_epoch(plan: data.Plan) -> None:
+    dataset = pickle.loads(pickle.dumps(zarrow.torch.IterableDataset(plan)))
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2, persistent_workers=True)
+    for number in (3, 3, 7):
+        dataset.set_epoch(number)
+        assert numbers_of(loader) == epoch(plan, number)
+    next(iter(loader))
+    assert numbers_of(loader) == epoch(plan, 9)
+
+
+def test_persistent_workers_draw_the_crops_of_the_epoch(root: zarrow.Group) -> None:
+    dataset = zarrow.torch.Dataset(data.Plan(data.Crops(root["x"], (2, 3), 40)))
+    loader = torch.utils.data.DataLoader(dataset, batch_size=8, num_workers=2, persistent_workers=True)
+    for number in (0, 5):
+        dataset.set_epoch(number)
+        assert torch.equal(torch.cat(list(loader)), torch.stack(list(dataset)))
+    before = torch.cat(list(loader))
+    dataset.set_epoch(6)
+    assert not torch.equal(torch.cat(list(loader)), before)
+
+
+def test_an_earlier_iterator_of_workers_changes_no_place(plan: data.Plan) -> None:
+    loader = zarrow.torch.DataLoader(plan, num_workers=2, multiprocessing_context="fork")
+    whole = epoch(plan, 0)
+    earlier = iter(loader)
+    assert numbers_of([next(earlier), next(earlier)]) == whole[:2]
+    state = loader.state_dict()
+    next(earlier)
+    loader.load_state_dict(state)
+    assert next(earlier, None) is None
+    assert loader.state_dict() == state
+    assert numbers_of(loader) == whole[2:]
+
+
+def test_closing_a_loader_ends_its_workers(plan: data.Plan) -> None:
+    before = set(multiprocessing.active_children())
+    with zarrow.torch.DataLoader(plan, num_workers=2, multiprocessing_context="fork") as loader:
+        batches = iter(loader)
+        next(batches)
+        workers = set(multiprocessing.active_children()) - before
+        assert len(workers) == 2
+    assert not any(worker.is_alive() for worker in workers)
+    assert next(batches, None) is None
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_types_of_batches_do_not_depend_on_workers(plan: data.Plan, workers: int) -> None:
+    loader = zarrow.torch.DataLoader(plan, numbers=True, num_workers=workers, transform=as_pair)
+    found = next(iter(loader))
+    assert type(found) is tuple and type(found[0]) is Pair and type(found[1]) is np.ndarray
+
+
+class Pair(NamedTuple):
+    """Tensors as many transforms return them."""
+
+    x: Any
+    y: Any
+
+
+def as_pair(batch: Any) -> Pair:
+    return Pair(batch["x"], batch["y"])
+
+
+def test_samples_are_rows_of_all_that_a_transform_returns(plan: data.Plan) -> None:
+    pairs = zarrow.torch.Dataset(plan, transform=as_pair)
+    sample = pairs[149]
+    assert type(sample) is Pair and sample.x.tolist() == VALUES[149].tolist() and sample.y == 149
+    nested = zarrow.torch.Dataset(plan, transform=lambda batch: [batch["y"], {"x": (batch["x"],)}])
+    assert nested[3][0] == 3 and nested[3][1]["x"][0].tolist() == VALUES[3].tolist()
+    for dataset, key in ((pairs, 1), (nested, 0)):
+        loader = torch.utils.data.DataLoader(dataset, batch_size=50)
+        assert [number for batch in loader for number in batch[key].tolist()] == list(range(150))
+    for transform in (lambda batch: batch["x"].sum(), lambda batch: batch["x"][:1], lambda batch: None):
+        with pytest.raises(ValueError, match="must return a row for each"):
+            zarrow.torch.Dataset(plan, transform=transform).__getitems__([3, 1])
+    with pytest.raises(TypeError):
+        pairs[1.5]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint16", "uint32", "complex64", ml_dtypes.bfloat16])
+def test_data_types_of_batches(tmp_path: Path, dtype: Any) -> None:
+    values = (np.arange(24).reshape(12, 2) % 5).astype(dtype)
+    plan = data.Plan(zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(5, 2)), 4)
+    rows = torch.cat(list(torch.utils.data.DataLoader(zarrow.torch.Dataset(plan), batch_size=5)))
+    (batch, numbers), *_ = zarrow.torch.DataLoader(plan, numbers=True)
+    assert rows.dtype == batch.dtype and str(rows.dtype).endswith(np.dtype(dtype).name)
+    assert torch.equal(batch, rows[torch.as_tensor(numbers)])
+    batch.zero_()
+
+
+def test_data_types_without_tensors_are_refused_at_once(tmp_path: Path) -> None:
+    days = np.arange(12).astype("M8[D]")
+    plan = data.Plan(zarrow.create_array(tmp_path / "days.zarr", data=days, chunks=5), 4)
+    for kind in (zarrow.torch.DataLoader, zarrow.torch.IterableDataset, zarrow.torch.Dataset):
+        with pytest.raises(zarrow.errors.ExchangeError, match="datetime64"):
+            kind(plan)
+    with pytest.raises(ValueError, match="num_workers must be at least 0, found -1"):
+        zarrow.torch.DataLoader(plan, num_workers=-1)
+
+
+def test_samples_by_number_of_given_crops(root: zarrow.Group) -> None:
+    corners = [(140, 0), (0, 3), (70, 2), (9, 1)]
+    dataset = zarrow.torch.Dataset(data.Plan(data.Crops(root["x"], (2, 3), corners=corners), 2))
+    assert [sample[0, 0].item() for sample in dataset] == [VALUES[corner].item() for corner in corners]
+
+
+def test_states_of_a_dataset_resume_in_workers(plan: data.Plan) -> None:
+    dataset = zarrow.torch.IterableDataset(plan)
+    dataset.set_epoch(2)
+    batches = iter(dataset)
+    whole = epoch(plan, 2)
+    assert numbers_of(next(batches) for _ in range(3)) == whole[:3]
+    state = dataset.state_dict()
+    for workers in (0, 2):
+        resumed = zarrow.torch.IterableDataset(plan)
+        resumed.load_state_dict(state)
+        assert resumed.state_dict() == state
+        loader = torch.utils.data.DataLoader(resumed, batch_size=None, num_workers=workers)
+        assert numbers_of(loader) == whole[3:]
+    resumed.load_state_dict({**state, "turn": [0, 2]})
+    with pytest.raises(ValueError, match="worker 0 of 2: pass as many workers"):
+        next(iter(resumed))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
+@pytest.mark.parametrize("taken", [1, 5, 9, 10])
+def test_torchdatas_loader_resumes_exactly(plan: data.Plan, workers: int, taken: int) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+
+    def loader(number: int) -> Any:
+        dataset = zarrow.torch.IterableDataset(plan)
+        dataset.set_epoch(number)
+        context = "fork" if workers else None
+        return stateful(dataset, batch_size=None, num_workers=workers, multiprocessing_context=context)
+
+    whole = epoch(plan, 4)
+    first = loader(4)
+    batches = iter(first)
+    assert numbers_of(next(batches) for _ in range(taken)) == whole[:taken]
+    state = pickle.loads(pickle.dumps(first.state_dict()))
+    del batches
+    resumed = loader(0)
+    resumed.load_state_dict(state)
+    assert numbers_of(resumed) == whole[taken:]
+    if not workers:
+        assert numbers_of(resumed) == epoch(plan, 5)
+    resumed.dataset.set_epoch(8)
+    assert numbers_of(resumed) == epoch(plan, 8)
