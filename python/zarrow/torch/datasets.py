@@ -61,7 +61,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
         self._places: Numbers | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Let random crops be those of an epoch, also in workers that run."""
+        """Draw the random crops of an epoch, also in persistent workers."""
         self._epoch.set(epoch)
 
     def __len__(self) -> int:
@@ -167,7 +167,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._follow()
         turn, turns = _turn()
         if self._stats is not None:
-            # The loader goes on with the next epoch.
+            # The loader begins the next epoch.
             self._before = 0
         if self._before and self._turn != (turn, turns):
             if self._turn != (0, 1):
@@ -183,7 +183,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         return iterator
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place of this process in the epoch: in a worker, that of its own batches."""
+        """Return the place of this process, or of this worker, in the epoch."""
         batches = self._before + (0 if self._stats is None else self._stats.batches)
         return {"begin": self._begin, "batches": batches, "turn": list(self._turn)}
 
@@ -202,6 +202,6 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
 
 def _turn() -> tuple[int, int]:
-    """Return the number of this worker and the number of workers, or those of a process without workers."""
+    """Return the number of this worker and the number of workers; (0, 1) without workers."""
     worker = torch.utils.data.get_worker_info()
     return (0, 1) if worker is None else (worker.id, worker.num_workers)

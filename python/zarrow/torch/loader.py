@@ -102,7 +102,7 @@ class _Workers:
         return batch
 
     def close(self) -> None:
-        """End the processes. A forked child leaves those of its parent alone."""
+        """End the processes. A forked child does not touch its parent's workers."""
         if os.getpid() != self._pid:
             return
         batches, self._batches = self._batches, None
@@ -111,5 +111,5 @@ class _Workers:
 
 
 def _unchanged(batch: Any) -> Any:
-    """Return a batch as it is; by default PyTorch makes tensors of arrays, and lists of tuples."""
+    """Return the batch; PyTorch's default turns arrays into tensors, and tuples into lists."""
     return batch

@@ -20,7 +20,7 @@ class LoaderOptions(TypedDict, total=False):
 
 
 def place(rank: int | None, world: int | None) -> tuple[int, int]:
-    """Return rank and world: those given, those of `torch.distributed`, or one process."""
+    """Return the given rank and world, else the ranks of `torch.distributed`, else one process."""
     if (rank is None) != (world is None):
         raise ValueError(f"pass rank and world together, found rank {rank} and world {world}")
     if rank is not None and world is not None:
