@@ -1,7 +1,7 @@
 """Where nodes are stored, as texts that can be compared.
 
 A place is the real path of a folder or the URL of a store, and then the path of the node. Two names of one
-folder have one place. The place of a store object without a name is unknown.
+folder have one place. The place of a store object without a name is unknown, except for sessions of icechunk.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zarrow._zarrow import Array, CloudStore, Group
+from zarrow.store_objects.icechunk_sessions import session_of
 
 
 def place(store: Any, path: str) -> str | None:
@@ -17,7 +18,11 @@ def place(store: Any, path: str) -> str | None:
     if isinstance(store, CloudStore):
         store = store.__reduce__()[1][0]
     if not isinstance(store, str):
-        return None
+        session = session_of(store)
+        if session is None or session.read_only:
+            return None
+        # Sessions of other snapshots do not see what this one writes.
+        store = f"icechunk://{session.branch}@{session.snapshot_id}"
     if store.startswith("file://"):
         from urllib.parse import unquote
 

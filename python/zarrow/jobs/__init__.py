@@ -18,9 +18,21 @@ independently. A ledger beside the store has the finished units: a job that runs
 from __future__ import annotations
 
 from zarrow.jobs.assignment import Job
-from zarrow.jobs.errors import UnfinishedError
+from zarrow.jobs.errors import ConflictError, UnfinishedError
 from zarrow.jobs.making import append, collect, copy, map, write
 from zarrow.jobs.plan import Plan, Report
 from zarrow.jobs.units import Unit
 
-__all__ = ["Job", "Plan", "Report", "UnfinishedError", "Unit", "append", "collect", "copy", "map", "write"]
+__all__ = [
+    "ConflictError",
+    "Job",
+    "Plan",
+    "Report",
+    "UnfinishedError",
+    "Unit",
+    "append",
+    "collect",
+    "copy",
+    "map",
+    "write",
+]

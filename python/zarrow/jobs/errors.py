@@ -7,3 +7,7 @@ from zarrow.errors import ZarrowError
 
 class UnfinishedError(ZarrowError, RuntimeError):
     """Some units of a plan are not finished, or the plan is not set up; its kind is `"unfinished"`."""
+
+
+class ConflictError(ZarrowError, RuntimeError):
+    """Another commit to the branch of icechunk changed what a plan writes; its kind is `"conflict"`."""

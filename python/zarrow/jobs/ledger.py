@@ -7,6 +7,7 @@
    finished units as ranges of places in the job's range. The store replaces them in one step.
 3. A run reads which units are finished when it begins. Two runs of the same job do the same units, with the
    same result.
+4. Where units become visible by a commit, each entry also stores the changes of its units, before the entry.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +38,25 @@ _REMOTE_INTERVAL = 1.0
 _WINDOW = 1 << 16
 
 
+class Changes(Protocol):
+    """Changes of a run that its units made, and that only the ledger keeps (step 4)."""
+
+    def pending(self) -> bytes:
+        """Return the changes since the last call of `stored`."""
+
+    def stored(self) -> None:
+        """Drop the changes, which the ledger has."""
+
+
 class Record:
     """The finished units of one run of a job (step 2)."""
 
-    def __init__(self, values: _StoredValues, path: str, job: Job, total: int) -> None:
+    def __init__(
+        self, values: _StoredValues, path: str, job: Job, total: int, changes: Changes | None = None
+    ) -> None:
+        self._changes = changes
+        # How many times changes were stored.
+        self._change_count = 0
         self._values = values
         self._path = path
         self._job = job
@@ -81,7 +97,18 @@ class Record:
                 "all jobs again",
                 kind="unfinished",
             )
-        self._put()
+        count = self._change_count
+        if self._changes is not None:
+            self._values.set(_changes_of(self._path, count), self._changes.pending())
+            self._change_count += 1
+        try:
+            self._put()
+        except BaseException:
+            # The next entry replaces these changes by more of them.
+            self._change_count = count
+            raise
+        if self._changes is not None:
+            self._changes.stored()
         self._stored_at = time.monotonic()
         self._is_stored = True
 
@@ -91,6 +118,8 @@ class Record:
         attributes: dict[str, Any] = {"job": [job.index, job.count, job.assign], "done": self._done}
         if self._results:
             attributes["results"] = self._results
+        if self._change_count:
+            attributes["changes"] = self._change_count
         document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
         self._values.set(_document_of(self._path), json.dumps(document, indent=2).encode())
 
@@ -165,28 +194,51 @@ class Ledger:
             with contextlib.suppress(OSError):
                 Path(self._store).parent.rmdir()
 
-    def record(self, job: Job, total: int) -> Record:
+    def record(self, job: Job, total: int, changes: Changes | None = None) -> Record:
         """Create the record of a run."""
         name = f"{job.assign}-{job.index}-of-{job.count}-{secrets.token_hex(4)}"
-        return Record(_StoredValues(self._store, create=False), self._below(name), job, total)
+        return Record(_StoredValues(self._store, create=False), self._below(name), job, total, changes)
 
     def _below(self, name: str) -> str:
         return f"{self._path}/{name}" if self._path else name
 
     def finished(self, total: int, numbers: range | None = None) -> Finished:
         """Return the finished units of all records; of records without units of `numbers`, none."""
-        return Finished([(range_, done) for range_, done, _ in self._records(total, numbers)])
+        return Finished(
+            [
+                (found, _ranges(name, attributes.get("done")))
+                for name, found, attributes in self._records(total, numbers)
+            ]
+        )
 
     def results(self, total: int) -> dict[int, Any]:
         """Return what the units' functions returned, by the unit's number."""
         results: dict[int, Any] = {}
-        for _, _, found in self._records(total, None):
+        for _, _, attributes in self._records(total, None):
+            found = dict(attributes.get("results", {}))
             results.update((int(number), result) for number, result in found.items())
         return dict(sorted(results.items()))
 
-    def _records(
-        self, total: int, numbers: range | None
-    ) -> Iterator[tuple[range, list[list[int]], dict[str, Any]]]:
+    def changes(self, total: int) -> Iterator[bytes]:
+        """Yield the changes that all runs stored (step 4)."""
+        for name, _, attributes in self._records(total, None):
+            count = attributes.get("changes", 0)
+            if not isinstance(count, int) or count < 0:
+                raise MetadataError(
+                    f"record {name!r} of the ledger: expected a number in 'changes', got {count!r}",
+                    kind="metadata",
+                )
+            keys = [_changes_of(self._below(name), number) for number in range(count)]
+            for key, found in zip(keys, _StoredValues(self._store, create=False).get_each(keys), strict=True):
+                if found is None:
+                    raise MetadataError(
+                        f"the ledger has lost {key!r}, the changes of finished units: call forget(), and "
+                        "begin again",
+                        kind="metadata",
+                    )
+                yield found
+
+    def _records(self, total: int, numbers: range | None) -> Iterator[tuple[str, range, dict[str, Any]]]:
         try:
             values = _StoredValues(self._store, create=False)
         except NotFoundError:
@@ -201,8 +253,7 @@ class Ledger:
         documents = values.get_each([_document_of(self._below(name)) for name in ranges])
         for (name, numbered), document in zip(ranges.items(), documents, strict=True):
             if document is not None:
-                attributes = _attributes(name, document)
-                yield numbered, _ranges(name, attributes.get("done")), dict(attributes.get("results", {}))
+                yield name, numbered, _attributes(name, document)
 
 
 def _plain(value: Any) -> Any:
@@ -219,6 +270,10 @@ def _plain(value: Any) -> Any:
 
 def _document_of(path: str) -> str:
     return f"{path}/zarr.json"
+
+
+def _changes_of(path: str, number: int) -> str:
+    return f"{path}/{number}.changes"
 
 
 def _attributes(name: str, document: bytes) -> dict[str, Any]:

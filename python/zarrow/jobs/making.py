@@ -8,13 +8,14 @@ from typing import Any
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import OPTIONS, Store, check_names
-from zarrow.errors import IndexingError, ShapeError
+from zarrow.errors import IndexingError, ShapeError, UnsupportedError
 from zarrow.groups.places import is_within, place, place_of
 from zarrow.jobs.appending import Appended
 from zarrow.jobs.ledger import beside
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.replaced_sources import check_apart
 from zarrow.jobs.work import Item, New, located
+from zarrow.store_objects.icechunk_sessions import session_of
 
 # Half of what a process of a cluster usually has for each core.
 MEMORY_NBYTES = 256 << 20
@@ -380,7 +381,7 @@ def planned(
         raise ValueError(f"memory_nbytes is at least 1, got {memory_nbytes}")
     store = located(store)
     check_apart(items.values())
-    return Plan(
+    return _type_of(kind, store, consolidate)(
         Work(
             kind=kind,
             items=items,
@@ -395,6 +396,17 @@ def planned(
             remake=remake,
         )
     )
+
+
+def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:
+    """Return the type of a plan, by the store that it writes."""
+    if kind == "collect" or session_of(store) is None:
+        return Plan
+    if consolidate:
+        raise UnsupportedError("icechunk has no consolidated metadata", kind="unsupported")
+    from zarrow.jobs.versioned import VersionedPlan
+
+    return VersionedPlan
 
 
 def _store_of(array: Array) -> Store:

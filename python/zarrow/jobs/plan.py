@@ -41,7 +41,7 @@ from zarrow.jobs import blocks
 from zarrow.jobs.assignment import Assignment, Job, checked
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.function_identity import identity
-from zarrow.jobs.ledger import Ledger
+from zarrow.jobs.ledger import Changes, Ledger
 from zarrow.jobs.units import Units
 from zarrow.jobs.work import Item, New
 
@@ -177,12 +177,8 @@ class Plan:
         ledger = self._begun(overwrite)
         if ledger is None:
             return
-        work = self._work
         try:
-            for path, attributes in work.groups.items():
-                _require_group(work.target, path, attributes)
-            for new in self._news():
-                new.create()
+            self._create_nodes()
         except UnsupportedError:
             # The store takes no arrays: nothing was created.
             self.forget()
@@ -230,11 +226,12 @@ class Plan:
         left = finished.count_remaining(numbers)
         if left:
             targets: dict[str, Any] = {}
-            record = self._ledger.record(job, total)
+            items, changes = self._written()
+            record = self._ledger.record(job, total, changes)
             try:
                 for number in remaining:
                     unit = self.units[number]
-                    item = self._work.items[unit.path]
+                    item = items[unit.path]
                     if unit.path not in targets:
                         targets[unit.path] = item.opened()
                     function, passes_unit = self._work.function, self._work.passes_unit
@@ -260,8 +257,14 @@ class Plan:
         """Return what the function of `collect` returned for each finished unit, by its number."""
         return self._ledger.results(len(self.units))
 
-    def finish(self) -> None:
+    def finish(self, *, commit: bool | str = True) -> None:
         """End the plan: check that it is finished, then write attributes and consolidated metadata.
+
+        Parameters
+        ----------
+        commit
+            For a session of icechunk: commit it, with this message if it is a `str`. With False, the session
+            has all changes, and its owner commits them.
 
         Raises
         ------
@@ -269,7 +272,21 @@ class Plan:
             Some units are not finished.
         StaleHandleError
             An array of the plan has changed.
+        ConflictError
+            Another commit to the branch changed what the plan writes.
+        ReadOnlyError, UnsupportedError
+            The session was committed, or is a fork: pass a writable one.
+        ValueError
+            `commit` is given for a store without commits.
         """
+        if commit is not True:
+            raise ValueError(f"commit={commit!r} is for sessions of icechunk; other stores have no commits")
+        ledger = self._finished_ledger()
+        self._write_end()
+        ledger.attrs.update(state=_FINISHED)
+
+    def _finished_ledger(self) -> Group:
+        """Return the ledger of a plan without unfinished units."""
         ledger = self._ledger.group()
         if ledger is None:
             raise UnfinishedError("the plan is not set up: call setup()", kind="unfinished")
@@ -281,6 +298,10 @@ class Plan:
                 f"{count} of {total} units are not finished, first {self.units[first]}: run their jobs again",
                 kind="unfinished",
             )
+        return ledger
+
+    def _write_end(self) -> None:
+        """Write what comes after all units: shapes, attributes, and consolidated metadata."""
         for item in self._work.items.values():
             item.finish(item.opened())
         target = self._work.target
@@ -288,7 +309,6 @@ class Plan:
             open(target.store, target.path, mode="r+").attrs.update(self._work.attributes)
         if self._work.consolidate:
             consolidate_metadata(target.store, target.path)
-        ledger.attrs.update(state=_FINISHED)
 
     def complete(
         self, *, overwrite: bool = False, progress: Callable[[int, int], object] | None = None
@@ -338,11 +358,10 @@ class Plan:
 
     def _description(self) -> dict[str, Any]:
         work, function = self._work, self._work.function
-        target = [str(work.target.store), work.target.path]
         return {
             "kind": work.kind,
             "function": None if function is None else identity(function),
-            "target": target,
+            "target": [self._target_name(), work.target.path],
             "arrays": {path: item.identity() for path, item in work.items.items()},
             "blocks": {path: list(grid.block) for path, grid in self.units.grids.items()},
         }
@@ -355,8 +374,24 @@ class Plan:
             "units": len(self.units),
         }
 
+    def _target_name(self) -> str:
+        """Return the name of the target's store."""
+        return str(self._work.target.store)
+
     def _news(self) -> list[New]:
         return [new for item in self._work.items.values() for new in item.created]
+
+    def _written(self) -> tuple[Mapping[str, Item], Changes | None]:
+        """Return the items that a run writes, and changes that the ledger keeps with each entry."""
+        return self._work.items, None
+
+    def _create_nodes(self) -> None:
+        """Create groups and arrays without elements, or keep those of this plan."""
+        work = self._work
+        for path, attributes in work.groups.items():
+            _require_group(work.target, path, attributes)
+        for new in self._news():
+            new.create()
 
     def _begun(self, overwrite: bool) -> Group | None:
         """Return a ledger if its target was erased, so that nodes can be created; `None` if they exist."""

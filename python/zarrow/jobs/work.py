@@ -25,6 +25,7 @@ from zarrow.api.opening import open_array
 from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid, Unit
+from zarrow.store_objects.icechunk_sessions import session_of
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,15 @@ def _called(function: Callable[..., Any], values: list[Any], unit: Unit | None) 
 
 def identity_of(array: Array) -> dict[str, Any]:
     """Return where a source is, and the metadata that must stay (step 3)."""
-    return {"store": located(array.store), "path": array.path, "metadata": fixed_metadata(array)}
+    session = session_of(array.__reduce__()[1][0])
+    if session is not None:
+        # Forks of a writable session have snapshots of their own.
+        name = f"icechunk {session.get_node_id(f'/{array.path}')}"
+        name += f" {session.snapshot_id}" if session.read_only else ""
+    else:
+        # The name of a store object is no path.
+        name = array.store if array.store.startswith("<") else located(array.store)
+    return {"store": name, "path": array.path, "metadata": fixed_metadata(array)}
 
 
 def located(store: Any) -> Any:
