@@ -216,7 +216,7 @@ def test_a_commit_to_the_same_node_is_a_conflict(tmp_path: Path) -> None:
     assert plan.remaining() == 0
     plan.finish()
     np.testing.assert_array_equal(now(made, "old"), -VALUES)
-    # A node that was created meanwhile is not replaced, also not by a new session.
+    # A plan never replaces a node of another commit.
     plan = copied(made, tmp_path)
     plan.setup()
     run_all(plan)
@@ -351,7 +351,7 @@ if __name__ == "__main__":
 
 
 def test_killed_processes_lose_no_finished_unit(tmp_path: Path) -> None:
-    """8 processes at a time are killed at random, with the one that began the plan; all is committed once."""
+    """Kill 8 processes at random, including the first one; a new session commits all units once."""
     rng = random.Random(3)
     made = repository(tmp_path / "ice")
     values = np.arange(96 * 6).reshape(96, 6)

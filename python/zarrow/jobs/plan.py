@@ -301,7 +301,7 @@ class Plan:
         return ledger
 
     def _write_end(self) -> None:
-        """Write what comes after all units: shapes, attributes, and consolidated metadata."""
+        """Write shapes, attributes and consolidated metadata."""
         for item in self._work.items.values():
             item.finish(item.opened())
         target = self._work.target
@@ -386,7 +386,7 @@ class Plan:
         return self._work.items, None
 
     def _create_nodes(self) -> None:
-        """Create groups and arrays without elements, or keep those of this plan."""
+        """Create groups and arrays without elements, or keep existing ones."""
         work = self._work
         for path, attributes in work.groups.items():
             _require_group(work.target, path, attributes)

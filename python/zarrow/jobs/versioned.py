@@ -148,7 +148,7 @@ class VersionedPlan(Plan):
                     kind="conflict",
                     path=path,
                 )
-        # First together, so that an error leaves the session as it is.
+        # Merge the runs first: an error leaves the session unchanged.
         for changes in self._ledger.changes(len(self.units)):
             nodes.merge(_session_from(changes))
         session.merge(nodes)
@@ -268,7 +268,7 @@ def _fork(ledger: Group, name: str) -> Any:
 
 
 def _base(ledger: Group) -> Any:
-    """Return the fork with which runs begin, after a look into its snapshot."""
+    """Return the fork for runs, after checking its snapshot."""
     fork = _fork(ledger, "base")
     try:
         with _store_errors():
@@ -297,7 +297,7 @@ def _read_only() -> ReadOnlyError:
 
 @contextlib.contextmanager
 def _store_errors() -> Iterator[None]:
-    """Raise errors of icechunk as those of a store."""
+    """Raise icechunk's errors as `StoreError`."""
     icechunk = _import("icechunk")
     try:
         yield

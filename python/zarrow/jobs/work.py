@@ -229,7 +229,7 @@ def identity_of(array: Array) -> dict[str, Any]:
     """Return where a source is, and the metadata that must stay (step 3)."""
     session = session_of(array.__reduce__()[1][0])
     if session is not None:
-        # Forks of a writable session have snapshots of their own.
+        # Each fork of a writable session has another snapshot.
         name = f"icechunk {session.get_node_id(f'/{array.path}')}"
         name += f" {session.snapshot_id}" if session.read_only else ""
     else:
