@@ -11,12 +11,17 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zarrow._zarrow import Array
-from zarrow.errors import DataTypeError, ShapeError, UnsupportedError
+from zarrow._zarrow import Array, MemoryStore
+from zarrow.api.creation import create_array
+from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError, UnsupportedError
 
 
 class Ring:
@@ -24,7 +29,7 @@ class Ring:
 
     def __init__(self, array: Array, axis: int) -> None:
         self.array = array
-        self.axis = _checked_axis(array, axis)
+        self.axis = checked_axis(array, axis)
         self.stored = 0
         self.capacity = 0
         if array.write_unit is None:
@@ -32,6 +37,13 @@ class Ring:
                 f"array {array.path!r} in {array.store} has chunks of different shapes, which cannot be "
                 "streamed: create it with equal chunks",
                 kind="unsupported",
+                store=array.store,
+                path=array.path,
+            )
+        if array._is_read_only():
+            raise ReadOnlyError(
+                f"array {array.path!r} in {array.store} is read-only: open it with mode='r+'",
+                kind="read_only",
                 store=array.store,
                 path=array.path,
             )
@@ -48,6 +60,9 @@ class Ring:
         self.frame_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
         self.frame_nbytes = max(1, math.prod(self.frame_shape) * dtype.itemsize)
         self._frames: np.ndarray[Any, Any] = np.empty(0, dtype)
+        # Converts frames of other types.
+        self._converter: Array | None = None
+        self._converting = threading.Lock()
         # How many elements the array has before the first frame, and where that frame is in its write unit.
         self._before: int = array.shape[self.axis]
         self._first = self._before % self.unit
@@ -72,28 +87,39 @@ class Ring:
         ShapeError
             The shape is not that of a frame, or of frames along the axis.
         DataTypeError, OverflowError
-            The elements cannot be converted to the array's type without a change of kind.
+            The elements cannot be converted to the array's type.
         """
-        found = _on_host(values, self.array.dtype)
-        if found.ndim == len(self.frame_shape):
-            found = np.expand_dims(found, self.axis)
-        expected = self.frame_shape
-        if found.shape[: self.axis] + found.shape[self.axis + 1 :] != expected or found.ndim <= self.axis:
+        found = _on_host(values)
+        given = found.shape if isinstance(found, np.ndarray) else np.shape(found)
+        is_frame = len(given) == len(self.frame_shape)
+        shape = (*given[: self.axis], 1, *given[self.axis :]) if is_frame else given
+        if len(shape) <= self.axis or shape[: self.axis] + shape[self.axis + 1 :] != self.frame_shape:
             raise ShapeError(
-                f"got values of shape {np.shape(values)}, expected a frame of shape {expected}, or several "
+                f"got values of shape {given}, expected a frame of shape {self.frame_shape}, or several "
                 f"along axis {self.axis} (array {self.array.path!r} in {self.array.store})",
                 kind="shape",
                 store=self.array.store,
                 path=self.array.path,
             )
-        if not np.can_cast(found.dtype, self._frames.dtype, "same_kind"):
-            raise DataTypeError(
-                f"cannot store {found.dtype} values in an array of {self._frames.dtype}: convert them first "
-                f"by values.astype() (array {self.array.path!r} in {self.array.store})",
-                kind="data_type",
-                store=self.array.store,
-                path=self.array.path,
-            )
+        is_plain = isinstance(found, np.ndarray) and not isinstance(found, np.ma.MaskedArray)
+        if not is_plain or not _is_copied(found.dtype, self._frames.dtype):
+            found = self._converted(found, given)
+        return np.expand_dims(found, self.axis) if is_frame else found
+
+    def _converted(self, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        """Return values in the type of the array, which the engine converts and checks as in `append`."""
+        with self._converting:
+            if self._converter is None or self._converter.shape != shape:
+                chunks = tuple(max(1, extent) for extent in shape)
+                self._converter = create_array(
+                    MemoryStore(), shape=shape, chunks=chunks, dtype=self._frames.dtype, compressors=None
+                )
+            try:
+                self._converter[...] = values
+            except Exception as error:
+                error.add_note(f"a frame for array {self.array.path!r} in {self.array.store}")
+                raise
+            found: np.ndarray[Any, Any] = np.asarray(self._converter[...])
         return found
 
     def put(self, first: int, frames: np.ndarray[Any, Any]) -> None:
@@ -135,7 +161,8 @@ class Ring:
         return found
 
 
-def _checked_axis(array: Array, axis: int) -> int:
+def checked_axis(array: Array, axis: int) -> int:
+    """Return the number of an axis, which may count from the last one."""
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(
             f"axis {axis} does not exist: array {array.path!r} has {array.ndim} axes (in {array.store})",
@@ -146,17 +173,43 @@ def _checked_axis(array: Array, axis: int) -> int:
     return axis % array.ndim
 
 
-def _on_host(values: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return values as an array of NumPy, which shares their memory if they are on the CPU."""
-    if isinstance(values, np.ndarray | np.generic):
+def check_distinct(arrays: Mapping[str, Array]) -> None:
+    """Refuse an array that is given twice, since its frames would be mixed."""
+    names: dict[object, str] = {}
+    for name, array in arrays.items():
+        where = f"{array.store}/{array.path}"
+        # Stores in memory share a name.
+        is_named = "://" in where or Path(where).exists()
+        place = os.path.realpath(where) if is_named else id(array)
+        if (first := names.setdefault(place, name)) != name:
+            raise ValueError(
+                f"{first!r} and {name!r} are the same array {array.path!r} in {array.store}: pass it once"
+            )
+
+
+def _is_copied(given: np.dtype[Any], own: np.dtype[Any]) -> bool:
+    """Whether NumPy converts elements as `append` does: without a loss, or to another precision of floats."""
+    if given.kind in "biufc" and own.kind in "biufc":
+        is_rounded = own.kind in "fc" and np.can_cast(given, own, "same_kind")
+        return is_rounded or np.can_cast(given, own, "safe")
+    return given.kind not in "OT" and np.can_cast(given, own, "equiv")
+
+
+def _on_host(values: Any) -> Any:
+    """Return an array that shares the memory of the values, or the values if the engine must convert them."""
+    if isinstance(values, np.ndarray):
+        return values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if isinstance(values, np.generic | float | complex | bool):
         return np.asarray(values)
     device = getattr(values, "__dlpack_device__", None)
-    if device is not None and device()[0] != 1:
+    if device is None:
+        return values
+    if device()[0] != 1:
         from zarrow import gpu
 
-        found: np.ndarray[Any, Any] = gpu.asarray(values).cpu().numpy()
-        return found
-    found = np.asarray(values)
-    # Integers of Python fit any type that has their value.
-    is_of_python = not hasattr(values, "dtype") and found.dtype.kind == "i" and dtype.kind in "iu"
-    return np.asarray(values, dtype) if is_of_python else found
+        return gpu.asarray(values).cpu().numpy()
+    try:
+        return np.from_dlpack(values)
+    except (TypeError, ValueError, RuntimeError, BufferError):
+        # Such as a type that DLPack or NumPy lacks.
+        return values

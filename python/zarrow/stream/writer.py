@@ -8,11 +8,14 @@
    after a kill. The arrays of a mapping grow in its order.
 4. After an error of the store nothing more is stored, since an append that failed may have been stored in
    part. Each further call raises the error.
-5. The thread knows the state and not the Writer, which therefore can be collected: this stores what waits.
+5. The thread knows the state and not the Writer, which therefore can be collected. The garbage collector may
+   run in any thread, even in the one that stores, so that its call does not wait. The exit of the interpreter
+   does.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import warnings
@@ -22,8 +25,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from zarrow._zarrow import Array
-from zarrow.errors import LimitError, ZarrowError
-from zarrow.stream.ring import Ring
+from zarrow.errors import LimitError
+from zarrow.stream.ring import Ring, check_distinct
 
 # Frames of this size are stored at once.
 _ENOUGH_NBYTES = 16 << 20
@@ -53,7 +56,12 @@ class Writer:
     Raises
     ------
     ValueError
-        The memory is smaller than two write units, or an option has an unknown value.
+        The memory is smaller than two write units, an array is given twice, or an option has an unknown
+        value.
+    ReadOnlyError
+        An array cannot be written.
+    RuntimeError
+        The system starts no thread.
     DataTypeError, UnsupportedError, ShapeError
         An array has text or elements that may be missing, chunks of different shapes, or no such axis.
     OutOfMemoryError, MemoryError
@@ -92,6 +100,7 @@ class Writer:
         named = {"": arrays} if isinstance(arrays, Array) else dict(arrays)
         if not named or not all(isinstance(array, Array) for array in named.values()):
             raise TypeError(f"expected an array of a store, or a mapping of them, got {arrays!r}")
+        check_distinct(named)
         rings = {name: Ring(array, axis) for name, array in named.items()}
         _allocate(list(rings.values()), memory_nbytes)
         self._rings = rings
@@ -100,8 +109,9 @@ class Writer:
         self._producer = threading.Lock()
         self._dropped = 0
         self._state.start()
-        # At exit of the interpreter, too.
-        self._closed = weakref.finalize(self, _close_unasked, self._state)
+        self._collected = weakref.finalize(self, self._state.abandon)
+        # At exit, `_close_all` waits.
+        self._collected.atexit = False
 
     @property
     def accepted(self) -> int:
@@ -126,7 +136,7 @@ class Writer:
         frames
             Of a writer of one array: what `numpy.asarray` takes, or an array on a GPU. Of a writer of several
             arrays: a mapping with an equal number of frames for each. Elements are converted as by
-            `casting="same_kind"`. The memory can be changed after the call.
+            `array.append`. The memory can be changed after the call.
 
         Raises
         ------
@@ -192,13 +202,16 @@ class Writer:
     def close(self) -> None:
         """Store all frames, and end the thread. A closed writer can be closed again.
 
+        Ctrl-C ends the wait. The frames are stored nevertheless: close the writer again, or end the
+        interpreter, which waits for them.
+
         Raises
         ------
         StoreError
             Frames could not be stored. `stored` says how many are.
         """
-        if self._closed.detach() is not None:
-            self._state.close()
+        self._state.close()
+        self._collected.detach()
 
     def __enter__(self) -> Self:
         return self
@@ -208,10 +221,12 @@ class Writer:
     ) -> None:
         try:
             self.close()
-        except ZarrowError:
+        except Exception as failed:
             # The error of the block says more.
             if error is None:
                 raise
+            if failed is not error:
+                error.add_note(f"{self!r}: {failed}")
 
     def __repr__(self) -> str:
         return f"<Writer: {self.accepted} frames, {self.stored} stored, {self.dropped} dropped>"
@@ -230,11 +245,18 @@ def _allocate(rings: list[Ring], memory_nbytes: int) -> None:
         ring.allocate(frames)
 
 
-def _close_unasked(state: _State) -> None:
-    """Store what waits in a Writer that was collected, or that is open at exit."""
-    if state.accepted > state.stored and state.is_own:
-        warnings.warn("a Writer was not closed: use it in a with block", ResourceWarning, stacklevel=2)
-    state.close()
+# The writers that are neither closed nor collected, and those collected before all frames were stored.
+_open: set[_State] = set()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Wait at exit until the frames of open writers are stored."""
+    found = [state for state in _open if state.is_own]
+    for state in found:
+        state.abandon()
+    for state in found:
+        state.join()
 
 
 class _State:
@@ -242,18 +264,27 @@ class _State:
 
     def __init__(self, rings: list[Ring], interval: float) -> None:
         self._rings = rings
-        self._interval = interval
+        self._interval = min(interval, threading.TIMEOUT_MAX)
         self._changed = threading.Condition()
         self._process = os.getpid()
-        self._thread = threading.Thread(target=self._store, name="zarrow-stream", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="zarrow-stream", daemon=True)
         self._error: BaseException | None = None
+        self._traceback: TracebackType | None = None
+        self._is_raised = False
         self._is_closed = False
+        self._is_abandoned = False
+        self._is_finished = False
         self._wanted = 0
         self.accepted = 0
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+        _open.add(self)
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
 
     @property
     def is_own(self) -> bool:
@@ -269,8 +300,7 @@ class _State:
         """Refuse a call if nothing can be stored any more (step 4)."""
         if not self.is_own:
             raise ValueError("the writer belongs to the process that created it: create one in this process")
-        if self._error is not None:
-            raise self._error
+        self._raise_error()
         if self._is_closed:
             raise ValueError("the writer is closed: create another one")
 
@@ -302,24 +332,59 @@ class _State:
 
     def close(self) -> None:
         """Accept no more frames, store all, and end the thread."""
-        if not self.is_own:
+        if not self.is_own or self._is_finished:
             return
-        try:
-            with self._changed:
-                self._wanted = self.accepted
-                self._is_closed = True
-                self._wait()
-        finally:
-            self._thread.join()
+        self._end()
+        with self._changed:
+            while self.stored < self.accepted and self._error is None:
+                self._changed.wait()
+        self._thread.join()
+        self._is_finished = True
+        _open.discard(self)
+        self._raise_error()
+
+    def abandon(self) -> None:
+        """Let the thread store what waits in a Writer that was not closed, without a wait (step 5)."""
+        if not self.is_own or self._is_abandoned:
+            return
+        is_unstored = self.stored < self.accepted
+        self._end()
+        with self._changed:
+            self._is_abandoned = True
+            has_ended = self._error is not None or not self._thread.is_alive()
+        if has_ended:
+            self._report()
+        if is_unstored:
+            warnings.warn("a Writer was not closed: use it in a with block", ResourceWarning, stacklevel=2)
+
+    def _end(self) -> None:
+        with self._changed:
+            self._wanted = self.accepted
+            self._is_closed = True
+            self._changed.notify_all()
 
     def _wait(self) -> int:
         wanted = self._wanted
         self._changed.notify_all()
         while self.stored < wanted and self._error is None:
             self._changed.wait()
-        if self._error is not None:
-            raise self._error
+        self._raise_error()
         return self.stored
+
+    def _raise_error(self) -> None:
+        """Raise the error of the thread, if there is one."""
+        if self._error is not None:
+            self._is_raised = True
+            # Each `raise` adds to the traceback, which would keep the frames of each call.
+            raise self._error.with_traceback(self._traceback)
+
+    def _report(self) -> None:
+        """Forget an abandoned writer, and print its error, unless the producer got it."""
+        _open.discard(self)
+        if self._error is not None and not self._is_raised:
+            self._is_raised = True
+            found = (type(self._error), self._error, self._traceback, self._thread)
+            threading.excepthook(threading.ExceptHookArgs(found))
 
     def _is_pressing(self) -> bool:
         """Whether frames are stored now, rather than at the end of the interval (step 2)."""
@@ -331,23 +396,31 @@ class _State:
             or any(run and (self._interval == 0 or ring.is_half_full(self.accepted)) for ring, run in runs)
         )
 
-    def _store(self) -> None:
+    def _run(self) -> None:
         """Store what waits, until the writer is closed (in the thread)."""
-        while True:
+        try:
+            while self._store_next():
+                pass
+        except BaseException as error:
             with self._changed:
-                self._changed.wait_for(self._is_pressing, self._interval or None)
-                accepted, wanted = self.accepted, self._wanted
-                if self._is_closed and self.stored == accepted:
-                    return
-            try:
-                for ring in self._rings:
-                    if count := ring.run(accepted, everything=ring.stored < wanted):
-                        stored = ring.store(count)
-                        with self._changed:
-                            ring.stored = stored
-                            self._changed.notify_all()
-            except BaseException as error:
+                self._error, self._traceback = error, error.__traceback__
+                self._changed.notify_all()
+        with self._changed:
+            is_abandoned = self._is_abandoned
+        if is_abandoned:
+            self._report()
+
+    def _store_next(self) -> bool:
+        """Store the next runs; return False if the writer is closed, and has stored all."""
+        with self._changed:
+            self._changed.wait_for(self._is_pressing, self._interval or None)
+            accepted, wanted = self.accepted, self._wanted
+            if self._is_closed and self.stored == accepted:
+                return False
+        for ring in self._rings:
+            if count := ring.run(accepted, everything=ring.stored < wanted):
+                stored = ring.store(count)
                 with self._changed:
-                    self._error = error
+                    ring.stored = stored
                     self._changed.notify_all()
-                return
+        return True
