@@ -25,12 +25,12 @@ class _Lease:
 
     __slots__ = ("__array_interface__", "_memory", "_ring")
 
-    def __init__(self, memory: Memory, ring: deque[Memory]) -> None:
+    def __init__(self, memory: Memory, ring: Ring) -> None:
         self.__array_interface__ = memory.__array_interface__
         self._memory, self._ring = memory, ring
 
     def __del__(self) -> None:
-        self._ring.append(self._memory)
+        self._ring._take_back(self._memory)
 
 
 class Ring:
@@ -49,6 +49,7 @@ class Ring:
     def __init__(self, nbytes: int, kept: int, allocate: Callable[[int], Any] | None = None) -> None:
         self._nbytes = nbytes
         self._free: deque[Memory] = deque(maxlen=kept)
+        self._closed = False
         self._allocate = allocate or _aligned
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -60,8 +61,18 @@ class Ring:
             memory = self._free.popleft()
         except IndexError:
             memory = np.asarray(self._allocate(self._nbytes)).view(np.uint8).reshape(-1)
-        lent = np.asarray(_Lease(memory, self._free))
+        lent = np.asarray(_Lease(memory, self))
         return lent[:nbytes].view(dtype).reshape(shape)
+
+    def close(self) -> None:
+        """Free the unused pieces, and each other piece as soon as no array shares it."""
+        self._closed = True
+        self._free.clear()
+
+    def _take_back(self, memory: Memory) -> None:
+        self._free.append(memory)
+        if self._closed:
+            self._free.clear()
 
 
 def _aligned(nbytes: int) -> Memory:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +15,8 @@ import numpy as np
 
 import zarrow
 from zarrow.data.plan import Plan
-from zarrow.data.prefetch import OnBad, Options, Prefetch
-from zarrow.data.schedule import Schedule
+from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready
+from zarrow.data.schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
 
 _VERSION = 1
@@ -76,6 +78,7 @@ class Loader:
         numbers: bool = False,
         allocate: Callable[[int], Any] | None = None,
     ) -> None:
+        rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} is not one of {world} ranks")
         if on_bad not in ("raise", "skip", "fill"):
@@ -99,8 +102,12 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
         self._begin()
-        iterator = _Iterator(self)
-        self._running = weakref.ref(iterator)
+        try:
+            iterator = _Iterator(self)
+        except BaseException:
+            self._begun = False
+            raise
+        self._running = weakref.ref(iterator._prefetch)
         return iterator
 
     def _begin(self) -> None:
@@ -123,13 +130,14 @@ class Loader:
         self.close()
 
     def close(self) -> None:
-        """End the threads of an iteration that goes on."""
-        iterator = None if self._running is None else self._running()
-        if iterator is not None:
-            iterator.close()
+        """End the threads of the latest iteration, and wait until they have ended."""
+        prefetch = None if self._running is None else self._running()
+        if prefetch is not None:
+            prefetch.close()
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next iteration be an epoch from its beginning, as `DistributedSampler.set_epoch` does."""
+        epoch = operator.index(epoch)
         self.close()
         self._begun = False
         self._epoch, self._schedule, self._step = epoch, self._whole, 0
@@ -169,25 +177,12 @@ class Loader:
             The state is of another plan, the states do not belong together, or the remaining samples cannot
             be shared.
         """
-        states = [state] if isinstance(state, Mapping) else sorted(state, key=lambda each: int(each["rank"]))
-        first = states[0]
-        if first.get("version") != _VERSION or first["plan"] != self.plan.fingerprint:
-            raise ValueError(
-                "the state is of another plan: samples, order, window_nbytes, seed and chunks must be equal"
-            )
-        same = ("plan", "epoch", "ranges", "world", "batch_size", "last")
-        if any(each[name] != first[name] for each in states for name in same):
-            raise ValueError("the states are not of one epoch: save all ranks between the same two epochs")
-        world = int(first["world"])
-        if len(states) > 1 and [each["rank"] for each in states] != list(range(world)):
-            raise ValueError(f"pass one state, or the states of all {world} ranks")
-        steps = [int(each["step"]) for each in states] * (1 if len(states) > 1 else world)
-        ranges = tuple((int(start), int(stop)) for start, stop in first["ranges"])
-        ends = [0, *(end for part in sorted(ranges) for end in part), len(self.plan)]
-        old = Schedule(ranges, world, int(first["batch_size"]), first["last"])
-        if sorted(ends) != ends or not all(0 <= step <= old.steps for step in steps):
-            raise ValueError("the state is damaged: its samples or steps are out of range")
-        epoch, schedule, step = int(first["epoch"]), old, steps[0]
+        states = [state] if isinstance(state, Mapping) else list(state)
+        try:
+            epoch, old, steps = self._parsed(states)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"the state is damaged: {error!r}; pass the result of state_dict()") from error
+        schedule, step = old, steps[0]
         alike = (old.world, old.batch_size, old.last) == (self.world, self.plan.batch_size, self.plan.last)
         if not alike or len(set(steps)) > 1:
             schedule, step = self.plan.schedule(self.world, old.remaining(steps)), 0
@@ -196,6 +191,28 @@ class Loader:
         self._epoch, self._schedule, self._step = epoch, schedule, step
         if step >= schedule.steps:
             self._next_epoch()
+
+    def _parsed(self, states: list[Mapping[str, Any]]) -> tuple[int, Schedule, list[int]]:
+        """Return epoch and schedule of states, and the steps of all ranks."""
+        if not states:
+            raise ValueError("there is no state: pass one state, or the states of all ranks")
+        first = states[0]
+        if first["version"] != _VERSION or first["plan"] != self.plan.fingerprint:
+            raise ValueError(
+                "the state is of another plan: samples, order, window_nbytes, seed and chunks must be equal"
+            )
+        same = ("plan", "epoch", "ranges", "world", "batch_size", "last")
+        if any(each[name] != first[name] for each in states for name in same):
+            raise ValueError("the states are not of one epoch: save all ranks between the same two epochs")
+        epoch, world, batch_size = (operator.index(first[name]) for name in ("epoch", "world", "batch_size"))
+        old = Schedule(ranges_of(first["ranges"], len(self.plan)), world, batch_size, first["last"])
+        by_rank = {operator.index(each["rank"]): operator.index(each["step"]) for each in states}
+        if len(states) > 1 and sorted(by_rank) != list(range(world)):
+            raise ValueError(f"pass one state, or the states of all {world} ranks")
+        steps = [by_rank[rank] for rank in sorted(by_rank)] * (1 if len(states) > 1 else world)
+        if not all(0 <= step <= old.steps for step in steps):
+            raise ValueError(f"the state is damaged: one of its steps {steps[:8]} is not in 0 to {old.steps}")
+        return epoch, old, steps
 
     def stats(self) -> Stats:
         """Return counts and times of the current or latest iteration."""
@@ -235,6 +252,8 @@ class _Iterator:
         )
         sizes = (schedule.size(rank, number) for number in steps)
         self._loader, self._stats, self._pid = loader, loader._stats, os.getpid()
+        self._start = step
+        self._counting = threading.Lock()
         self._began = self._first = time.perf_counter()
         self._prefetch = Prefetch(loader.plan, loader._epoch, ranges, sizes, loader._options, loader._stats)
         self._finalizer = weakref.finalize(self, self._prefetch.stop)
@@ -249,31 +268,47 @@ class _Iterator:
                 f"this iterator belongs to process {self._pid}, and a forked child has no reading threads: "
                 "iterate over the loader in the child"
             )
-        called = time.perf_counter()
+        # An interrupt anywhere below ends the iteration before the batch is counted as delivered.
         try:
-            ready = self._prefetch.take()
+            return self._next()
         except BaseException:
             self.close()
             raise
-        now = time.perf_counter()
+
+    def _next(self) -> Any:
+        called = time.perf_counter()
+        ready = self._prefetch.take()
         if ready is None:
-            self.close()
             raise StopIteration
         if ready.error is not None:
-            self.close()
-            raise ready.error
+            try:
+                raise ready.error
+            finally:
+                # The traceback refers to this frame.
+                del ready
+        now, loader = time.perf_counter(), self._loader
+        with self._counting:
+            self._count(ready, called, now)
+        result = (ready.batch, ready.numbers) if loader._numbers else ready.batch
+        running = loader._running
+        if running is not None and running() is self._prefetch:
+            step = self._start + (ready.index + 1) * loader._turn[1]
+            loader._step = max(loader._step, step)
+        return result
+
+    def _count(self, ready: Ready, called: float, now: float) -> None:
+        """Enter a batch into the statistics."""
         stats = self._stats
         if not stats.batches:
             stats.first_batch_s, self._first = now - self._began, now
+            stats.first_nbytes = ready.nbytes
         else:
             stats.waited_s += now - called
             stats.stalls += now - called > _STALL_SECONDS
-        stats.seconds = now - self._first
+        stats.seconds = max(stats.seconds, now - self._first)
         stats.batches += 1
         stats.samples += len(ready.numbers)
         stats.nbytes += ready.nbytes
-        self._loader._step += self._loader._turn[1]
-        return (ready.batch, ready.numbers) if self._loader._numbers else ready.batch
 
     def close(self) -> None:
         """End the threads."""

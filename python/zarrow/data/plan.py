@@ -6,6 +6,7 @@ A plan is a pure function of seed and epoch. It has no elements and no open file
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -84,6 +85,7 @@ class Plan:
         last: Last = "share",
         seed: int = 0,
     ) -> None:
+        batch_size, window_nbytes, seed = map(operator.index, (batch_size, window_nbytes, seed))
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, found {batch_size}")
         if order not in ("sequential", "shuffle", "window"):
@@ -103,7 +105,7 @@ class Plan:
             self._slots, self._load_samples = max(samples, batch_size), max(samples, batch_size)
         else:
             self._slots = max(samples // self._size, 1)
-            self._load_samples = self._slots * self._size
+            self._load_samples = max(self._slots * self._size, batch_size)
 
     def __len__(self) -> int:
         """Return the number of samples of an epoch."""
@@ -127,7 +129,10 @@ class Plan:
     @property
     def fingerprint(self) -> str:
         """A hash of what determines the order: equal plans have the same sample at each position."""
-        shapes = [(name, source.sample_shape) for name, source in sorted(self.sources.items())]
+        shapes = [
+            (name, *source._definition(), source.sample_shape)
+            for name, source in sorted(self.sources.items())
+        ]
         runs = self._subset.starts.tobytes().hex() + self._subset.stops.tobytes().hex()
         places = b"" if self._numbers is None else self._numbers.tobytes()
         order = (self.order, self._size, self._phase, self._slots, self.seed)

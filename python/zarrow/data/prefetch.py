@@ -13,9 +13,11 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import threading
 import time
+import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -62,8 +64,10 @@ class Ready:
     batch: Any
     numbers: Numbers
     nbytes: int
+    # Number of the batch in this iteration.
+    index: int = 0
     # The read has no later batch.
-    ends_read: bool
+    ends_read: bool = False
     error: BaseException | None = None
 
 
@@ -158,19 +162,26 @@ class Prefetch:
                     thread.join(_JOIN_SECONDS)
             self._read.clear()
             self._ready.clear()
+            for ring in self._rings.values():
+                ring.close()
 
     def _run(self, work: Callable[[], None]) -> None:
         """Run a thread, and pass its error on in the order of batches."""
         target = self._read if work == self._read_all else self._ready
-        last = None
+        last: list[Ready | None] = []
         try:
             work()
         except BaseException as error:
-            last = Ready(None, np.empty(0, np.int64), 0, False, error)
+            if work == self._read_all:
+                # The traceback would keep the memory of a whole read.
+                traceback.clear_frames(error.__traceback__)
+            last.append(_failure(error))
+        last.append(None)
         with self._condition:
-            target.append(last)
-            target.append(None)
+            target.extend(last)
             self._condition.notify_all()
+        # The error's traceback refers to this frame.
+        last.clear()
 
     def _wait(self, may_go_on: Callable[[], bool]) -> bool:
         """Wait for a condition; return whether the iteration still runs."""
@@ -182,7 +193,7 @@ class Prefetch:
     def _read_all(self) -> None:
         """Read all batches (step 1)."""
         rest = _Rows({}, np.empty(0, np.int64), np.empty(0, np.int32))
-        size = next(self._sizes, 0)
+        size, index = next(self._sizes, 0), itertools.count()
         for places in self._plan.loads(self._epoch, self._ranges, first=size):
             paused = time.perf_counter()
             if not self._wait(lambda: self._unfinished_reads < self._most_reads):
@@ -190,7 +201,7 @@ class Prefetch:
             began = time.perf_counter()
             rows, found, at = self._rows(places, rest), list[Ready](), 0
             while size and at + size <= len(rows.numbers):
-                found.append(self._batch(rows.part(slice(at, at + size))))
+                found.append(self._batch(rows.part(slice(at, at + size)), next(index)))
                 at, size = at + size, next(self._sizes, 0)
             rest = rows.part(slice(at, None))
             # A view would keep the memory in use.
@@ -227,37 +238,41 @@ class Prefetch:
         self, source: Source, places: Numbers, out: npt.NDArray[Any], bad: npt.NDArray[np.int32]
     ) -> None:
         """Read samples; find the damaged ones by halves."""
+        error = self._damage(source, places, out)
+        if error is None:
+            return
+        if len(places) > 1:
+            half = len(places) // 2
+            self._fill(source, places[:half], out[:half], bad[:half])
+            self._fill(source, places[half:], out[half:], bad[half:])
+            return
+        if len(self._damages) < _BAD_LISTED:
+            self._damages.append(error)
+        bad[0] = len(self._damages)
+        fill = source.array.fill_value
+        out[...] = np.zeros((), out.dtype) if fill is None else fill
+
+    def _damage(self, source: Source, places: Numbers, out: npt.NDArray[Any]) -> CodecError | None:
+        """Read samples; return the error of a damaged chunk, without the frames that share the memory."""
+        draw = (self._plan.seed, self._epoch)
         try:
-            draw = (self._plan.seed, self._epoch)
             self._cancellation.run(lambda: source._read(places, out, draw))
         except CodecError as error:
             if self._options.on_bad == "raise":
                 raise
-            if len(places) > 1:
-                half = len(places) // 2
-                self._fill(source, places[:half], out[:half], bad[:half])
-                self._fill(source, places[half:], out[half:], bad[half:])
-            else:
-                bad[0] = self._noted(error)
-                fill = source.array.fill_value
-                out[...] = np.zeros((), out.dtype) if fill is None else fill
+            return error.with_traceback(None)
+        return None
 
-    def _noted(self, error: CodecError) -> int:
-        """Return 1 + the index of an error."""
-        if len(self._damages) < _BAD_LISTED:
-            # The traceback would keep memory of the batch.
-            self._damages.append(error.with_traceback(None))
-        return len(self._damages)
-
-    def _batch(self, rows: _Rows) -> Ready:
+    def _batch(self, rows: _Rows, index: int) -> Ready:
+        """Return a batch of samples."""
         if self._options.on_bad == "skip" and rows.bad.any():
             if rows.bad.all():
-                return Ready(None, rows.numbers, 0, False, self._damages[rows.bad[0] - 1])
+                return Ready(None, rows.numbers, 0, error=self._damages[rows.bad[0] - 1])
             rows = rows.part(rows.bad == 0)
         arrays = rows.arrays
         batch: Batch = arrays[SOLE] if set(arrays) == {SOLE} else arrays
         converted = batch if self._options.convert is None else self._options.convert(batch)
-        return Ready(converted, rows.numbers, sum(array.nbytes for array in arrays.values()), False)
+        return Ready(converted, rows.numbers, sum(array.nbytes for array in arrays.values()), index)
 
     def _transform_all(self) -> None:
         """Transform batches in order (step 2)."""
@@ -268,7 +283,8 @@ class Prefetch:
             if found is None:
                 return
             if found.error is not None:
-                raise found.error
+                self._ready.append(found)
+                return
             began = time.perf_counter()
             found.batch = transform(found.batch)
             self._stats.transform_s += time.perf_counter() - began
@@ -276,3 +292,12 @@ class Prefetch:
                 self._ready.append(found)
                 self._condition.notify_all()
             del found
+
+
+def _failure(error: BaseException) -> Ready:
+    """Return an error in the place of a batch. `StopIteration` would end the epoch in silence."""
+    if isinstance(error, StopIteration):
+        stopped = error
+        error = RuntimeError("a transform or an allocation raised StopIteration")
+        error.__cause__ = stopped
+    return Ready(None, np.empty(0, np.int64), 0, error=error)

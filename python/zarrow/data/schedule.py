@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -28,6 +29,10 @@ class Schedule:
     last: Last
 
     def __post_init__(self) -> None:
+        if self.world < 1 or self.batch_size < 1 or self.last not in ("share", "pad", "drop"):
+            raise ValueError(
+                f"the state is damaged: {self.world} ranks, batch_size {self.batch_size}, last={self.last!r}"
+            )
         if self.last == "share" and (total := self._total):
             full, rest = divmod(total, self.world * self.batch_size)
             if total < self.world or (full and 0 < rest < self.world and self.batch_size == 1):
@@ -115,3 +120,20 @@ def _merged(ranges: Sequence[tuple[int, int]]) -> Ranges:
         elif start < stop:
             found.append((start, stop))
     return tuple(found)
+
+
+def ranges_of(parts: Iterable[Sequence[int]], count: int) -> Ranges:
+    """Return ranges from a stored state of `count` samples.
+
+    Raises
+    ------
+    ValueError
+        A range is no pair, or is outside of the samples, or shares samples with another one.
+    """
+    ranges = tuple((operator.index(part[0]), operator.index(part[-1])) for part in parts if len(part) == 2)
+    ends = [0, *(end for part in sorted(ranges) for end in part), count]
+    if not ranges or sorted(ends) != ends:
+        raise ValueError(
+            f"the state is damaged: ranges {ranges[:4]} of {count} samples are empty, overlap or exceed them"
+        )
+    return ranges

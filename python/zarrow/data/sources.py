@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -57,6 +58,10 @@ class Source:
         """The number of the sample at each place, or None if it is the place."""
         return None
 
+    def _definition(self) -> tuple[object, ...]:
+        """Return what determines a sample beside the array and the sample's shape."""
+        raise NotImplementedError
+
     def _blocks(self) -> tuple[int, int]:
         """Return the size of blocks of places that share chunks, and the start of one block."""
         raise NotImplementedError
@@ -70,8 +75,11 @@ class Source:
         raise NotImplementedError
 
     def _chunks(self) -> tuple[int, ...]:
-        """Return the chunk; an array with a rectilinear grid is taken for one chunk of each element."""
-        return self.array.chunks or (1,) * self.array.ndim
+        """Return the chunk; for a rectilinear grid, chunks of about the average size."""
+        if self.array.chunks is not None:
+            return self.array.chunks
+        sizes = self.array.metadata["chunk_grid"]["configuration"]["chunk_shapes"]
+        return tuple(map(_average, self.array.shape, sizes))
 
     def _decoded_along(self, axis: int, cells: Numbers) -> tuple[int, int]:
         """Return chunks and bytes of these cells of an axis, with all chunks along the other axes."""
@@ -105,6 +113,9 @@ class Rows(Source):
         self.axis = _axis(array, axis)
         self.count = array.shape[self.axis]
         self.sample_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
+
+    def _definition(self) -> tuple[object, ...]:
+        return "rows", self.axis
 
     def _blocks(self) -> tuple[int, int]:
         return self._chunks()[self.axis], 0
@@ -158,6 +169,7 @@ class Windows(Source):
     ) -> None:
         super().__init__(array)
         self.axis = _axis(array, axis)
+        length, step, stride, offset = map(operator.index, (length, step, stride, offset))
         if length < 1 or step < 1 or stride < 1 or offset < 0:
             raise ValueError(
                 f"length {length}, step {step} and stride {stride} must be at least 1, and offset {offset} "
@@ -173,6 +185,9 @@ class Windows(Source):
         shape = list(array.shape)
         shape[self.axis] = length
         self.sample_shape = tuple(shape)
+
+    def _definition(self) -> tuple[object, ...]:
+        return "windows", self.axis, self.length, self.step, self.stride, self.offset
 
     def _blocks(self) -> tuple[int, int]:
         chunk = self._chunks()[self.axis]
@@ -242,7 +257,7 @@ class Crops(Source):
             raise ValueError("pass either a count of random crops, or corners")
         self._region = _region(array, within)
         self.sample_shape = tuple(
-            stop - start if extent is None else int(extent)
+            stop - start if extent is None else operator.index(extent)
             for extent, (start, stop) in zip(shape, self._region, strict=True)
         )
         fits = zip(self.sample_shape, self._region, strict=True)
@@ -252,11 +267,14 @@ class Crops(Source):
         self._corners: Numbers | None = None
         self._order: Numbers | None = None
         if corners is None:
-            self.count = int(count or 0)
+            self.count = operator.index(count or 0)
         else:
             self._take(np.array(corners, np.int64))
         if self.count < 1:
             raise ValueError("there must be at least one crop")
+
+    def _definition(self) -> tuple[object, ...]:
+        return "crops", self._region, None if self._corners is None else self._corners.tobytes().hex()
 
     def _take(self, corners: Numbers) -> None:
         """Check corners, and sort them by chunk."""
@@ -346,7 +364,16 @@ class Crops(Source):
         return count, count * math.prod(chunks) * self.array.dtype.itemsize
 
 
+def _average(extent: int, sizes: int | Sequence[int | Sequence[int]]) -> int:
+    """Return the average chunk along an axis, of one size, or of sizes and pairs of a size and its count."""
+    if isinstance(sizes, int):
+        return sizes
+    count = sum(1 if isinstance(size, int) else size[1] for size in sizes)
+    return max(1, -(-extent // max(count, 1)))
+
+
 def _axis(array: Array, axis: int) -> int:
+    axis = operator.index(axis)
     if not -array.ndim <= axis < array.ndim:
         raise ValueError(f"axis {axis} is out of range for an array of {array.ndim} axes")
     return axis % array.ndim

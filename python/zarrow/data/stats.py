@@ -16,8 +16,8 @@ class Stats:
     ----------
     batches, samples, nbytes
         What the consumer got.
-    first_batch_s
-        From the start of the iteration to the first batch.
+    first_batch_s, first_nbytes
+        From the start of the iteration to the first batch, and its bytes.
     seconds
         From the first batch to the latest one.
     waited_s, stalls
@@ -34,6 +34,7 @@ class Stats:
     samples: int = 0
     nbytes: int = 0
     first_batch_s: float = 0.0
+    first_nbytes: int = 0
     seconds: float = 0.0
     waited_s: float = 0.0
     stalls: int = 0
@@ -52,7 +53,7 @@ class Stats:
         return "transform" if self.transform_s > self.read_s else "read"
 
     def __str__(self) -> str:
-        rate = self.nbytes / self.seconds / (1 << 20) if self.seconds else 0.0
+        rate = (self.nbytes - self.first_nbytes) / self.seconds / (1 << 20) if self.seconds else 0.0
         return (
             f"{self.batches} batches, {self.samples} samples, {self.nbytes / (1 << 20):.1f} MiB "
             f"({rate:.0f} MiB/s), first after {self.first_batch_s:.3f} s; "
