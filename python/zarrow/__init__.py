@@ -34,13 +34,13 @@ Read
     Table                          rows and columns: `group[0:10]`
 
 Write
-    save                           arrays, tables or groups in one call
+    save, write_many               tables, groups; parts of many arrays
     create_array, create_group     with your own chunks and codecs
     zeros, ones, full, empty       arrays of one value
     zeros_like, ones_like,
     full_like, empty_like          of the shape and type of another array
     set_missing                    how missing elements are stored
-    codecs, write_many             your own codecs; many parts in one batch
+    codecs                         your own codecs
 
 Memory of other libraries
     asarray                        any array, without a copy
