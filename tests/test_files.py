@@ -251,6 +251,33 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
         zarrow.open(tmp_path / "long.zarr")
 
 
+@pytest.mark.parametrize("kind", ["|S0", "<U0", "|V0", ("<f8", (2,))])
+def test_elements_without_bytes_are_refused(tmp_path: Path, kind: Any) -> None:
+    """A small file could claim any number of them."""
+    with (tmp_path / "a.npy").open("wb") as file:
+        header = {"descr": kind, "fortran_order": False, "shape": (2,)}
+        np.lib.format.write_array_header_1_0(file, header)  # type: ignore[attr-defined]
+        file.write(bytes(32))
+    with pytest.raises(zarrow.errors.MetadataError, match="of fixed size"):
+        zarrow.files.import_file(tmp_path / "a.npy", tmp_path / "a.zarr")
+    with pytest.raises(zarrow.errors.MetadataError, match="of fixed size"):
+        zarrow.files.import_file(
+            tmp_path / "a.npy", tmp_path / "a.zarr", format="raw", shape=2, dtype=np.dtype(kind)
+        )
+
+
+def test_folders_and_devices_are_not_replaced(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1.5])
+    (tmp_path / "folder.npy").mkdir()
+    os.mkfifo(tmp_path / "pipe.npy")
+    for name in ("folder.npy", "pipe.npy"):
+        for overwrite in (False, True):
+            with pytest.raises(FileExistsError, match="is not a regular file"):
+                zarrow.files.export_file(tmp_path / "a.zarr", tmp_path / name, overwrite=overwrite)
+    assert (tmp_path / "pipe.npy").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zarr", "folder.npy", "pipe.npy"]
+
+
 def test_large_arrays_take_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zarrow.interchange.lazy_arrays._PART_NBYTES", 1 << 18)
     zarrow.create_array(tmp_path / "a.zarr", data=np.ones((512, 4096)), chunks=(64, 64))
@@ -278,3 +305,7 @@ def test_the_commands_export_and_import(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "t.parquet")
     assert run("import", tmp_path / "t.parquet", tmp_path / "t.zarr", "--chunks", 2).returncode == 0
     assert zarrow.open(tmp_path / "t.zarr")["x"].chunks == (2,)
+    described = run("export", tmp_path / "a.zarr", tmp_path / "j.npy", "--json").stdout
+    assert json.loads(described)["nbytes"] == (tmp_path / "j.npy").stat().st_size
+    described = run("import", tmp_path / "j.npy", tmp_path / "j.zarr", "--json").stdout
+    assert json.loads(described)["shape"] == [2, 3]

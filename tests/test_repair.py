@@ -132,6 +132,65 @@ def test_whole_arrays_are_not_dropped_by_wrong_metadata(tmp_path: Path) -> None:
     assert chunk_files(tmp_path / "a.zarr") == []
 
 
+def test_sparse_shards_are_not_dropped_by_wrong_metadata(tmp_path: Path) -> None:
+    """Missing inner chunks can be read with any codec, so they do not show that the metadata are right."""
+    values = np.zeros((8, 12))
+    values[0, 0] = values[4, 7] = 1
+    array = zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(2, 3), shards=(4, 6))
+    document = tmp_path / "a.zarr" / "zarr.json"
+    good = document.read_text(encoding="utf-8")
+    wrong = json.loads(good)
+    wrong["codecs"][0]["configuration"]["codecs"][-1] = {"name": "gzip", "configuration": {"level": 5}}
+    document.write_text(json.dumps(wrong), encoding="utf-8")
+    (left,) = repair(tmp_path / "a.zarr").left
+    assert "the metadata may be wrong" in left.reason
+    document.write_text(good, encoding="utf-8")
+    np.testing.assert_array_equal(array[...], values)
+    shard = tmp_path / "a.zarr" / "c" / "0" / "0"
+    shard.write_bytes(b"?" + shard.read_bytes()[1:])
+    assert [each.chunk for each in repair(tmp_path / "a.zarr").mended] == [(0, 0)]
+
+
+def test_names_that_no_node_can_have_are_left(tmp_path: Path) -> None:
+    for name in ("a.zarr", "copy.zarr"):
+        zarrow.create_array(tmp_path / name, "x", data=VALUES)
+    for name in ("a\\b", "__x", "x:y", "new\nline"):
+        (tmp_path / "a.zarr" / "x" / name).mkdir()
+    done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr", foreign=True)
+    assert [(each.path, each.action) for each in done.left] == [("x/a\\b", "left")]
+    assert sorted(each.path for each in done.mended) == ["x/__x", "x/new\nline", "x/x:y"]
+
+
+def test_readable_attributes_of_version_2_stay(tmp_path: Path) -> None:
+    for name, attributes in (("a.zarr", {"edited": 1}), ("copy.zarr", {"old": 1}), ("plain.zarr", {})):
+        zarrow.create_array(tmp_path / name, "x", data=VALUES, zarr_format=2, attributes=attributes)
+    for copy in ("copy.zarr", "plain.zarr"):
+        (tmp_path / "a.zarr" / "x" / ".zarray").write_text("{", encoding="utf-8")
+        assert repair(tmp_path / "a.zarr", tmp_path / copy).is_sound
+        assert dict(zarrow.open(tmp_path / "a.zarr")["x"].attrs) == {"edited": 1}
+    (tmp_path / "a.zarr" / "x" / ".zattrs").write_text("{", encoding="utf-8")
+    assert repair(tmp_path / "a.zarr", tmp_path / "copy.zarr").is_sound
+    assert dict(zarrow.open(tmp_path / "a.zarr")["x"].attrs) == {"old": 1}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_consolidated_copies_of_restored_nodes_are_renewed(tmp_path: Path, version: Any) -> None:
+    for name, attributes in (("a.zarr", {}), ("copy.zarr", {"units": "K"})):
+        root = zarrow.create_group(tmp_path / name, zarr_format=version)
+        for path in ("m/x", "y"):
+            root.create_array(path, data=VALUES, attributes=attributes)
+    zarrow.consolidate_metadata(tmp_path / "a.zarr")
+    document = "zarr.json" if version == 3 else ".zarray"
+    (tmp_path / "a.zarr" / "m" / "x" / document).write_text("{", encoding="utf-8")
+    assert repair(zarrow.open(tmp_path / "a.zarr", "m", mode="r+"), zarrow.open(tmp_path / "copy.zarr", "m"))
+    assert dict(zarrow.open(tmp_path / "a.zarr")["m/x"].attrs) == {"units": "K"}
+    for path in ("m/x", "y"):
+        (tmp_path / "a.zarr" / path / document).write_text("{", encoding="utf-8")
+    (tmp_path / "copy.zarr" / "y" / document).unlink()
+    done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr")
+    assert "its consolidated metadata may be stale" in done.left[-1].reason
+
+
 def test_chunks_outside_a_wrong_shape_are_not_erased(tmp_path: Path) -> None:
     for name, options in LAYOUTS.items():
         array = zarrow.create_array(tmp_path / name, data=VALUES, chunks=(2, 3), **options)

@@ -100,6 +100,50 @@ def test_digests_of_masked_and_structured_arrays(tmp_path: Path) -> None:
     assert digest(one) == digest(two)
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
+def test_small_floats_have_one_nan_and_one_zero(name: str) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = getattr(ml_dtypes, name)
+    zeros = (1.0, 1.0) if name == "float8_e8m0fnu" else (0.0, -0.0)
+    one, other = (
+        zarrow.create_array(zarrow.MemoryStore(), data=np.array([2, nan, zero], dtype))
+        for nan, zero in zip((np.nan, -np.nan), zeros, strict=True)
+    )
+    assert list(diff(one, other)) == []
+    assert digest(one) == digest(other)
+    changed = zarrow.create_array(zarrow.MemoryStore(), data=np.array([4, np.nan, zeros[0]], dtype))
+    (found,) = diff(one, changed)
+    assert found.index == (0,)
+    assert digest(one) != digest(changed)
+
+
+def test_records_in_records_are_compared() -> None:
+    dtype = np.dtype([("a", ">f4", (2,)), ("b", [("c", "<i2"), ("d", "S3")])])
+    for count in (3, 0):
+        values = np.zeros(count, dtype)
+        one = zarrow.create_array(zarrow.MemoryStore(), data=values, zarr_format=2)
+        assert list(diff(one, one)) == []
+        if count:
+            values["b"]["d"][2] = b"z"
+            other = zarrow.create_array(zarrow.MemoryStore(), data=values, zarr_format=2)
+            assert [each.index for each in diff(one, other)] == [(2,)]
+            assert digest(one) != digest(other)
+
+
+def test_differences_and_digests_agree_on_attributes_and_times() -> None:
+    def stored(attributes: dict[str, Any]) -> zarrow.Array:
+        times = np.array(["2020-01-01", "NaT"], "M8[s]")
+        return zarrow.create_array(zarrow.MemoryStore(), data=times, attributes=attributes)
+
+    for attributes in ({"x": float("nan")}, {"x": [1, 2.0]}):
+        one, other = stored(attributes), stored(json.loads(json.dumps(attributes)))
+        assert list(diff(one, other, rtol=0.1)) == []
+        assert digest(one) == digest(other)
+    one, other = stored({"x": 1}), stored({"x": True})
+    assert [each.what for each in diff(one, other)] == ["attributes"]
+    assert digest(one) != digest(other)
+
+
 def test_digests_of_large_arrays_are_those_of_their_tiles(tmp_path: Path) -> None:
     """Arrays of several tiles and blocks, with chunks across them."""
     values = np.random.default_rng(0).integers(0, 100, (700, 90, 101)).astype("f4")
@@ -241,6 +285,32 @@ def test_rm_asks_and_erases_nodes_only(store: Path) -> None:
     assert (store.parent / "folder" / "file").exists()
     assert command("rm", store.name, "--yes", cwd=store.parent).returncode == 0
     assert [path.name for path in store.parent.iterdir()] == ["folder"]
+
+
+def test_rm_erases_links_and_not_their_targets(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "target.zarr", "g/y", data=[1.0])
+    zarrow.create_array(tmp_path / "a.zarr", "x", data=[1.0])
+    (tmp_path / "link").symlink_to("target.zarr")
+    (tmp_path / "a.zarr" / "inner").symlink_to("../target.zarr")
+    before = digest(tmp_path / "target.zarr")
+    ended = command("rm", tmp_path / "link", "--yes")
+    assert ended.stdout == f"erased the link {tmp_path / 'link'}, but not its target\n"
+    assert json.loads(command("rm", tmp_path / "a.zarr", "inner", "--yes", "--json").stdout)["is_link"]
+    assert [(tmp_path / "link").is_symlink(), (tmp_path / "a.zarr" / "inner").is_symlink()] == [False] * 2
+    assert digest(tmp_path / "target.zarr") == before
+    assert command("rm", tmp_path / "a.zarr" / "x" / "..", "--yes").returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["target.zarr"]
+
+
+def test_closed_streams_show_no_traceback(tmp_path: Path) -> None:
+    for closed in (">&-", "2>&-"):
+        ended = subprocess.run(
+            ["sh", "-c", f'"$0" info "$1" {closed}', COMMAND, tmp_path / "none.zarr"],
+            capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        assert ended.returncode == 1
+        assert "Traceback" not in ended.stderr
+        assert ended.stdout == ""
 
 
 def test_the_bare_command_says_what_exists() -> None:

@@ -17,7 +17,17 @@ import numpy as np
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
-from zarrow.checks.nodes import attributes_of, below, names_of, nbytes_of, one_line, opened, parts
+from zarrow.checks.nodes import (
+    attributes_of,
+    below,
+    canonical_json,
+    names_of,
+    nbytes_of,
+    one_line,
+    opened,
+    parts,
+    widened,
+)
 
 Kind = Literal["node", "shape", "data type", "dimension names", "attributes", "elements"]
 
@@ -99,7 +109,7 @@ def diff(
             yield Difference(path, "node", _kind(one), _kind(other))
             continue
         attributes = attributes_of(one), attributes_of(other)
-        if attributes[0] != attributes[1]:
+        if canonical_json(attributes[0]) != canonical_json(attributes[1]):
             yield Difference(path, "attributes", attributes[0], attributes[1])
         if not isinstance(one, Array) or not isinstance(other, Array):
             continue
@@ -157,31 +167,30 @@ def _shown(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _mask(values: Any) -> Any:
-    """Return which elements are missing; of structured elements, those without any field."""
-    mask = np.ma.getmaskarray(values)
+def _missing(mask: Any) -> Any:
+    """Return which elements a mask leaves out; structured elements are missing if all fields are."""
     if mask.dtype.names is None:
         return mask
-    fields = [mask[name].reshape(*mask.shape, -1).all(axis=-1) for name in mask.dtype.names]
-    return np.all(fields, axis=0)
+    fields = [_missing(mask[name]) for name in mask.dtype.names]
+    # A field may be an array in each element.
+    return np.all([each.all(axis=tuple(range(mask.ndim, each.ndim))) for each in fields], axis=0)
 
 
 def differs(left: Any, right: Any, rtol: float = 0.0, atol: float = 0.0) -> Any:
     """Return a mask of the elements that differ: NaN equals NaN."""
-    masks = [_mask(each) for each in (left, right)]
-    left, right = np.ma.getdata(left), np.ma.getdata(right)
+    masks = [_missing(np.ma.getmaskarray(each)) for each in (left, right)]
+    left, right = (widened(np.ma.getdata(each)) for each in (left, right))
     if left.dtype.names and left.dtype.names == right.dtype.names:
-        fields = [differs(left[name], right[name], rtol, atol) for name in left.dtype.names]
-        # A field may be an array in each element.
-        unequal = [each.reshape(*left.shape, -1).any(axis=-1) for each in map(np.asarray, fields)]
+        fields = [np.asarray(differs(left[name], right[name], rtol, atol)) for name in left.dtype.names]
+        unequal = [each.any(axis=tuple(range(left.ndim, each.ndim))) for each in fields]
         return (masks[0] != masks[1]) | (np.any(unequal, axis=0) & ~masks[0])
-    if left.dtype.kind in "fc" or right.dtype.kind in "fc" or rtol or atol:
+    if left.dtype.kind in "mM" and right.dtype.kind in "mM":
+        same = (left == right) | (np.isnat(left) & np.isnat(right))
+    elif left.dtype.kind in "fc" or right.dtype.kind in "fc" or rtol or atol:
         try:
             same = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)
         except TypeError:
             same = left == right
-    elif left.dtype.kind in "mM" and right.dtype.kind in "mM":
-        same = (left == right) | (np.isnat(left) & np.isnat(right))
     else:
         same = left == right
     # Missing elements have no value to compare.

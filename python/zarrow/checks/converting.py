@@ -31,7 +31,7 @@ _VERSION_3 = "zarr.json"
 
 @dataclass(slots=True)
 class Converted:
-    """The changes of `convert`, or with `dry_run` those that it would make.
+    """Result of `convert`. With `dry_run`, it lists the same changes, but none was made.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Converted:
     removed : list of str
         Keys of version 2 that were removed.
     refused : dict of str to str
-        Nodes that cannot be converted, and why. Nothing was changed then.
+        Nodes that cannot be converted, with reasons. If there is one, nothing was changed.
     dry_run : bool
         Whether nothing was changed.
     """
@@ -92,7 +92,7 @@ def convert(
     Returns
     -------
     Converted
-        What was written and removed; or what cannot be converted, and why.
+        The converted nodes and the removed keys; if a node cannot be converted, only the reasons.
 
     Raises
     ------
@@ -192,7 +192,10 @@ def _converted(stored: dict[str, dict[str, bytes]], refused: dict[str, str]) -> 
         if existing is None and made is not None:
             to_write[path] = made
         elif existing != made and not _is_equal(existing or b"", made or b""):
-            refused[path] = "its zarr.json and its metadata of version 2 differ: remove those that are stale"
+            refused[path] = (
+                "zarr.json differs from the metadata of version 2 beside it: remove the stale one, "
+                "zarr.json or .zarray, .zgroup and .zattrs"
+            )
     return to_write
 
 

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +20,15 @@ import numpy as np
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
-from zarrow.checks.nodes import attributes_of, chunks_in, names_of, nbytes_of, opened
+from zarrow.checks.nodes import (
+    attributes_of,
+    canonical_json,
+    chunks_in,
+    names_of,
+    nbytes_of,
+    opened,
+    widened,
+)
 from zarrow.checks.verifying import Corrupt, walk
 from zarrow.errors import MetadataError
 from zarrow.jobs import blocks
@@ -74,12 +81,12 @@ def digest(node: Array | Group | Store, *, progress: Progress | None = None) -> 
     done = 0
     whole = hashlib.sha256(_VERSION)
     for path, each in sorted(nodes.items()):
-        described = hashlib.sha256(_as_json(_description(each)))
+        described = hashlib.sha256(canonical_json(_description(each)))
         if isinstance(each, Array):
             for part in _tile_digests(each, done, total, progress):
                 described.update(part)
             done += nbytes_of(each)
-        whole.update(_as_json([path, described.hexdigest()]))
+        whole.update(canonical_json([path, described.hexdigest()]))
     return whole.hexdigest()
 
 
@@ -93,25 +100,6 @@ def _description(node: Array | Group) -> dict[str, Any]:
         "dimension_names": names_of(node),
         "attributes": attributes_of(node),
     }
-
-
-def _as_json(value: Any) -> bytes:
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":")).encode() + b"\n"
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with one form of equal numbers: 1.0 becomes 1."""
-    match value:
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case bool():
-            return value
-        case float() if math.isfinite(value) and value.is_integer():
-            return int(value)
-        case _:
-            return value
 
 
 def _tile_digests(array: Array, before: int, total: int, progress: Progress | None) -> list[bytes]:
@@ -129,12 +117,12 @@ def _tile_digests(array: Array, before: int, total: int, progress: Progress | No
         region = read.region(number)
         values = np.asanyarray(array.read(region).numpy())
         for place, part in chunks_in(region, tile):
-            inside = tuple(
+            inside: tuple[Any, ...] = tuple(
                 slice(one.start - start.start, one.stop - start.start)
                 for one, start in zip(part, region, strict=True)
             )
             hashed = hashlib.sha256()
-            for buffer in _canonical(values[inside]):
+            for buffer in _canonical(values[*inside, ...]):
                 hashed.update(buffer)
             at = sum(index * stride for index, stride in zip(place, strides, strict=True))
             found[at] = hashed.digest()
@@ -177,8 +165,11 @@ def _canonical(values: Any) -> Iterator[bytes | memoryview]:
         yield from _canonical(values.real)
         yield from _canonical(values.imag)
     else:
-        if dtype.kind == "f":
-            # Adding 0 makes -0 to 0.
-            values = np.where(np.isnan(values), np.nan, values + dtype.type(0)).astype(dtype, copy=False)
+        numbers = widened(values)
+        if numbers.dtype.kind == "f":
+            values = values.copy()
+            values[np.isnan(numbers)] = np.nan
+            # -0 equals 0.
+            values[numbers == 0] = 0
         values = np.ascontiguousarray(values, dtype.newbyteorder("<"))
         yield values.tobytes()

@@ -3,10 +3,12 @@
 1. The node is verified with `deep`. A corrupt chunk is dropped, or refilled from a copy; in a shard this is
    the inner chunk, and the others keep their bytes. A shard without any sound inner chunk is replaced whole.
 2. Only errors of the chunk's own bytes count: a codec that is not installed or a failing disk is no reason to
-   drop a chunk. If no stored chunk of an array can be read, its metadata may be wrong: nothing is dropped.
+   drop a chunk. If no stored chunk, or no inner chunk of the shards, can be read, the array's metadata may
+   be wrong: nothing is dropped.
 3. Each chunk is read once more before it is replaced, because another process may have written it since.
 4. The document of a node is restored from a copy only if the stored chunks, read through it, have the
-   elements of the copy. Otherwise the document may be that of another layout.
+   elements of the copy. Otherwise the document may be that of another layout. Version 2 has a separate
+   document for attributes, which stays if it can be read. Consolidated copies are renewed last.
 5. Foreign keys are erased if this is asked for, unless they have the names of chunks or nodes: a wrong shape
    makes chunks foreign, too.
 
@@ -29,7 +31,7 @@ from zarrow.api.progress import Progress
 from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import chunks_in, one_line, opened, parts
 from zarrow.checks.verifying import DOCUMENTS, Corrupt, grid_of, joined, stored_chunks, verify, walk
-from zarrow.errors import NotFoundError, ReadOnlyError, ZarrowError
+from zarrow.errors import InvalidKeyError, NotFoundError, ReadOnlyError, ZarrowError
 
 Action = Literal["dropped", "refilled", "restored", "erased", "left"]
 
@@ -47,7 +49,7 @@ _WHOLE_ARRAY = (
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was done about one fault.
+    """A fault, and the step that `repair` took.
 
     Attributes
     ----------
@@ -56,10 +58,13 @@ class Repair:
     chunk : tuple of int or None
         The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for anything else.
     action : str
-        `"dropped"`: the chunk reads as fill values. `"refilled"`: it has the elements of the copy.
-        `"restored"`: the metadata are those of the copy. `"erased"`: a foreign key. `"left"`: nothing.
+        `"dropped"`: the chunk was removed and now reads as fill values.
+        `"refilled"`: the chunk was written again with the elements of the copy.
+        `"restored"`: the node's metadata were written again from the copy.
+        `"erased"`: the foreign key was removed.
+        `"left"`: nothing was changed.
     reason : str
-        The fault; if nothing was done, why.
+        The fault. For `"left"`, the reason why nothing was changed.
     """
 
     path: str
@@ -70,14 +75,14 @@ class Repair:
 
 @dataclass(slots=True)
 class Repaired:
-    """What `repair` did, or with `dry_run` what it would do.
+    """Result of `repair`. With `dry_run`, it describes the same steps, but none was taken.
 
     Attributes
     ----------
     mended : list of Repair
         Faults that were mended.
     left : list of Repair
-        Faults that could not be mended, and why.
+        Faults that could not be mended, with reasons.
     foreign : list of str
         Foreign keys that remain.
     dry_run : bool
@@ -130,19 +135,20 @@ def repair(
     missing
         With `source`: also refill missing chunks that the copy has elements for.
     foreign
-        Erase files and folders that belong to no node, except those with names of chunks or nodes.
+        Also erase files and folders that belong to no node. Names of chunks or nodes are kept: wrong metadata
+        would make them look foreign.
     drop_all
-        Drop the corrupt chunks also of arrays without any sound chunk. By default these are left, since wrong
+        Also drop corrupt chunks if the array has no sound chunk. By default they are left, since wrong
         metadata have the same effect.
     dry_run
-        Only find out what would be done.
+        Change nothing, and return the steps that a call without `dry_run` would take.
     progress
         Called with the bytes of elements that were verified, and of all.
 
     Returns
     -------
     Repaired
-        What was mended, and what could not be.
+        The mended faults, the remaining ones, and the remaining foreign keys.
 
     Raises
     ------
@@ -175,6 +181,7 @@ def repair(
     location, root = target.__reduce__()[1][:2]
     work = _Work(location, root, target, copy, missing, foreign, drop_all, repaired)
     work.mend("", target, progress)
+    work.renew_consolidated()
     return repaired
 
 
@@ -190,9 +197,11 @@ class _Work:
     foreign: bool
     drop_all: bool
     repaired: Repaired
+    # Paths of restored nodes.
+    restored: list[str] = field(default_factory=list)
 
     def mend(self, prefix: str, node: Array | Group, progress: Progress | None = None) -> None:
-        """Verify a node, and mend it and everything below it."""
+        """Verify a node, and mend the node and its descendants."""
         found = verify(node, deep=True, progress=progress)
         chunks: dict[str, list[Corrupt]] = {}
         restored = []
@@ -213,16 +222,39 @@ class _Work:
                     self._refill_missing(joined(prefix, path), member)
         for key in found.foreign:
             path = key.removeprefix(self.root + "/") if self.root else key
-            if self._of_copy(path) is not None and self._is_folder(path):
-                if self._restore(path, "its metadata are missing"):
-                    restored.append(path)
-            elif self.foreign:
-                self._erase(path)
-            else:
-                self.repaired.foreign.append(path)
+            try:
+                if self._of_copy(path) is not None and self._is_folder(path):
+                    if self._restore(path, "its metadata are missing"):
+                        restored.append(path)
+                elif self.foreign:
+                    self._erase(path)
+                else:
+                    self.repaired.foreign.append(path)
+            except InvalidKeyError as error:
+                # No key of a store, such as a name with a backslash.
+                self._leave(path, None, f"remove it yourself: {error}")
         if not self.repaired.dry_run:
+            self.restored.extend(restored)
             for path in restored:
                 self.mend(path, self._opened(path))
+
+    def renew_consolidated(self) -> None:
+        """Consolidate the groups again that have copies of restored documents (step 4)."""
+        groups = {""} if self.restored else set()
+        for path in self.restored:
+            names = joined(self.root, path).split("/")
+            groups.update("/".join(names[:depth]) for depth in range(1, len(names) + 1))
+        # Deeper groups first: a group's copies include their documents.
+        for path in sorted(groups, reverse=True):
+            try:
+                group = open(self.location, path, mode="r+")
+                if isinstance(group, Group) and group._is_consolidated():
+                    group.consolidate_metadata()
+            except NotFoundError:
+                # A store that was opened at an array or group has no node at its root.
+                continue
+            except ZarrowError as error:
+                self._leave(path, None, f"its consolidated metadata may be stale: {error}")
 
     def _opened(self, path: str) -> Array | Group:
         group = self.target
@@ -235,10 +267,13 @@ class _Work:
         return array
 
     def _of_copy(self, path: str) -> Array | Group | None:
-        """Return the node of the copy at a path."""
+        """Return the node of the copy at a path; None for names that a node cannot have."""
         if not path or self.copy is None:
             return self.copy
-        return self.copy.get(path) if isinstance(self.copy, Group) else None
+        try:
+            return self.copy.get(path) if isinstance(self.copy, Group) else None
+        except InvalidKeyError:
+            return None
 
     def _enter(self, path: str, chunk: tuple[int, ...] | None, action: Action, reason: str) -> None:
         self.repaired.mended.append(Repair(path, chunk, action, reason))
@@ -277,14 +312,11 @@ class _Work:
                 mendable.append(each)
         if chunk is None or unit is None or isinstance(copy, str) or not mendable:
             return
-        units: dict[tuple[int, ...], list[Corrupt]] = {}
         ratio = [whole // part for whole, part in zip(unit, chunk, strict=True)]
-        for each in mendable:
-            place = tuple(at // by for at, by in zip(each.chunk or (), ratio, strict=True))
-            units.setdefault(place, []).append(each)
+        units = _by_unit(mendable, ratio)
         regions = {place: _region(place, unit, array.shape) for place in units}
         whole = {place for place, group in units.items() if len(group) == _count(regions[place], chunk)}
-        if copy is None and not self.drop_all and len(whole) == array._stored_chunk_count():
+        if copy is None and not self.drop_all and not _has_sound_chunk(array, corrupt, ratio):
             self._leave(path, None, _WHOLE_ARRAY)
             return
         for place, group in units.items():
@@ -379,10 +411,12 @@ class _Work:
                 self._leave(path, None, f"its chunks differ from the copy's, first at {list(place)}: {error}")
                 return False
         if not self.repaired.dry_run:
+            if ".zattrs" in present and _is_object(values.get_each([joined(at, ".zattrs")])[0]):
+                documents.pop(".zattrs", None)
+            elif ".zattrs" in present and ".zattrs" not in documents:
+                values.erase(joined(at, ".zattrs"))
             for name, document in documents.items():
                 values.set(joined(at, name), document)
-            if ".zattrs" in present and ".zattrs" not in documents:
-                values.erase(joined(at, ".zattrs"))
         self._enter(path, None, "restored", error)
         return True
 
@@ -423,6 +457,47 @@ def _region(place: tuple[int, ...], chunk: tuple[int, ...], shape: tuple[int, ..
         slice(at * step, min((at + 1) * step, extent))
         for at, step, extent in zip(place, chunk, shape, strict=True)
     )
+
+
+def _by_unit(corrupt: list[Corrupt], ratio: list[int]) -> dict[tuple[int, ...], list[Corrupt]]:
+    """Return corrupt chunks by the places of their shards, or of themselves without shards."""
+    units: dict[tuple[int, ...], list[Corrupt]] = {}
+    for each in corrupt:
+        place = tuple(at // by for at, by in zip(each.chunk or (), ratio, strict=True))
+        units.setdefault(place, []).append(each)
+    return units
+
+
+def _has_sound_chunk(array: Array, corrupt: list[Corrupt], ratio: list[int]) -> bool:
+    """Return whether a stored chunk can be read, in shards an inner chunk (step 2)."""
+    units = _by_unit(corrupt, ratio)
+    if len(units) < array._stored_chunk_count():
+        return True
+    # Missing inner chunks of a shard can be read, too, but have the fill value alone.
+    for place, broken in units.items():
+        whole = _region(place, array.write_unit or (), array.shape)
+        bad = {each.chunk for each in broken}
+        for chunk, region in chunks_in(whole, array.chunks or ()):
+            if chunk not in bad and _has_values(array, region):
+                return True
+    return False
+
+
+def _has_values(array: Array, region: tuple[slice, ...]) -> bool:
+    """Return whether a region can be read and differs from the fill value."""
+    try:
+        found = np.asanyarray(array.read(region).numpy())
+    except ZarrowError:
+        return False
+    return bool(np.any(differs(found, np.asanyarray(_fill_values(array, region).numpy()))))
+
+
+def _is_object(document: bytes | None) -> bool:
+    """Return whether a document is a JSON object."""
+    try:
+        return isinstance(json.loads(document or b""), dict)
+    except ValueError:
+        return False
 
 
 def _count(region: tuple[slice, ...], chunk: tuple[int, ...]) -> int:

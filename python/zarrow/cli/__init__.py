@@ -56,12 +56,19 @@ def build(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, argp
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, else the process's arguments, and return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    parser, _ = build(arguments[:1])
-    if not arguments:
-        parser.print_help()
-        return 0
-    parsed = parser.parse_args(arguments)
+    try:
+        arguments = sys.argv[1:] if arguments is None else list(arguments)
+        parser, _ = build(arguments[:1])
+        if not arguments:
+            parser.print_help()
+            return 0
+        return _run(parser.parse_args(arguments))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    """Run a subcommand, and return the exit status."""
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
     from zarrow.cli import terminal
 
@@ -71,15 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return status
     except ZarrowError as error:
-        print(f"zarrow {parsed.subcommand}: {terminal.visible(str(error))}", file=sys.stderr)
+        terminal.complain(parsed.subcommand, str(error))
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has closed the output.
         terminal.forget_output()
         return 1
     except OSError as error:
-        print(f"zarrow {parsed.subcommand}: {terminal.visible(str(error))}", file=sys.stderr)
+        terminal.complain(parsed.subcommand, str(error))
         terminal.forget_output()
         return 1
-    except KeyboardInterrupt:
-        return 130

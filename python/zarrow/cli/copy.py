@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import zarrow
 from zarrow.cli import plans
 from zarrow.cli.arguments import codec, extents
-from zarrow.cli.terminal import KINDS_OF_STORES, visible
+from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codec is not None:
         options["compressors"] = arguments.codec
     source = zarrow.open(arguments.source, mode="r")
-    try:
+    with wrong_arguments("copy"):
         plan = jobs.copy(
             source,
             arguments.target,
@@ -47,9 +46,4 @@ def run(arguments: argparse.Namespace) -> int:
             consolidate=arguments.consolidate,
             **options,
         )
-    except zarrow.ZarrowError:
-        raise
-    except (TypeError, ValueError) as error:
-        print(f"zarrow copy: {visible(str(error))}", file=sys.stderr)
-        return 2
     return plans.run("copy", plan, arguments)

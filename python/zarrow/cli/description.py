@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import zarrow
+from zarrow.api.json_values import mapped
 from zarrow.groups.descent import Way
 
 
@@ -56,15 +57,12 @@ def describe_tree(
 
 def as_json(described: dict[str, Any]) -> str:
     """Write a description as JSON: numbers that JSON does not have are text, as Zarr writes them."""
-    return json.dumps(_plain(described), indent=2, allow_nan=False)
+    return json.dumps(mapped(described, _plain), indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
+    """Return a number or text as JSON has it."""
     match value:
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
         case float() if math.isnan(value):
             return "NaN"
         case float() if math.isinf(value):

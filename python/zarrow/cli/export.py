@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import zarrow
-from zarrow.cli.terminal import KINDS_OF_STORES, visible
+from zarrow.api.progress import size
+from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
 
 FORMATS = ("npy", "raw", "safetensors", "parquet", "arrow")
 
@@ -17,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="ends with .npy, .bin, .safetensors, .parquet or .arrow")
     parser.add_argument("--format", choices=FORMATS, help="the format (default: by the end of the name)")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,19 +28,24 @@ def run(arguments: argparse.Namespace) -> int:
     from zarrow.files.formats import format_of
 
     node = zarrow.open(arguments.store, mode="r")
-    try:
-        is_table = format_of(arguments.file, arguments.format) in ("parquet", "arrow")
-        with Bar("export", "{} rows".format) if is_table else Bar("export") as bar:
+    with wrong_arguments("export"):
+        chosen = format_of(arguments.file, arguments.format)
+        with Bar("export", unit_of(chosen)) as bar:
             zarrow.files.export_file(
                 node,
                 arguments.file,
-                format=arguments.format,
+                format=chosen,
                 overwrite=arguments.overwrite,
                 progress=bar,
             )
-    except zarrow.ZarrowError:
-        raise
-    except (TypeError, ValueError) as error:
-        print(f"zarrow export: {visible(str(error))}", file=sys.stderr)
-        return 2
+    if arguments.json:
+        from zarrow.cli.description import as_json
+
+        nbytes = Path(arguments.file).stat().st_size
+        print(as_json({"file": arguments.file, "format": chosen, "nbytes": nbytes}))
     return 0
+
+
+def unit_of(chosen: str) -> Callable[[int], str]:
+    """Return the unit of progress for a format: rows of a table, or bytes."""
+    return "{} rows".format if chosen in ("parquet", "arrow") else size

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import zarrow
 from zarrow.cli.arguments import codec, extents
-from zarrow.cli.export import FORMATS
+from zarrow.cli.export import FORMATS, unit_of
 from zarrow.cli.plans import CODEC_HELP
-from zarrow.cli.terminal import visible
+from zarrow.cli.terminal import wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shards", type=extents, help="for example 1000,1000")
     parser.add_argument("--codec", type=codec, help=CODEC_HELP)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing node")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,24 +40,23 @@ def run(arguments: argparse.Namespace) -> int:
     }
     if arguments.codec is not None:
         options["compressors"] = arguments.codec
-    try:
-        is_table = format_of(arguments.file, arguments.format) in ("parquet", "arrow")
-        if is_table and len(options.get("chunks", ())) == 1:
+    with wrong_arguments("import"):
+        chosen = format_of(arguments.file, arguments.format)
+        if chosen in ("parquet", "arrow") and len(options.get("chunks", ())) == 1:
             (options["chunks"],) = options["chunks"]
-        with Bar("import", "{} rows".format) if is_table else Bar("import") as bar:
-            zarrow.files.import_file(
+        with Bar("import", unit_of(chosen)) as bar:
+            node = zarrow.files.import_file(
                 arguments.file,
                 arguments.store,
                 arguments.path,
-                format=arguments.format,
+                format=chosen,
                 offset=arguments.offset,
                 overwrite=arguments.overwrite,
                 progress=bar,
                 **options,
             )
-    except zarrow.ZarrowError:
-        raise
-    except (TypeError, ValueError) as error:
-        print(f"zarrow import: {visible(str(error))}", file=sys.stderr)
-        return 2
+    if arguments.json:
+        from zarrow.cli.description import as_json, describe
+
+        print(as_json(describe(node)))
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 import zarrow
 from zarrow.cli import plans
 from zarrow.cli.arguments import codec, extents, numbers
-from zarrow.cli.terminal import KINDS_OF_STORES, visible
+from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             print("zarrow pyramid: expected --factors as 2 or z=1,y=2,x=2", file=sys.stderr)
             return 2
         factors = factors[0]
-    try:
+    with wrong_arguments("pyramid"):
         plan = zarrow.ome.plan_pyramid(
             arguments.source,
             arguments.target,
@@ -74,9 +74,4 @@ def run(arguments: argparse.Namespace) -> int:
             memory_nbytes=arguments.memory,
             **options,
         )
-    except zarrow.ZarrowError:
-        raise
-    except (TypeError, ValueError) as error:
-        print(f"zarrow pyramid: {visible(str(error))}", file=sys.stderr)
-        return 2
     return plans.run("pyramid", plan, arguments)

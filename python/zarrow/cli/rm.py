@@ -30,6 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     what = f"array {visible(place)}"
     if isinstance(node, zarrow.Group):
         what = f"group {visible(place)} with {arrays} arrays and {len(below) - arrays} groups"
+    is_link = "://" not in arguments.store and Path(place).is_symlink()
+    if is_link:
+        what = f"link {visible(place)}, but not its target"
     if not (arguments.yes or arguments.dry_run):
         if sys.stdin is None or not sys.stdin.isatty():
             print(f"zarrow rm: this would erase the {what}: add --yes", file=sys.stderr)
@@ -43,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         from zarrow.cli.description import as_json
 
         kind = "array" if isinstance(node, zarrow.Array) else "group"
-        groups = len(below) - arrays
-        print(as_json({"kind": kind, "arrays": arrays, "groups": groups, "is_erased": not arguments.dry_run}))
+        counts = {"arrays": arrays, "groups": len(below) - arrays}
+        print(as_json({"kind": kind, **counts, "is_link": is_link, "is_erased": not arguments.dry_run}))
     else:
         show(f"{'would erase' if arguments.dry_run else 'erased'} the {what}")
     return 0
@@ -52,7 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _erase(store: str, node: str) -> None:
     if "://" not in store:
-        store = str(Path(store).absolute())
+        # A link keeps its name, because it is removed instead of its target. The end of "a/.." is no name.
+        path = Path(store)
+        has_name = path.name not in ("", "..")
+        store = str(path.parent.resolve() / path.name if has_name else path.resolve())
     # The copies in consolidated groups change with the node if the store is opened at the topmost group.
     while True:
         above, _, name = store.rstrip("/").rpartition("/")
@@ -64,6 +70,9 @@ def _erase(store: str, node: str) -> None:
     if node:
         parent, _, name = node.rpartition("/")
         del zarrow.open_group(store, parent)[name]
+        return
+    if "://" not in store and Path(store).is_symlink():
+        Path(store).unlink()
         return
     # The engine erases nodes only: an empty group replaces the root, and its document is erased last.
     from zarrow._zarrow import _StoredValues

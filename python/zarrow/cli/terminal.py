@@ -7,11 +7,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 
 from zarrow._zarrow import _visible
+from zarrow.errors import ZarrowError
 
 KINDS_OF_STORES = (
     "a folder, a zip archive, or a URL: file://, s3://, gs://, az://, http://, https:// or zip://. "
@@ -45,6 +48,26 @@ def width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else 80
 
 
+def complain(subcommand: str, text: str) -> None:
+    """Print an error in one line on the error stream, if it is open."""
+    if sys.stderr is not None:
+        print(f"zarrow {subcommand}: {visible(text)}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def wrong_arguments(subcommand: str) -> Iterator[None]:
+    """Exit with status 2 if the block finds that an argument is wrong."""
+    try:
+        yield
+    except ZarrowError:
+        raise
+    except (TypeError, ValueError) as error:
+        complain(subcommand, str(error))
+        raise SystemExit(2) from None
+
+
 def forget_output() -> None:
     """Leave nothing for Python to write when it ends (step 3)."""
+    if sys.stdout is None:
+        return
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,7 @@
 """Elements of an array in a file, without compression: parts are read and written at their places.
 
-1. A part is read or written in runs of elements that are side by side in the file. Nothing is mapped: a file
-   that is made shorter meanwhile is an error, and so is a full disk.
+1. A part is read or written in runs of elements that are side by side in the file. Nothing is mapped, so
+   that a file which becomes shorter, or a full disk, is an error and not a signal.
 2. In column order ("F"), the axes are reversed.
 """
 
@@ -51,13 +51,18 @@ class FileElements:
         return math.prod(self.shape) * self.dtype.itemsize
 
     def check_length(self, nbytes: int) -> None:
-        """Refuse a file that is shorter than its elements.
+        """Check the length of the file, and the size of an element.
 
         Raises
         ------
         MetadataError
-            It is.
+            The file is shorter than its elements, or elements have no bytes or are arrays.
         """
+        if not self.dtype.itemsize or self.dtype.subdtype is not None:
+            # Elements without bytes let a tiny file claim any shape, and NumPy makes them longer.
+            raise malformed(
+                self._file, f"elements have the type {self.dtype}, expected one of fixed size such as '<f4'"
+            )
         if self._offset + self.nbytes > nbytes:
             raise malformed(
                 self._file,
@@ -97,7 +102,7 @@ class FileElements:
         return values
 
     def _runs(self, shape: tuple[int, ...], region: Region) -> Iterator[tuple[int, int, int]]:
-        """Yield runs (step 1): the place in the file, and the first and last byte among those of the part."""
+        """Yield runs (step 1): the offset in the file, and the range of bytes in the part."""
         axis, run = len(shape), self.dtype.itemsize
         while axis > 0:
             axis -= 1

@@ -43,7 +43,7 @@ def export_file(
     ----------
     source
         An array for `"npy"` and `"raw"`; an array or a group for `"safetensors"`, which has all arrays below
-        the group by their paths, and those of its attributes that are text; a group with a table for
+        the group by their paths, and its attributes of type text; a group with a table for
         `"parquet"` and `"arrow"`, as in `Group.to_arrow`. Or a store as `open` takes it.
     file
         The path of the file.
@@ -57,7 +57,7 @@ def export_file(
     Raises
     ------
     FileExistsError
-        The file exists, and `overwrite` is not passed.
+        The file exists and `overwrite` is not passed, or it is a folder or device.
     NodeTypeError
         The format takes no such node.
     DataTypeError
@@ -177,6 +177,9 @@ def _export_table(
 def _written(file: str | os.PathLike[str], overwrite: bool) -> Iterator[BinaryIO]:
     """Yield a new file, which takes its place after the block (step 1)."""
     path = Path(file)
+    if path.exists() and not path.is_file():
+        # A folder, or a device such as /dev/null, which a rename would replace.
+        raise FileExistsError(f"{str(path)!r} exists and is not a regular file: choose another name")
     if not overwrite and path.exists():
         raise FileExistsError(f"{str(path)!r} exists: pass overwrite=True to replace it")
     hidden = path.with_name(f".zarrow-{secrets.token_hex(8)}{path.suffix}")
@@ -193,7 +196,7 @@ def _written(file: str | os.PathLike[str], overwrite: bool) -> Iterator[BinaryIO
 
 
 def _link(hidden: Path, path: Path) -> None:
-    """Give a file its name, unless another one took it meanwhile."""
+    """Give a file its name, unless another file has the name now."""
     try:
         path.hardlink_to(hidden)
     except FileExistsError:

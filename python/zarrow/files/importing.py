@@ -181,7 +181,7 @@ class _Sum:
 
 
 class _Reported(FileElements):
-    """Elements whose reads are reported as progress."""
+    """Elements that report each read as progress."""
 
     def __init__(self, elements: FileElements, progress: Progress | None) -> None:
         self.__dict__.update(elements.__dict__)

@@ -2,7 +2,7 @@
 
 1. The offsets of tensors cover the rest of the file, without gaps and overlaps.
 2. Tensors are written in the order of their sizes of elements, so that each begins at a multiple of it.
-3. `__metadata__` has texts: they are those of the group's attributes that are text.
+3. `__metadata__` has texts: the group's attributes of type text.
 
 Source: the README of huggingface/safetensors.
 """
