@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.acero
 import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
@@ -275,6 +276,36 @@ def test_a_dataset_has_the_methods_of_a_scan(group: zarrow.Group, store: Countin
     for name in ("filter", "get_fragments", "join", "replace_schema", "sort_by", "take"):
         with pytest.raises(NotImplementedError, match="to_table"):
             getattr(dataset, name)(None)
+
+
+def test_a_filter_names_columns_by_their_place(group: zarrow.Group) -> None:
+    dataset, memory = group.scan_arrow(), pyarrow.dataset.dataset(pa.table(group.to_arrow()))
+    for place in range(3):
+        condition = pc.field(place).is_valid() & (pc.field(0) > 9_000)
+        for columns in (["word"], ["value", "falling"]):
+            found = dataset.to_table(columns=columns, filter=condition)
+            assert found.equals(memory.to_table(columns=columns, filter=condition))
+        assert dataset.count_rows(filter=condition) == memory.count_rows(filter=condition) == 999
+
+
+def test_a_dataset_that_others_scan_themselves_is_an_error(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", {"a": [1, 2, 3]})
+    dataset = pickle.loads(pickle.dumps(zarrow.open(tmp_path / "a.zarr").scan_arrow(sorted_by="a")))
+    assert dataset.to_table(filter=pc.field("a") > 1).to_pydict() == {"a": [2, 3]}
+    with pytest.raises(FileNotFoundError, match="call to_table"):
+        pyarrow.dataset.Scanner.from_dataset(dataset).to_table()
+    options = pyarrow.acero.ScanNodeOptions(dataset)
+    with pytest.raises(FileNotFoundError, match="call to_table"):
+        pyarrow.acero.Declaration("scan", options).to_table()
+
+
+@pytest.mark.parametrize("kind", ["bool", "c8"])
+def test_a_column_without_order_is_refused(kind: str) -> None:
+    group = zarrow.create_group({})
+    group.create_array("a", data=np.zeros(3, kind))
+    for scan in (group.scan_polars, group.scan_arrow):
+        with pytest.raises(ValueError, match="expected numbers, times or text"):
+            scan(sorted_by="a")
 
 
 def test_batches_share_the_memory_of_reads(store: Counting, group: zarrow.Group) -> None:

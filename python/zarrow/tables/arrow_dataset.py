@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
+import pyarrow.fs
 
 from zarrow.tables.scanning import Filter, Scan, condition_columns
 
@@ -27,12 +28,23 @@ def scan(table: Table, sorted_by: str | None) -> pyarrow.dataset.Dataset:
     return TableDataset(Scan(table, sorted_by))
 
 
-class TableDataset(pyarrow.dataset.InMemoryDataset):  # type: ignore[misc]
-    """A dataset without files. Consumers recognize the base class, which holds no rows."""
+_REFUSED = "a table of zarrow is only scanned: call to_table() first"
+
+
+class TableDataset(pyarrow.dataset.FileSystemDataset):  # type: ignore[misc]
+    """A dataset of one file, which does not exist.
+
+    Consumers recognize the base class. Those that scan it themselves, like Acero, fail with the file's name.
+    """
 
     def __init__(self, source: Scan) -> None:
-        super().__init__(source.table.schema.empty_table())
+        files, folder = pyarrow.dataset.IpcFileFormat(), pyarrow.fs.LocalFileSystem()
+        fragment = files.make_fragment(_REFUSED, filesystem=folder)
+        super().__init__([fragment], source.schema, files, folder)
         self._source = source
+
+    def __reduce__(self) -> tuple[type[TableDataset], tuple[Scan]]:
+        return TableDataset, (self._source,)
 
     def scanner(
         self,
@@ -70,7 +82,7 @@ class TableDataset(pyarrow.dataset.InMemoryDataset):  # type: ignore[misc]
         return self.scanner([], filter).count_rows()
 
     def _refused(self, *args: Any, **options: Any) -> NoReturn:
-        raise NotImplementedError("a table of zarrow is only scanned: call to_table() first")
+        raise NotImplementedError(_REFUSED)
 
     filter = get_fragments = join = join_asof = replace_schema = sort_by = take = _get_fragments = _refused
 

@@ -57,6 +57,9 @@ class Scan:
         column = self.table.group[name]
         if not isinstance(column, Array) or len(column.shape) != 1:
             raise ValueError(f"sorted_by={name!r} is not an array with one axis")
+        kind = self.schema.field(name).type
+        if not sorted_rows.has_order(kind):
+            raise ValueError(f"sorted_by={name!r} has type {kind}: expected numbers, times or text")
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -138,6 +141,11 @@ class Scan:
 
 
 def condition_columns(condition: pc.Expression, names: Sequence[str]) -> list[str]:
-    """Return names of columns that a condition may use: all that occur in its text."""
+    """Return names of columns that a condition may use: all that occur in its text.
+
+    A column that is named by its place, as `pyarrow.compute.field(0)`, needs all columns before it.
+    """
     text = str(condition)
+    if "FieldPath(" in text:
+        return list(names)
     return [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]

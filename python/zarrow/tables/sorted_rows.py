@@ -69,6 +69,18 @@ def narrowed(
     return _joined(kept)
 
 
+def has_order(kind: pa.DataType) -> bool:
+    """Return whether elements of a type are compared by a search."""
+    if pa.types.is_boolean(kind):  # Read as bytes.
+        return False
+    none = without_nan(pa.array([], kind))
+    try:
+        pc.less_equal(none, none)
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
 def not_sorted(name: str) -> MetadataError:
     """Return the error of a column with elements out of order."""
     text = f"column {name!r} is not sorted: scan the table without sorted_by"

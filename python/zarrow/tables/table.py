@@ -163,12 +163,13 @@ class Table:
             A column of numbers, times or text in ascending or descending order, without missing elements
             between others. A filter on this column then searches for the chunks with matching rows,
             which reads few chunks. The order is your claim: rows out of order may be lost. Where elements out
-            of order are read, the scan raises an error.
+            of order are read, the scan raises an error. Elements are as stored: a `_FillValue` at an end has
+            to be in order, too.
 
         Raises
         ------
         ValueError
-            `sorted_by` is not a column, or not an array with one axis.
+            `sorted_by` is not a column, not an array with one axis, or of a type without order.
         MetadataError
             Raised by the query: elements of `sorted_by` are not in order.
 
