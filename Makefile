@@ -44,7 +44,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo train bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -114,6 +114,10 @@ demo: wheel $(DATA)/ready ## real arrays from a Zarr store into NumPy, PyTorch, 
 	@PYTHONPATH=$(TORCH) $(DEMO)
 
 DEMO = $(BIN)/zarrow demo --data $(DATA) --folder build/demo --masked-writer target/release/examples/write_masked
+
+train: wheel $(DATA)/ready $(TORCH)/ready ## a small model in PyTorch that trains on the demo's data; its loss falls
+	$(call step,training)
+	@PYTHONPATH=$(TORCH) $(IN_TIME) 300 $(BIN)/python examples/train.py --packages $(DATA) build/maps.zarr
 
 bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full, --sweep, --programs, --remote
 	$(call step,limit of the machine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import pickle
 from pathlib import Path
@@ -194,3 +195,16 @@ def test_torchdatas_loader_resumes_exactly(plan: data.Plan, workers: int, taken:
         assert numbers_of(resumed) == epoch(plan, 5)
     resumed.dataset.set_epoch(8)
     assert numbers_of(resumed) == epoch(plan, 8)
+
+
+def test_the_training_program_lowers_its_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parent.parent / "examples" / "train.py"
+    specification = importlib.util.spec_from_file_location("train", path)
+    assert specification is not None and specification.loader is not None
+    program = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(program)
+    month, row, column = np.ogrid[:12, :96, :96]
+    maps = (60 + 30 * np.sin(row / 9 + column / 15 + month / 2)).astype("u1")
+    losses = program.train(zarrow.create_array(tmp_path / "maps.zarr", data=maps, chunks=(12, 32, 32)), 2, 64)
+    assert losses[1] < losses[0]
+    assert "0: loss" in (printed := capsys.readouterr().out) and "stalls" in printed
