@@ -73,6 +73,17 @@ def test_frames_are_converted_as_by_append(dtype: Any, frame: Any) -> None:
         assert result(True) == result(False)
 
 
+def test_arrays_of_different_write_units_share_the_memory() -> None:
+    group = zarrow.create_group(zarrow.MemoryStore())
+    image = group.create_array("image", shape=(0, 10), chunks=(1, 10), dtype="u1")
+    at = group.create_array("at", shape=(0,), chunks=(100,), dtype="u1")
+    for memory_nbytes in (220, 221, 230, 1000):
+        with Writer({"image": image, "at": at}, memory_nbytes=memory_nbytes):
+            pass
+    with pytest.raises(ValueError, match="need 220 bytes"):
+        Writer({"image": image, "at": at}, memory_nbytes=219)
+
+
 def test_an_array_is_passed_once(tmp_path: Path) -> None:
     group = zarrow.create_group(tmp_path / "g.zarr")
     array = group.create_array("a", shape=(0,), chunks=(4,), dtype="i4")

@@ -67,14 +67,16 @@ class Ring:
         self._before: int = array.shape[self.axis]
         self._first = self._before % self.unit
 
-    @property
-    def smallest(self) -> int:
-        """The fewest frames that let one write unit fill while another is stored."""
-        return 2 * self.unit
+    def places(self, frames: int) -> int:
+        """Return the number of places for at most this many frames, but two write units or more.
+
+        Two let one write unit fill while another is stored.
+        """
+        return max(2 * self.unit, frames // self.unit * self.unit)
 
     def allocate(self, frames: int) -> None:
         """Allocate memory for at most this number of frames (step 1)."""
-        self.capacity = max(self.smallest, frames // self.unit * self.unit)
+        self.capacity = self.places(frames)
         shape = list(self.frame_shape)
         shape.insert(self.axis, self.capacity)
         self._frames = np.empty(shape, self.array.dtype)

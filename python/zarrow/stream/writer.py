@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import atexit
+import bisect
 import os
 import threading
 import warnings
@@ -109,7 +110,7 @@ class Writer:
         self._producer = threading.Lock()
         self._dropped = 0
         self._state.start()
-        self._collected = weakref.finalize(self, self._state.abandon)
+        self._collected = weakref.finalize(self, _collect, self._state)
         # At exit, `_close_all` waits.
         self._collected.atexit = False
 
@@ -233,14 +234,17 @@ class Writer:
 
 
 def _allocate(rings: list[Ring], memory_nbytes: int) -> None:
-    frames = memory_nbytes // sum(ring.frame_nbytes for ring in rings)
-    needed = sum(max(ring.smallest, frames // ring.unit * ring.unit) * ring.frame_nbytes for ring in rings)
-    if needed > memory_nbytes:
-        smallest = sum(ring.smallest * ring.frame_nbytes for ring in rings)
+    def needed(frames: int) -> int:
+        return sum(ring.places(frames) * ring.frame_nbytes for ring in rings)
+
+    if needed(0) > memory_nbytes:
         raise ValueError(
-            f"memory_nbytes is {memory_nbytes}, but two write units of each array need {smallest} bytes or "
+            f"memory_nbytes is {memory_nbytes}, but two write units of each array need {needed(0)} bytes or "
             "more: pass a larger memory_nbytes, or create the arrays with smaller chunks or shards"
         )
+    # The most frames that fit.
+    candidates = range(memory_nbytes + 1)
+    frames = bisect.bisect_right(candidates, memory_nbytes, key=needed) - 1
     for ring in rings:
         ring.allocate(frames)
 
@@ -253,10 +257,21 @@ _open: set[_State] = set()
 def _close_all() -> None:
     """Wait at exit until the frames of open writers are stored."""
     found = [state for state in _open if state.is_own]
-    for state in found:
-        state.abandon()
+    unstored = [state.abandon() for state in found]
     for state in found:
         state.join()
+    # A warning can be an error.
+    if any(unstored):
+        _warn()
+
+
+def _collect(state: _State) -> None:
+    if state.abandon():
+        _warn()
+
+
+def _warn() -> None:
+    warnings.warn("a Writer was not closed: use it in a with block", ResourceWarning, stacklevel=3)
 
 
 class _State:
@@ -343,10 +358,10 @@ class _State:
         _open.discard(self)
         self._raise_error()
 
-    def abandon(self) -> None:
-        """Let the thread store what waits in a Writer that was not closed, without a wait (step 5)."""
+    def abandon(self) -> bool:
+        """Let the thread store the frames of a collected Writer; return whether there are any (step 5)."""
         if not self.is_own or self._is_abandoned:
-            return
+            return False
         is_unstored = self.stored < self.accepted
         self._end()
         with self._changed:
@@ -354,8 +369,7 @@ class _State:
             has_ended = self._error is not None or not self._thread.is_alive()
         if has_ended:
             self._report()
-        if is_unstored:
-            warnings.warn("a Writer was not closed: use it in a with block", ResourceWarning, stacklevel=2)
+        return is_unstored
 
     def _end(self) -> None:
         with self._changed:
