@@ -103,6 +103,14 @@ def test_refused_appends(tmp_path: Path) -> None:
         plan.run(plan.job(0, 1))
 
 
+def test_an_append_of_nothing_has_no_units(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(5), chunks=2)
+    plan = jobs.append(elements, array, 0, memory_nbytes=1)
+    assert len(plan.units) == 0
+    assert plan.complete().done == 0
+    assert zarrow.open(tmp_path / "a.zarr")[...].tolist() == list(range(5))
+
+
 def test_an_append_below_a_consolidated_group_is_found(tmp_path: Path) -> None:
     group = zarrow.create_group(tmp_path / "a.zarr")
     group.create_array("deep/a", data=np.arange(6), chunks=2)

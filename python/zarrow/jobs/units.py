@@ -28,7 +28,10 @@ class Grid:
     @property
     def counts(self) -> tuple[int, ...]:
         """The number of blocks along each axis."""
-        return tuple(-(-extent // step) - first // step for extent, step, first in self._axes())
+        return tuple(
+            -(-extent // step) - first // step if first < extent else 0
+            for extent, step, first in self._axes()
+        )
 
     def _axes(self) -> Iterator[tuple[int, int, int]]:
         return zip(self.shape, self.block, self.first or (0,) * len(self.block), strict=True)
