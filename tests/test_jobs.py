@@ -144,7 +144,9 @@ def test_a_copy_equals_its_source(seed: int, tmp_path: Path) -> None:
     assert copy.attrs["units"] == "K"
     assert copy.chunks == tuple(options.get("chunks", unit))
     assert copy.metadata.zarr_format == options.get("zarr_format", source.zarr_format)
-    assert np.asarray(copy.fill_value) == values.dtype.type(3)
+    if shape or copy.metadata.zarr_format == 3:
+        # xarray takes a scalar for named, and would mask the fill value in version 2.
+        assert np.asarray(copy.fill_value) == values.dtype.type(3)
 
 
 def test_a_group_is_copied_with_names_attributes_and_shards(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ Read
     Table                          rows and columns: `group[0:10]`
 
 Write
-    save, write_many               tables, groups; parts of many arrays
+    save, copy, write_many         into a store; to another; many arrays
     create_array, create_group     with your own chunks and codecs
     zeros, ones, full, empty       arrays of one value
     zeros_like, ones_like,
@@ -114,6 +114,7 @@ from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, o
 from zarrow.api.limits import DecodeLimits
 from zarrow.api.opening import load, open_array, open_group
 from zarrow.api.saving import save
+from zarrow.api.whole_copies import copy
 from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
 from zarrow.arrays.categorical import add_to_class as _add_categorical
 from zarrow.arrays.missing import set_missing
@@ -208,6 +209,7 @@ __all__ = [
     "asarray",
     "codecs",
     "consolidate_metadata",
+    "copy",
     "create_array",
     "create_group",
     "empty",

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from zarrow._zarrow import (
@@ -33,12 +32,13 @@ from zarrow._zarrow import (
     open,
     read_many,
 )
+from zarrow.arrays.chunk_grid import regions
 from zarrow.arrays.methods import add_method
 from zarrow.errors import NotFoundError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from zarrow.api.typed import AnyElements, AnyNode, Decompress, Gpu, Out
     from zarrow.arrays._array import _Index
@@ -245,7 +245,7 @@ async def iter_chunks_async(
     Raises
     ------
     ValueError
-        `prefetch` is negative, or the array has chunks of unequal shapes.
+        `prefetch` is negative.
 
     And as `read`.
 
@@ -263,7 +263,7 @@ async def iter_chunks_async(
     if prefetch < 0:
         raise ValueError(f"prefetch is {prefetch}, expected at least 0")
     under_way: deque[tuple[tuple[slice, ...], asyncio.Task[Any]]] = deque()
-    places = _places(self)
+    places = regions(self)
     try:
         for place in places:
             under_way.append((place, asyncio.ensure_future(read_async(self, place))))
@@ -277,17 +277,6 @@ async def iter_chunks_async(
         for _, task in under_way:
             task.cancel()
         await asyncio.gather(*(task for _, task in under_way), return_exceptions=True)
-
-
-def _places(array: Array) -> Iterator[tuple[slice, ...]]:
-    """Return the slices of each shard or chunk, in C order."""
-    shape, chunks = array.shape, array.shards or array.chunks
-    if chunks is None:
-        raise ValueError("the array has chunks of unequal shapes: read selections of your own")
-    axes = [range(0, extent, chunk) for extent, chunk in zip(shape, chunks, strict=True)]
-    for starts in product(*axes):
-        bounds = zip(starts, chunks, shape, strict=True)
-        yield tuple(slice(start, min(start + chunk, extent)) for start, chunk, extent in bounds)
 
 
 async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:

@@ -1,16 +1,18 @@
 """Shows the progress of long calls: to a function, or as a bar in a terminal.
 
-1. A bar is drawn on the standard error stream, at most ten times a second, and only in a terminal.
+1. A bar is drawn on the standard error stream, at most ten times a second, and only in a terminal or a
+   notebook.
 2. It has the rate and the time that is left, from the mean rate so far.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, TextIO, TypeAlias
 
@@ -41,7 +43,7 @@ class Bar:
         self._stream = sys.stderr if stream is None else stream
         self._began = self._drawn = time.monotonic()
         self._first: int | None = None
-        self._is_shown = self._stream is not None and self._stream.isatty()
+        self._is_shown = self._stream is not None and (self._stream.isatty() or _is_notebook(self._stream))
         self._has_line = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -80,6 +82,33 @@ class Bar:
     ) -> None:
         if self._has_line:
             self._stream.write("\n")
+
+
+@contextlib.contextmanager
+def reporting(
+    progress: Progress | bool | None, label: str, as_text: Callable[[int], str] = size
+) -> Iterator[Progress | None]:
+    """Return the function to call for an argument `progress=`: of True, a bar that ends with the block.
+
+    Raises
+    ------
+    TypeError
+        The argument is no function.
+    """
+    if progress is True:
+        with Bar(label, as_text) as bar:
+            yield bar
+    elif progress is None or progress is False:
+        yield None
+    elif callable(progress):
+        yield progress
+    else:
+        raise TypeError(f"progress is a function, or True for a bar, got {type(progress).__name__}")
+
+
+def _is_notebook(stream: TextIO) -> bool:
+    """Return whether a stream is shown in a notebook, where a line can be drawn again."""
+    return type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 def line(

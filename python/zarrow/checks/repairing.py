@@ -28,9 +28,10 @@ from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.filled_arrays import full_like
 from zarrow.api.progress import Progress
+from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import chunks_in, one_line, opened, parts
-from zarrow.checks.verifying import DOCUMENTS, Corrupt, grid_of, joined, stored_chunks, verify, walk
+from zarrow.checks.verifying import DOCUMENTS, Corrupt, joined, verify, walk
 from zarrow.errors import InvalidKeyError, NotFoundError, ReadOnlyError, ZarrowError
 
 Action = Literal["dropped", "refilled", "restored", "erased", "left"]
@@ -356,7 +357,7 @@ class _Work:
     def _refill_missing(self, path: str, array: Array) -> None:
         """Refill the missing chunks, or shards, of an array."""
         copy, grid, unit = self._copy_of(path, array), grid_of(array), array.write_unit
-        if not isinstance(copy, Array) or grid is None or unit is None or not array.size:
+        if not isinstance(copy, Array) or unit is None or not array.size:
             if copy is not None and array.size:
                 reason = copy if isinstance(copy, str) else "the grid of chunks is not regular"
                 self._leave(path, None, f"missing chunks are not refilled: {reason}")

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from zarrow._zarrow import Array, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
+from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
 from zarrow.errors import LimitError, NotFoundError, OutOfMemoryError, ZarrowError
 from zarrow.groups.descent import Way
@@ -187,8 +187,8 @@ def _find_foreign(values: _StoredValues, path: str, group: Group, found: Verifie
 
 def _take_census(values: _StoredValues, path: str, array: Array, found: Verified) -> None:
     """Count the stored chunks of an array, and enter other keys (step 1)."""
-    grid, keys = grid_of(array), stored_chunks(values, path, array)
-    if grid is None or keys is None:
+    keys = stored_chunks(values, path, array)
+    if keys is None:
         found.stored += array.nchunks_initialized
         return
     stored = 0
@@ -198,53 +198,7 @@ def _take_census(values: _StoredValues, path: str, array: Array, found: Verified
         elif key not in DOCUMENTS:
             found.foreign.append(joined(path, key))
     found.stored += stored
-    found.missing += math.prod(grid) - stored
-
-
-def stored_chunks(
-    values: _StoredValues, path: str, array: Array
-) -> Iterator[tuple[str, tuple[int, ...] | None]] | None:
-    """Return the keys below an array with the places of their chunks, None for other keys.
-
-    Returns None if the metadata have another encoding of keys: only the engine knows it.
-    """
-    encoding = array.metadata["chunk_key_encoding"]
-    kind = encoding["name"]
-    separator = encoding.get("configuration", {}).get("separator", "/" if kind == "default" else ".")
-    grid = grid_of(array)
-    if kind not in ("default", "v2") or grid is None:
-        return None
-    place = "(0|[1-9][0-9]*)"
-    names = ["c"] * (kind == "default") + [place] * len(grid) or ["0"]
-    levels = names if separator == "/" else [re.escape(separator).join(names)]
-    chunk = re.compile("/".join(levels))
-
-    def found() -> Iterator[tuple[str, tuple[int, ...] | None]]:
-        for key in _keys(values, path, "", levels):
-            match = chunk.fullmatch(key)
-            at = None if match is None else tuple(map(int, match.groups()))
-            inside = at is not None and all(one < extent for one, extent in zip(at, grid, strict=True))
-            yield key, at if inside else None
-
-    return found()
-
-
-def grid_of(array: Array) -> tuple[int, ...] | None:
-    """Return the number of write units along each axis; None if they differ in shape."""
-    unit = array.write_unit
-    if unit is None:
-        return None
-    return tuple(-(-extent // step) for extent, step in zip(array.shape, unit, strict=True))
-
-
-def _keys(values: _StoredValues, path: str, prefix: str, levels: list[str]) -> Iterator[str]:
-    """Yield the keys below an array's path, and folders that lead to no chunk as a whole."""
-    for name in sorted(values.list(joined(path, prefix))):
-        key = joined(prefix, name)
-        if len(levels) > 1 and re.fullmatch(levels[0], name):
-            yield from _keys(values, path, key, levels[1:])
-        else:
-            yield key
+    found.missing += math.prod(grid_of(array)) - stored
 
 
 def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corrupt]:

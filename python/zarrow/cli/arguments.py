@@ -38,6 +38,27 @@ def extents(text: str) -> dict[str, int] | tuple[int, ...]:
         ) from None
 
 
+def slices(text: str) -> dict[str, slice] | tuple[slice, ...]:
+    """Parse slices of axes, in order or by name."""
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        if any("=" in part for part in parts):
+            pairs = (part.split("=") for part in parts)
+            return {name.strip(): _slice(extent) for name, extent in pairs}
+        return tuple(map(_slice, parts))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected slices such as day=0:31,x=::2, or 0:31,: by axis, got {text!r}"
+        ) from None
+
+
+def _slice(text: str) -> slice:
+    ends = [int(end) if end.strip() else None for end in text.split(":")]
+    if not 2 <= len(ends) <= 3:
+        raise ValueError(text)
+    return slice(*ends)
+
+
 def size(text: str) -> int:
     """Parse a number of bytes."""
     match = re.fullmatch(r"([1-9][0-9]*)([KMGT]?)i?B?", text)

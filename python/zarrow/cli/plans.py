@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from zarrow.cli import arguments as types
-from zarrow.cli.terminal import show
+from zarrow.cli.terminal import show, visible
 
 if TYPE_CHECKING:
     from zarrow.jobs import Plan
@@ -25,40 +26,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--job", type=types.job, metavar="I/N", help="do only this part of the work, of N, from 0"
     )
-    parser.add_argument("--overwrite", action="store_true", help="erase existing nodes at the target")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing arrays at the target")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     """Do a plan, or a job of it, and return the exit status."""
-    from zarrow.api.progress import Bar
+    from zarrow.api.progress import reporting
     from zarrow.cli.description import as_json
+    from zarrow.jobs.plan import Report
+    from zarrow.jobs.threads import run_in_threads
 
     if arguments.dry_run:
-        if arguments.json:
-            arrays = {
-                path: {"units": len(grid), "block": list(grid.block)}
-                for path, grid in plan.units.grids.items()
-            }
-            print(as_json({"units": len(plan.units), "fingerprint": plan.fingerprint, "arrays": arrays}))
-        else:
-            show(plan.describe())
+        show(as_json(plan.summary()) if arguments.json else plan.describe())
         return 0
-    index, count = arguments.job or (0, 1)
-    if index == 0:
-        plan.setup(overwrite=arguments.overwrite)
-    with Bar(label, "{} units".format) as bar:
-        report = plan.run(plan.job(index, count), wait=_SETUP_WAIT, progress=bar)
-    left = plan.remaining()
-    if not left:
-        plan.finish()
+    if_exists = getattr(arguments, "if_exists", "overwrite" if arguments.overwrite else "error")
+    existing = {"overwrite": if_exists == "overwrite", "skip_existing": if_exists == "skip"}
+    threads = getattr(arguments, "jobs", 1)
+    if getattr(arguments, "resume", False) and not plan.is_begun:
+        print(f"zarrow {label}: there is no unfinished {label} with these options", file=sys.stderr)
+        return 1
+    was_finished = plan.is_finished
+    try:
         if arguments.job is None:
-            plan.forget()
+            report = plan.complete(**existing, threads=threads, progress=True)
+            left = 0
+        else:
+            if arguments.job[0] == 0:
+                plan.setup(**existing)
+            job = plan.job(*arguments.job)
+            with reporting(True, label, "{} units".format) as bar:
+                report = Report.joined(run_in_threads(plan, job, threads, wait=_SETUP_WAIT, progress=bar))
+            left = plan.remaining()
+            if not left:
+                plan.finish()
+    except (OverflowError, FloatingPointError) as error:
+        # Elements that do not fit the new type.
+        print(f"zarrow {label}: {visible(str(error))}", file=sys.stderr)
+        return 1
     if arguments.json:
         print(
             as_json({"done": report.done, "before": report.skipped, "left": left, "units": len(plan.units)})
         )
     else:
         show(f"{report.done} units done, {report.skipped} before, {left} left")
+    if was_finished and arguments.job is not None and not report.done:
+        print(
+            f"zarrow {label}: it was finished before: delete {plan.ledger!r} to do it again", file=sys.stderr
+        )
     return 0

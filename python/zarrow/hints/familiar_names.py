@@ -98,7 +98,7 @@ ARRAY = by_name(
         "matplotlib's plot({array}[...]), or " + _XARRAY: "plot",
         "async for place, chunk in {array}.iter_chunks_async(prefetch=8)": "prefetch",
         "{array}.read(selection, out=buffer)": "read_direct read_into",
-        'group.create_array("name", data={array}[...], chunks=...), which stores a copy': "rechunk",
+        "zarrow.copy({array}, target, chunks=...)": "rechunk",
         "{array}.refresh()": "reload",
         'group["new"] = group["old"], then del group["old"]': "rename",
         "{array}[::2, ::2], or skimage.transform.rescale({array}[...].numpy(), scale)": "rescale",

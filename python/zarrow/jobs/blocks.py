@@ -26,11 +26,21 @@ def item_nbytes(array: Array) -> int:
     return _VARIABLE_NBYTES if array.nbytes is None or not array.size else array.nbytes // array.size
 
 
-def reads_of_each_byte(shape: Sequence[int], block: Sequence[int], chunk: Sequence[int] | None) -> float:
-    """Return how often an average stored byte is read, if each block reads whole chunks of the source."""
+def reads_of_each_byte(
+    shape: Sequence[int],
+    block: Sequence[int],
+    chunk: Sequence[int] | None,
+    starts: Sequence[int] = (),
+    steps: Sequence[int] = (),
+) -> float:
+    """Return how often an average stored byte is read, if each block reads whole chunks of the source.
+
+    Of a selection of the source, `starts` and `steps` say where its elements are.
+    """
     if chunk is None:
         return 1.0
-    return math.prod(map(_reads_along, shape, block, chunk))
+    starts, steps = starts or (0,) * len(shape), steps or (1,) * len(shape)
+    return math.prod(map(_reads_along, shape, block, chunk, starts, steps))
 
 
 def choose(
@@ -39,8 +49,11 @@ def choose(
     chunk: Sequence[int] | None,
     item_nbytes: int,
     memory_nbytes: int,
+    starts: Sequence[int] = (),
+    steps: Sequence[int] = (),
 ) -> tuple[int, ...]:
     """Return a block for an array of this shape, write unit and source chunk (steps 1 to 3)."""
+    starts, steps = starts or (0,) * len(shape), steps or (1,) * len(shape)
     block = [max(1, min(step, extent)) for step, extent in zip(unit, shape, strict=True)]
 
     def grown(axis: int) -> list[int] | None:
@@ -58,8 +71,11 @@ def choose(
                 larger = grown(axis)
                 if larger is None:
                     continue
-                now = _reads_along(shape[axis], block[axis], chunk[axis])
-                saved = now / _reads_along(shape[axis], larger[axis], chunk[axis])
+                now, then = (
+                    _reads_along(shape[axis], extent, chunk[axis], starts[axis], steps[axis])
+                    for extent in (block[axis], larger[axis])
+                )
+                saved = now / then
                 if saved > best_saved + 1e-9:
                     best, best_saved = larger, saved
             if best is None:
@@ -71,15 +87,27 @@ def choose(
     return tuple(block)
 
 
-def _reads_along(extent: int, block: int, chunk: int) -> float:
+def _reads_along(extent: int, block: int, chunk: int, start: int = 0, step: int = 1) -> float:
     """Return how often a chunk is read along one axis: the number of pairs of chunk and block that overlap.
 
     Ends of blocks and of chunks cut the axis into pieces, and each piece is one such pair.
     """
     if extent <= 0 or chunk <= 0:
         return 1.0
-    chunks = -(-extent // chunk)
+    # In elements of the source, from the first one that is read.
+    last, block = (extent - 1) * step, block * step
+    ends = (last + start % chunk) // chunk
     # Cuts that are ends of both are counted once.
-    common = math.lcm(block, chunk)
-    pieces = 1 + (extent - 1) // block + (extent - 1) // chunk - (extent - 1) // common
-    return pieces / chunks
+    common = _common_cuts(last, block, chunk, start)
+    return (1 + last // block + ends - common) / (1 + ends)
+
+
+def _common_cuts(last: int, block: int, chunk: int, start: int) -> int:
+    """Count the multiples of `block` from 1 to `last` where a chunk begins, in an array read from `start`."""
+    divisor = math.gcd(block, chunk)
+    if start % divisor:
+        return 0
+    period = chunk // divisor
+    first = -start // divisor * pow(block // divisor, -1, period) % period or period
+    count = last // block
+    return 0 if first > count else (count - first) // period + 1

@@ -16,7 +16,7 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,9 +27,10 @@ from zarrow._zarrow import CloudStore, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
-from zarrow.errors import MetadataError, NodeExistsError, NotFoundError
+from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, ZarrowError
 from zarrow.jobs.assignment import Job, checked
 from zarrow.jobs.errors import UnfinishedError
+from zarrow.jobs.units import Units
 
 # Seconds between two records of a run in a remote store, where each takes a round trip.
 _REMOTE_INTERVAL = 1.0
@@ -80,6 +81,11 @@ class Record:
         self._is_stored = False
         if time.monotonic() - self._stored_at >= self._interval:
             self.store()
+
+    def add_range(self, start: int, stop: int) -> None:
+        """Add finished units without results."""
+        self._done.append([start, stop])
+        self._is_stored = False
 
     def store(self) -> None:
         """Store the units that were added.
@@ -165,6 +171,7 @@ class Ledger:
 
     def __init__(self, store: Store, fingerprint: str) -> None:
         below = beside(store, f"/{fingerprint}")
+        self._above, self._fingerprint = store, fingerprint
         self._store = store if below is None else below
         self._path = fingerprint if below is None else ""
 
@@ -193,6 +200,26 @@ class Ledger:
                 Path(self._store).rmdir()
             with contextlib.suppress(OSError):
                 Path(self._store).parent.rmdir()
+
+    def erase_others(self, target: list[str]) -> None:
+        """Delete the ledgers of other plans for a target. Their runs end."""
+        for name in _StoredValues(self._above, create=False).list(""):
+            other = Ledger(self._above, name)
+            try:
+                group = None if name == self._fingerprint else other.group()
+            except ZarrowError:
+                continue
+            plan = None if group is None else group.attrs.get("plan")
+            if isinstance(plan, dict) and plan.get("target") == target:
+                other.erase()
+
+    def skip(self, units: Units, paths: Container[str]) -> None:
+        """Enter all units of some arrays as finished."""
+        total = len(units)
+        record = self.record(checked(0, 1, "contiguous"), total)
+        for start, stop in units.ranges(paths):
+            record.add_range(start, stop)
+        record.store()
 
     def record(self, job: Job, total: int, changes: Changes | None = None) -> Record:
         """Create the record of a run."""

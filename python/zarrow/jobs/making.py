@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from zarrow._zarrow import Array, Group
-from zarrow.api.array_options import OPTIONS, Store, check_names
+from zarrow.api.array_options import Store
 from zarrow.errors import IndexingError, ShapeError, UnsupportedError
-from zarrow.groups.places import is_within, place, place_of
 from zarrow.jobs.appending import Appended
+from zarrow.jobs.copied_items import (
+    check_dtype,
+    check_extents,
+    check_selection,
+    copied_item,
+    group_description,
+    new_like,
+    nodes_below,
+)
 from zarrow.jobs.ledger import beside
 from zarrow.jobs.plan import Location, Plan, Work
+from zarrow.jobs.raw import raw_items
 from zarrow.jobs.replaced_sources import check_apart
-from zarrow.jobs.work import Item, New, located
+from zarrow.jobs.selecting import Selection
+from zarrow.jobs.work import Item, located
 from zarrow.store_objects.icechunk_sessions import session_of
 
 # Half of what a process of a cluster usually has for each core.
 MEMORY_NBYTES = 256 << 20
-
-# Options that do not change the codecs of the source.
-_KEEP_CODECS = frozenset(("chunks", "shards", "attributes", "dimension_names", "chunk_key_encoding"))
 
 
 def copy(
@@ -29,6 +36,8 @@ def copy(
     target: Store,
     path: str = "",
     *,
+    select: Selection | None = None,
+    raw: bool = False,
     memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
     consolidate: bool = False,
@@ -42,7 +51,15 @@ def copy(
     source
         An opened array or group. It must not change until the plan is finished.
     target, path
-        Where the copy is created: a store, and a path in it.
+        Where the copy is created: a store, and a path in it. Groups that exist there keep their other members
+        and attributes.
+    select
+        Copy only these elements: slices of an array's axes with a positive step, or slices by names of
+        dimensions, such as `{"day": slice(0, 31)}`. In a group, by names: arrays without these dimensions are
+        copied whole.
+    raw
+        Copy documents and stored chunks byte for byte, without decoding them. Then there are no other options
+        of the copy. Foreign files are not copied.
     memory_nbytes
         How many bytes of elements a process may hold at a time. With other chunks than the source, more
         memory means fewer repeated reads: `Plan.describe` says how many there are.
@@ -55,17 +72,21 @@ def copy(
     options
         Options of `create_array` for each array: `chunks`, `shards`, `compressors`, `zarr_format`, ...
         `chunks` and `shards` can be dicts by names of dimensions. In a group, they are for the arrays with
-        these dimensions, or with as many axes: other arrays keep their own. Other properties are copied from
-        the source.
+        these dimensions, or with as many axes: other arrays keep their own. `dtype` is then for the arrays of
+        the same kind: floats, or integers with or without sign. Other properties are copied from the source.
+        Version 2 has no shards: their chunks become chunks.
 
     Raises
     ------
     MetadataError, CodecError
         An option does not fit the array.
+    DataTypeError
+        Elements are not converted to `dtype` without loss of their kind, as floats to integers (a
+        `TypeError`): `map` does that with a function.
     UnsupportedError
         The chunks of the copy would differ in shape.
     ValueError
-        The copy would replace its source, or no array has a dimension of `chunks`.
+        The copy would replace its source, or no array has a dimension of `chunks` or `select`.
     TypeError
         An option is unknown, or the store needs `ledger`.
 
@@ -82,17 +103,31 @@ def copy(
     >>> zarrow.open("compressed.zarr")[...].tolist()
     [[1, 2], [3, 4]]
     """
-    arrays, groups = _below(source, target, path, options)
-    for option in ("chunks", "shards"):
-        _check_extents(arrays.values(), option, options.get(option))
-    items = {
-        below: Item((array,), _new(array, target, path, below, options)) for below, array in arrays.items()
-    }
+    arrays, groups = nodes_below(source, target, path)
+    if raw:
+        if session_of(located(target)) is not None:
+            raise UnsupportedError(
+                "icechunk has no copies byte for byte: leave out raw", kind="unsupported", path=path
+            )
+        given = {**options, "select": select, "attributes": attributes, "consolidate": consolidate or None}
+        for name in [name for name, value in given.items() if value is not None]:
+            raise ValueError(f"a copy byte for byte takes no {name}: leave out {name}, or raw")
+        items = raw_items(arrays, groups, located(target), path.strip("/"))
+    else:
+        for option in ("chunks", "shards"):
+            check_extents(arrays.values(), option, options.get(option))
+        check_selection(source, arrays.values(), select)
+        check_dtype(source, arrays.values(), options.get("dtype"))
+        items = {
+            below: copied_item(array, target, path, below, select, options) for below, array in arrays.items()
+        }
     remake = functools.partial(
         copy,
         source,
         located(target),
         path,
+        select=select,
+        raw=raw,
         memory_nbytes=memory_nbytes,
         attributes=attributes,
         consolidate=consolidate,
@@ -106,7 +141,7 @@ def copy(
         path,
         ledger,
         memory_nbytes,
-        groups=groups,
+        groups={} if raw else {below: group_description(group, options) for below, group in groups.items()},
         attributes=attributes,
         consolidate=consolidate,
         remake=remake,
@@ -171,7 +206,7 @@ def map(
         ledger=None if ledger is None else located(ledger),
         **options,
     )
-    items = {"": Item(arrays, _new(arrays[0], target, path, "", options))}
+    items = {"": Item(arrays, new_like(arrays[0], target, path, "", options))}
     return planned(
         "map",
         items,
@@ -437,83 +472,3 @@ def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:
                 f"the sources of a plan have one shape, got {arrays[0].shape} and {array.shape}", kind="shape"
             )
     return arrays
-
-
-def _check_extents(arrays: Iterable[Array], option: str, extents: Any) -> None:
-    """Refuse chunks or shards that are for no array: a misspelled name would change nothing."""
-    arrays = list(arrays)
-    if isinstance(extents, Mapping):
-        names = {name for array in arrays for name in array.dimension_names or () if name}
-        unknown = [name for name in extents if name not in names]
-        if unknown:
-            known = ", ".join(sorted(names)) or f"no names: pass {option} of all axes, such as (100, 100)"
-            raise ValueError(f"no array has a dimension {unknown[0]!r} of {option}; the arrays have {known}")
-    elif isinstance(extents, list | tuple) and all(array.ndim != len(extents) for array in arrays):
-        raise ValueError(f"{option} is {extents!r}, but no array has {len(extents)} axes")
-
-
-def _below(
-    source: Array | Group, target: Store, path: str, options: Mapping[str, Any]
-) -> tuple[dict[str, Array], dict[str, tuple[int, Mapping[str, Any]]]]:
-    """Return the arrays to copy and the groups above them, by their paths below the source.
-
-    A copy into a group below the source does not copy itself.
-    """
-    if isinstance(source, Array):
-        return {"": source}, {}
-    if not isinstance(source, Group):
-        raise TypeError(f"a plan copies an array or a group of a store, got {type(source).__name__}")
-    zarr_format = options.get("zarr_format", source.zarr_format)
-    arrays: dict[str, Array] = {}
-    groups: dict[str, tuple[int, Mapping[str, Any]]] = {"": (zarr_format, dict(source.attrs))}
-    own, copied = place_of(source), place(located(target), path)
-    for below, node in source.members(max_depth=None):
-        if copied != own and is_within(f"{own}/{below}", copied):
-            continue
-        if isinstance(node, Array):
-            arrays[below] = node
-        else:
-            groups[below] = (zarr_format, dict(node.attrs))
-    return arrays, groups
-
-
-def _new(source: Array, store: Store, path: str, below: str, options: Mapping[str, Any]) -> New:
-    """Return the array to create for a source: like it, with these options."""
-    check_names(
-        options,
-        OPTIONS - {"shape", "data", "missing", "overwrite"} | {"zarr_format"},
-        "of a plan",
-    )
-    chosen: dict[str, Any] = {"attributes": dict(source.attrs), **options}
-    for name in ("chunks", "shards"):
-        if name in options and not _is_for(source, options[name], is_member=bool(below)):
-            del chosen[name]
-    if isinstance(chosen.get("chunks"), Mapping):
-        chosen["chunks"] = _by_name(source, chosen["chunks"], source.chunks)
-    if isinstance(chosen.get("shards"), Mapping):
-        # Along other dimensions, a shard has one chunk unless the source has larger ones.
-        own = source.shards or chosen.get("chunks") or source.chunks
-        chosen["shards"] = _by_name(source, chosen["shards"], own)
-    if ("chunks" in chosen or "shards" in chosen) and _KEEP_CODECS.issuperset(options):
-        # Other chunks lose the list of codecs, which has the chunks of a shard in it.
-        chosen |= {
-            "filters": source.filters,
-            "serializer": source.serializer,
-            "compressors": source.compressors,
-        }
-    joined = "/".join(part for part in (path.strip("/"), below) if part)
-    return New(source, located(store), joined, chosen)
-
-
-def _is_for(source: Array, extents: Any, *, is_member: bool) -> bool:
-    """Return whether chunks or shards are for an array: other members of a group keep their own."""
-    if isinstance(extents, Mapping):
-        return not extents.keys().isdisjoint(source.dimension_names or ())
-    return not is_member or not isinstance(extents, list | tuple) or len(extents) == source.ndim
-
-
-def _by_name(source: Array, given: Mapping[str, int], own: Any) -> list[int | None]:
-    """Return chunks or shards by axis; a dimension without one has its own."""
-    by_axis = tuple(own) if isinstance(own, list | tuple) else (None,) * source.ndim
-    names = source.dimension_names or (None,) * source.ndim
-    return [given.get(name, extent) if name else extent for name, extent in zip(names, by_axis, strict=True)]

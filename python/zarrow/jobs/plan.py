@@ -21,7 +21,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -29,6 +29,7 @@ from typing import Any, SupportsIndex
 from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
 from zarrow.api.creation import consolidate_metadata, create_group
+from zarrow.api.progress import Progress, reporting
 from zarrow.errors import (
     MetadataError,
     NodeExistsError,
@@ -37,11 +38,12 @@ from zarrow.errors import (
     UnsupportedError,
     ZarrowError,
 )
-from zarrow.jobs import blocks
 from zarrow.jobs.assignment import Assignment, Job, checked
+from zarrow.jobs.description import described, summary
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.function_identity import identity
 from zarrow.jobs.ledger import Changes, Ledger
+from zarrow.jobs.threads import check_threads, run_in_threads
 from zarrow.jobs.units import Units
 from zarrow.jobs.work import Item, New
 
@@ -75,6 +77,12 @@ class Report:
     done: int
     skipped: int
     seconds: float
+
+    @classmethod
+    def joined(cls, reports: Sequence[Report]) -> Report:
+        """Return the report of runs at the same time."""
+        seconds = max((each.seconds for each in reports), default=0.0)
+        return cls(sum(each.done for each in reports), sum(each.skipped for each in reports), seconds)
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,7 @@ class Plan:
         """
         return checked(index, count, assign)
 
-    def setup(self, *, overwrite: bool = False) -> None:
+    def setup(self, *, overwrite: bool = False, skip_existing: bool = False) -> None:
         """Create arrays and groups without elements, and begin the ledger.
 
         Several processes may call it. What an earlier call created stays.
@@ -165,20 +173,27 @@ class Plan:
         Parameters
         ----------
         overwrite
-            Erase existing nodes at the target. Without effect after the first call.
+            Erase existing arrays that the plan creates, and ledgers of other plans for this target. Without
+            effect after the first call.
+        skip_existing
+            Keep existing arrays instead, and leave out their units. Without effect after the first call.
 
         Raises
         ------
         NodeExistsError
             There is an array or a group that this plan did not create.
+        ValueError
+            Both options were passed.
         UnfinishedError
             Another process has been erasing the target for a minute, or was killed on another machine.
         """
-        ledger = self._begun(overwrite)
+        if overwrite and skip_existing:
+            raise ValueError("existing arrays are overwritten or skipped: pass only one of the two")
+        ledger = self._begun(overwrite, skip_existing)
         if ledger is None:
             return
         try:
-            self._create_nodes()
+            self._create_nodes(_kept(ledger))
         except UnsupportedError:
             # The store takes no arrays: nothing was created.
             self.forget()
@@ -186,9 +201,7 @@ class Plan:
         if _state(ledger) == _CREATING:
             ledger.attrs.update(state=_RUNNING)
 
-    def run(
-        self, job: Job, *, wait: float = 0.0, progress: Callable[[int, int], object] | None = None
-    ) -> Report:
+    def run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
         """Do the units of a job that are not finished.
 
         After an error or a kill, units that were finished stay so: run the job again.
@@ -282,7 +295,7 @@ class Plan:
         if commit is not True:
             raise ValueError(f"commit={commit!r} is for sessions of icechunk; other stores have no commits")
         ledger = self._finished_ledger()
-        self._write_end()
+        self._write_end(_kept(ledger))
         ledger.attrs.update(state=_FINISHED)
 
     def _finished_ledger(self) -> Group:
@@ -300,10 +313,11 @@ class Plan:
             )
         return ledger
 
-    def _write_end(self) -> None:
+    def _write_end(self, kept: Container[str] = ()) -> None:
         """Write shapes, attributes and consolidated metadata."""
-        for item in self._work.items.values():
-            item.finish(item.opened())
+        for path, item in self._work.items.items():
+            if path not in kept:
+                item.finish(item.opened())
         target = self._work.target
         if self._work.attributes:
             open(target.store, target.path, mode="r+").attrs.update(self._work.attributes)
@@ -311,43 +325,72 @@ class Plan:
             consolidate_metadata(target.store, target.path)
 
     def complete(
-        self, *, overwrite: bool = False, progress: Callable[[int, int], object] | None = None
+        self,
+        *,
+        overwrite: bool = False,
+        skip_existing: bool = False,
+        threads: int = 1,
+        progress: Progress | bool | None = None,
     ) -> Report:
         """Do the whole plan in this process, and delete its ledger; after a kill, the rest of it.
 
         Parameters
         ----------
-        overwrite
-            As in `setup`.
+        overwrite, skip_existing
+            As in `setup`. With `overwrite`, a plan that was finished before is done again.
+        threads
+            How many threads do units, so that reads and writes of a slow store overlap. Each holds the memory
+            of a unit.
         progress
-            As in `run`.
+            As in `run`; or True for a bar in a terminal or a notebook.
 
         Raises
         ------
         NodeExistsError, UnfinishedError, StaleHandleError, StoreError, CodecError, OutOfMemoryError
             As `setup`, `run` and `finish`.
         """
-        self.setup(overwrite=overwrite)
-        report = self.run(self.job(0, 1), progress=progress)
-        self.finish()
+        check_threads(threads)
+        with reporting(progress, self._work.kind, "{} units".format) as report:
+            if overwrite and self.is_finished:
+                self.forget()
+            self.setup(overwrite=overwrite, skip_existing=skip_existing)
+            reports = run_in_threads(self, self.job(0, 1), threads, progress=report)
+            self.finish()
         self.forget()
-        return report
+        return Report.joined(reports)
+
+    @property
+    def ledger(self) -> Store:
+        """The store of the ledgers."""
+        return self._work.ledger
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the plan has a ledger: it was set up, or is being set up."""
+        return self._ledger.group() is not None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the plan has a ledger that says that it was finished."""
+        ledger = self._ledger.group()
+        return ledger is not None and _state(ledger) == _FINISHED
 
     def forget(self) -> None:
         """Delete the ledger of the plan. A plan that was not finished begins anew."""
         self._ledger.erase()
 
     def describe(self) -> str:
-        """Say what the plan does: its units, their size, and how often stored bytes are read."""
+        """Say what the plan does: its units, their memory, and how often stored bytes are read."""
         lines = [f"{self._work.kind}: {len(self.units)} units, fingerprint {self.fingerprint}"]
         for path, grid in self.units.grids.items():
-            item = self._work.items[path]
-            line = f"  {path or '(array)'}: {len(grid)} units of {grid.block}"
-            for source in item.sources:
-                times = blocks.reads_of_each_byte(grid.shape, grid.block, source.write_unit)
-                line += f", each byte of {source.path or source.store!r} is read {times:.2f} times"
-            lines.append(line)
+            if not grid.shape or len(grid):
+                lines.append(described(path, self._work.items[path], grid, self._work.memory_nbytes))
         return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what `describe` says as a dict for JSON."""
+        arrays = {path: summary(self._work.items[path], grid) for path, grid in self.units.grids.items()}
+        return {"units": len(self.units), "fingerprint": self.fingerprint, "arrays": arrays}
 
     def __repr__(self) -> str:
         return f"<zarrow.jobs.Plan {self.describe()}>"
@@ -361,10 +404,13 @@ class Plan:
         return {
             "kind": work.kind,
             "function": None if function is None else identity(function),
-            "target": [self._target_name(), work.target.path],
+            "target": self._target(),
             "arrays": {path: item.identity() for path, item in work.items.items()},
             "blocks": {path: list(grid.block) for path, grid in self.units.grids.items()},
         }
+
+    def _target(self) -> list[str]:
+        return [self._target_name(), self._work.target.path]
 
     def _summary(self) -> dict[str, Any]:
         """Return what the ledger says of the plan."""
@@ -385,15 +431,16 @@ class Plan:
         """Return the items that a run writes, and changes that the ledger keeps with each entry."""
         return self._work.items, None
 
-    def _create_nodes(self) -> None:
+    def _create_nodes(self, kept: Container[str] = ()) -> None:
         """Create groups and arrays without elements, or keep existing ones."""
         work = self._work
         for path, attributes in work.groups.items():
             _require_group(work.target, path, attributes)
-        for new in self._news():
-            new.create()
+        for path, item in work.items.items():
+            for new in item.created if path not in kept else ():
+                new.create()
 
-    def _begun(self, overwrite: bool) -> Group | None:
+    def _begun(self, overwrite: bool, skip_existing: bool) -> Group | None:
         """Return a ledger if its target was erased, so that nodes can be created; `None` if they exist."""
         until = time.monotonic() + _ERASE_WAIT
         owner = [socket.gethostname(), os.getpid(), f"{_PROCESS}-{secrets.token_hex(4)}"]
@@ -413,8 +460,8 @@ class Plan:
                 continue
             if ledger.attrs.get("owner") == owner or not _is_alive(ledger.attrs.get("owner")):
                 try:
-                    self._make_room(overwrite)
-                    ledger.attrs.update(state=_CREATING)
+                    kept = self._make_room(overwrite, skip_existing)
+                    ledger.attrs.update(state=_CREATING, kept=kept)
                 except BaseException:
                     # Else this process would wait for itself. The first error counts.
                     with contextlib.suppress(ZarrowError):
@@ -429,13 +476,19 @@ class Plan:
                 )
             time.sleep(_POLL)
 
-    def _make_room(self, overwrite: bool) -> None:
-        """Check that nothing is where the plan creates its nodes, or erase it."""
-        existing = [new for new in self._news() if _exists(new)]
+    def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
+        """Check that nothing is where the plan creates its nodes, or erase it; return the paths to skip."""
+        items = self._work.items
+        existing = {
+            path: found for path, item in items.items() if (found := [*filter(_exists, item.created)])
+        }
         if not existing:
-            return
+            return []
+        if skip_existing:
+            self._ledger.skip(self.units, existing)
+            return list(existing)
         if not overwrite:
-            new = existing[0]
+            new = next(iter(existing.values()))[0]
             raise NodeExistsError(
                 f"{repr(new.path) if new.path else 'the root'} of {new.store} exists, and this plan did "
                 "not create it (its options, such as memory_nbytes, are part of the plan): pass "
@@ -444,10 +497,17 @@ class Plan:
                 store=str(new.store),
                 path=new.path,
             )
-        for item in self._work.items.values():
+        self._forget_others()
+        for item in items.values():
             item.before_erasing()
-        for new in existing:
-            new.create(overwrite=True)
+        for news in existing.values():
+            for new in news:
+                new.create(overwrite=True)
+        return []
+
+    def _forget_others(self) -> None:
+        """Delete ledgers of other plans: their units would count as finished when they run again."""
+        self._ledger.erase_others(self._target())
 
     def _wait_for_setup(self, until: float) -> None:
         while True:
@@ -518,9 +578,21 @@ def _exists(new: New) -> bool:
     return True
 
 
+def _kept(ledger: Group) -> set[str]:
+    """Return the paths of arrays that were skipped when the plan was set up."""
+    kept = ledger.attrs.get("kept", [])
+    return set(kept) if isinstance(kept, list) else set()
+
+
 def _require_group(target: Location, path: str, made: tuple[int, Mapping[str, Any]]) -> None:
-    """Create a group of the plan, or keep an existing one."""
+    """Create a group of the plan, or give an existing one its attributes, which then has others, too."""
     below = "/".join(part for part in (target.path, path) if part)
-    with contextlib.suppress(NodeExistsError):
-        zarr_format, attributes = made
+    zarr_format, attributes = made
+    try:
         create_group(target.store, below, attributes=attributes, zarr_format=3 if zarr_format == 3 else 2)
+    except NodeExistsError:
+        existing = open(target.store, below, mode="r+")
+        if not isinstance(existing, Group):
+            raise
+        if attributes:
+            existing.attrs.update(attributes)

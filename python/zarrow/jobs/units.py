@@ -11,7 +11,7 @@ import bisect
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex, overload
 
@@ -82,6 +82,12 @@ class Units(Sequence[Unit]):
     def grids(self) -> dict[str, Grid]:
         """The grid of each array, by its path."""
         return self._grids
+
+    def ranges(self, paths: Container[str]) -> Iterator[tuple[int, int]]:
+        """Yield the first number, and that after the last one, of the units of each of these arrays."""
+        for path, start, stop in zip(self._paths, [0, *self._ends], self._ends, strict=False):
+            if path in paths and stop > start:
+                yield start, stop
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

@@ -45,8 +45,12 @@ class VersionedPlan(Plan):
             return _remade, (remake, self.fingerprint)
         return VersionedPlan, (_on(work, session, store), self.fingerprint)
 
-    def setup(self, *, overwrite: bool = False) -> None:
+    def setup(self, *, overwrite: bool = False, skip_existing: bool = False) -> None:
         """Create arrays and groups in a fork, and begin the ledger (step 1)."""
+        if skip_existing:
+            raise UnsupportedError(
+                "a plan in icechunk skips no existing arrays: leave out skip_existing", kind="unsupported"
+            )
         session = self._session
         if session.read_only:
             raise _read_only()
@@ -57,7 +61,7 @@ class VersionedPlan(Plan):
         with _store_errors():
             created = session.fork()
         inner = self._in(created)
-        inner._make_room(overwrite)
+        inner._make_room(overwrite, skip_existing=False)
         inner._create_nodes()
         for item in inner._work.items.values():
             # icechunk refuses chunks behind the end of an array. Only runs see the fork.
@@ -104,6 +108,9 @@ class VersionedPlan(Plan):
     @property
     def _session(self) -> Any:
         return session_of(self._work.target.store)
+
+    def _forget_others(self) -> None:
+        """Keep all ledgers: commits of other plans are conflicts."""
 
     def _target_name(self) -> str:
         """Return a name that the session and its forks have in common."""

@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -124,10 +125,30 @@ class Item:
         """
         array = self.divided
         unit = write_unit_of(array)
-        # Sources and result are in memory together.
-        nbytes = sum(blocks.item_nbytes(each) for each in [*self.sources, array])
-        read = self.sources[0].write_unit if self.sources else None
-        return Grid(array.shape, blocks.choose(array.shape, unit, read, nbytes, memory_nbytes))
+        read = _read_unit(self.sources[0]) if self.sources else None
+        block = blocks.choose(array.shape, unit, read, self.item_nbytes, memory_nbytes, *self.places)
+        return Grid(array.shape, block)
+
+    @property
+    def item_nbytes(self) -> int:
+        """The bytes of an element in memory: of the sources and of the result together."""
+        return sum(blocks.item_nbytes(each) for each in [*self.sources, self.divided])
+
+    @property
+    def places(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Where the elements of the target are in the source: starts and steps along all axes, or nothing."""
+        return (), ()
+
+    def unit_nbytes(self, grid: Grid) -> int:
+        """Return how many bytes of elements a unit holds in memory."""
+        return math.prod(grid.block) * self.item_nbytes
+
+    def reads_of_each_byte(self, grid: Grid) -> list[float]:
+        """Return how often each stored byte of the sources is read on average."""
+        return [
+            blocks.reads_of_each_byte(grid.shape, grid.block, _read_unit(source), *self.places)
+            for source in self.sources
+        ]
 
     def identity(self) -> dict[str, Any]:
         """Return the arrays and the metadata that must stay (step 3)."""
@@ -170,6 +191,11 @@ class Item:
             _check_shape(result, unit, target)
         target[unit.region] = result
         return None
+
+
+def _read_unit(array: Array) -> tuple[int, ...] | None:
+    """Return the smallest block of an array that is read by itself: a chunk, in a shard the inner one."""
+    return array.chunks or array.write_unit
 
 
 def _unchanged(target: Array, planned: Mapping[str, Any]) -> Array:

@@ -1,0 +1,75 @@
+"""Copies a selection of an array: a slice with a positive step for each axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from zarrow._zarrow import Array
+from zarrow.jobs.units import Unit
+from zarrow.jobs.work import Item
+
+Selection: TypeAlias = slice | Sequence[slice] | Mapping[str, slice]
+"""Slices of the first axes, or of dimensions by name."""
+
+
+@dataclass(frozen=True)
+class Selected(Item):
+    """An array that gets a selection of its source.
+
+    Attributes
+    ----------
+    starts, steps : tuple of int
+        For each axis, the first element of the source, and the distance to the next one.
+    """
+
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def places(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Where the elements of the target are in the source."""
+        return self.starts, self.steps
+
+    def identity(self) -> dict[str, Any]:
+        """Return the arrays, the metadata that must stay, and the selection."""
+        return {**super().identity(), "starts": list(self.starts), "steps": list(self.steps)}
+
+    def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
+        """Copy a unit."""
+        region = tuple(
+            slice(start + part.start * step, start + (part.stop - 1) * step + 1, step)
+            for part, start, step in zip(unit.region, self.starts, self.steps, strict=True)
+        )
+        target[unit.region] = self.sources[0].read(region)
+        return None
+
+
+def slices_of(array: Array, selection: Selection) -> tuple[slice, ...]:
+    """Return a slice for each axis of an array, with a start, a stop that is not below it, and a step.
+
+    Raises
+    ------
+    TypeError
+        The selection has anything but slices.
+    ValueError
+        A step is not positive, or there are more slices than axes.
+    """
+    if isinstance(selection, Mapping):
+        names = array.dimension_names or (None,) * array.ndim
+        given = [selection.get(name, slice(None)) if name else slice(None) for name in names]
+    else:
+        given = [selection] if isinstance(selection, slice) else list(selection)
+        if len(given) > array.ndim:
+            raise ValueError(f"the selection has {len(given)} axes, but the array has {array.ndim}")
+        given += [slice(None)] * (array.ndim - len(given))
+    found = []
+    for part, extent in zip(given, array.shape, strict=True):
+        if not isinstance(part, slice):
+            raise TypeError(f"a selection to copy has slices such as slice(0, 10), got {part!r}")
+        start, stop, step = part.indices(extent)
+        if step < 1:
+            raise ValueError(f"the step of a selection to copy is at least 1, got {part!r}")
+        found.append(slice(start, max(start, stop), step))
+    return tuple(found)
