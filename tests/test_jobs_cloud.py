@@ -70,8 +70,8 @@ def test_processes_set_up_in_a_bucket_at_once_and_again(tmp_path: Path, bucket: 
     np.testing.assert_array_equal(zarrow.open(bucket)["race"][...], values)
     done = sorted(
         number
-        for numbers, done, _ in plan._ledger._records(10, None)
-        for first, end in done
+        for _, numbers, attributes in plan._ledger._records(10, None)
+        for first, end in attributes["done"]
         for number in numbers[first:end]
     )
     assert done == list(range(10)), "no unit was done twice"

@@ -221,6 +221,8 @@ fn an_index_that_claims_too_much_is_refused_before_it_is_followed() {
         values.get_mut("c/0/0").unwrap()[8..16].copy_from_slice(&(1u64 << 60).to_le_bytes());
         let store = SimulatedStore::new(single(&values), Manner { lies: true, ..manner(3) });
         let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+        // Opening cancels requests whose answers it does not need, and does not wait for their ends.
+        store.settle();
         store.seen();
         let error = staged.read((..16, ..12)).unwrap_err();
         let kind = error.kind();
