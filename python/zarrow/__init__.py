@@ -117,6 +117,7 @@ from zarrow.api.saving import save
 from zarrow.api.whole_copies import copy
 from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
 from zarrow.arrays.categorical import add_to_class as _add_categorical
+from zarrow.arrays.chunk_grid import add_to_classes as _add_chunks
 from zarrow.arrays.missing import set_missing
 from zarrow.arrays.selections import add_to_class as _add_selections
 from zarrow.device_tensor.methods import add_to_class as _add_device_methods
@@ -242,6 +243,7 @@ __all__ = [
 _add_anndata()
 _add_arithmetic()
 _add_categorical()
+_add_chunks()
 _add_info()
 _add_members()
 _add_selections()

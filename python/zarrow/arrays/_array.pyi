@@ -10,7 +10,7 @@ from typing_extensions import CapsuleType
 
 from zarrow.api import asynchronous, dask_arrays
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
-from zarrow.arrays import selections as array_selections
+from zarrow.arrays import chunk_grid, selections
 from zarrow.arrays._indexer import Indexer
 from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups import node_info
@@ -194,9 +194,8 @@ class Array(_Node):
     def blocks(self) -> Indexer:
         """Indexing by chunks: integers and slices (of step 1) count chunks of the grid.
 
-        For a sharded array, they count shards. An integer selects one chunk and drops no axis.
-        `for part in array.blocks` iterates over the first axis of the grid, so that a part has all chunks of
-        the other axes. `array.blocks[i, j]` is one chunk; `iter_chunks_async` iterates over all chunks.
+        For a sharded array, they count shards. An integer selects one chunk and drops no axis. Iteration and
+        `len` are along the first axis of the grid; `iter_chunks` iterates over all chunks.
 
         Examples
         --------
@@ -435,19 +434,21 @@ class Array(_Node):
         >>> temperature.write_unit
         (24, 6, 8)
         """
-    get_basic_selection = array_selections.get_basic_selection
-    set_basic_selection = array_selections.set_basic_selection
-    get_orthogonal_selection = array_selections.get_orthogonal_selection
-    set_orthogonal_selection = array_selections.set_orthogonal_selection
-    get_coordinate_selection = array_selections.get_coordinate_selection
-    set_coordinate_selection = array_selections.set_coordinate_selection
-    get_mask_selection = array_selections.get_mask_selection
-    set_mask_selection = array_selections.set_mask_selection
-    get_block_selection = array_selections.get_block_selection
-    set_block_selection = array_selections.set_block_selection
+    get_basic_selection = selections.get_basic_selection
+    set_basic_selection = selections.set_basic_selection
+    get_orthogonal_selection = selections.get_orthogonal_selection
+    set_orthogonal_selection = selections.set_orthogonal_selection
+    get_coordinate_selection = selections.get_coordinate_selection
+    set_coordinate_selection = selections.set_coordinate_selection
+    get_mask_selection = selections.get_mask_selection
+    set_mask_selection = selections.set_mask_selection
+    get_block_selection = selections.get_block_selection
+    set_block_selection = selections.set_block_selection
     read_async = asynchronous.read_async
     write_async = asynchronous.write_async
     iter_chunks_async = asynchronous.iter_chunks_async
+    iter_chunks = chunk_grid.iter_chunks
+    stored_chunks = chunk_grid.stored_chunks_of
     to_dask = dask_arrays.to_dask
     @property
     def write_unit(self) -> tuple[int, ...] | None:
@@ -516,8 +517,7 @@ class Array(_Node):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import zarrow
+        >>> import numpy as np, zarrow
         >>> log = zarrow.create_array("log.zarr", shape=(0, 2), dtype="f8")
         >>> log.append([[1.0, 2.0], [3.0, 4.0]])
         (2, 2)

@@ -30,6 +30,8 @@ class Indexer:
         """Read a selection: `read` with its defaults."""
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
+    def __len__(self) -> int:
+        """Return the number of parts in an iteration over `array.blocks`. Other indexers have no length."""
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its array."""
     @overload

@@ -8,9 +8,89 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, _StoredValues
+from zarrow._zarrow import Array, Indexer, _StoredValues
+from zarrow.arrays.methods import add_method
+from zarrow.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from zarrow.api.typed import AnyElements
+
+
+def add_to_classes() -> None:
+    """Give the classes Array and Indexer these methods."""
+    add_method(Array, iter_chunks.__name__, iter_chunks)
+    add_method(Array, "stored_chunks", stored_chunks_of)
+    add_method(Indexer, "__len__", count_blocks)
+
+
+def iter_chunks(self: Array) -> Iterator[tuple[tuple[slice, ...], AnyElements]]:
+    """Iterate over the shards, or the chunks of an unsharded array: yields slices and elements.
+
+    Chunks are read one by one, in C order. A missing chunk has fill values; `stored_chunks` yields
+    only those that are stored. Chunks may differ in shape. `iter_chunks_async` reads ahead.
+
+    Raises
+    ------
+    CodecError, StoreError, OutOfMemoryError
+        As `read`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> temperature = zarrow.open("data.zarr", "temperature")
+    >>> for region, chunk in temperature.iter_chunks():
+    ...     print(region[0], chunk.shape)
+    slice(0, 24, None) (24, 6, 8)
+    slice(24, 48, None) (24, 6, 8)
+    """
+    for region in regions(self):
+        yield region, self.read(region)
+
+
+def stored_chunks_of(self: Array) -> Iterator[tuple[int, ...]]:
+    """Iterate over the places of stored chunks in the grid, in C order; for a sharded array, of shards.
+
+    The keys are listed, and nothing is read. `array.blocks[place]` reads the chunk. Folders are
+    listed one by one, during the iteration.
+
+    Raises
+    ------
+    UnsupportedError
+        The store cannot list its keys, or the encoding of chunk keys is unknown.
+    StoreError
+        The store cannot be read.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> days = zarrow.create_array("days.zarr", shape=(6, 2), chunks=(2, 2), dtype="i4")
+    >>> days[3] = 7
+    >>> list(days.stored_chunks())
+    [(1, 0)]
+    """
+    location, path = self.__reduce__()[1][:2]
+    found = stored_chunks(_StoredValues(location, create=False), path, self)
+    if found is None:
+        name = self.metadata["chunk_key_encoding"]["name"]
+        raise UnsupportedError(
+            f"the keys of its chunks have the encoding {name!r}, which cannot be listed",
+            kind="unsupported",
+            store=self.store,
+            path=self.path,
+        )
+    return (place for _, place in found if place is not None)
+
+
+def count_blocks(self: Indexer) -> int:
+    """Return the number of parts in an iteration over `array.blocks`. Other indexers have no length."""
+    if self.__reduce__()[1][1] != "blocks":
+        raise TypeError("only array.blocks has a length: type len(array) for that of the array")
+    grid = grid_of(self.array)
+    if not grid:
+        raise TypeError("len() of an array without axes")
+    return grid[0]
 
 
 def grid_of(array: Array) -> tuple[int, ...]:
