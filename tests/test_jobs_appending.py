@@ -173,3 +173,97 @@ def test_plans_are_pickled_in_a_kilobyte(tmp_path: Path) -> None:
     group.create_array("array 50", data=np.ones(3))
     with pytest.raises(zarrow.StaleHandleError, match="have changed"):
         pickle.loads(pickled)
+
+
+def hundreds(unit: jobs.Unit) -> np.ndarray[Any, Any]:
+    """Return other elements."""
+    return elements(unit) * 100
+
+
+@pytest.mark.parametrize("ends_first", [False, True])
+def test_two_appends_to_an_array_do_not_write_the_same_chunks(ends_first: bool, tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10), chunks=4)
+    other = zarrow.open(tmp_path / "a.zarr", mode="r+")
+    first, second = jobs.append(elements, array, 5), jobs.append(hundreds, other, 5)
+    first.setup()
+    if not ends_first:
+        with pytest.raises(
+            jobs.ConflictError, match=rf"plan {first.fingerprint} .* is not finished: finish it"
+        ):
+            second.setup()
+        assert not second.is_begun
+    first.run(first.job(0, 1))
+    first.finish()
+    with pytest.raises(zarrow.StaleHandleError, match=r"shape is \(15,\), and was \(10,\)"):
+        second.setup()
+    with pytest.raises(jobs.UnfinishedError):
+        second.run(second.job(0, 1))
+    assert zarrow.open(tmp_path / "a.zarr")[...].tolist() == list(range(15))
+    again = jobs.append(hundreds, zarrow.open(tmp_path / "a.zarr", mode="r+"), 1)
+    assert again.complete().done and zarrow.open(tmp_path / "a.zarr")[15] == 1500
+
+
+def test_an_append_replaces_an_unfinished_one_only_if_asked(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10), chunks=4)
+    first, second = jobs.append(elements, array, 5), jobs.append(hundreds, array, 3)
+    first.setup()
+    second.setup(overwrite=True)
+    with pytest.raises(jobs.UnfinishedError):
+        first.run(first.job(0, 1))
+    with pytest.raises(jobs.ConflictError):
+        first.setup()
+    second.run(second.job(0, 1))
+    second.finish()
+    assert zarrow.open(tmp_path / "a.zarr")[...].tolist() == [*range(10), 1000, 1100, 1200]
+
+
+def test_units_of_an_append_are_not_written_behind_another_end(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(8), chunks=4)
+    other = zarrow.open(tmp_path / "a.zarr", mode="r+")
+
+    def appending(unit: jobs.Unit) -> np.ndarray[Any, Any]:
+        if other.shape == (8,):
+            other.append(np.full(12, 7))
+        return elements(unit)
+
+    plan = jobs.append(appending, array, 12, memory_nbytes=1, ledger=tmp_path / "ledger")
+    plan.setup()
+    for _ in range(2):
+        with pytest.raises(zarrow.StaleHandleError, match=r"shape is \(20,\), and was \(8,\)"):
+            plan.run(plan.job(0, 1))
+    # The unit that ran is written.
+    assert zarrow.open(tmp_path / "a.zarr")[12:].tolist() == [7] * 8
+
+
+def test_an_append_with_an_interrupted_end_is_not_done_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10), chunks=4)
+    plan = jobs.append(elements, array, 5, attributes={"n": 1})
+    pickled = pickle.dumps(plan)
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(jobs.plan, "open", interrupt)
+        plan.complete()
+    again = jobs.append(elements, zarrow.open(tmp_path / "a.zarr", mode="r+"), 5)
+    with pytest.raises(jobs.ConflictError, match="elements are in the array already"):
+        again.complete()
+    pickle.loads(pickled).finish()
+    after = zarrow.open(tmp_path / "a.zarr")
+    assert after[...].tolist() == list(range(15)) and after.attrs["n"] == 1
+
+
+def interrupt(*arguments: Any, **options: Any) -> None:
+    """Stand for a kill."""
+    raise KeyboardInterrupt
+
+
+def test_a_refused_change_stays_refused(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(4, 4), chunks=2, dtype="i8")
+    other = zarrow.open(tmp_path / "a.zarr", mode="r+")
+    plans = [jobs.append(elements, array, 2), jobs.write(elements, array)]
+    for plan in plans:
+        plan.setup()
+    other.resize((4, 6))
+    for plan in [*plans, *plans]:
+        with pytest.raises(zarrow.StaleHandleError):
+            plan.run(plan.job(0, 1))

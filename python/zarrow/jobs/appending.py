@@ -5,20 +5,28 @@
 2. If the array ends within a chunk, one unit writes that chunk again, with the old elements.
 3. `finish` stores the new shape. It refuses an array with another shape than the planned one, so that the
    array neither shrinks nor gets elements that the plan did not write.
+4. Two plans for one array would write the same chunks. So `setup` begins the ledger, and then refuses to
+   continue if an unfinished plan appends to the array, or if the array has another shape than the planned
+   one. A plan stores its new shape before its ledger says that it is finished: one of the two is found.
+5. Writers without a plan store no such claim: the shape is checked again before each unit.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from zarrow._zarrow import Array, _ChunkParts, _StoredValues
 from zarrow.errors import NotFoundError, StaleHandleError
 from zarrow.jobs import blocks
-from zarrow.jobs.units import Grid
+from zarrow.jobs.errors import ConflictError
+from zarrow.jobs.plan import _FINISHED
+from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, fixed_metadata, write_unit_of
+from zarrow.store_objects.icechunk_sessions import session_of
 
 
 def _store_of(array: Array) -> Any:
@@ -50,7 +58,54 @@ class Appended(Item):
 
     def identity(self) -> dict[str, Any]:
         """Return the array as it was when the plan was made, and what is appended."""
-        return {"target": self._planned(), "axis": self.axis, "count": self.count}
+        return {"target": self.planned, "axis": self.axis, "count": self.count}
+
+    def notes(self) -> dict[str, Any]:
+        """Return the axis, and its extents before and after."""
+        return {"append": {"axis": self.axis, "start": self.start, "stop": self.start + self.count}}
+
+    def claim(self, others: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Refuse to begin while an unfinished plan appends to the array (step 4).
+
+        Parameters
+        ----------
+        others
+            Names of other ledgers for this array, and their attributes.
+
+        Raises
+        ------
+        ConflictError
+            Another plan is not finished.
+        StaleHandleError
+            The array has changed since the plan was made.
+        """
+        for name, attributes in others:
+            if attributes.get("state") == _FINISHED or "append" not in attributes:
+                continue
+            array = self.divided
+            array.refresh()
+            other = f"plan {name} appends to array {array.path!r} in {array.store}, and is not finished"
+            match attributes["append"]:
+                case {"axis": int(axis), "stop": int(stop)} if array.shape[axis : axis + 1] == (stop,):
+                    advice = (
+                        "its elements are in the array already, so that its end was interrupted: if nothing "
+                        "else shall be appended, call its finish() or delete its ledger; else"
+                    )
+                case _:
+                    advice = "finish it first; or, if none of its jobs runs,"
+            raise ConflictError(
+                f"{other}: {advice} pass overwrite=True to setup(), which deletes its ledger",
+                kind="conflict",
+                store=array.store,
+                path=array.path,
+            )
+        self._current(allow_longer=False)
+
+    def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
+        """Do a unit, if the array has the planned shape still (step 5)."""
+        # In a fork of icechunk the array has its new shape, and other writers are conflicts of commits.
+        self._current(allow_longer=session_of(_store_of(self.divided)) is not None)
+        return super().do(function, passes_unit, unit, target)
 
     def opened(self) -> Array:
         """Return the array with its new shape, which is not stored yet (step 1).
@@ -91,27 +146,28 @@ class Appended(Item):
             {**json.loads(document), "shape": self._shape(self.start + self.count)}
         ).encode()
 
-    def _current(self) -> Array:
+    def _current(self, *, allow_longer: bool = True) -> Array:
         """Return the array with its present metadata, if it is the planned one."""
-        array, planned = self.divided, self._planned()
+        array = self.divided
         array.refresh()
-        if self._planned() != planned or tuple(array.shape) not in (
-            tuple(self._shape(self.start)),
-            tuple(self._shape(self.start + self.count)),
-        ):
+        shapes = [self._shape(self.start), *([self._shape(self.start + self.count)] if allow_longer else [])]
+        if list(array.shape) not in shapes or {**fixed_metadata(array), "shape": shapes[0]} != self.planned:
             raise StaleHandleError(
                 f"array {array.path!r} in {array.store} has changed since the plan was made (its shape is "
-                f"{array.shape}, and was {tuple(self._shape(self.start))}): make the plan again",
+                f"{array.shape}, and was {tuple(shapes[0])}): make the plan again",
                 kind="stale_handle",
                 store=array.store,
                 path=array.path,
             )
         return array
 
-    def _planned(self) -> dict[str, Any]:
-        """Return the metadata as they were when the plan was made: with the old extent of the axis."""
-        return {**fixed_metadata(self.divided), "shape": self._shape(self.start)}
+    @cached_property
+    def planned(self) -> dict[str, Any]:
+        """The metadata as they were when the plan was made: with the old extent of the axis."""
+        shape = list(self.divided.shape)
+        shape[self.axis] = self.start
+        return {**fixed_metadata(self.divided), "shape": shape}
 
     def _shape(self, extent: int) -> list[int]:
-        shape: Sequence[int] = self.divided.shape
+        shape: list[int] = self.planned["shape"]
         return [extent if axis == self.axis else other for axis, other in enumerate(shape)]

@@ -10,4 +10,4 @@ class UnfinishedError(ZarrowError, RuntimeError):
 
 
 class ConflictError(ZarrowError, RuntimeError):
-    """Another commit to the branch of icechunk changed what a plan writes; its kind is `"conflict"`."""
+    """Another plan, or a commit to the branch of icechunk, writes the same; its kind is `"conflict"`."""

@@ -27,7 +27,7 @@ from zarrow._zarrow import CloudStore, Group, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
-from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, ZarrowError
+from zarrow.errors import MetadataError, NodeExistsError, NotFoundError
 from zarrow.jobs.assignment import Job, checked
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.units import Units
@@ -201,17 +201,25 @@ class Ledger:
             with contextlib.suppress(OSError):
                 Path(self._store).parent.rmdir()
 
+    def others(self, target: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of other plans' ledgers for a target, and their attributes."""
+        values = _StoredValues(self._above, create=False)
+        names = [name for name in values.list("") if name != self._fingerprint]
+        for name, document in zip(
+            names, values.get_each([_document_of(name) for name in names]), strict=True
+        ):
+            try:
+                attributes = {} if document is None else _attributes(name, document)
+            except MetadataError:
+                continue
+            plan = attributes.get("plan")
+            if isinstance(plan, dict) and plan.get("target") == target:
+                yield name, attributes
+
     def erase_others(self, target: list[str]) -> None:
         """Delete the ledgers of other plans for a target. Their runs end."""
-        for name in _StoredValues(self._above, create=False).list(""):
-            other = Ledger(self._above, name)
-            try:
-                group = None if name == self._fingerprint else other.group()
-            except ZarrowError:
-                continue
-            plan = None if group is None else group.attrs.get("plan")
-            if isinstance(plan, dict) and plan.get("target") == target:
-                other.erase()
+        for name, _ in self.others(target):
+            Ledger(self._above, name).erase()
 
     def skip(self, units: Units, paths: Container[str]) -> None:
         """Enter all units of some arrays as finished."""

@@ -293,7 +293,8 @@ def append(
         Called with a `Unit`, and returns the elements of its region, in places of the longer array. It is
         pickled by its name.
     target
-        The array. Until the plan is finished, nothing else may change its shape.
+        The array. Until the plan is finished, nothing else may change its shape, and `setup` of another plan
+        that appends to it raises `ConflictError`.
     count
         How many elements it gets along the axis.
     axis

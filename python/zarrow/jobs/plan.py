@@ -16,10 +16,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
-import secrets
-import socket
-import sys
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +39,7 @@ from zarrow.jobs.description import described, summary
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.function_identity import identity
 from zarrow.jobs.ledger import Changes, Ledger
+from zarrow.jobs.owners import is_alive, new_owner
 from zarrow.jobs.threads import check_threads, run_in_threads
 from zarrow.jobs.units import Units
 from zarrow.jobs.work import Item, New
@@ -55,9 +52,6 @@ _ERASE_WAIT = 60.0
 
 # States of a ledger, in order. Units are written only after the first two.
 _ERASING, _CREATING, _RUNNING, _FINISHED = "erasing", "setup", "running", "finished"
-
-# Distinguishes this process from an earlier one with the same number, as in a container that was restarted.
-_PROCESS = secrets.token_hex(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +167,8 @@ class Plan:
         Parameters
         ----------
         overwrite
-            Erase existing arrays that the plan creates, and ledgers of other plans for this target. Without
-            effect after the first call.
+            Erase existing arrays that the plan creates, and ledgers of other plans for this target, so that
+            their jobs end. An append erases only ledgers. Without effect after the first call.
         skip_existing
             Keep existing arrays instead, and leave out their units. Without effect after the first call.
 
@@ -182,6 +176,10 @@ class Plan:
         ------
         NodeExistsError
             There is an array or a group that this plan did not create.
+        ConflictError
+            Another plan that is not finished appends to the same array.
+        StaleHandleError
+            The array of an append has changed since the plan was made.
         ValueError
             Both options were passed.
         UnfinishedError
@@ -346,8 +344,10 @@ class Plan:
 
         Raises
         ------
-        NodeExistsError, UnfinishedError, StaleHandleError, StoreError, CodecError, OutOfMemoryError
+        NodeExistsError, ConflictError, UnfinishedError, StaleHandleError, StoreError, CodecError
             As `setup`, `run` and `finish`.
+        OutOfMemoryError
+            As `run`.
         """
         check_threads(threads)
         with reporting(progress, self._work.kind, "{} units".format) as report:
@@ -418,6 +418,7 @@ class Plan:
         return {
             "plan": {name: found[name] for name in ("kind", "function", "target", "blocks")},
             "units": len(self.units),
+            **{name: note for item in self._work.items.values() for name, note in item.notes().items()},
         }
 
     def _target_name(self) -> str:
@@ -443,7 +444,7 @@ class Plan:
     def _begun(self, overwrite: bool, skip_existing: bool) -> Group | None:
         """Return a ledger if its target was erased, so that nodes can be created; `None` if they exist."""
         until = time.monotonic() + _ERASE_WAIT
-        owner = [socket.gethostname(), os.getpid(), f"{_PROCESS}-{secrets.token_hex(4)}"]
+        owner = new_owner()
         while True:
             ledger = self._ledger.group()
             if ledger is None:
@@ -458,8 +459,9 @@ class Plan:
                 # The target was erased after it was set up.
                 self.forget()
                 continue
-            if ledger.attrs.get("owner") == owner or not _is_alive(ledger.attrs.get("owner")):
+            if ledger.attrs.get("owner") == owner or not is_alive(ledger.attrs.get("owner")):
                 try:
+                    self._claim(overwrite)
                     kept = self._make_room(overwrite, skip_existing)
                     ledger.attrs.update(state=_CREATING, kept=kept)
                 except BaseException:
@@ -475,6 +477,13 @@ class Plan:
                     kind="unfinished",
                 )
             time.sleep(_POLL)
+
+    def _claim(self, overwrite: bool) -> None:
+        """Refuse other plans that write the same chunks, or delete their ledgers."""
+        for item in self._work.items.values():
+            if overwrite and item.notes():
+                self._forget_others()
+            item.claim(self._ledger.others(self._target()))
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
         """Check that nothing is where the plan creates its nodes, or erase it; return the paths to skip."""
@@ -549,25 +558,6 @@ def _state(ledger: Group) -> str:
             kind="metadata",
         )
     return str(state)
-
-
-def _is_alive(owner: Any) -> bool:
-    """Return whether a process may still run: of another machine, this is not known."""
-    match owner:
-        case [str(machine), int(process), str(token)]:
-            if machine != socket.gethostname() or sys.platform == "win32":
-                return True
-            if process == os.getpid():
-                return token.startswith(_PROCESS)
-            try:
-                os.kill(process, 0)
-            except ProcessLookupError:
-                return False
-            except OSError:
-                return True
-            return True
-        case _:
-            return False
 
 
 def _exists(new: New) -> bool:

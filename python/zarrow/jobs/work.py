@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -154,7 +154,7 @@ class Item:
         """Return the arrays and the metadata that must stay (step 3)."""
         found: dict[str, Any] = {"sources": [identity_of(source) for source in self.sources]}
         if self.target is not None:
-            found["target"] = fixed_metadata(self.divided)
+            found["target"] = self.planned
         return found
 
     def opened(self) -> Any:
@@ -171,9 +171,24 @@ class Item:
             case New():
                 return self.target.opened()
             case existing:
-                planned = fixed_metadata(existing)
+                planned = self.planned
                 existing.refresh()
                 return _unchanged(existing, planned)
+
+    @cached_property
+    def planned(self) -> dict[str, Any]:
+        """The metadata of the divided array when the plan was made: a refused change stays refused."""
+        return fixed_metadata(self.divided)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "planned"}
+
+    def notes(self) -> dict[str, Any]:
+        """Return what other plans for the target must know: the ledger keeps it."""
+        return {}
+
+    def claim(self, others: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Refuse to begin beside other plans for the target: the names and attributes of their ledgers."""
 
     def before_erasing(self) -> None:
         """Prepare the store before existing arrays are erased."""
