@@ -184,7 +184,7 @@ class Item:
         return {name: value for name, value in self.__dict__.items() if name != "planned"}
 
     def notes(self) -> dict[str, Any]:
-        """Return what other plans for the target must know: the ledger keeps it."""
+        """Return the entries of the ledger that other plans for the target read."""
         return {}
 
     def claim(self, others: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
