@@ -5,8 +5,8 @@
    `write_zarr` makes categories of them.
 3. Arrays that h5py holds (an AnnData in backed mode) are copied part by part. Arrays of dask and
    zarr-python are read first.
-4. The metadata are consolidated at the end, as anndata does. Where others may see an unfinished AnnData,
-   the root says so until its attributes are stored last.
+4. The metadata are consolidated at the end, as anndata does, except in icechunk. Where others may see an
+   unfinished AnnData, the root says so until its attributes are stored last.
 5. In folders and in memory, the AnnData is built in a hidden place and put in place in one step
    (`_create_whole_group`). In other stores all names are checked first; a store that fails leaves an
    unfinished AnnData, which a later call replaces.
@@ -26,6 +26,7 @@ from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
 from zarrow.errors import ExchangeError, NodeExistsError, NotFoundError
 from zarrow.interchange.lazy_arrays import is_read_in_parts
+from zarrow.store_objects.icechunk_sessions import session_of
 
 _MAX_DEPTH = 32
 _MAX_NAME = 255  # bytes, of the usual file systems
@@ -83,7 +84,8 @@ def _store_in_place(store: Any, path: str, root: Stored, zarr_format: int, *, ov
     _store(group, root.members or {})
     last = Wave(group, zarr_format)
     last.add_group("", root.attributes, keep=True)
-    last.create(consolidate=None if isinstance(store, Group) else "")
+    has_copies = not isinstance(store, Group) and session_of(store) is None
+    last.create(consolidate="" if has_copies else None)
 
 
 def _is_replaced(store: Any, path: str) -> bool:

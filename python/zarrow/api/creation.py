@@ -252,6 +252,8 @@ def consolidate_metadata(
 
     Raises
     ------
+    UnsupportedError
+        The store is a session of icechunk, which has no consolidated metadata.
     NotFoundError, NodeTypeError, ReadOnlyError, StoreError
         As `open`.
 

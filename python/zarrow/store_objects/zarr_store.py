@@ -7,11 +7,14 @@
    process as the only writer have both all the same: a store in memory, a session of icechunk, and a store
    that the caller declares so. A version is a digest of the value then, and puts to one key follow one
    another.
+4. icechunk has no consolidated metadata, and zarr-python refuses to write them there. A session becomes
+   read-only by its commit, also for the handles opened before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -47,7 +50,7 @@ class ZarrAdapter(AsyncAdapter):
         self.store = store
         self.is_writable = bool(store.supports_writes) and not store.read_only
         home = type(store).__module__
-        is_icechunk = home.startswith("icechunk.")
+        self.is_icechunk = is_icechunk = home.startswith("icechunk.")
         in_memory = home.startswith("zarr.storage.") and type(store).__name__ in (
             "MemoryStore",
             "ManagedMemoryStore",
@@ -191,9 +194,12 @@ class ZarrAdapter(AsyncAdapter):
 
     async def put(self, request: _StoreRequest) -> None:
         """Set a value, if its condition holds (step 3)."""
+        if self.is_icechunk and request.key.endswith("zarr.json") and _is_consolidated(request.body):
+            request.unsupported("icechunk has no consolidated metadata: leave consolidation out")
+            return
         value = self.buffers.buffer.from_bytes(request.body)
         if not self.has_conditions:
-            await self.store.set(request.key, value)
+            await self._set(request.key, value)
             request.changed_it()
             return
         async with _lock(request.key):
@@ -203,7 +209,7 @@ class ZarrAdapter(AsyncAdapter):
                 if version != request.if_version:
                     request.conflict()
                     return
-            await self.store.set(request.key, value)
+            await self._set(request.key, value)
         request.changed_it()
 
     async def delete(self, request: _StoreRequest) -> None:
@@ -216,10 +222,36 @@ class ZarrAdapter(AsyncAdapter):
                 try:
                     await self.store.delete(key)
                 except Exception as error:
+                    if self.is_icechunk and self.store.session.read_only:
+                        raise _read_only() from error
                     # Older versions of icechunk raise if the key does not exist, or cannot exist.
                     if not isinstance(error, KeyError) and "invalid chunk index" not in str(error):
                         raise
         request.changed_it()
+
+    async def _set(self, key: str, value: Any) -> None:
+        """Set a value, with a remedy if a session has been committed (step 4)."""
+        try:
+            await self.store.set(key, value)
+        except Exception as error:
+            if self.is_icechunk and self.store.session.read_only:
+                raise _read_only() from error
+            raise
+
+
+def _read_only() -> PermissionError:
+    return PermissionError(
+        "the session of icechunk is read-only, as after its commit: open the node again in a new session, "
+        "from repository.writable_session(branch)"
+    )
+
+
+def _is_consolidated(document: bytes) -> bool:
+    """Whether a document of a group contains consolidated metadata."""
+    if b'"consolidated_metadata"' not in document:
+        return False
+    metadata = json.loads(document)
+    return isinstance(metadata, dict) and metadata.get("consolidated_metadata") is not None
 
 
 def _needs_loop(store: Any) -> bool:

@@ -19,6 +19,7 @@ from zarrow import Array, Group, open
 from zarrow._zarrow import _members_or_errors
 from zarrow.errors import NodeTypeError
 from zarrow.groups.descent import Way
+from zarrow.store_objects.icechunk_sessions import session_of
 from zarrow.xarray.first_reads import FirstReads
 from zarrow.xarray.variables import variable_of
 
@@ -108,7 +109,8 @@ def open_group(
         "zarr_format": zarr_format,
     }
     path = (group or "").strip("/")
-    if not getattr(store, "supports_consolidated_metadata", True):
+    session = session_of(store)
+    if not getattr(store if session is None else session.store, "supports_consolidated_metadata", True):
         consolidated = False
     if consolidated is False:
         found = open(store, path, **options)

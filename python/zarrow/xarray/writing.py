@@ -25,7 +25,8 @@ from xarray.namedarray.pycompat import is_chunked_array
 from zarrow._zarrow import CloudStore, MemoryStore, _with_options
 from zarrow.api import at_once
 from zarrow.api.waves import is_small
-from zarrow.errors import ZarrowError
+from zarrow.errors import UnsupportedError, ZarrowError
+from zarrow.store_objects.icechunk_sessions import session_of
 from zarrow.xarray.claims import ClaimedError, Claims, Turns
 from zarrow.xarray.folder_lock import FolderLock
 
@@ -75,7 +76,8 @@ def to_zarr(
         Of a tree: whether to write inherited coordinates with each group, too.
     store, mode, group, encoding, compute, consolidated, append_dim, region, safe_chunks, align_chunks, \
     storage_options, zarr_format, write_empty_chunks, chunkmanager_store_kwargs
-        As for `xarray.Dataset.to_zarr`. `store` can also be a `CloudStore` or a `MemoryStore` of zarrow.
+        As for `xarray.Dataset.to_zarr`. `store` can also be a `CloudStore` or a `MemoryStore` of zarrow, or a
+        session of icechunk, which has no consolidated metadata.
 
     Returns
     -------
@@ -86,6 +88,8 @@ def to_zarr(
     ------
     ValueError, TypeError, KeyError, FileExistsError, FileNotFoundError
         As `xarray.Dataset.to_zarr`.
+    UnsupportedError
+        `consolidated` was given with a session of icechunk.
     StoreError, OutOfMemoryError
         The store failed, or memory ran out, while chunks or documents were stored.
 
@@ -99,6 +103,15 @@ def to_zarr(
     >>> zarrow.open("rain.zarr")["day"][...].tolist()
     [1, 2, 3, 4]
     """
+    session = session_of(store)
+    if session is not None:
+        # xarray and zarr-python take the session's store alone.
+        store = session.store
+        if consolidated:
+            raise UnsupportedError(
+                "icechunk has no consolidated metadata: leave consolidated out", kind="unsupported"
+            )
+        consolidated = False
     given: dict[str, Any] = {
         "store": store,
         "group": group,
