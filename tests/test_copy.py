@@ -107,6 +107,49 @@ def test_recoded_copies_have_equal_digests(tmp_path: Path, zarr_format: int) -> 
     np.testing.assert_array_equal(sharded[...], VALUES[:8])
 
 
+@pytest.mark.parametrize(
+    ("zarr_format", "options"),
+    [
+        (2, {"compressors": {"id": "blosc", "cname": "lz4"}, "filters": {"id": "delta", "dtype": "<i4"}}),
+        (2, {"dtype": ">i4", "order": "F", "compressors": None}),
+        (3, {"compressors": {"name": "zstd", "configuration": {"level": 9, "checksum": False}}}),
+        (3, {"dtype": ">i4", "compressors": ["gzip", "crc32c"], "order": "F"}),
+        (3, {"compressors": {"name": "gzip", "configuration": {"level": 2}}, "shards": (4, 4)}),
+    ],
+)
+def test_a_copy_with_other_chunks_keeps_the_codecs_in_both_versions(
+    zarr_format: Any, options: dict[str, Any]
+) -> None:
+    values = np.arange(64).reshape(8, 8)
+    source = zarrow.create_array(
+        zarrow.MemoryStore(),
+        data=values.astype(options.get("dtype", "i4")),
+        chunks=(2, 2),
+        zarr_format=zarr_format,
+        **{name: option for name, option in options.items() if name != "dtype"},
+    )
+    for changed in ({"zarr_format": 2}, {"zarr_format": 3}, {}, {"fill_value": 1}):
+        copied = zarrow.copy(source, zarrow.MemoryStore(), chunks=(4, 4), shards=None, **changed)
+        assert isinstance(copied, zarrow.Array)
+        assert copied.zarr_format == changed.get("zarr_format", zarr_format) and copied.chunks == (4, 4)
+        assert (copied.compressors, copied.serializer, copied.order) == (
+            source.compressors,
+            source.serializer,
+            source.order,
+        )
+        if source.order == "C":
+            assert copied.filters == source.filters
+        np.testing.assert_array_equal(copied[...], values)
+
+
+def test_a_copy_to_version_2_refuses_codecs_that_it_lacks() -> None:
+    source = zarrow.create_array(zarrow.MemoryStore(), data=np.ones(8, bool), chunks=4, serializer="packbits")
+    with pytest.raises(zarrow.MetadataError, match="packbits"):
+        zarrow.copy(source, zarrow.MemoryStore(), zarr_format=2, chunks=2)
+    copied = zarrow.copy(source, zarrow.MemoryStore(), zarr_format=2, chunks=2, serializer="auto")
+    np.testing.assert_array_equal(copied[...], source[...])
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_selections_are_those_of_numpy(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)

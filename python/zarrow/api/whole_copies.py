@@ -90,6 +90,7 @@ def copy(
         `dtype` for the arrays of the same kind.
     zarr_format, chunk_key_encoding
         As in `create_array`, too. Version 2 has no shards: their chunks become chunks.
+        Codecs stay in the other version, and with other chunks; pass other ones if it lacks them.
 
     Returns
     -------

@@ -17,7 +17,9 @@ from zarrow.jobs.selecting import Selected, Selection, slices_of
 from zarrow.jobs.work import Item, New, located
 
 # Options that do not change the codecs of the source.
-_KEEP_CODECS = frozenset(("chunks", "shards", "attributes", "dimension_names", "chunk_key_encoding"))
+_KEEP_CODECS = frozenset(
+    ("chunks", "shards", "attributes", "dimension_names", "chunk_key_encoding", "fill_value", "zarr_format")
+)
 
 
 def check_extents(arrays: Iterable[Array], option: str, extents: Any) -> None:
@@ -151,8 +153,9 @@ def new_like(
 
 
 def _stages(source: Array) -> dict[str, Any]:
-    """Return the codecs of an array by their stages."""
-    return {"filters": source.filters, "serializer": source.serializer, "compressors": source.compressors}
+    """Return the codecs of an array by their stages. Version 2 has the order of elements besides."""
+    stages = {"filters": source.filters, "serializer": source.serializer, "compressors": source.compressors}
+    return {**stages, "order": source.order} if source.zarr_format == 2 else stages
 
 
 def _is_for(source: Array, extents: Any, *, is_member: bool) -> bool:

@@ -75,6 +75,7 @@ def copy(
         these dimensions, or with as many axes: other arrays keep their own. `dtype` is then for the arrays of
         the same kind: floats, or integers with or without sign. Other properties are copied from the source.
         Version 2 has no shards: their chunks become chunks.
+        Codecs stay in the other version, and with other chunks; pass other ones if it lacks them.
 
     Raises
     ------
