@@ -124,6 +124,38 @@ def state_epoch(state: Any) -> int:
     return (state[0] if isinstance(state, list) else state)["epoch"]
 
 
+def test_an_iteration_without_a_batch_loses_nothing(root: zarrow.Group) -> None:
+    chosen = plan(root)
+    first, second = numbers_of(data.Loader(chosen)), numbers_of(at_epoch(chosen, 1))
+    loader = data.Loader(chosen)
+    iter(loader), iter(loader)
+    assert numbers_of(loader) == first
+    iter(loader), iter(loader)
+    assert numbers_of(loader) == second
+    resumed = data.Loader(chosen)
+    resumed.load_state_dict({**loader.state_dict(), "epoch": 1, "step": 5})
+    for _ in range(3):
+        batches = iter(resumed)
+    assert resumed.state_dict()["step"] == 5
+    resumed.close()
+    assert next(batches, None) is None
+    assert numbers_of(resumed) == second[5:]
+    state = resumed.state_dict()
+    assert (state["epoch"], state["step"]) == (2, 0)
+    iter(resumed)
+    assert resumed.state_dict() == state
+
+
+def at_epoch(plan: data.Plan, epoch: int) -> data.Loader:
+    loader = data.Loader(plan)
+    loader.set_epoch(epoch)
+    return loader
+
+
+def numbers_of(loader: data.Loader) -> list[list[int]]:
+    return [(batch["y"] // 2).tolist() for batch in loader]
+
+
 @pytest.mark.parametrize("last", ["share", "pad", "drop"])
 def test_resuming_on_the_same_ranks_changes_nothing(root: zarrow.Group, last: Any) -> None:
     chosen = plan(root, 7, last=last)

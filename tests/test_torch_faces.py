@@ -197,6 +197,82 @@ def test_torchdatas_loader_resumes_exactly(plan: data.Plan, workers: int, taken:
     assert numbers_of(resumed) == epoch(plan, 8)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_iteration_without_a_batch_loses_nothing(plan: data.Plan, workers: int) -> None:
+    loader = zarrow.torch.DataLoader(plan, num_workers=workers, multiprocessing_context="fork")
+    iter(loader), iter(loader)
+    assert numbers_of(loader) == epoch(plan, 0)
+    loader.load_state_dict({**loader.state_dict(), "step": 4})
+    iter(loader), iter(loader)
+    assert numbers_of(loader) == epoch(plan, 1)[4:]
+
+
+def test_a_resumed_data_set_begins_twice_without_a_batch(plan: data.Plan) -> None:
+    dataset = zarrow.torch.IterableDataset(plan)
+    batches = iter(dataset)
+    assert numbers_of(next(batches) for _ in range(3)) == epoch(plan, 0)[:3]
+    state = dataset.state_dict()
+    dataset.load_state_dict(state)
+    iter(dataset), iter(dataset)
+    assert dataset.state_dict() == state
+    assert numbers_of(dataset) == epoch(plan, 0)[3:]
+    assert numbers_of(dataset) == epoch(plan, 1)
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_epochs_follow_each_other_in_workers_without_a_turn(root: zarrow.Group) -> None:
+    plan = data.Plan(root, 80)
+    loader = torch.utils.data.DataLoader(
+        zarrow.torch.IterableDataset(plan),
+        batch_size=None,
+        num_workers=3,
+        persistent_workers=True,
+        multiprocessing_context="fork",
+    )
+    assert len(loader) == 2
+    for number in range(3):
+        assert numbers_of(loader) == epoch(plan, number)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning_trains_and_resumes(plan: data.Plan, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning.pytorch")
+    seen: list[list[int]] = []
+
+    class Model(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        """A model that records its samples."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(6, 1)
+
+        def training_step(self, batch: Any, _: int) -> Any:
+            seen.append(batch["y"].tolist())
+            return self.layer(batch["x"]).mean()
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 1e-9)
+
+    def fit(steps: int, path: Path | None = None) -> Any:
+        trainer = lightning.Trainer(
+            max_steps=steps,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=tmp_path,
+        )
+        trainer.fit(Model(), zarrow.torch.DataLoader(plan), ckpt_path=path)
+        return trainer
+
+    fit(13).save_checkpoint(tmp_path / "place.ckpt")
+    assert seen == epoch(plan, 0) + epoch(plan, 1)[:3]
+    seen.clear()
+    fit(20, tmp_path / "place.ckpt")
+    assert seen == epoch(plan, 1)[3:]
+
+
 def test_the_training_program_lowers_its_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parent.parent / "examples" / "train.py"
     specification = importlib.util.spec_from_file_location("train", path)

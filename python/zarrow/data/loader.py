@@ -26,6 +26,8 @@ _STALL_SECONDS = 0.001
 class Loader:
     """Batches of a plan, read ahead by threads. Each iteration is the next epoch.
 
+    An iteration counts once it has given a batch: after an iterator that gave none, the same batches follow.
+
     A batch is an array, or a dict of arrays by the names of the plan. Arrays of a batch are writable. Their
     memory is used again only after they and all their views are gone.
 
@@ -91,6 +93,7 @@ class Loader:
         # Of the current iteration, or of the next one.
         self._epoch, self._schedule, self._step = 0, self._whole, 0
         self._running: weakref.ref[Any] | None = None
+        # Whether the current iteration has given a batch, or has ended without one.
         self._begun = False
         # Worker processes take turns: this one begins at a step, and leaves out those of the others.
         self._turn = (0, 1)
@@ -102,20 +105,16 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         """Begin the next epoch, or go on after `load_state_dict`. An earlier iterator is closed."""
         self._begin()
-        try:
-            iterator = _Iterator(self)
-        except BaseException:
-            self._begun = False
-            raise
+        iterator = _Iterator(self)
         self._running = weakref.ref(iterator._prefetch)
         return iterator
 
     def _begin(self) -> None:
-        """Advance to the next epoch, unless the current one has not begun."""
+        """Advance to the next epoch, unless the latest iteration has given no batch."""
         self.close()
         if self._begun:
             self._next_epoch()
-        self._begun, self._running, self._stats = True, None, Stats()
+        self._begun, self._running, self._stats = False, None, Stats()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the iterator: a copy goes on in a separate iteration."""
@@ -279,6 +278,9 @@ class _Iterator:
         called = time.perf_counter()
         ready = self._prefetch.take()
         if ready is None:
+            # An epoch has ended, also for a worker process without a turn in it.
+            if self._is_current() and not self._prefetch._stopped:
+                self._loader._begun = True
             raise StopIteration
         if ready.error is not None:
             try:
@@ -290,11 +292,16 @@ class _Iterator:
         with self._counting:
             self._count(ready, called, now)
         result = (ready.batch, ready.numbers) if loader._numbers else ready.batch
-        running = loader._running
-        if running is not None and running() is self._prefetch:
+        if self._is_current():
             step = self._start + (ready.index + 1) * loader._turn[1]
             loader._step = max(loader._step, step)
+            loader._begun = True
         return result
+
+    def _is_current(self) -> bool:
+        """Return whether this is the loader's latest iteration."""
+        running = self._loader._running
+        return running is not None and running() is self._prefetch
 
     def _count(self, ready: Ready, called: float, now: float) -> None:
         """Enter a batch into the statistics."""

@@ -166,7 +166,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     def __iter__(self) -> Iterator[Any]:
         self._follow()
         turn, turns = _turn()
-        if self._stats is not None:
+        if self.loader._begun:
             # The loader begins the next epoch.
             self._before = 0
         if self._before and self._turn != (turn, turns):

@@ -99,6 +99,7 @@ class _Workers:
             raise
         self._stats.batches += 1
         self._loader._step += 1
+        self._loader._begun = True
         return batch
 
     def close(self) -> None:
