@@ -244,3 +244,22 @@ def test_the_command_reports_by_status_and_json(tmp_path: Path) -> None:
     )
     (tmp_path / "a.zarr" / "z" / "zarr.json").write_text("{", encoding="utf-8")
     assert command(tmp_path / "a.zarr", "--remove-v2").returncode == 1
+
+
+@pytest.mark.parametrize("is_url", [False, True])
+def test_links_out_of_a_store_are_refused(tmp_path: Path, is_url: bool) -> None:
+    for name in ("other.zarr", "a.zarr"):
+        zarrow.create_array(tmp_path / name, "x", data=[1, 2], zarr_format=2)
+    (tmp_path / "a.zarr" / "linked").symlink_to("../other.zarr")
+    (tmp_path / "a.zarr" / "own").symlink_to("x")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    store = (tmp_path / "a.zarr").as_uri() if is_url else tmp_path / "a.zarr"
+    refused = convert(store, remove_v2=True).refused
+    assert list(refused) == ["linked", "linked/x"]
+    assert str(tmp_path / "other.zarr") in refused["linked"]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    (tmp_path / "a.zarr" / "linked").unlink()
+    (tmp_path / "link").symlink_to("a.zarr")
+    # The argument itself may be a link.
+    assert convert(tmp_path / "link", remove_v2=True).is_complete
+    assert zarrow.open(tmp_path / "a.zarr")["own"].zarr_format == 3

@@ -302,6 +302,24 @@ def test_rm_erases_links_and_not_their_targets(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["target.zarr"]
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+def test_rm_of_a_link_by_its_url_keeps_the_target(tmp_path: Path, end: str) -> None:
+    zarrow.save(tmp_path / "target.zarr", x=np.arange(3))
+    zarrow.save(tmp_path / "a b.zarr", y=np.arange(3))
+    (tmp_path / "a link").symlink_to("target.zarr")
+    (tmp_path / "a b.zarr" / "inner").symlink_to("../target.zarr")
+    ended = command("rm", (tmp_path / "a link").as_uri() + end, "--yes", "--json")
+    assert json.loads(ended.stdout)["is_link"]
+    assert json.loads(command("rm", f"FILE://{tmp_path}/a%20b.zarr", "inner", "--yes", "--json").stdout)[
+        "is_link"
+    ]
+    assert not (tmp_path / "a link").is_symlink()
+    assert not (tmp_path / "a b.zarr" / "inner").is_symlink()
+    assert zarrow.load(tmp_path / "target.zarr", "x").tolist() == [0, 1, 2]
+    assert command("rm", (tmp_path / "a b.zarr").as_uri() + end, "--yes").returncode == 0
+    assert not (tmp_path / "a b.zarr").exists()
+
+
 def test_closed_streams_show_no_traceback(tmp_path: Path) -> None:
     for closed in (">&-", "2>&-"):
         ended = subprocess.run(

@@ -7,6 +7,7 @@
 3. Documents of version 2 are removed from the root to the deepest nodes, when all of version 3 are stored.
 4. Codecs, chunks and their keys stay the same. Names of dimensions, and the fill value of xarray, move to
    their places in version 3 (`labels`). A null fill value becomes that of `create_array`.
+5. Links are followed within the store only: another store may have writers that this conversion would break.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from zarrow.api.progress import Progress
 from zarrow.checks.nodes import one_line
 from zarrow.checks.verifying import Corrupt, joined, walk
 from zarrow.errors import ZarrowError
+from zarrow.groups.places import is_within, place
 from zarrow.interchange import labels
 
 _OF_NODES = (".zarray", ".zgroup")
@@ -118,6 +120,7 @@ def convert(
     corrupt: list[Corrupt] = []
     paths = [path for path, _ in walk(root, corrupt)]
     converted.refused = {each.path: each.error for each in corrupt}
+    converted.refused.update(_links_to_others(location, above, paths))
     found = [_documents(values, joined(above, path)) for path in paths]
     stored = dict(zip(paths, found, strict=True))
     made: dict[str, bytes] = {}
@@ -154,6 +157,17 @@ def convert(
         if progress is not None:
             progress(len(written) + number + 1, total)
     return converted
+
+
+def _links_to_others(location: Any, above: str, paths: list[str]) -> dict[str, str]:
+    """Return the nodes that links place outside the store, with reasons to refuse them (step 5)."""
+    root = place(location, above)
+    refused = {}
+    for path in paths:
+        there = place(location, joined(above, path))
+        if there is not None and not is_within(there, root):
+            refused[path] = f"a link leads out of the store, to {there}: convert that by itself"
+    return refused
 
 
 def _documents(values: _StoredValues, path: str) -> dict[str, bytes]:

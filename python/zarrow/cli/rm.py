@@ -22,8 +22,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Erase the node, and return the exit status: 1 if the user declines."""
     from zarrow.checks.verifying import walk
+    from zarrow.groups.places import without_scheme
 
     node = zarrow.open(arguments.store, arguments.node, mode="r")
+    arguments.store = without_scheme(arguments.store)
     below = [each for _, each in walk(node, [])][1:]
     arrays = sum(isinstance(each, zarrow.Array) for each in below)
     place = "/".join(part for part in (str(arguments.store).rstrip("/"), arguments.node.strip("/")) if part)

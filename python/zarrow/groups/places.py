@@ -23,14 +23,21 @@ def place(store: Any, path: str) -> str | None:
             return None
         # Sessions of other snapshots do not see what this one writes.
         store = f"icechunk://{session.branch}@{session.snapshot_id}"
-    if store.startswith("file://"):
-        from urllib.parse import unquote
-
-        store = unquote(store.removeprefix("file://").removeprefix("localhost"))
+    store = without_scheme(store)
     if "://" not in store:
         # Folders on the way to a node may be links, too.
         return Path(store, path.strip("/")).resolve().as_posix()
     return "/".join(part for part in (store.rstrip("/"), path.strip("/")) if part)
+
+
+def without_scheme(store: str) -> str:
+    """Return the path of a `file://` URL, and any other store as it is."""
+    scheme, separator, rest = store.partition("://")
+    if not separator or scheme.lower() != "file":
+        return store
+    from urllib.parse import unquote
+
+    return unquote(rest.removeprefix("localhost"))
 
 
 def place_of(node: Array | Group) -> str | None:
