@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,48 @@ def test_a_simulated_plan_is_finished_without_conflicts() -> None:
     assert found["restarts"] >= found["units repeated"] == 2, "the killed workers' last units"
     assert found["conflicts"] == 0
     assert found["ledger gets"] < 20 * 200 and found["ledger lists"] < 2 * 200
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_of_two_processes_that_begin_anew_one_does(
+    is_killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zarrow.save(tmp_path / "a.zarr", np.arange(40))
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr", chunks=4, memory_nbytes=1)
+    plan.setup()
+    plan.run(plan.job(0, 2))
+    shutil.rmtree(tmp_path / "b.zarr")
+    if is_killed:
+        zarrow.open_group(tmp_path / "b.zarr.jobs" / plan.fingerprint).attrs.update(state="erasing", owner=[])
+    other = pickle.loads(pickle.dumps(plan))
+    take_over = jobs.ledger.Ledger.take_over
+
+    def after_the_other(*arguments: Any) -> None:
+        monkeypatch.undo()
+        other.setup()
+        assert other.run(other.job(0, 1)).done == 10
+        take_over(*arguments)
+
+    monkeypatch.setattr(jobs.ledger.Ledger, "take_over", after_the_other)
+    plan.setup()
+    assert plan.remaining() == 0, "the other process's ledger stays"
+    plan.finish()
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == list(range(40))
+    shutil.rmtree(tmp_path / "b.zarr")
+    plan.setup()
+    assert plan.remaining() == 10, "its target is gone again"
+
+
+def test_a_process_that_was_killed_when_it_took_over_is_replaced(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", np.arange(40))
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr", chunks=4, memory_nbytes=1)
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    shutil.rmtree(tmp_path / "b.zarr")
+    ledger = zarrow.open_group(tmp_path / "b.zarr.jobs" / plan.fingerprint)
+    name = jobs.ledger._successor_of(ledger.attrs["owner"])
+    ledger.create_group(name, attributes={"owner": ["killed", "before", "it changed the state"]})
+    plan.setup()
+    assert plan.run(plan.job(0, 1)).done == 10
+    plan.finish()
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == list(range(40))

@@ -7,12 +7,15 @@
    finished units as ranges of places in the job's range. The store replaces them in one step.
 3. A run reads which units are finished when it begins. Two runs of the same job do the same units, with the
    same result.
-4. Where units become visible by a commit, each entry also stores the changes of its units, before the entry.
+4. A process takes over a ledger from its owner by a group below it, named by this owner. Of several
+   processes, one creates it. Nothing else is deleted than the entries of runs.
+5. Where units become visible by a commit, each entry also stores the changes of its units, before the entry.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import secrets
 import time
@@ -40,7 +43,7 @@ _WINDOW = 1 << 16
 
 
 class Changes(Protocol):
-    """Changes of a run that its units made, and that only the ledger keeps (step 4)."""
+    """Changes of a run that its units made, and that only the ledger keeps (step 5)."""
 
     def pending(self) -> bytes:
         """Return the changes since the last call of `stored`."""
@@ -177,8 +180,11 @@ class Ledger:
 
     def group(self) -> Group | None:
         """Return the group of the plan; `None` before it is set up."""
+        return self._opened("")
+
+    def _opened(self, name: str) -> Group | None:
         try:
-            return open_group(self._store, mode="r+", path=self._path)
+            return open_group(self._store, mode="r+", path=self._below(name))
         except NotFoundError:
             return None
 
@@ -186,6 +192,28 @@ class Ledger:
         """Create the ledger, unless another process did."""
         with contextlib.suppress(NodeExistsError):
             create_group(self._store, self._path, attributes=dict(description))
+
+    def last_owner(self, ledger: Group) -> Any:
+        """Return the process that took over the ledger last, or began it (step 4)."""
+        owner = ledger.attrs.get("owner")
+        while (successor := self._opened(_successor_of(owner))) is not None:
+            owner = successor.attrs.get("owner")
+        return owner
+
+    def take_over(self, ledger: Group, last: Any, owner: Any, state: str) -> None:
+        """Begin the ledger anew, unless another process did so after this one read it (step 4)."""
+        try:
+            create_group(self._store, self._below(_successor_of(last)), attributes={"owner": owner})
+        except NodeExistsError:
+            return
+        current = self.group()
+        if current is None or current.attrs.get("owner") != ledger.attrs.get("owner"):
+            return
+        current.attrs.update(state=state, owner=owner)
+        values = _StoredValues(self._store, create=False)
+        for name in values.list(self._path):
+            if _job_of(name) is not None:
+                values.erase_prefix(self._below(name))
 
     def erase(self) -> None:
         """Delete the ledger of this plan, not of other plans."""
@@ -235,7 +263,7 @@ class Ledger:
         return Record(_StoredValues(self._store, create=False), self._below(name), job, total, changes)
 
     def _below(self, name: str) -> str:
-        return f"{self._path}/{name}" if self._path else name
+        return "/".join(part for part in (self._path, name) if part)
 
     def finished(self, total: int, numbers: range | None = None) -> Finished:
         """Return the finished units of all records; of records without units of `numbers`, none."""
@@ -255,7 +283,7 @@ class Ledger:
         return dict(sorted(results.items()))
 
     def changes(self, total: int) -> Iterator[bytes]:
-        """Yield the changes that all runs stored (step 4)."""
+        """Yield the changes that all runs stored (step 5)."""
         for name, _, attributes in self._records(total, None):
             count = attributes.get("changes", 0)
             if not isinstance(count, int) or count < 0:
@@ -334,6 +362,11 @@ def beside(store: Store, ending: str) -> Store | None:
         other: CloudStore = make(url.rstrip("/") + ending, *options)
         return other
     return None
+
+
+def _successor_of(owner: Any) -> str:
+    """Return the name of the group by which a process takes over a ledger: people can edit owners."""
+    return "after-" + hashlib.sha256(json.dumps(owner, default=str).encode()).hexdigest()[:32]
 
 
 def _job_of(name: str) -> Job | None:

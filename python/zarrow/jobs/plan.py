@@ -450,16 +450,17 @@ class Plan:
             if ledger is None:
                 self._ledger.begin({**self._summary(), "state": _ERASING, "owner": owner})
                 continue
-            state = _state(ledger)
+            state, last = _state(ledger), self._ledger.last_owner(ledger)
             if state == _CREATING:
                 return ledger
-            if state in (_RUNNING, _FINISHED):
-                if all(_exists(new) for new in self._news()):
-                    return None
-                # The target was erased after it was set up.
-                self.forget()
+            is_set_up = state in (_RUNNING, _FINISHED) and last == ledger.attrs.get("owner")
+            if is_set_up and all(_exists(new) for new in self._news()):
+                return None
+            if is_set_up or (last != owner and not is_alive(last)):
+                # The target was erased after it was set up, or the process that erases it was killed.
+                self._ledger.take_over(ledger, last, owner, _ERASING)
                 continue
-            if ledger.attrs.get("owner") == owner or not is_alive(ledger.attrs.get("owner")):
+            if last == owner:
                 try:
                     self._claim(overwrite)
                     kept = self._make_room(overwrite, skip_existing)
@@ -472,7 +473,7 @@ class Plan:
                 return ledger
             if time.monotonic() >= until:
                 raise UnfinishedError(
-                    f"process {ledger.attrs.get('owner')} erases the target, or was killed: if it was "
+                    f"process {last} erases the target, or was killed: if it was "
                     "killed, call forget() and then setup() again",
                     kind="unfinished",
                 )
