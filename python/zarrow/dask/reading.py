@@ -20,7 +20,7 @@ from dask.base import tokenize
 from zarrow._zarrow import Array, _with_options
 from zarrow.api.array_options import Store
 from zarrow.api.opening import open_array
-from zarrow.errors import UnsupportedError
+from zarrow.jobs.work import write_unit_of
 
 
 class Elements:
@@ -101,7 +101,7 @@ def from_zarr(
         options = {"mode": "r", **kwargs}
         array = open_array(_with_options(url, storage_options), path=component or "", **options)
     elements = Elements(array)
-    blocks = _blocks(array) if chunks is None else chunks
+    blocks = write_unit_of(array, "pass chunks=") if chunks is None else chunks
     if name is None:
         name = "from-zarr-" + tokenize(elements, blocks)
     meta = np.empty((0,) * array.ndim, array.dtype)
@@ -109,15 +109,3 @@ def from_zarr(
         elements, blocks, name=name, inline_array=inline_array, asarray=False, meta=meta
     )
     return found
-
-
-def _blocks(array: Array) -> tuple[int, ...] | str:
-    unit = array.write_unit
-    if unit is None:
-        raise UnsupportedError(
-            f"the chunks of array {array.path!r} in {array.store} differ in shape: pass chunks=",
-            kind="unsupported",
-            store=array.store,
-            path=array.path,
-        )
-    return unit

@@ -71,7 +71,7 @@ class New:
         StaleHandleError
             Its metadata have changed since the plan was made.
         """
-        return _unchanged(self.open(), fixed_metadata(self.sample))
+        return unchanged(self.open(), fixed_metadata(self.sample))
 
     @cached_property
     def fill_value(self) -> Any:
@@ -173,7 +173,7 @@ class Item:
             case existing:
                 planned = self.planned
                 existing.refresh()
-                return _unchanged(existing, planned)
+                return unchanged(existing, planned)
 
     @cached_property
     def planned(self) -> dict[str, Any]:
@@ -213,10 +213,17 @@ def _read_unit(array: Array) -> tuple[int, ...] | None:
     return array.chunks or array.write_unit
 
 
-def _unchanged(target: Array, planned: Mapping[str, Any]) -> Array:
+def unchanged(target: Array, planned: Mapping[str, Any], work: str = "plan") -> Array:
+    """Return an array that has the metadata that it had when the work was planned.
+
+    Raises
+    ------
+    StaleHandleError
+        Its metadata have changed.
+    """
     if fixed_metadata(target) != planned:
         raise StaleHandleError(
-            f"array {target.path!r} in {target.store} has changed since the plan was made: make it again",
+            f"array {target.path!r} in {target.store} has changed since the {work} was made: make it again",
             kind="stale_handle",
             store=target.store,
             path=target.path,
@@ -224,7 +231,7 @@ def _unchanged(target: Array, planned: Mapping[str, Any]) -> Array:
     return target
 
 
-def write_unit_of(array: Array) -> tuple[int, ...]:
+def write_unit_of(array: Array, advice: str = "plans do not divide them") -> tuple[int, ...]:
     """Return the smallest block of an array that is written without reading.
 
     Raises
@@ -234,8 +241,7 @@ def write_unit_of(array: Array) -> tuple[int, ...]:
     """
     if array.write_unit is None:
         raise UnsupportedError(
-            f"array {array.path!r} in {array.store} has chunks of different shapes, which plans do not "
-            "divide",
+            f"array {array.path!r} in {array.store} has chunks of different shapes: {advice}",
             kind="unsupported",
             store=array.store,
             path=array.path,

@@ -22,8 +22,8 @@ from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasource, ReadTask
 
 from zarrow._zarrow import Array, open
-from zarrow.errors import StaleHandleError, UnsupportedError
-from zarrow.jobs.work import fixed_metadata
+from zarrow.errors import UnsupportedError
+from zarrow.jobs.work import fixed_metadata, unchanged
 from zarrow.ray.sources import KEY, described, description, normalized, opened_store, selected
 from zarrow.ray.tiling import Tiling
 
@@ -125,7 +125,7 @@ class ZarrDatasource(Datasource):  # type: ignore[misc]
         planned = fixed_metadata(array)
 
         def read_fn() -> Iterator[pyarrow.Table]:
-            _check_unchanged(array, planned)
+            unchanged(array, planned, "dataset")
             left = limit
             for number in range(start, stop):
                 region = tiling.blocks.region(number)
@@ -158,7 +158,7 @@ class ZarrDatasource(Datasource):  # type: ignore[misc]
 
         def read_fn() -> Iterator[pyarrow.Table]:
             for name, array in arrays.items():
-                _check_unchanged(array, planned[name])
+                unchanged(array, planned[name], "dataset")
             left = limit
             for number in range(start, stop):
                 tiles = list(itertools.islice(tiling.tiles(tiling.blocks.region(number)), left))
@@ -404,16 +404,6 @@ def _ranges(count: int, parallelism: int) -> list[tuple[int, int]]:
     tasks = max(1, min(parallelism, count))
     edges = [count * place // tasks for place in range(tasks + 1)]
     return [(start, stop) for start, stop in itertools.pairwise(edges) if start < stop]
-
-
-def _check_unchanged(array: Array, planned: Mapping[str, Any]) -> None:
-    if fixed_metadata(array) != planned:
-        raise StaleHandleError(
-            f"array {array.path!r} in {array.store} has changed since the dataset was made: make it again",
-            kind="stale_handle",
-            store=array.store,
-            path=array.path,
-        )
 
 
 def _chunks(array: Array, region: tuple[slice, ...], parts: Iterable[tuple[slice, ...]]) -> list[Any]:
