@@ -126,3 +126,15 @@ def test_dangling_references_are_errors(tmp_path: Path) -> None:
             array[0:2]
         assert caught.value.kind != "internal", caught.value
         assert array[8:].tolist() == [0, 0]
+
+
+def test_allowed_locations_are_refused_where_nothing_checks_them(tmp_path: Path) -> None:
+    import fsspec
+
+    (tmp_path / "secret").write_bytes(b"secret")
+    references = {"version": 1, "refs": {"x/0": [str(tmp_path / "secret")]}}
+    mapper = fsspec.filesystem("reference", fo=references).get_mapper("")
+    for store in (mapper, {}, tmp_path):
+        with pytest.raises(TypeError, match=r"ManifestStore|neither"):
+            zarrow.PythonStore(store, allow=["file:///allowed/"])
+    assert zarrow.PythonStore(mapper).allow == ()

@@ -20,7 +20,8 @@ class PythonStore:
         A store of zarr-python, obstore, fsspec, icechunk or VirtualiZarr, or a mapping of keys to bytes.
     allow
         Where references of a manifest may lead: beginnings of URLs, such as `"s3://bucket/folder/"` or
-        `"file:///data/"`. References to anywhere else are refused. By default all are.
+        `"file:///data/"`. References to anywhere else are refused. By default all are. Only for
+        VirtualiZarr's `ManifestStore`: fsspec follows the references of its mappers (kerchunk) itself.
     sole_writer
         Declare that this process is the only writer as long as it writes. Parts of chunks, and metadata that
         exist, can then be changed in a store without conditional puts: this process synchronizes its own
@@ -29,7 +30,7 @@ class PythonStore:
     Raises
     ------
     TypeError
-        `store` is not a store.
+        `store` is not a store, or `allow` was given with a store that is not a `ManifestStore`.
 
     Examples
     --------
@@ -49,8 +50,14 @@ class PythonStore:
         self.sole_writer = bool(sole_writer)
         from zarrow.store_objects.recognition import recognised
 
-        if recognised(store, self, self.allow, self.sole_writer) is None:
+        found = recognised(store, self, self.allow, self.sole_writer)
+        if found is None:
             raise TypeError(f"{type(store).__qualname__} is neither a store nor a mapping of keys to bytes")
+        if self.allow and not hasattr(found[0], "allowed"):
+            raise TypeError(
+                f"allow= is for a ManifestStore of VirtualiZarr, and {type(store).__qualname__} would "
+                "ignore it: leave it out, and check the references of a mapper before you open it"
+            )
 
     def __repr__(self) -> str:
         return f"<zarrow.PythonStore of {type(self.store).__qualname__}>"
