@@ -48,7 +48,8 @@ class Loader:
     numbers
         Whether to yield `(batch, numbers)`, with the number of each sample.
     allocate
-        Returns writable memory of a number of bytes, such as pinned memory.
+        Returns writable memory of a number of bytes, such as pinned memory. An asynchronous copy to a device
+        does not keep a batch: keep it until the copy has ended, or the next read overwrites it.
 
     Raises
     ------
