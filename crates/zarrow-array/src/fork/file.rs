@@ -1,12 +1,16 @@
 //! Locked files, which a forked child closes at once.
 //!
 //! The kernel keeps a file lock until every process has closed the file. If the parent is killed, a surviving child
-//! would keep the parent's locks. So the fork handler closes these files in the child. It reads their numbers from an
-//! array of atomics, which is allowed in a fork handler.
+//! would keep the parent's locks:
+//!
+//! 1. The number of each file is entered in an array of atomics. The fork handler of the child closes these files; it may
+//!    read atomics.
+//! 2. A child that is forked after a file was opened and before it was entered keeps that file open. So the parent
+//!    counts forks: if the count changed in between, it opens the file once more, and locks only the new one.
 
-use super::generation;
+use super::{fork_count, generation};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering, fence};
 
 /// Marks an unused entry.
 const NONE: RawFd = -1;
@@ -23,9 +27,24 @@ pub struct File {
 }
 
 impl File {
-    /// Takes ownership of the file.
-    #[must_use]
-    pub fn new(file: OwnedFd) -> File {
+    /// Opens a file that has no lock yet. `open` is called again if the process forked meanwhile (step 2).
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn open<E>(mut open: impl FnMut() -> Result<OwnedFd, E>) -> Result<File, E> {
+        loop {
+            let before = fork_count();
+            let file = File::entered(open()?);
+            // The entry is stored before the count is loaded. A fork increments the count before it copies the entry.
+            fence(Ordering::SeqCst);
+            if fork_count() == before {
+                return Ok(file);
+            }
+        }
+    }
+
+    /// Step 1.
+    fn entered(file: OwnedFd) -> File {
         let (number, generation) = (file.as_raw_fd(), generation());
         let taken = |place: &&AtomicI32| {
             place.compare_exchange(NONE, number, Ordering::Relaxed, Ordering::Relaxed).is_ok()

@@ -39,6 +39,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Number of forks between the process that first registered the handlers and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
+/// Number of forks that this process has begun.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the number of forks begun, at a moment when none is in progress: waits for the end of one.
+fn fork_count() -> u64 {
+    let _inside = gate::Inside::enter();
+    FORKS.load(Ordering::SeqCst)
+}
+
 /// Returns the fork generation of this process: a value from another generation belongs to a parent.
 #[must_use]
 pub fn generation() -> u64 {
@@ -73,6 +82,7 @@ fn watch() {
 
 unsafe extern "C" fn before() {
     gate::close();
+    FORKS.fetch_add(1, Ordering::SeqCst);
 }
 
 unsafe extern "C" fn in_parent() {

@@ -2,6 +2,7 @@
 //! counted.
 
 use super::*;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -148,4 +149,43 @@ fn a_wait_ends_in_time_and_leaves_foreign_wakes() {
     assert!(!condvar.wait(mutex.lock(), Some(Duration::from_millis(1))).1);
     // Returns at once, because the wake-up above was given back; otherwise it would wait forever.
     std::thread::park();
+}
+
+/// A child of a fork between the opening of a file and its entry keeps the file open: the parent locks another one.
+#[test]
+fn a_child_forked_while_a_file_is_opened_does_not_keep_its_lock() {
+    let path = std::env::temp_dir().join(format!("zarrow-fork-{}", std::process::id()));
+    let open = || std::fs::File::create(&path).map(OwnedFd::from);
+    let lock = |file: &OwnedFd| {
+        // SAFETY: locks an open file.
+        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+    };
+    let mut children = Vec::new();
+    let file = File::open(|| {
+        let file = open()?;
+        if children.is_empty() {
+            // SAFETY: the child only waits until it is killed.
+            match unsafe { libc::fork() } {
+                0 => loop {
+                    // SAFETY: waits for a signal.
+                    unsafe { libc::pause() };
+                },
+                child => children.push(child),
+            }
+        }
+        Ok::<_, std::io::Error>(file)
+    });
+    let file = file.unwrap();
+    assert!(lock(file.get().unwrap()));
+    drop(file);
+    let is_free = lock(&open().unwrap());
+    for child in children {
+        // SAFETY: the child was not waited for yet, so the pid is its own.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+        let mut status = 0;
+        // SAFETY: as above, and `status` is a place for its exit status.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(is_free);
 }

@@ -96,7 +96,7 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
     loop {
         step("make or open the file of a lock");
         fault()?;
-        let held = File::new(system_calls::openat(folder, name, flags, MODE)?);
+        let held = File::open(|| system_calls::openat(folder, name, flags, MODE))?;
         let Some(file) = held.get() else { return Ok(None) };
         step("lock");
         if !try_flock(file)? {
