@@ -93,11 +93,13 @@ def _is_replaced(store: Any, path: str) -> bool:
     existing: Any
     try:
         existing = store.get(path) if isinstance(store, Group) and path else open(store, path, mode="r")
+        is_ours = existing is not None and _may_be_replaced(existing)
     except NotFoundError:
-        existing = None
+        # Another writer may have replaced it since it was opened.
+        return False
     if existing is None:
         return False
-    if not _may_be_replaced(existing):
+    if not is_ours:
         raise NodeExistsError(
             f"{existing.name!r} is not an AnnData, so it is not replaced: pass another path, or erase it by "
             "zarrow.create_group(store, path, overwrite=True)",

@@ -20,6 +20,7 @@ use crate::store::write_errors::{disappears, write};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ pub fn replace_folder(
 ) -> Result<bool> {
     let Some((above, name)) = place(path) else { return Ok(false) };
     let is_empty = |mut entries: std::fs::ReadDir| entries.next().is_none();
-    if !std::fs::read_dir(path).map_or(true, is_empty) && !may_replace()? {
+    if !std::fs::read_dir(path).map_or(true, is_empty) && !is_replaceable(path, &may_replace)? {
         return Ok(false);
     }
     let Some(store) = unless_impossible(FilesystemStore::create(&above))? else { return Ok(false) };
@@ -58,13 +59,31 @@ pub fn replace_folder(
     let Some((mut hidden, folder)) = unless_impossible(Hidden::make(&store, ""))? else { return Ok(false) };
     let inside = Arc::new(store.below(folder, hidden.path()));
     build(Arc::clone(&inside) as Arc<dyn Store>)?;
-    let put = put(&store, &hidden, &inside, &name, &may_replace);
+    let put = put(&store, &hidden, &inside, &name, &|| is_replaceable(path, &may_replace));
     match unless_impossible(put)? {
         None | Some(Put::Refused) => return Ok(false),
         Some(Put::Renamed) => hidden.forget(),
         Some(Put::Exchanged) => remove_old(&store, &mut hidden),
     }
     Ok(true)
+}
+
+/// Returns whether the folder `path` may be replaced. Asks again after false if another process replaced the
+/// folder meanwhile: the answer may be about the old folder, or about the time before there was one.
+fn is_replaceable(path: &Path, may_replace: &dyn Fn() -> Result<bool>) -> Result<bool> {
+    let mut retry = Retry::race();
+    loop {
+        let before = folder_number(path);
+        let may_be = may_replace()?;
+        if may_be || folder_number(path) == before {
+            return Ok(may_be);
+        }
+        retry.again(&|| Ok(()), || ErrorKind::Conflict.into())?;
+    }
+}
+
+fn folder_number(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|folder| (folder.dev(), folder.ino()))
 }
 
 /// What became of a new folder.
@@ -86,12 +105,13 @@ fn put(
     let folder = inside.folder("")?.ok_or(ErrorKind::NotFound)?;
     let mut retry = Retry::race();
     loop {
-        let may_replace = may_replace()?;
         match rename(root, &new, root, &place, RenameFlags::empty()) {
             Ok(()) => return Ok(Put::Renamed),
-            Err(Errno::NOTEMPTY | Errno::EXIST) if may_replace => {}
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Ok(Put::Refused),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             Err(error) => return Err(write(error).into()),
+        }
+        if !may_replace()? {
+            return Ok(Put::Refused);
         }
         let exchange = || {
             let old = system_calls::statat(root, &place, AtFlags::empty())?;
@@ -159,5 +179,38 @@ fn unless_impossible<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Err(error) if is_impossible(&error) => Ok(None),
         result => result.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Durability;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_folder_that_was_replaced_during_the_question_is_asked_about_again() {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("a");
+        let build = |store: Arc<dyn Store>| {
+            store.writer().map_or(Ok(()), |writer| writer.set("x", &[b"2"], Durability::default()))
+        };
+        let questions = Cell::new(0);
+        let may_replace = || {
+            questions.set(questions.get() + 1);
+            // Another program replaces it twice.
+            if questions.get() < 3 {
+                let other = above.path().join("other");
+                std::fs::create_dir(&other).unwrap();
+                std::fs::write(other.join("x"), b"1").unwrap();
+                std::fs::rename(&path, above.path().join(format!("old{}", questions.get()))).unwrap();
+                std::fs::rename(&other, &path).unwrap();
+            }
+            Ok(questions.get() > 2)
+        };
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("x"), b"0").unwrap();
+        assert!(replace_folder(&path, build, may_replace).unwrap());
+        assert_eq!(std::fs::read(path.join("x")).unwrap(), b"2");
     }
 }
