@@ -7,6 +7,7 @@ import json
 import math
 import multiprocessing
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -137,6 +138,23 @@ def test_a_node_that_was_erased(tmp_path):
     with pytest.raises(FileNotFoundError):
         array.attrs["x"] = 1
     assert not (tmp_path / "a").exists()
+
+
+def test_attributes_of_an_erased_node_are_not_missing(tmp_path):
+    """`NotFoundError` is a KeyError, which a mapping takes for a missing key."""
+    zarrow.create_group(tmp_path, attributes={"kind": "image"}).consolidate_metadata()
+    root = zarrow.open_group(tmp_path, mode="r+")
+    # This process changed the consolidated metadata, so the handle reads them again.
+    zarrow.open_group(tmp_path, mode="r+").create_group("x")
+    shutil.rmtree(tmp_path)
+    for look in (
+        lambda: root.attrs.get("kind", "none"),
+        lambda: "kind" in root.attrs,
+        lambda: root.attrs.pop("kind", None),
+        lambda: root.attrs.setdefault("kind", "none"),
+    ):
+        with pytest.raises(zarrow.NotFoundError):
+            look()
 
 
 def change(folder: Path, number: int) -> None:

@@ -70,6 +70,15 @@ class Attributes(MutableMapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return tracked(key, self._node._attributes()[key])
 
+    # `Mapping` takes every KeyError in these two for a missing key, also `NotFoundError` of an erased node.
+    def __contains__(self, key: object) -> bool:
+        return key in self._node._attributes()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return an attribute, or the default if it does not exist."""
+        found = self._node._attributes()
+        return tracked(key, found[key]) if key in found else default
+
     def __setitem__(self, key: str, value: Any) -> None:
         self._node._change_attributes("update", {key: value})
 
