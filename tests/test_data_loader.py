@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -255,6 +256,53 @@ def test_reads_pause_within_the_budget(root: zarrow.Group) -> None:
         time.sleep(0.005)
     time.sleep(0.05)
     assert prefetch._unfinished_reads == 2
+
+
+def bytes_read() -> int:
+    """Return the number of bytes that this process has read from files."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["rchar"])
+
+
+def aged(folder: Path) -> None:
+    """Set the times of all files back: chunks that were just written are not cached."""
+    for path in folder.rglob("*"):
+        os.utime(path, (time.time() - 60,) * 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts bytes by /proc")
+def test_a_cache_saves_later_epochs_from_decoding_and_sees_changes(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).integers(0, 1 << 16, (200, 1000)).astype("u2")
+    group = zarrow.create_group(tmp_path / "a")
+    stored = group.create_array("x", data=values, chunks=(10, 1000))
+    group.create_array("y", data=np.arange(200), chunks=50)
+    aged(tmp_path)
+    chosen = data.Plan({"x": stored, "y": group["y"]}, 16, window_nbytes=100_000)
+    loader = data.Loader(chosen, cache_nbytes=1 << 20, numbers=True)
+    assert loader.plan.fingerprint == chosen.fingerprint
+    for epoch in range(3):
+        before = bytes_read()
+        for batch, numbers in loader:
+            assert np.array_equal(batch["x"], values[numbers]) and np.array_equal(batch["y"], numbers)
+            batch["x"][:] = 0  # is no memory of the cache
+        assert (bytes_read() - before < values.nbytes // 10) == (epoch > 0)
+    stored[35:47] = values[35:47] = 7
+    for batch, numbers in pickle.loads(pickle.dumps(loader)):
+        assert np.array_equal(batch["x"], values[numbers])
+    for batch, numbers in loader:
+        assert np.array_equal(batch["x"], values[numbers])
+
+
+def test_a_cache_opens_no_array_that_was_changed(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a", data=np.arange(20), chunks=5)
+    chosen = data.Plan(array)
+    zarrow.open_array(tmp_path / "a").attrs["unit"] = "m"
+    assert sorted(np.concatenate(list(data.Loader(chosen, cache_nbytes=1 << 20)))) == list(range(20))
+    zarrow.open_array(tmp_path / "a").resize(10)
+    with pytest.raises(zarrow.StaleHandleError, match="changed since it was opened"):
+        data.Loader(chosen, cache_nbytes=1 << 20)
+    with pytest.raises(ValueError, match="cache_nbytes must not be negative, found -1"):
+        data.Loader(chosen, cache_nbytes=-1)
 
 
 def damaged(folder: Path, *chunks: int) -> zarrow.Array:

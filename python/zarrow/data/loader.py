@@ -39,6 +39,10 @@ class Loader:
         This process and the number of processes that share an epoch.
     memory_nbytes
         Limit of the memory of batches that are read and not yet delivered. It is at least that of two reads.
+    cache_nbytes
+        Memory for decoded chunks, which later epochs do not decode again. The arrays are opened anew, with
+        parts of it by their size. A changed chunk is decoded again. It helps if most chunks fit: each needs
+        a little more than its elements, and the least recently used ones are dropped.
     on_bad
         What a damaged chunk does: `"raise"` ends the iteration, `"skip"` leaves its samples out, and `"fill"`
         gives them the array's fill value. `stats().bad` lists them. Under `"skip"`, a batch without a sound
@@ -55,6 +59,8 @@ class Loader:
     ------
     ValueError
         The samples fill no batch on each rank, or an argument is out of range.
+    StaleHandleError
+        With a cache: an array was changed since it was opened.
 
     Examples
     --------
@@ -76,6 +82,7 @@ class Loader:
         rank: int = 0,
         world: int = 1,
         memory_nbytes: int = 256 << 20,
+        cache_nbytes: int = 0,
         on_bad: OnBad = "raise",
         transform: Callable[[Any], Any] | None = None,
         numbers: bool = False,
@@ -84,10 +91,14 @@ class Loader:
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} is not one of {world} ranks")
+        cache_nbytes = operator.index(cache_nbytes)
+        if cache_nbytes < 0:
+            raise ValueError(f"cache_nbytes must not be negative, found {cache_nbytes}")
         if on_bad not in ("raise", "skip", "fill"):
             raise ValueError(f'on_bad must be "raise", "skip" or "fill", found {on_bad!r}')
-        self.plan, self.rank, self.world = plan, rank, world
         self._whole = plan.schedule(world)
+        self.plan = plan._cached(cache_nbytes) if cache_nbytes else plan
+        self.rank, self.world = rank, world
         self._options = Options(memory_nbytes, on_bad, None, transform, allocate)
         self._numbers = numbers
         self._stats = Stats()

@@ -354,6 +354,19 @@ class Plan:
             found.append(self._of(Subset.from_mask(mask), f"part {part} of {count}"))
         return tuple(found)
 
+    def _cached(self, nbytes: int) -> Plan:
+        """Return the same plan, with a cache of decoded chunks that the arrays divide by their size."""
+        whole = max(sum(source.array.nbytes or 0 for source in self.sources.values()), 1)
+        made = Plan.__new__(Plan)
+        made.__dict__.update(
+            self.__dict__,
+            sources={
+                name: source._cached(nbytes * (source.array.nbytes or 0) // whole)
+                for name, source in self.sources.items()
+            },
+        )
+        return made
+
     def _of(self, subset: Subset, name: str) -> Plan:
         """Return a plan of fewer samples."""
         if not len(subset):

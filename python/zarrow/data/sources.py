@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from zarrow._zarrow import Array, read_many
 from zarrow.data.permutation import Numbers, key, mixed
-from zarrow.errors import UnsupportedError
+from zarrow.errors import StaleHandleError, UnsupportedError
 
 # Of an epoch: random crops depend on both.
 Draw: TypeAlias = tuple[int, int]
@@ -52,6 +53,23 @@ class Source:
     def sample_nbytes(self) -> int:
         """Bytes of one sample."""
         return math.prod(self.sample_shape) * self.array.dtype.itemsize
+
+    def _cached(self, nbytes: int) -> Self:
+        """Return the same samples of the array opened anew, with a cache of decoded chunks."""
+        reduced: Any = self.array.__reduce__()
+        load, (store, path, mode, _, limits, durability) = reduced
+        array = load(store, path, mode, nbytes, limits, durability)
+        if not isinstance(array, Array) or _without_attributes(array) != _without_attributes(self.array):
+            raise StaleHandleError(
+                f"array {self.array.path!r} of {self.array.store} was changed since it was opened: open it "
+                "again for a new plan",
+                kind="stale_handle",
+                store=str(self.array.store),
+                path=self.array.path,
+            )
+        made = copy.copy(self)
+        made.array = array
+        return made
 
     @property
     def _numbers(self) -> Numbers | None:
@@ -362,6 +380,10 @@ class Crops(Source):
             )
         count = len(np.unique(np.concatenate(found)))
         return count, count * math.prod(chunks) * self.array.dtype.itemsize
+
+
+def _without_attributes(array: Array) -> dict[str, Any]:
+    return {name: value for name, value in array.metadata.items() if name != "attributes"}
 
 
 def _average(extent: int, sizes: int | Sequence[int | Sequence[int]]) -> int:

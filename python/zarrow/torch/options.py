@@ -14,6 +14,7 @@ class LoaderOptions(TypedDict, total=False):
     """Options that are passed on to `zarrow.data.Loader`."""
 
     memory_nbytes: int
+    cache_nbytes: int
     on_bad: OnBad
     transform: Callable[[Any], Any] | None
     numbers: bool
