@@ -29,7 +29,7 @@ BOUNDED = {
     "zarrow/src/codec/permutation.rs": (2, AXES),
     "zarrow/src/decode/open_chunk.rs": (1, "a path"),
     "zarrow/src/write/shard.rs": (3, "a fallible method with this name"),
-    "zarrow/src/node/hierarchy/outside.rs": (1, AXES),
+    "zarrow/src/node/hierarchy/chunks_outside.rs": (1, AXES),
     "zarrow/src/node/hierarchy/resize.rs": (2, AXES),
     "zarrow/src/read/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
     "zarrow/src/metadata/fill_value.rs": (4, ITEM),

@@ -221,12 +221,12 @@ def _read_detached(
     selection: Any,
     out: Any,
     mask: Any,
-    told: Callable[[Any, BaseException | None], object],
+    callback: Callable[[Any, BaseException | None], object],
 ) -> _Detached: ...
 def _open_detached(
     store: Any,
     path: str,
-    told: Callable[[Any, BaseException | None], object],
+    callback: Callable[[Any, BaseException | None], object],
     *,
     mode: str = "r+",
     zarr_format: int | None = None,
@@ -240,7 +240,7 @@ def _write_detached(
     array: Array,
     selection: Any,
     value: Any,
-    told: Callable[[Any, BaseException | None], object],
+    callback: Callable[[Any, BaseException | None], object],
     *,
     durability: Literal["none", "file", "full"] | None = None,
     write_empty_chunks: bool = False,

@@ -158,8 +158,8 @@ async def read_async(
                 selection, out=out, mask=mask, device=device, stream=stream, decompress=decompress
             )
         )
-    future, told = _future()
-    read = _read_detached(self, selection, out, mask, told)
+    future, callback = _future()
+    read = _read_detached(self, selection, out, mask, callback)
     decoded = await _awaited(future, read.cancel)
     return decoded if out is None else out
 
@@ -171,12 +171,12 @@ def _future() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None]
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
-    def told(result: Any, error: BaseException | None) -> None:
+    def callback(result: Any, error: BaseException | None) -> None:
         # A closed loop raises, and has no task that awaits the future.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, future, result, error)
 
-    return future, told
+    return future, callback
 
 
 def _is_on_device(out: Any) -> bool:
@@ -223,8 +223,8 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
     [0, 7, 7, 0]
     """
     if not _is_on_device(value):
-        future, told = _future()
-        write = _write_detached(self, selection, value, told, **options)
+        future, callback = _future()
+        write = _write_detached(self, selection, value, callback, **options)
         if write is not None:
             await _awaited(future, write.cancel)
             return
@@ -298,8 +298,8 @@ async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     >>> asyncio.run(zarrow.open_async("data.zarr", "temperature")).shape
     (48, 6, 8)
     """
-    future, told = _future()
-    if (begun := _open_detached(store, path, told, **options)) is not None:
+    future, callback = _future()
+    if (begun := _open_detached(store, path, callback, **options)) is not None:
         # If the node is missing, the thread looks for a hint.
         with suppress(NotFoundError):
             found: AnyNode = await _awaited(future, begun.cancel)

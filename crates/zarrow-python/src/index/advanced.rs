@@ -69,13 +69,13 @@ pub fn selection(array: &Array, index: &Bound<'_, PyAny>, kind: Indexing) -> PyR
             Some(indices) => array.blocks(&indices),
             None => return Err(only_basic(index)),
         },
-        kind => of_shape(array.shape(), index, kind)?,
+        kind => for_shape(array.shape(), index, kind)?,
     };
     selection.map_err(|error| error.in_array(array.store().name(), array.path())).raise(index.py())
 }
 
 /// Returns the selection for an array of `shape`, without block indexing.
-pub fn of_shape(
+pub fn for_shape(
     shape: &[u64],
     index: &Bound<'_, PyAny>,
     kind: Indexing,

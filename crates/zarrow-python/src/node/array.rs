@@ -312,7 +312,7 @@ impl Array {
             }
             return this.array.read_by(&index, Indexing::Plain, None, Some(place));
         }
-        let (elements, selection) = this.array.asked(&index, Indexing::Plain)?;
+        let (elements, selection) = this.array.selected(&index, Indexing::Plain)?;
         if is_column_major(order, &elements)? {
             let read = |interrupt: &dyn Fn() -> bool| {
                 elements.request(&selection)?.cancel(interrupt).column_major().read()

@@ -25,7 +25,7 @@ impl Current<zarrow::Array> {
         out: Option<Bound<'py, PyAny>>,
         place: Option<Destination<'py>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (elements, selection) = self.asked(index, kind)?;
+        let (elements, selection) = self.selected(index, kind)?;
         match place {
             Some(place) => place.read(index.py(), &elements, &selection),
             None => read_selection(index.py(), &elements, &selection, out),
@@ -33,7 +33,7 @@ impl Current<zarrow::Array> {
     }
 
     /// Splits `index` into the part of each element, and the selection of elements.
-    pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
+    pub fn selected(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
         let (elements, index) = ElementPart::of(self.get(), index)?;
         let selection = advanced::selection(&elements.array, &index, kind)?;
         Ok((elements, selection))
@@ -51,7 +51,7 @@ impl Current<zarrow::Array> {
         let array = self.get();
         let Writing { durability, write_empty_chunks, casting } = options;
         let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
-        let (elements, selection) = self.asked(index, kind)?;
+        let (elements, selection) = self.selected(index, kind)?;
         let on_device = write::Writing { durability, write_empty_chunks };
         if write::write(&elements, &selection, value, &on_device)? {
             return Ok(());

@@ -59,7 +59,7 @@ impl ArrayParts {
     fn next(&self, parts: &Bound<'_, PyIterator>) -> PyResult<Option<(Result<Selection>, ArrayInput)>> {
         let Some(part) = parts.clone().next().transpose()? else { return Ok(None) };
         let (index, elements): (Bound<'_, PyAny>, Bound<'_, PyAny>) = part.extract()?;
-        let selection = advanced::of_shape(&self.metadata.shape, &index, Indexing::Plain)?;
+        let selection = advanced::for_shape(&self.metadata.shape, &index, Indexing::Plain)?;
         let data_type = &self.metadata.data_type;
         let input = ArrayInput::new(&elements, data_type, array_input::CASTING, Some(&self.metadata))?;
         Ok(Some((selection, input)))

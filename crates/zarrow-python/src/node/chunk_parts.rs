@@ -39,7 +39,7 @@ type PlacedPart<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PySlice>>);
 
 impl ChunkParts {
     /// Step 1.
-    fn of_shape(&self, py: Python<'_>, shape: &[u64]) -> PyResult<Arc<zarrow::Array>> {
+    fn for_shape(&self, py: Python<'_>, shape: &[u64]) -> PyResult<Arc<zarrow::Array>> {
         let last = self.array.get();
         let array = last.reshaped(shape).raise(py)?;
         if last.shape() != shape {
@@ -110,7 +110,7 @@ impl ChunkParts {
 
     /// Return the array with this shape.
     fn array<'py>(&self, py: Python<'py>, shape: Vec<u64>) -> PyResult<Bound<'py, Array>> {
-        Array::create(py, (*self.of_shape(py, &shape)?).clone())
+        Array::create(py, (*self.for_shape(py, &shape)?).clone())
     }
 
     /// Return whether the store answers immediately, such as a folder.
@@ -128,7 +128,7 @@ impl ChunkParts {
         parts: Vec<PlacedPart<'py>>,
         result: &Bound<'py, PyAny>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let (array, kind) = (self.of_shape(py, &shape)?, indexing(kind)?);
+        let (array, kind) = (self.for_shape(py, &shape)?, indexing(kind)?);
         let out = Out::with_any_shape(result, array.data_type())?;
         let places = parts.iter().map(|(_, place)| ranges(place, out.shape()));
         let places: Vec<Vec<Range<usize>>> = places.collect::<PyResult<_>>()?;
@@ -166,7 +166,7 @@ impl ChunkParts {
         write_empty_chunks: bool,
         replace_edges: bool,
     ) -> PyResult<()> {
-        let (array, kind) = (self.of_shape(py, &shape)?, indexing(kind)?);
+        let (array, kind) = (self.for_shape(py, &shape)?, indexing(kind)?);
         let owned = parts.iter().map(|(index, values)| {
             let selection = advanced::selection(&array, index, kind)?;
             let input = ArrayInput::new(values, array.data_type(), "equiv", None)?;

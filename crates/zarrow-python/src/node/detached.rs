@@ -43,56 +43,56 @@ impl Drop for Keeper {
     }
 }
 
-/// Calls `told` with the result or the error of a read (step 2).
-fn tell(told: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
-    tell_with(told, result, |py, decoded| match decoded {
+/// Calls `callback` with the result or the error of a read (step 2).
+fn tell(callback: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
+    tell_with(callback, result, |py, decoded| match decoded {
         Some(decoded) => wrap(py, decoded),
         None => Ok(py.None().into_bound(py)),
     });
 }
 
-/// Calls `told` with the error, or with the result converted by `object` (step 2).
+/// Calls `callback` with the error, or with the result converted by `object` (step 2).
 pub fn tell_with<T>(
-    told: Py<PyAny>,
+    callback: Py<PyAny>,
     result: zarrow::Result<T>,
     object: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>>,
 ) {
     let Some(_telling) = Telling::begin() else {
         // Step 3.
-        return std::mem::forget((told, result, object));
+        return std::mem::forget((callback, result, object));
     };
-    let left = gil::with_value((told, result, object), |py, (told, result, object)| {
+    let left = gil::with_value((callback, result, object), |py, (callback, result, object)| {
         let arguments = match result.raise(py).and_then(|value| object(py, value)) {
             Ok(object) => (object, py.None()).into_pyobject(py),
             Err(error) => (py.None(), error.into_value(py)).into_pyobject(py),
         };
-        if let Err(error) = arguments.and_then(|arguments| told.bind(py).call1(arguments)) {
-            error.write_unraisable(py, Some(told.bind(py)));
+        if let Err(error) = arguments.and_then(|arguments| callback.bind(py).call1(arguments)) {
+            error.write_unraisable(py, Some(callback.bind(py)));
         }
     });
     // Step 3.
     std::mem::forget(left);
 }
 
-/// Begin to read a selection of an array; `told` is called with the result and the error.
+/// Begin to read a selection of an array; `callback` is called with the result and the error.
 #[pyfunction]
-#[pyo3(signature = (array, selection, out, mask, told))]
+#[pyo3(signature = (array, selection, out, mask, callback))]
 pub fn _read_detached(
     array: &Bound<'_, Array>,
     selection: &Bound<'_, PyAny>,
     out: Option<Bound<'_, PyAny>>,
     mask: Option<Bound<'_, PyAny>>,
-    told: Py<PyAny>,
+    callback: Py<PyAny>,
 ) -> PyResult<DetachedRead> {
     let py = array.py();
-    let (elements, selection) = array.get().state().asked(selection, Indexing::Plain)?;
+    let (elements, selection) = array.get().state().selected(selection, Indexing::Plain)?;
     if let Some(object) = out {
         let out = Out::new(&object, elements.data_type(), &selection.shape())?;
         let strided = out.strided.clone();
         let keeper = Keeper(Some((out, object.unbind())));
         let done = |read: zarrow::Result<()>| {
             drop(keeper);
-            tell(told, read.map(|()| None));
+            tell(callback, read.map(|()| None));
         };
         // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and `done` keeps it alive.
         // The caller of `out=` must not use the memory during the read, as with NumPy.
@@ -100,7 +100,7 @@ pub fn _read_detached(
         return read.raise(py).map(DetachedRead);
     }
     let values = mask.map(|mask| missing::values(elements.metadata(), &mask)).transpose()?;
-    let done = |decoded: zarrow::Result<DecodedArray>| tell(told, decoded.map(Some));
+    let done = |decoded: zarrow::Result<DecodedArray>| tell(callback, decoded.map(Some));
     let read =
         py.detach(|| values.iter().fold(elements.request(&selection)?, ReadRequest::missing).detach(done));
     read.raise(py).map(DetachedRead)
@@ -135,16 +135,16 @@ impl Drop for HeldValues {
     }
 }
 
-/// Begin to write to a selection of an array in a remote store; `told` is called with `None` and the error. Return
+/// Begin to write to a selection of an array in a remote store; `callback` is called with `None` and the error. Return
 /// `None` if the write needs a thread.
 #[pyfunction]
-#[pyo3(signature = (array, selection, value, told, *, durability = None, write_empty_chunks = false,
+#[pyo3(signature = (array, selection, value, callback, *, durability = None, write_empty_chunks = false,
                     casting = "same_kind"))]
 pub fn _write_detached(
     array: &Bound<'_, Array>,
     selection: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-    told: Py<PyAny>,
+    callback: Py<PyAny>,
     durability: Option<&str>,
     write_empty_chunks: bool,
     casting: &str,
@@ -155,10 +155,10 @@ pub fn _write_detached(
         return Ok(None);
     }
     let durability = durability.map_or(Ok(inner.durability()), array_input::durability)?;
-    let (elements, selection) = array.get().state().asked(selection, Indexing::Plain)?;
+    let (elements, selection) = array.get().state().selected(selection, Indexing::Plain)?;
     let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
     let values = Box::new(HeldValues::new(input));
-    let done = |written: zarrow::Result<()>| tell(told, written.map(|()| None));
+    let done = |written: zarrow::Result<()>| tell(callback, written.map(|()| None));
     let write = py.detach(|| {
         let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
         elements.write_request(&selection)?.options(&options).detach(values, done)

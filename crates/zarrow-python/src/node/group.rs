@@ -442,7 +442,7 @@ impl Group {
         };
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection =
-            advanced::of_shape(array.shape(), &index, Indexing::Plain)?.map_err(place).raise(py)?;
+            advanced::for_shape(array.shape(), &index, Indexing::Plain)?.map_err(place).raise(py)?;
         match interruptible(py, |interrupt| array.read(&selection, interrupt))? {
             EncodedValues::Masked(masked) => wrap(py, masked),
             EncodedValues::Categorical { codes, categories, ordered } => {

@@ -86,16 +86,16 @@ pub fn open<'py>(
     check_format(opened, zarr_format).and_then(|opened| node(py, opened))
 }
 
-/// Begin to open a node as `open` does; `told` is called with the node or the error. Return None, without
+/// Begin to open a node as `open` does; `callback` is called with the node or the error. Return None, without
 /// beginning, if this needs a thread: for a local store, an archive, or a mode other than "r" and "r+".
 #[pyfunction]
-#[pyo3(signature = (store, path, told, *, mode = "r+", zarr_format = None, storage_options = None, cache_bytes = 0,
+#[pyo3(signature = (store, path, callback, *, mode = "r+", zarr_format = None, storage_options = None, cache_bytes = 0,
                     limits = None, durability = "none", **options))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn _open_detached(
     store: &Bound<'_, PyAny>,
     path: NodePath,
-    told: Py<PyAny>,
+    callback: Py<PyAny>,
     #[pyo3(from_py_with = argument)] mode: &str,
     #[pyo3(from_py_with = argument)] zarr_format: Option<u64>,
     storage_options: Option<&Bound<'_, PyAny>>,
@@ -116,7 +116,7 @@ pub fn _open_detached(
     let Some(store) = location.into_remote().filter(|_| matches!(mode, "r" | "r+")) else { return Ok(None) };
     let store = if mode == "r" { Arc::new(ReadOnlyStore::new(store)) as Arc<dyn Store> } else { store };
     let done = move |opened: zarrow::Result<Node>| {
-        tell_with(told, opened, |py, opened| {
+        tell_with(callback, opened, |py, opened| {
             check_format(opened, zarr_format).and_then(|opened| node(py, opened))
         });
     };
@@ -153,15 +153,16 @@ fn expect_format(store: &dyn Store, path: &str, zarr_format: Option<ZarrFormat>)
     }
 }
 
-/// Returns the node, if it has the version that the caller asked for.
+/// Returns the node, if it has the version that the caller requested.
 fn check_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node> {
     let found = match &opened {
         Node::Array(array) => array.metadata().zarr_format,
         Node::Group(group) => group.zarr_format(),
     };
-    if let Some(asked) = zarr_format.filter(|asked| *asked != found) {
-        let (asked, found) = (metadata::version(asked), metadata::version(found));
-        let message = format!("the stored node has zarr_format {found}, not {asked}: leave zarr_format out");
+    if let Some(requested) = zarr_format.filter(|requested| *requested != found) {
+        let (requested, found) = (metadata::version(requested), metadata::version(found));
+        let message =
+            format!("the stored node has zarr_format {found}, not {requested}: leave zarr_format out");
         return Err(PyValueError::new_err(message));
     }
     Ok(opened)

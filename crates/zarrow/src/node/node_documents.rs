@@ -55,7 +55,7 @@ pub(crate) struct Search {
     path: String,
     limits: MetadataLimits,
     /// Documents to request now.
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
     /// Whether a list has shown that the node has no other documents.
     is_listed: bool,
     found: Vec<(&'static str, Got)>,
@@ -71,29 +71,29 @@ impl Search {
         Search { is_listed: true, ..Search::for_documents(path, limits, shown) }
     }
 
-    fn for_documents(path: &str, limits: &MetadataLimits, asked: Vec<&'static str>) -> Search {
-        Search { path: path.to_owned(), limits: *limits, asked, is_listed: false, found: Vec::new() }
+    fn for_documents(path: &str, limits: &MetadataLimits, requested: Vec<&'static str>) -> Search {
+        Search { path: path.to_owned(), limits: *limits, requested, is_listed: false, found: Vec::new() }
     }
 
     /// Also requests all documents that make a node.
     fn with_nodes(mut self) -> Search {
-        let more = OF_NODES.into_iter().filter(|name| !self.asked.contains(name));
-        self.asked.extend(more.collect::<Vec<_>>());
+        let more = OF_NODES.into_iter().filter(|name| !self.requested.contains(name));
+        self.requested.extend(more.collect::<Vec<_>>());
         self
     }
 
     /// Returns the keys of the documents to request now, each with its maximum length in bytes.
     pub(crate) fn keys(&self) -> Vec<(String, u64)> {
-        self.asked.iter().map(|name| (join(&self.path, name), limit_of(name, &self.limits))).collect()
+        self.requested.iter().map(|name| (join(&self.path, name), limit_of(name, &self.limits))).collect()
     }
 
     /// Returns the metadata, given the documents of [`keys`](Search::keys); `None` if others have to be requested.
     pub(crate) fn answered(&mut self, store: &dyn Store, found: Vec<Got>) -> Option<Result<NodeMetadata>> {
-        self.found.extend(std::mem::take(&mut self.asked).into_iter().zip(found));
+        self.found.extend(std::mem::take(&mut self.requested).into_iter().zip(found));
         let missing: Vec<&'static str> =
             DOCUMENTS.into_iter().filter(|name| self.found.iter().all(|(found, _)| found != name)).collect();
         if !missing.is_empty() && !self.is_settled(&missing) {
-            self.asked = missing;
+            self.requested = missing;
             self.is_listed = false;
             return None;
         }
@@ -167,7 +167,7 @@ fn searched(store: &dyn Store, mut searches: Vec<Search>) -> Vec<Result<NodeMeta
         let keys: Vec<(String, u64)> = open.iter().flat_map(|(search, _)| search.keys()).collect();
         let mut found = store.get_each(&keys).into_iter();
         for (search, metadata) in &mut open {
-            let own = found.by_ref().take(search.asked.len()).collect();
+            let own = found.by_ref().take(search.requested.len()).collect();
             **metadata = search.answered(store, own);
         }
     }

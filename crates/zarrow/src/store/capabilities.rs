@@ -1,7 +1,7 @@
 //! Capabilities of a store's folder and its file system, shared with the stores of its subtrees. They are determined
 //! when a write first needs them; readers never do.
 
-use crate::store::flock::has_flock;
+use crate::store::flock_call::has_flock;
 use crate::store::system_calls::{fstat, fstatfs};
 use rustix::fs::Stat;
 use rustix::io::Errno;

@@ -22,15 +22,15 @@
 //!    locks below it continues in that folder, wherever it was moved.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::file_lock::FileLock;
+use crate::store::fault_point::{fault, step};
 use crate::store::filesystem::{FilesystemStore, refuse_url, stat_version};
-use crate::store::flock::{is_still, try_flock};
+use crate::store::flock_call::{is_still, try_flock};
 use crate::store::key::split;
-use crate::store::leftover::{sweep_below, sweep_folder};
+use crate::store::key_lock::FileLock;
+use crate::store::leftover_files::{sweep_below, sweep_folder};
 use crate::store::owner::Owner;
 use crate::store::retry::Retry;
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
-use crate::store::step::{fault, step};
 use crate::store::system_calls;
 use crate::store::temporary_name::{lock_path, unique_name};
 use crate::store::write_errors::{MODE, behind_link, disappears, write};

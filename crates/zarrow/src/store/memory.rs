@@ -8,7 +8,7 @@
 //!    and writes under a removed lock are dropped.
 
 use crate::error::{ErrorKind, Result};
-use crate::store::step::step;
+use crate::store::fault_point::step;
 use crate::store::{Store, StoreWriter, Value, Version, check_key, join, read_bytes};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};

@@ -1,8 +1,8 @@
 //! Changing a store in memory.
 
 use crate::error::Result;
+use crate::store::fault_point::step;
 use crate::store::memory::{MemoryStore, Values};
-use crate::store::step::step;
 use crate::store::writer::LockWait;
 use crate::store::{Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, check_key};
 use std::sync::Arc;

@@ -3,20 +3,21 @@
 mod capabilities;
 pub(crate) mod codec_calls;
 mod dangling_link;
+mod fault_point;
 #[cfg(test)]
 pub(crate) mod faults;
-mod file_lock;
 mod filesystem;
 mod filesystem_writer;
-mod flock;
+mod flock_call;
 mod folder_entries;
 #[cfg(test)]
 mod interleaving;
 mod key;
-mod leftover;
+mod key_lock;
+mod leftover_files;
 mod memory;
 mod memory_writer;
-mod moving;
+mod move_entries;
 mod owner;
 mod read_only;
 pub mod remote;
@@ -24,7 +25,6 @@ mod removal;
 mod replacement;
 mod retry;
 mod staging;
-mod step;
 pub(crate) mod system_calls;
 mod temporary_name;
 #[cfg(test)]

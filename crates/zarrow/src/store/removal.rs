@@ -5,8 +5,8 @@
 //!    and no path gets too long.
 //! 3. If the owner of a folder lacks permission to change it, the permission is added.
 
+use crate::store::fault_point::fault_of_rename;
 use crate::store::folder_entries::each_entry_of_shared;
-use crate::store::step::fault_of_rename;
 use crate::store::system_calls;
 use crate::store::temporary_name::unique_name;
 use rustix::fs::{AtFlags, Mode, OFlags};

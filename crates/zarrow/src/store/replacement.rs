@@ -10,8 +10,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Store;
 use crate::store::filesystem::FilesystemStore;
-use crate::store::leftover::sweep_folder;
-use crate::store::moving::rename;
+use crate::store::leftover_files::sweep_folder;
+use crate::store::move_entries::rename;
 use crate::store::removal::empty;
 use crate::store::retry::Retry;
 use crate::store::staging::{Hidden, path_name};

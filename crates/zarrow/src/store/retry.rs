@@ -6,7 +6,7 @@
 use super::remote::pass_here;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::codec_calls;
-use crate::store::step::pause;
+use crate::store::fault_point::pause;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 

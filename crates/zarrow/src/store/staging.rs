@@ -13,14 +13,14 @@
 
 use crate::error::key_fault::RESERVED;
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::fault_point::{fault, step};
 use crate::store::filesystem::FilesystemStore;
-use crate::store::flock::try_flock;
+use crate::store::flock_call::try_flock;
 use crate::store::key::split;
-use crate::store::moving::{Source, move_back, names, remove_folder, rename};
+use crate::store::move_entries::{Source, move_back, names, remove_folder, rename};
 use crate::store::owner::unique;
 use crate::store::removal::remove;
 use crate::store::retry::Retry;
-use crate::store::step::{fault, step};
 use crate::store::system_calls;
 use crate::store::temporary_name::unique_name;
 use crate::store::write_errors::{behind_link, disappears, write};

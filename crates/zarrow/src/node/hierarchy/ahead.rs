@@ -56,12 +56,12 @@ pub(super) fn for_change(
         ZarrFormat::V3 => &[ZARR_JSON],
         ZarrFormat::V2 => &DOCUMENTS,
     };
-    let asked = ahead.ask([keys(path, own, limits), above(path, zarr_format, limits)].concat());
-    let asked = match listed {
-        Some(prefix) => asked.and_all_below(&ahead, &prefix),
-        None => asked,
+    let requests = ahead.ask([keys(path, own, limits), above(path, zarr_format, limits)].concat());
+    let requests = match listed {
+        Some(prefix) => requests.and_all_below(&ahead, &prefix),
+        None => requests,
     };
-    ahead.take(asked);
+    ahead.take(requests);
     if zarr_format == ZarrFormat::V3 && ahead.has(&join(path, ZARR_JSON)) {
         ahead.assume_missing(path, &OF_V2);
     }
@@ -115,8 +115,8 @@ pub(super) fn for_creation(
         (true, ZarrFormat::V2) => &DOCUMENTS,
     };
     let keys = [keys(path, own, limits), above(path, zarr_format, limits)].concat();
-    let asked = ahead.ask(keys).and_names(&ahead, path);
-    ahead.take(asked);
+    let requests = ahead.ask(keys).and_names(&ahead, path);
+    ahead.take(requests);
     if ahead.names(path).is_some() {
         ahead.assume_missing(path, &DOCUMENTS);
     }
@@ -138,7 +138,7 @@ pub(super) fn again<'a>(
 pub(super) fn for_erasing(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Option<AheadStore> {
     let ahead = AheadStore::new(store)?;
     let keys = [keys(path, &DOCUMENTS, limits), above(path, ZarrFormat::V3, limits)].concat();
-    let asked = ahead.ask(keys).and_all_below(&ahead, path);
-    ahead.take(asked);
+    let requests = ahead.ask(keys).and_all_below(&ahead, path);
+    ahead.take(requests);
     Some(ahead)
 }

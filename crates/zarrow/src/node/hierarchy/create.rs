@@ -443,12 +443,12 @@ impl<'a> New<'a> {
         let held = NodeLock::above(self.store, self.path)?;
         // The groups above may have been consolidated while the elements were written.
         let limits = &self.options.limits.metadata;
-        let asked = self.ahead.map(|own| (own, ahead::again(own, self.path, self.zarr_format, limits)));
+        let requests = self.ahead.map(|own| (own, ahead::again(own, self.path, self.zarr_format, limits)));
         for (_, document) in self.documents {
             unfinished.finish(&held, document, self.options)?;
         }
-        if let Some((ahead, asked)) = asked {
-            ahead.take(asked);
+        if let Some((ahead, requests)) = requests {
+            ahead.take(requests);
         }
         consolidate::renew(self.store, &held, &[self.path], self.options);
         revision::count();

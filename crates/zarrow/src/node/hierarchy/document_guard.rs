@@ -88,8 +88,8 @@ impl Guard for DocumentGuard<'_> {
         (request.with_class(RequestClass::Metadata), 0)
     }
 
-    fn judge(&self, asked: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>> {
-        let is_whole = asked.span == ByteRange::Whole;
+    fn judge(&self, request: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>> {
+        let is_whole = request.span == ByteRange::Whole;
         let body = match fetched {
             Fetched::Missing => return Err(ErrorKind::NotFound.into()),
             Fetched::TooLarge(actual) if is_whole => {

@@ -18,7 +18,7 @@
 
 use super::ahead;
 use super::attributes::StoredNode;
-use super::outside::{Below, erase_outside, folder, stored_at};
+use super::chunks_outside::{Below, erase_outside, folder, stored_at};
 use super::revision;
 use crate::error::warnings::warn;
 use crate::error::{Error, ErrorKind, Result};

@@ -13,9 +13,9 @@
 //! empty group, and never an array of fill values. Version 2 has separate documents for arrays and groups: the array's
 //! own document is put first, as in a store that accepts chunks only after their array's document.
 
+use super::chunks_outside::erase_chunks;
 use super::document::update;
 use super::node_lock::NodeLock;
-use super::outside::erase_chunks;
 use super::unfinished_mark::documents;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{Document, JsonText, ZARR_JSON, ZarrFormat};

@@ -26,9 +26,9 @@ pub(crate) fn has_length(nbytes: u64) -> bool {
 
 /// Returns the unfinished documents with this number.
 pub(super) fn documents(number: u64) -> Result<Box<[Document]>> {
-    let told = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{number:016x}")))]);
+    let mark = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{number:016x}")))]);
     let metadata =
-        GroupMetadata { zarr_format: ZarrFormat::V3, attributes: Attributes::from(told), consolidated: None };
+        GroupMetadata { zarr_format: ZarrFormat::V3, attributes: Attributes::from(mark), consolidated: None };
     Ok(metadata.documents()?.into())
 }
 

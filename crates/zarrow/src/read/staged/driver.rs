@@ -16,7 +16,7 @@ use crate::read::chunk_list::ChunkList;
 use crate::read::item::Item;
 use crate::read::staged::direct_copy::{DirectCopy, DirectFrames};
 use crate::read::staged::inbox::{Arrival, Inbox, Reply};
-use crate::read::staged::kept::slot;
+use crate::read::staged::kept_indexes::slot;
 use crate::read::staged::object::{Leaf, Object, ObjectPlan, RangeFetch, Split};
 use crate::read::staged::state::{Answer, Next, Pending, Ready, State, Work};
 use crate::store::remote::bodies::{InFlight, InFlightBody};
@@ -222,8 +222,8 @@ impl<'p, 'i> Staged<'p, 'i> {
     ) -> Result<()> {
         let plan = self.state.lock().open.get(&object).map(|open| Arc::clone(&open.plan));
         let Some(plan) = plan else { return Ok(()) };
-        let told = Reply::new(&self.inbox, number, frames.is_none());
-        let done = Box::new(move |answer| told.tell(answer));
+        let reply = Reply::new(&self.inbox, number, frames.is_none());
+        let done = Box::new(move |answer| reply.tell(answer));
         let receiver: Box<dyn Receiver> = match frames {
             Some(frames) => Box::new(Collector::to(frames, fetch.limit, done)),
             None => {

@@ -102,17 +102,17 @@ mod tests {
     fn answers_without_work_wake_threads_in_batches_and_none_is_lost() {
         const COUNT: u64 = 2000;
         let inbox: Arc<Inbox<()>> = Arc::new(Inbox::new());
-        let told: Vec<Reply<()>> = (0..COUNT).map(|request| Reply::new(&inbox, request, false)).collect();
-        let mut told = told.into_iter();
-        (1..BATCH).for_each(|_| told.next().unwrap().tell(()));
+        let replies: Vec<Reply<()>> = (0..COUNT).map(|request| Reply::new(&inbox, request, false)).collect();
+        let mut replies = replies.into_iter();
+        (1..BATCH).for_each(|_| replies.next().unwrap().tell(()));
         assert_eq!(inbox.delayed.load(Ordering::Relaxed), BATCH - 1);
-        told.next().unwrap().tell(());
+        replies.next().unwrap().tell(());
         assert_eq!(inbox.delayed.load(Ordering::Relaxed), 0);
         let mut shares: Vec<Vec<Reply<()>>> = (0..4).map(|_| Vec::new()).collect();
-        told.enumerate().for_each(|(at, told)| shares[at % 4].push(told));
+        replies.enumerate().for_each(|(at, reply)| shares[at % 4].push(reply));
         let tellers: Vec<_> = shares
             .into_iter()
-            .map(|share| std::thread::spawn(move || share.into_iter().for_each(|told| told.tell(()))))
+            .map(|share| std::thread::spawn(move || share.into_iter().for_each(|reply| reply.tell(()))))
             .collect();
         let (handled, begun) = (AtomicU64::new(0), Instant::now());
         let task = |_, _: &mut crate::codec::Worker, _: &Checkpoint<'_>| {

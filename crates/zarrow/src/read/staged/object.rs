@@ -10,7 +10,7 @@ use crate::plan::part::{AxisPart, PerAxis};
 use crate::read::chunk_list::{ChunkList, Pieces};
 use crate::read::staged::coalesce::{LeafRange, MergedRequest, coalesce};
 use crate::read::staged::direct_copy::{Place, are_apart};
-use crate::read::staged::need::Need;
+use crate::read::staged::needed_bytes::Need;
 use crate::store::remote::bodies::{Bodies, InFlightBody};
 use crate::store::remote::{ByteRange, FetchPolicy, ObjectVersion, RequestClass};
 use smallvec::SmallVec;

@@ -10,7 +10,7 @@ use crate::decode::reader::SeenVersion;
 use crate::error::{ErrorKind, Result};
 use crate::pool::job::Checkpoint;
 use crate::read::staged::driver::Staged;
-use crate::read::staged::kept::{index_key, kept};
+use crate::read::staged::kept_indexes::{index_key, kept};
 use crate::read::staged::object::{Beginning, Leaf, ObjectPlan, RangeFetch, Split};
 use crate::read::staged::state::{State, Work};
 use crate::store::remote::bodies::InFlightBody;

@@ -197,15 +197,15 @@ impl AheadStore {
     }
 
     /// Waits for the answers. Values that could not be fetched are requested again when they are needed.
-    pub fn take(&self, asked: PendingRequests<'_>) {
-        self.take_values(asked.values);
-        if let Some((prefix, names)) = asked.names
+    pub fn take(&self, requests: PendingRequests<'_>) {
+        self.take_values(requests.values);
+        if let Some((prefix, names)) = requests.names
             && let Ok(names) = names()
         {
             *self.place.lock() = Some(Place::Listed { is_empty: names.is_empty() });
             self.known.lock().names.insert(prefix, names);
         }
-        if let Some((prefix, listing)) = asked.below
+        if let Some((prefix, listing)) = requests.below
             && let Ok(listing) = listing.wait(&|| Ok(()))
         {
             self.known.lock().below = Some((prefix, listing));

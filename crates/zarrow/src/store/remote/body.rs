@@ -141,8 +141,8 @@ impl<F: Frames> Receiver for Collector<F> {
         self.came = self.came.saturating_add(bytes.len() as u64);
         if self.came > self.limit {
             let start = self.head.as_ref().map_or(0, |head| head.start);
-            let told = self.head.as_ref().and_then(|head| head.nbytes);
-            return self.stop(Stopped::TooLarge(told.unwrap_or(start.saturating_add(self.came))));
+            let nbytes = self.head.as_ref().and_then(|head| head.nbytes);
+            return self.stop(Stopped::TooLarge(nbytes.unwrap_or(start.saturating_add(self.came))));
         }
         let added = self.frames.add(bytes);
         self.flow(added)

@@ -80,7 +80,7 @@ pub(crate) fn pass_here() -> Result<()> {
 /// Checks as [`pass_here`] does, for each step of long work on local files: at most several times a second.
 pub(crate) fn pass_now_and_then() -> Result<()> {
     let now = Instant::now();
-    if ASKED.get().is_none_or(|asked| now.duration_since(asked) >= INTERVAL) {
+    if ASKED.get().is_none_or(|last| now.duration_since(last) >= INTERVAL) {
         ASKED.set(Some(now));
         pass_here()?;
     }
@@ -93,15 +93,15 @@ mod tests {
 
     #[test]
     fn what_stopped_once_stays_stopped_until_the_work_ends() {
-        let asked = Rc::new(Cell::new(0));
-        let own = Rc::clone(&asked);
+        let calls = Rc::new(Cell::new(0));
+        let own = Rc::clone(&calls);
         let interrupt = move || {
             own.set(own.get() + 1);
             own.get() == 2
         };
         let found = interrupted_by(Rc::new(interrupt), || [(); 4].map(|()| pass_here().is_ok()));
         assert_eq!(found, [true, false, false, false]);
-        assert_eq!(asked.get(), 2);
+        assert_eq!(calls.get(), 2);
         assert!(pass_here().is_ok());
     }
 }

@@ -34,7 +34,7 @@ pub struct Waiting<T> {
 impl<T: Send + 'static> Waiting<T> {
     /// Starts a request.
     pub fn begin(begin: impl FnOnce(OnDone<T>) -> RequestHandle) -> Waiting<T> {
-        let shared = Arc::new(Shared { answer: Mutex::new(Answer::None), told: Condvar::default() });
+        let shared = Arc::new(Shared { answer: Mutex::new(Answer::None), answered: Condvar::default() });
         let (teller, generation) = (Teller(Arc::clone(&shared)), generation());
         let handle = begin(Box::new(move |result| teller.tell(Answer::Some(result))));
         Waiting { shared, handle, generation }
@@ -54,7 +54,7 @@ impl<T: Send + 'static> Waiting<T> {
                 }
                 Answer::None => {}
             }
-            drop(self.shared.told.wait(answer, Some(LOOK)));
+            drop(self.shared.answered.wait(answer, Some(LOOK)));
             if generation() != self.generation {
                 return Err(zarrow_array::fork::Forked.into());
             }
@@ -86,22 +86,22 @@ enum Answer<T> {
 
 struct Shared<T> {
     answer: Mutex<Answer<T>>,
-    told: Condvar,
+    answered: Condvar,
 }
 
 /// Notifies the waiting thread, also if it is dropped without an answer.
 struct Teller<T>(Arc<Shared<T>>);
 
 impl<T> Teller<T> {
-    fn tell(&self, told: Answer<T>) {
+    fn tell(&self, given: Answer<T>) {
         let mut answer = self.0.answer.lock();
         let replaced = match &*answer {
-            Answer::None => Some(std::mem::replace(&mut *answer, told)),
-            _ => Some(told),
+            Answer::None => Some(std::mem::replace(&mut *answer, given)),
+            _ => Some(given),
         };
         drop(answer);
         drop(replaced);
-        self.0.told.notify_all();
+        self.0.answered.notify_all();
     }
 }
 

@@ -115,10 +115,10 @@ struct Numbers {
 
 /// Returns the ZIP64 record that the locator points to, and its offset in `tail`.
 fn record64(tail: &[u8], start: u64, locator: usize) -> Result<(usize, &[u8])> {
-    let told =
+    let offset =
         tail[locator..].number64(8).and_then(|offset| usize::try_from(offset.checked_sub(start)?).ok());
     // Bytes before the archive shift the record; it still immediately precedes the locator.
-    let places = [told, locator.checked_sub(RECORD64_NBYTES)];
+    let places = [offset, locator.checked_sub(RECORD64_NBYTES)];
     for at in places.into_iter().flatten() {
         let Some(record) = tail.get(at..locator).filter(|record| record.starts_with(RECORD64)) else {
             continue;

@@ -42,13 +42,13 @@ impl RemoteArchive {
         let tail = if store.policy().has_suffix {
             get(ByteRange::Suffix(TAIL_NBYTES), None, TAIL_NBYTES)?
         } else {
-            let told = get(ByteRange::Range(0..0), None, 0)?;
-            let nbytes = told.nbytes.ok_or_else(|| {
+            let head = get(ByteRange::Range(0..0), None, 0)?;
+            let nbytes = head.nbytes.ok_or_else(|| {
                 Error::from(ErrorKind::Unsupported(
                     "a zip archive of unknown size, because the store sent no size".into(),
                 ))
             })?;
-            get(ByteRange::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), told.version, TAIL_NBYTES)?
+            get(ByteRange::Range(nbytes.saturating_sub(TAIL_NBYTES)..nbytes), head.version, TAIL_NBYTES)?
         };
         let tail_end = tail.start.saturating_add(tail.bytes.len() as u64);
         if tail.nbytes.is_some_and(|nbytes| nbytes != tail_end) {

@@ -10,9 +10,9 @@
 //! 5. Threads of the pool encode chunks and handle answers. Answers reach the write through its inbox alone.
 //! 6. The first error, or the caller, stops the job; then all requests are cancelled, and none is sent again.
 //! 7. A chunk with a very large old value is written by a thread that waits, range by range.
-//! 8. A chunk that needs no encoding is lent to the store from the caller's memory (`lease.rs`).
+//! 8. A chunk that needs no encoding is lent to the store from the caller's memory (`borrowed_put.rs`).
 
-mod lease;
+mod borrowed_put;
 mod state;
 
 use crate::codec::{Input, Worker};
@@ -33,7 +33,7 @@ use crate::store::remote::{
 use crate::write::body::Body;
 use crate::write::values::Values;
 use crate::write::{OpenShard, Writer};
-use lease::Lease;
+use borrowed_put::Lease;
 use state::{Answer, Attempt, Encoded, Gate, Next, Pending, Purpose, State};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -58,11 +58,11 @@ pub trait Guard: Send + Sync {
     /// The request for the array's document, and the maximum size in bytes of its answer.
     fn request(&self) -> (Request, u64);
 
-    /// Checks the answer to `asked`: `None` if the array is still the handle's, or the next request.
+    /// Checks the answer to `request`: `None` if the array is still the handle's, or the next request.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if the array was erased, and [`ErrorKind::Stale`] if it was replaced or made smaller.
-    fn judge(&self, asked: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>>;
+    fn judge(&self, request: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>>;
 }
 
 /// Writes `values`, laid out for the selection, to `selection` of an array of a remote store.
@@ -279,8 +279,8 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
 
     fn fetch(&self, purpose: Purpose, request: Request, limit: u64, reserved: InFlight) -> Result<()> {
         let (remote, _) = self.remote()?;
-        self.begin(purpose, reserved, None, |told| {
-            let done = Box::new(move |fetched| told.tell(Answer::Fetched(fetched)));
+        self.begin(purpose, reserved, None, |reply| {
+            let done = Box::new(move |fetched| reply.tell(Answer::Fetched(fetched)));
             remote.submit(request, Box::new(Collector::new(limit, done)))
         });
         Ok(())
@@ -300,16 +300,16 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let (_, puts) = self.remote()?;
         let Encoded { attempt, key, body, lease, reserved } = encoded;
         let condition = attempt.condition.clone();
-        self.begin(Purpose::Put(attempt), reserved, lease, |told| {
-            puts.put(&key, body, condition, Box::new(move |put| told.tell(Answer::Put(put))))
+        self.begin(Purpose::Put(attempt), reserved, lease, |reply| {
+            puts.put(&key, body, condition, Box::new(move |put| reply.tell(Answer::Put(put))))
         });
         Ok(())
     }
 
     fn submit_delete(&self, keys: Vec<String>) -> Result<()> {
         let (_, puts) = self.remote()?;
-        self.begin(Purpose::Delete, self.occupy(0), None, |told| {
-            puts.delete(keys, Box::new(move |deleted| told.tell(Answer::Deleted(deleted))))
+        self.begin(Purpose::Delete, self.occupy(0), None, |reply| {
+            puts.delete(keys, Box::new(move |deleted| reply.tell(Answer::Deleted(deleted))))
         });
         Ok(())
     }
@@ -436,9 +436,9 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     ) -> Result<()> {
         let place = |attempt: &Attempt, error: Error| self.in_chunk(attempt, error);
         match (purpose, answer) {
-            (Purpose::Guard(asked), Some(Answer::Fetched(fetched))) => {
+            (Purpose::Guard(request), Some(Answer::Fetched(fetched))) => {
                 let Some(guard) = self.guard else { return Ok(()) };
-                match guard.judge(&asked, fetched?)? {
+                match guard.judge(&request, fetched?)? {
                     Some((request, limit)) => {
                         self.fetch(Purpose::Guard(request.clone()), request, limit, self.occupy(0))
                     }

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::store::remote::bodies::InFlight;
 use crate::store::remote::{Condition, Fetched, Put, PutBody, Request, RequestHandle};
-use crate::write::staged::lease::Lease;
+use crate::write::staged::borrowed_put::Lease;
 use std::collections::{HashMap, VecDeque};
 
 pub enum Answer {

@@ -209,8 +209,8 @@ fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Resu
 pub(super) fn metadata(attributes: &Attributes) -> Result<Vec<(String, String)>> {
     /// Slots of the keys, the texts of values, their copy for Arrow, and Arrow's final form, each with room to grow.
     const COPIES: usize = 8;
-    let asked = attributes.text().len().saturating_mul(COPIES);
-    drop(std::hint::black_box(allocation::with_capacity::<u8>(asked)?));
+    let nbytes = attributes.text().len().saturating_mul(COPIES);
+    drop(std::hint::black_box(allocation::with_capacity::<u8>(nbytes)?));
     let members = attributes.members().filter(|(key, ..)| !key.starts_with("ARROW:"));
     Ok(members
         .map(|(key, value, json)| match value {

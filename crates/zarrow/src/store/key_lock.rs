@@ -18,12 +18,12 @@
 use crate::error::key_fault::RESERVED;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Lock;
+use crate::store::fault_point::{fault, step};
 use crate::store::filesystem::FilesystemStore;
-use crate::store::flock::{is_still, try_flock};
+use crate::store::flock_call::{is_still, try_flock};
 use crate::store::key::split;
 use crate::store::owner::{Owner, unique};
 use crate::store::retry::Retry;
-use crate::store::step::{fault, step};
 use crate::store::system_calls;
 use crate::store::temporary_name::{lock_name, lock_path};
 use crate::store::write_errors::{MODE, disappears, write};

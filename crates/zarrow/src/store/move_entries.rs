@@ -7,10 +7,10 @@
 //! 3. Entries are moved back after an error. What another writer has created there since is newer, and is kept.
 
 use crate::error::{ErrorKind, Result};
+use crate::store::fault_point::{fault, fault_of_rename};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::removal::remove;
-use crate::store::step::{fault, fault_of_rename};
 use crate::store::system_calls;
 use crate::store::temporary_name::is_reserved;
 use crate::store::write_errors::{write, write_error};

@@ -15,11 +15,11 @@
 use crate::Result;
 use crate::error::key_fault::RESERVED;
 use crate::store::capabilities::is_local;
-use crate::store::flock::{is_still, try_flock};
+use crate::store::fault_point::step;
+use crate::store::flock_call::{is_still, try_flock};
 use crate::store::folder_entries::each_entry_of_shared;
 use crate::store::owner::Owner;
 use crate::store::removal::remove;
-use crate::store::step::step;
 use crate::store::system_calls;
 use crate::store::temporary_name::{LOCK, is_reserved};
 use crate::store::write_errors::{write, write_error};
