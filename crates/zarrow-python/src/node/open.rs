@@ -64,8 +64,8 @@ pub fn open<'py>(
     check_mode(mode)?;
     let opened = waiting(py, || {
         let by_mode = || match mode {
-            "r" => open(Arc::new(ReadOnlyStore::new(location.open()?)) as Arc<dyn Store>),
-            "r+" => open(location.open()?),
+            "r" => StoreLocation::ReadOnly(Box::new(location)).open_node(&open),
+            "r+" => location.open_node(&open),
             "a" => {
                 let store = location.create(path)?;
                 expect_format(&*store, path, zarr_format);

@@ -13,7 +13,9 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use zarrow::store::{Durability, FilesystemStore, ReadOnlyStore, Store, StoreWriter, join, open_path};
+use zarrow::store::{
+    Durability, FilesystemStore, ReadOnlyStore, Store, StoreWriter, join, open_path, open_path_with,
+};
 
 #[doc = help!("MemoryStore")]
 #[pyclass(frozen, module = "zarrow")]
@@ -143,6 +145,17 @@ impl StoreLocation {
             StoreLocation::Archive(archive) => archive.open(),
             StoreLocation::Store(store) => remote_zip::open(store),
             StoreLocation::ReadOnly(location) => Ok(Arc::new(ReadOnlyStore::new(location.open()?))),
+        }
+    }
+
+    /// Opens an existing store and calls `open`, again if a folder is replaced meanwhile.
+    pub fn open_node<T>(self, open: &dyn Fn(Arc<dyn Store>) -> zarrow::Result<T>) -> zarrow::Result<T> {
+        match self {
+            StoreLocation::Folder(folder) => open_path_with(&folder, open),
+            StoreLocation::ReadOnly(location) => {
+                location.open_node(&|store| open(Arc::new(ReadOnlyStore::new(store))))
+            }
+            location => open(location.open()?),
         }
     }
 

@@ -11,27 +11,27 @@ use crate::node::known_documents;
 use crate::node::listed::{ListedMembers, PendingList};
 use crate::node::node_documents::{find_metadata, read_metadata};
 use crate::node::open_options::OpenOptions;
-use crate::store::{FilesystemStore, Store, normalize_path};
+use crate::store::{FilesystemStore, Store, normalize_path, open_path_with};
 use std::path::Path;
 use std::sync::Arc;
 
 impl Array {
-    /// Opens the array in the folder `path`.
+    /// Opens the array in the folder or zip archive `path`.
     ///
     /// # Errors
     /// As [`open`], and [`ErrorKind::WrongNode`] for a group.
     pub fn open(path: impl AsRef<Path>) -> Result<Array> {
-        open(Arc::new(FilesystemStore::open(path)?), "")?.into_array()
+        open_path_with(path.as_ref(), |store| open(store, ""))?.into_array()
     }
 }
 
 impl Group {
-    /// Opens the group in the folder `path`.
+    /// Opens the group in the folder or zip archive `path`.
     ///
     /// # Errors
     /// As [`open`], and [`ErrorKind::WrongNode`] for an array.
     pub fn open(path: impl AsRef<Path>) -> Result<Group> {
-        open(Arc::new(FilesystemStore::open(path)?), "")?.into_group()
+        open_path_with(path.as_ref(), |store| open(store, ""))?.into_group()
     }
 
     /// Creates a group of Zarr version 3 in the folder `path`, and the missing folders above it.

@@ -37,7 +37,7 @@ pub use filesystem::FilesystemStore;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
-pub use replacement::replace_folder;
+pub use replacement::{open_path_with, replace_folder};
 pub(crate) use retry::{Retry, until_no_conflict};
 pub use writer::{Detached, Draft, Durability, Lock, Locked, Stage, StoreWriter};
 pub use zip::{RemoteZip, ZipStore, is_archive, open_path};

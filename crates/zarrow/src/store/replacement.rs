@@ -8,7 +8,6 @@
 //!    with other files, a file system that cannot exchange folders, and the current folder, which would be removed.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::Store;
 use crate::store::filesystem::FilesystemStore;
 use crate::store::leftover_files::sweep_folder;
 use crate::store::move_entries::rename;
@@ -17,6 +16,7 @@ use crate::store::retry::Retry;
 use crate::store::staging::{Hidden, path_name};
 use crate::store::system_calls;
 use crate::store::write_errors::{disappears, write};
+use crate::store::{Store, open_path};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 use std::io;
@@ -82,8 +82,31 @@ fn is_replaceable(path: &Path, may_replace: &dyn Fn() -> Result<bool>) -> Result
     }
 }
 
-fn folder_number(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|folder| (folder.dev(), folder.ino()))
+/// Opens the store at `path` as [`open_path`] does and calls `open`. If `open` finds no node and another process has
+/// replaced the folder meanwhile, both are done again: at no moment was there nothing at `path`.
+///
+/// # Errors
+/// As [`open_path`], and those of `open`.
+pub fn open_path_with<T>(path: &Path, open: impl Fn(Arc<dyn Store>) -> Result<T>) -> Result<T> {
+    let mut retry = Retry::race();
+    loop {
+        let store = open_path(path)?;
+        let was_replaced = || {
+            let opened = store.folder_number("");
+            opened.is_some() && folder_number(path).is_some_and(|now| Some(now) != opened)
+        };
+        match open(Arc::clone(&store)) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound) && was_replaced() => {
+                retry.again(&|| Ok(()), || error)?;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Returns a number for the folder that is now at `path`, as [`Store::folder_number`].
+fn folder_number(path: &Path) -> Option<[u64; 2]> {
+    std::fs::metadata(path).ok().map(|folder| [folder.dev(), folder.ino()])
 }
 
 /// What became of a new folder.
@@ -212,5 +235,25 @@ mod tests {
         std::fs::write(path.join("x"), b"0").unwrap();
         assert!(replace_folder(&path, build, may_replace).unwrap());
         assert_eq!(std::fs::read(path.join("x")).unwrap(), b"2");
+    }
+    #[test]
+    fn a_folder_that_is_replaced_while_it_is_opened_is_opened_again() {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("a");
+        std::fs::create_dir(&path).unwrap();
+        let tries = Cell::new(0);
+        let open = |store: Arc<dyn Store>| {
+            tries.set(tries.get() + 1);
+            if tries.get() == 1 {
+                std::fs::rename(&path, above.path().join("old")).unwrap();
+                std::fs::create_dir(&path).unwrap();
+                std::fs::write(path.join("x"), b"1").unwrap();
+            }
+            store.get("x", 1)?.ok_or_else(|| ErrorKind::NotFound.into())
+        };
+        assert_eq!(open_path_with(&path, open).unwrap(), b"1");
+        assert_eq!(tries.get(), 2);
+        let missing = open_path_with(&path, |_| -> Result<()> { Err(ErrorKind::NotFound.into()) });
+        assert!(matches!(missing.unwrap_err().kind(), ErrorKind::NotFound));
     }
 }
