@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -177,6 +178,30 @@ def test_of_two_savers_the_last_one_wins(tmp_path: Path) -> None:
     assert not failed
     check_whole(folder, 1, 2)
     assert names_in(tmp_path) == ["a.zarr"]
+
+
+def test_a_reader_beside_a_saver_gets_a_whole_anndata(tmp_path: Path) -> None:
+    folder, is_saved = tmp_path / "a.zarr", threading.Event()
+    zarrow.save(folder, made(0))
+
+    def save() -> None:
+        try:
+            for number in range(30):
+                zarrow.save(folder, made(number % 3))
+        finally:
+            is_saved.set()
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        while not is_saved.is_set():
+            assert zarrow.open(folder).attrs["encoding-type"] == "anndata"
+            # An error says that the old one is removed.
+            with contextlib.suppress(zarrow.NotFoundError):
+                number_of(zarrow.load(folder))
+    finally:
+        saver.join(timeout=120)
+    check_whole(folder, 2)
 
 
 class Full(dict[str, bytes]):

@@ -9,18 +9,18 @@
 //! 4. The array may be made smaller during the write. Chunks written outside it are then removed, under the lock for
 //!    changes of shape (`resize`), and the writer gets an error. Chunks of a killed writer are never visible, since
 //!    growing clears them. For a remote store, steps 1 to 3 are in `document_guard`: it has no folders.
-//! 5. A read checks once if chunks were missing (`decode/missing_chunk.rs`): is there an array of the same layout? A missing
-//!    document counts as deleted only if the handle has seen it before: an array from consolidated metadata may never have had
-//!    one.
+//! 5. A read checks once if chunks were missing (`decode/missing_chunk.rs`): is there an array of the same layout? An
+//!    array from consolidated metadata may never have had a document. If the handle has not seen one, the array counts as
+//!    deleted when no group above it has a document either.
 
 use super::attributes::StoredNode;
 use super::document_guard::{DocumentGuard, SMALLER};
 use super::document_version::fingerprint;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::NodeMetadata;
+use crate::metadata::{NodeMetadata, ZarrFormat};
 use crate::node::array::Array;
 use crate::selection::Selection;
-use crate::store::{Retry, Version};
+use crate::store::{Retry, Version, join};
 use crate::write::options::WriteOptions;
 use crate::write::staged::Guard;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Array {
         }
         let version = match self.version()? {
             Version::Missing if self.had_document() => return Err(ErrorKind::NotFound.into()),
-            Version::Missing => return Ok(()),
+            Version::Missing => return self.check_groups_above(),
             Version::Unknown => None,
             Version::Of(numbers) => Some(fingerprint(&numbers)),
         };
@@ -91,6 +91,27 @@ impl Array {
             // An unreadable document proves nothing, and was not needed so far.
             Err(_) => Ok(()),
         }
+    }
+
+    /// Performs step 5 for an array without a document: one of the groups above it must still have one.
+    fn check_groups_above(&self) -> Result<()> {
+        let names: &[&str] = match self.metadata().zarr_format {
+            ZarrFormat::V3 => &["zarr.json"],
+            ZarrFormat::V2 => &[".zmetadata", ".zgroup"],
+        };
+        let mut path = self.path();
+        if path.is_empty() {
+            return Ok(());
+        }
+        while !path.is_empty() {
+            path = path.rsplit_once('/').map_or("", |(above, _)| above);
+            for name in names {
+                if self.store().version_of(&join(path, name))? != Version::Missing {
+                    return Ok(());
+                }
+            }
+        }
+        Err(ErrorKind::NotFound.into())
     }
 
     /// Returns the error of a failed write in `place`: its cause if the array has been removed, or changed since its
