@@ -258,6 +258,20 @@ def test_reads_pause_within_the_budget(root: zarrow.Group) -> None:
     assert prefetch._unfinished_reads == 2
 
 
+def test_two_reads_run_at_the_same_time_after_the_first_batch(root: zarrow.Group) -> None:
+    together, allocated = threading.Barrier(2, timeout=30), list[int]()
+
+    def allocate(nbytes: int) -> Any:
+        allocated.append(nbytes)
+        if len(allocated) in (2, 3):
+            together.wait()
+        return np.empty(nbytes, np.uint8)
+
+    chosen = data.Plan(root["x"], 16, window_nbytes=4000, order="sequential")
+    batches = list(data.Loader(chosen, allocate=allocate))
+    assert len(allocated) > 3 and np.array_equal(np.concatenate(batches), VALUES)
+
+
 def bytes_read() -> int:
     """Return the number of bytes that this process has read from files."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())

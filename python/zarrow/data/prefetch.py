@@ -1,7 +1,9 @@
 """Reads ahead: threads that fill batches while the consumer works.
 
-1. One thread reads. The engine's threads decode, straight into the memory of batches. A read has the samples
-   of a window; samples that do not fill a batch are copied to the front of the next memory.
+1. Two threads read in turn, so that one read's requests go out while the other one's chunks are decoded. The
+   engine's threads decode, straight into the memory of batches. A read has the samples of a window; samples
+   that do not fill a batch are copied to the front of the next memory. Reads end in their order, and the
+   first one runs alone, so that the first batch is early.
 2. Another thread calls the transform, if there is one.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
    keep every batch.
@@ -22,7 +24,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +42,9 @@ OnBad: TypeAlias = Literal["raise", "skip", "fill"]
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 Batch: TypeAlias = npt.NDArray[Any] | Arrays
 
+_T = TypeVar("_T")
+
+_READERS = 2
 # Transformed batches that wait for the consumer.
 _TRANSFORMED = 4
 _BAD_LISTED = 1000
@@ -86,6 +91,20 @@ class _Rows:
         return _Rows(arrays, self.numbers[index], self.bad[index])
 
 
+@dataclass(slots=True)
+class _Read:
+    """A read that has begun."""
+
+    number: int
+    places: Numbers
+    # How many samples the reads before leave over.
+    before: int
+    # Sizes of the batches that end in this read.
+    sizes: list[int]
+    # When it is the last one.
+    error: BaseException | None = None
+
+
 _RUNNING: weakref.WeakSet[Prefetch] = weakref.WeakSet()
 
 
@@ -103,7 +122,8 @@ class Prefetch:
         self, plan: Plan, epoch: int, ranges: Ranges, sizes: Iterator[int], options: Options, stats: Stats
     ) -> None:
         self._plan, self._epoch, self._options, self._stats = plan, epoch, options, stats
-        self._ranges, self._sizes = ranges, sizes
+        self._sizes, self._size = sizes, next(sizes, 0)
+        self._loads = plan.loads(epoch, ranges, first=self._size)
         samples = min(plan.load_samples, sum(stop - start for start, stop in ranges)) + plan.batch_size
         self._most_reads = max(2, options.memory_nbytes // max(samples * plan.sample_nbytes, 1))
         self._rings = {
@@ -115,14 +135,20 @@ class Prefetch:
         self._cancellation = _Cancellation()
         self._stopped = False
         self._damages: list[CodecError] = []
-        self._unfinished_reads = 0
+        # Held by the thread that begins a read.
+        self._beginning = threading.Lock()
+        self._begun = self._ended = self._unfinished_reads = 0
+        self._left, self._is_last = 0, False
+        self._rest = _Rows({}, np.empty(0, np.int64), np.empty(0, np.int32))
+        self._index = itertools.count()
+        # Since when reads run, or none does.
+        self._since = time.perf_counter()
         self._read: deque[Ready | None] = deque()
         self._ready = deque[Ready | None]() if options.transform else self._read
-        self._threads = [threading.Thread(target=self._run, args=(self._read_all,), daemon=True)]
-        if options.transform:
-            self._threads.append(threading.Thread(target=self._run, args=(self._transform_all,), daemon=True))
-        for thread in self._threads:
-            thread.name = "zarrow-data"
+        work = [self._read_all] * _READERS + [self._transform_all] * (options.transform is not None)
+        self._threads = [
+            threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
+        ]
         try:
             for thread in self._threads:
                 thread.start()
@@ -166,22 +192,19 @@ class Prefetch:
                 ring.close()
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Run a thread, and pass its error on in the order of batches."""
-        target = self._read if work == self._read_all else self._ready
-        last: list[Ready | None] = []
+        """Run a thread, and pass its error on to the consumer."""
         try:
             work()
         except BaseException as error:
-            if work == self._read_all:
-                # The traceback would keep the memory of a whole read.
-                traceback.clear_frames(error.__traceback__)
-            last.append(_failure(error))
-        last.append(None)
+            self._end(self._ready, error)
+
+    def _end(self, target: deque[Ready | None], error: BaseException | None) -> None:
+        """Put an error, or the end of the epoch, behind the batches."""
+        last = [] if error is None else [_failure(error)]
         with self._condition:
-            target.extend(last)
+            target.extend([*last, None])
+            self._is_last = True
             self._condition.notify_all()
-        # The error's traceback refers to this frame.
-        last.clear()
 
     def _wait(self, may_go_on: Callable[[], bool]) -> bool:
         """Wait for a condition; return whether the iteration still runs."""
@@ -191,48 +214,106 @@ class Prefetch:
             return not self._stopped
 
     def _read_all(self) -> None:
-        """Read all batches (step 1)."""
-        rest = _Rows({}, np.empty(0, np.int64), np.empty(0, np.int32))
-        size, index = next(self._sizes, 0), itertools.count()
-        for places in self._plan.loads(self._epoch, self._ranges, first=size):
-            paused = time.perf_counter()
-            if not self._wait(lambda: self._unfinished_reads < self._most_reads):
-                return
-            began = time.perf_counter()
-            rows, found, at = self._rows(places, rest), list[Ready](), 0
-            while size and at + size <= len(rows.numbers):
-                found.append(self._batch(rows.part(slice(at, at + size)), next(index)))
-                at, size = at + size, next(self._sizes, 0)
-            rest = rows.part(slice(at, None))
-            # A view would keep the memory in use.
-            rest.arrays = {name: array.copy() for name, array in rest.arrays.items()}
-            del rows
-            self._stats.paused_s += began - paused
-            self._stats.read_s += time.perf_counter() - began
-            if found:
-                found[-1].ends_read = True
-                with self._condition:
+        """Read in turn with the other threads (step 1)."""
+        while (read := self._begin()) is not None and self._finish(read):
+            del read
+
+    def _begin(self) -> _Read | None:
+        """Return the next read as soon as the byte budget allows it; None after the last one."""
+        with self._beginning:
+            if not self._wait(self._may_begin) or self._is_last:
+                return None
+            with self._condition:
+                self._note_time()
+                number, self._begun = self._begun, self._begun + 1
+            read = _Read(number, np.empty(0, np.int64), self._left, [])
+            try:
+                places = next(self._loads, None)
+            except BaseException as error:
+                self._is_last, read.error = True, error
+                return read
+            if places is None:
+                self._is_last = True
+                return read
+            read.places, count, at = places, read.before + len(places), 0
+            while self._size and at + self._size <= count:
+                read.sizes.append(self._size)
+                at, self._size = at + self._size, next(self._sizes, 0)
+            self._left = count - at
+            return read
+
+    def _may_begin(self) -> bool:
+        """Return whether there is memory for another read, and the first batch is there."""
+        running = self._begun - self._ended
+        return self._is_last or (
+            self._unfinished_reads + running < self._most_reads and (self._begun != 1 or not running)
+        )
+
+    def _note_time(self) -> None:
+        """Enter the time since reads run, or since none does; under the lock, before the number changes."""
+        now = time.perf_counter()
+        if self._begun > self._ended:
+            self._stats.read_s += now - self._since
+        else:
+            self._stats.paused_s += now - self._since
+        self._since = now
+
+    def _finish(self, read: _Read) -> bool:
+        """Read, and hand over the batches in the order of reads; return whether others may follow."""
+        found, error, rows = list[Ready](), read.error, None
+        try:
+            if error is None and len(read.places):
+                rows, error = _tried(self._rows, read.places, read.before)
+            if not self._wait(lambda: self._ended == read.number):
+                return False
+            if rows is not None:
+                batches, error = _tried(self._batches, rows, read)
+                found = batches or found
+            with self._condition:
+                self._note_time()
+                # After an error, no later read has its turn.
+                self._ended += error is None
+                if found:
+                    found[-1].ends_read = True
                     self._unfinished_reads += 1
                     self._read.extend(found)
-                    self._condition.notify_all()
-                del found
+                self._condition.notify_all()
+            if error is None and len(read.places):
+                return True
+            self._end(self._read, error)
+            return False
+        finally:
+            # The traceback refers to the frames of this thread.
+            rows = error = read.error = None
 
-    def _rows(self, places: Numbers, rest: _Rows) -> _Rows:
-        """Read samples into new rows, behind the rest of the last read."""
-        plan, start = self._plan, len(rest.numbers)
+    def _rows(self, places: Numbers, before: int) -> _Rows:
+        """Read samples into new rows, behind the places of those that the reads before leave over."""
+        plan = self._plan
         arrays = {
-            name: self._rings[name].array((start + len(places), *source.sample_shape), source.array.dtype)
+            name: self._rings[name].array((before + len(places), *source.sample_shape), source.array.dtype)
             for name, source in plan.sources.items()
         }
-        for name, array in rest.arrays.items():
-            arrays[name][:start] = array
-        bad = np.concatenate([rest.bad, np.zeros(len(places), np.int32)])
+        bad = np.zeros(before + len(places), np.int32)
         for name, source in plan.sources.items():
-            self._fill(source, places, arrays[name][start:], bad[start:])
-        numbers = np.concatenate([rest.numbers, plan.numbers_at(places)])
-        found = numbers[start:][bad[start:] > 0].tolist()
+            self._fill(source, places, arrays[name][before:], bad[before:])
+        return _Rows(arrays, np.concatenate([np.empty(before, np.int64), plan.numbers_at(places)]), bad)
+
+    def _batches(self, rows: _Rows, read: _Read) -> list[Ready]:
+        """Return the batches that end in a read, and keep the samples that are left over."""
+        before, rest = read.before, self._rest
+        rows.numbers[:before], rows.bad[:before] = rest.numbers, rest.bad
+        for name, array in rest.arrays.items():
+            rows.arrays[name][:before] = array
+        found = rows.numbers[before:][rows.bad[before:] > 0].tolist()
         self._stats.bad += found[: _BAD_LISTED - len(self._stats.bad)]
-        return _Rows(arrays, numbers, bad)
+        batches, at = list[Ready](), 0
+        for size in read.sizes:
+            batches.append(self._batch(rows.part(slice(at, at + size)), next(self._index)))
+            at += size
+        self._rest = rows.part(slice(at, None))
+        # A view would keep the memory in use.
+        self._rest.arrays = {name: array.copy() for name, array in self._rest.arrays.items()}
+        return batches
 
     def _fill(
         self, source: Source, places: Numbers, out: npt.NDArray[Any], bad: npt.NDArray[np.int32]
@@ -246,9 +327,10 @@ class Prefetch:
             self._fill(source, places[:half], out[:half], bad[:half])
             self._fill(source, places[half:], out[half:], bad[half:])
             return
-        if len(self._damages) < _BAD_LISTED:
-            self._damages.append(error)
-        bad[0] = len(self._damages)
+        with self._condition:
+            if len(self._damages) < _BAD_LISTED:
+                self._damages.append(error)
+            bad[0] = len(self._damages)
         fill = source.array.fill_value
         out[...] = np.zeros((), out.dtype) if fill is None else fill
 
@@ -281,9 +363,10 @@ class Prefetch:
         while self._wait(lambda: bool(self._read) and len(self._ready) < _TRANSFORMED):
             found = self._read.popleft()
             if found is None:
+                self._end(self._ready, None)
                 return
             if found.error is not None:
-                self._ready.append(found)
+                self._end(self._ready, found.error)
                 return
             began = time.perf_counter()
             found.batch = transform(found.batch)
@@ -292,6 +375,16 @@ class Prefetch:
                 self._ready.append(found)
                 self._condition.notify_all()
             del found
+
+
+def _tried(work: Callable[..., _T], *arguments: Any) -> tuple[_T | None, BaseException | None]:
+    """Return a result, or an error without the frames that share the memory of a read."""
+    try:
+        return work(*arguments), None
+    except BaseException as error:
+        traceback.clear_frames(error.__traceback__)
+        del arguments
+        return None, error
 
 
 def _failure(error: BaseException) -> Ready:
