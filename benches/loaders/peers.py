@@ -202,7 +202,8 @@ class Xbatcher(Loader):
         self.dataset = self.xarray.open_zarr(self.store(), chunks=None)
 
     def epoch(self, number: int) -> Iterator[Any]:
-        for batch in self.xbatcher.BatchGenerator(self.dataset, {"time": BATCH}, preload_batch=False):
+        sizes = {"time": BATCH, "row": self.chosen.shape[1], "column": self.chosen.shape[2]}
+        for batch in self.xbatcher.BatchGenerator(self.dataset, sizes, preload_batch=False):
             yield batch["x"].to_numpy()
 
 
