@@ -1,4 +1,4 @@
-"""Measures one loader in a process of its own: `python -m benches.loaders.worker LOADER SET FOLDER [PORT]`.
+"""Measures one loader in a separate process: `python -m benches.loaders.worker LOADER SET FOLDER [PORT]`.
 
 It writes a line when it has imported what it needs, waits for one, and writes the measurements.
 """

@@ -287,7 +287,7 @@ class Prefetch:
             rows = error = read.error = None
 
     def _rows(self, places: Numbers, before: int) -> _Rows:
-        """Read samples into new rows, behind the places of those that the reads before leave over."""
+        """Read samples into new rows, behind free places for the rest of earlier reads."""
         plan = self._plan
         arrays = {
             name: self._rings[name].array((before + len(places), *source.sample_shape), source.array.dtype)

@@ -27,10 +27,10 @@ pub struct File {
 }
 
 impl File {
-    /// Opens a file that has no lock yet. `open` is called again if the process forked meanwhile (step 2).
+    /// Opens a file that has no lock yet. If the process forks during `open`, calls it again (step 2).
     ///
     /// # Errors
-    /// Those of `open`.
+    /// Errors of `open`.
     pub fn open<E>(mut open: impl FnMut() -> Result<OwnedFd, E>) -> Result<File, E> {
         loop {
             let before = fork_count();

@@ -148,7 +148,7 @@ impl StoreLocation {
         }
     }
 
-    /// Opens an existing store and calls `open`, again if a folder is replaced meanwhile.
+    /// Opens an existing store and calls `open`. Repeats both if another process replaces the folder.
     pub fn open_node<T>(self, open: &dyn Fn(Arc<dyn Store>) -> zarrow::Result<T>) -> zarrow::Result<T> {
         match self {
             StoreLocation::Folder(folder) => open_path_with(&folder, open),

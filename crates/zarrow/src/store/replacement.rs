@@ -68,8 +68,8 @@ pub fn replace_folder(
     Ok(true)
 }
 
-/// Returns whether the folder `path` may be replaced. Asks again after false if another process replaced the
-/// folder meanwhile: the answer may be about the old folder, or about the time before there was one.
+/// Returns whether the folder `path` may be replaced. If the answer is false and another process has
+/// replaced the folder since, asks again: the answer may describe the old folder, or a path without one.
 fn is_replaceable(path: &Path, may_replace: &dyn Fn() -> Result<bool>) -> Result<bool> {
     let mut retry = Retry::race();
     loop {
@@ -83,10 +83,10 @@ fn is_replaceable(path: &Path, may_replace: &dyn Fn() -> Result<bool>) -> Result
 }
 
 /// Opens the store at `path` as [`open_path`] does and calls `open`. If `open` finds no node and another process has
-/// replaced the folder meanwhile, both are done again: at no moment was there nothing at `path`.
+/// replaced the folder since, opens it again: a node exists at `path` at every moment.
 ///
 /// # Errors
-/// As [`open_path`], and those of `open`.
+/// As [`open_path`], and errors of `open`.
 pub fn open_path_with<T>(path: &Path, open: impl Fn(Arc<dyn Store>) -> Result<T>) -> Result<T> {
     let mut retry = Retry::race();
     loop {
