@@ -23,6 +23,7 @@ RAY := build/ray-$(call key,ray)
 PEERS := build/peers-$(call key,bench)-$(call key,loaders)
 DATA := build/data-$(call key,demo)
 UPSTREAM := build/upstream-$(call key,upstream)-$(call key,test)
+FIXTURES := build/fixtures-$(call key,test)
 NVRTC := build/nvrtc-$(call key,nvrtc)
 NVCOMP := build/nvcomp-$(call key,nvcomp)
 NVCOMP5 := build/nvcomp-$(call key,nvcomp5)
@@ -44,7 +45,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo train bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo train bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -218,6 +219,19 @@ test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azur
 	cd tests && ../$(BIN)/python -m stores.install
 	$(call step,store tests)
 	$(IN_TIME) 3600 $(BIN)/pytest -m stores
+
+$(FIXTURES)/ready: requirements/test.lock | $(VENV)/ready
+	$(call step,fixtures of numcodecs in $(FIXTURES))
+	rm -rf $(FIXTURES) && mkdir -p $(FIXTURES)
+	sed -n '/^numcodecs==/,/[^\\]$$/p' requirements/test.lock > $(FIXTURES)/numcodecs.lock
+	$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --no-binary numcodecs --require-hashes \
+	  --dest $(FIXTURES) --requirement $(FIXTURES)/numcodecs.lock
+	tar --extract --file $(FIXTURES)/numcodecs-*.tar.gz --directory $(FIXTURES) --strip-components 1
+	@touch $@
+
+test-fixtures: wheel $(FIXTURES)/ready ## the encoded arrays in numcodecs' source, read by zarrow and by numcodecs
+	$(call step,fixtures of numcodecs)
+	$(IN_TIME) 600 $(BIN)/python tests/upstream/numcodecs_fixtures.py $(FIXTURES)
 
 test-upstream: wheel $(UPSTREAM)/ready ## the tests of zarr-python and xarray on zarrow, and zarr-indexing: PAIRS="zarr:pipeline xarray:engine"
 	$(call step,lazy views of zarr-indexing)
