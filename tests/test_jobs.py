@@ -559,3 +559,40 @@ def test_killed_jobs_are_continued(tmp_path: Path) -> None:
         tmp_path / name for name in ("a.zarr", "b.zarr", "b.zarr.jobs", "log", "jobs_to_kill.py")
     }
     np.testing.assert_array_equal(zarrow.load(tmp_path / "b.zarr"), values + 1)
+
+
+def test_two_plans_do_not_write_the_same_array(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(8), chunks=4)
+    first = jobs.write(ones_of_unit, array, memory_nbytes=1)
+    first.setup()
+    first.run(first.job(0, 2))
+    others = [jobs.write(twos_of_unit, array, memory_nbytes=1), jobs.append(ones_of_unit, array, 4)]
+    for other in others:
+        with pytest.raises(jobs.ConflictError, match=rf"plan {first.fingerprint} \(write\) .* finish it"):
+            other.setup()
+        assert not other.is_begun
+    # What is only read, and an interrupted plan that goes on, are no other writers.
+    reading = jobs.collect(np.sum, array)
+    reading.setup()
+    first.setup()
+    first.run(first.job(1, 2))
+    first.finish()
+    assert array[...].tolist() == [1] * 8
+    others[0].setup()
+    with pytest.raises(jobs.ConflictError, match=r"\(write\)"):
+        others[1].setup()
+    # An append that is not finished refuses a write, which replaces its ledger when it is told to.
+    others[1].setup(overwrite=True)
+    assert not others[0].is_begun
+    with pytest.raises(jobs.ConflictError, match=r"\(append\)"):
+        others[0].setup()
+    others[0].complete(overwrite=True)
+    assert not others[1].is_begun and array[...].tolist() == [2] * 8
+
+
+def ones_of_unit(unit: jobs.Unit) -> np.ndarray[Any, Any]:
+    return np.ones([part.stop - part.start for part in unit.region], "i8")
+
+
+def twos_of_unit(unit: jobs.Unit) -> np.ndarray[Any, Any]:
+    return 2 * ones_of_unit(unit)

@@ -260,7 +260,11 @@ def interrupt(*arguments: Any, **options: Any) -> None:
 def test_a_refused_change_stays_refused(tmp_path: Path) -> None:
     array = zarrow.create_array(tmp_path / "a.zarr", shape=(4, 4), chunks=2, dtype="i8")
     other = zarrow.open(tmp_path / "a.zarr", mode="r+")
-    plans = [jobs.append(elements, array, 2), jobs.write(elements, array)]
+    ledgers = [tmp_path / "append", tmp_path / "write"]
+    plans = [
+        jobs.append(elements, array, 2, ledger=ledgers[0]),
+        jobs.write(elements, array, ledger=ledgers[1]),
+    ]
     for plan in plans:
         plan.setup()
     other.resize((4, 6))

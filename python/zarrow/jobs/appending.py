@@ -23,7 +23,6 @@ from zarrow._zarrow import Array, _ChunkParts, _StoredValues
 from zarrow.errors import NotFoundError, StaleHandleError
 from zarrow.jobs import blocks
 from zarrow.jobs.errors import ConflictError
-from zarrow.jobs.plan import _FINISHED
 from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, fixed_metadata, write_unit_of
 from zarrow.store_objects.icechunk_sessions import session_of
@@ -65,12 +64,12 @@ class Appended(Item):
         return {"append": {"axis": self.axis, "start": self.start, "stop": self.start + self.count}}
 
     def claim(self, others: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Refuse to begin while an unfinished plan appends to the array (step 4).
+        """Refuse to begin while an unfinished plan writes the array (step 4).
 
         Parameters
         ----------
         others
-            Names of other ledgers for this array, and their attributes.
+            Names and attributes of the ledgers of unfinished plans for this array.
 
         Raises
         ------
@@ -80,7 +79,8 @@ class Appended(Item):
             The array has changed since the plan was made.
         """
         for name, attributes in others:
-            if attributes.get("state") == _FINISHED or "append" not in attributes:
+            if "append" not in attributes:
+                super().claim([(name, attributes)])
                 continue
             array = self.divided
             array.refresh()

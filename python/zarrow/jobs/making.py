@@ -237,7 +237,8 @@ def write(
     function
         Called with a `Unit`, and returns the elements of its region. It is pickled by its name.
     target
-        The array, which `create_array` made.
+        The array, which `create_array` made. Until the plan is finished, `setup` of another plan that writes
+        it raises `ConflictError`.
     memory_nbytes, attributes, ledger
         As in `copy`.
 

@@ -168,7 +168,8 @@ class Plan:
         ----------
         overwrite
             Erase existing arrays that the plan creates, and ledgers of other plans for this target, so that
-            their jobs end. An append erases only ledgers. Without effect after the first call.
+            their jobs end. A plan for an existing array erases only ledgers. Without effect after the first
+            call.
         skip_existing
             Keep existing arrays instead, and leave out their units. Without effect after the first call.
 
@@ -177,7 +178,7 @@ class Plan:
         NodeExistsError
             There is an array or a group that this plan did not create.
         ConflictError
-            Another plan that is not finished appends to the same array.
+            The plan writes or appends to an existing array, and another plan for it is not finished.
         StaleHandleError
             The array of an append has changed since the plan was made.
         ValueError
@@ -482,9 +483,10 @@ class Plan:
     def _claim(self, overwrite: bool) -> None:
         """Refuse other plans that write the same chunks, or delete their ledgers."""
         for item in self._work.items.values():
-            if overwrite and item.notes():
+            if overwrite and item.existing is not None:
                 self._forget_others()
-            item.claim(self._ledger.others(self._target()))
+            others = self._ledger.others(self._target())
+            item.claim(other for other in others if other[1].get("state") != _FINISHED)
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
         """Check that nothing is where the plan creates its nodes, or erase it; return the paths to skip."""

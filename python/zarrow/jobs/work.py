@@ -6,6 +6,9 @@
    and the write unit.
 3. Arrays of the store must keep their metadata, except attributes, while the plan runs. The fingerprint of a
    plan covers them.
+4. Two plans for one existing array would overwrite each other's units. So `setup` begins the ledger, and then
+   refuses to continue beside the ledger of an unfinished plan for this array: of two plans that begin at the
+   same time, at least one finds the other.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from zarrow.api.filled_arrays import full_like, zero_of
 from zarrow.api.opening import open_array
 from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.jobs import blocks
+from zarrow.jobs.errors import ConflictError
 from zarrow.jobs.units import Grid, Unit
 from zarrow.store_objects.icechunk_sessions import session_of
 
@@ -187,8 +191,38 @@ class Item:
         """Return the entries of the ledger that other plans for the target read."""
         return {}
 
+    @property
+    def existing(self) -> Array | None:
+        """The array that the plan writes but does not create."""
+        return self.target if isinstance(self.target, Array) else None
+
     def claim(self, others: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Refuse to begin beside other plans for the target: the names and attributes of their ledgers."""
+        """Refuse to begin while an unfinished plan writes the same existing array (step 4).
+
+        Parameters
+        ----------
+        others
+            Names and attributes of the ledgers of unfinished plans for this target.
+
+        Raises
+        ------
+        ConflictError
+            Another plan is not finished.
+        """
+        if self.existing is None:
+            return
+        for name, attributes in others:
+            kind = attributes["plan"].get("kind")
+            if kind == "collect":
+                continue
+            raise ConflictError(
+                f"plan {name} ({kind}) writes array {self.existing.path!r} in {self.existing.store}, and is "
+                "not finished: finish it first; or, if none of its jobs runs, pass overwrite=True to setup(), "
+                "which deletes its ledger",
+                kind="conflict",
+                store=self.existing.store,
+                path=self.existing.path,
+            )
 
     def before_erasing(self) -> None:
         """Prepare the store before existing arrays are erased."""
