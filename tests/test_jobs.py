@@ -571,7 +571,7 @@ def test_two_plans_do_not_write_the_same_array(tmp_path: Path) -> None:
         with pytest.raises(jobs.ConflictError, match=rf"plan {first.fingerprint} \(write\) .* finish it"):
             other.setup()
         assert not other.is_begun
-    # What is only read, and an interrupted plan that goes on, are no other writers.
+    # A plan that reads is no conflict, nor is a plan's own ledger.
     reading = jobs.collect(np.sum, array)
     reading.setup()
     first.setup()
@@ -581,7 +581,7 @@ def test_two_plans_do_not_write_the_same_array(tmp_path: Path) -> None:
     others[0].setup()
     with pytest.raises(jobs.ConflictError, match=r"\(write\)"):
         others[1].setup()
-    # An append that is not finished refuses a write, which replaces its ledger when it is told to.
+    # Only overwrite=True replaces the ledger of the other plan.
     others[1].setup(overwrite=True)
     assert not others[0].is_begun
     with pytest.raises(jobs.ConflictError, match=r"\(append\)"):

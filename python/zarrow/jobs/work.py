@@ -217,8 +217,8 @@ class Item:
                 continue
             raise ConflictError(
                 f"plan {name} ({kind}) writes array {self.existing.path!r} in {self.existing.store}, and is "
-                "not finished: finish it first; or, if none of its jobs runs, pass overwrite=True to setup(), "
-                "which deletes its ledger",
+                "not finished: finish it first; or, if none of its jobs runs, pass overwrite=True to "
+                "setup(), which deletes its ledger",
                 kind="conflict",
                 store=self.existing.store,
                 path=self.existing.path,
