@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -9,15 +10,18 @@ import random
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import zarrow
 from zarrow.api import progress
-from zarrow.checks import diff, verify
+from zarrow.checks import diff, repairing, verify
+from zarrow.checks.summarizing import summarize
 
 COMMAND = Path(sys.executable).with_name("zarrow")
 
@@ -307,3 +311,88 @@ def test_names_in_a_store_cannot_forge_lines(tmp_path: Path) -> None:
     (tmp_path / "a.zarr" / "x\n  corrupt  y: \x1b[31m").touch()
     assert len(str(verify(tmp_path / "a.zarr")).splitlines()) == 2
     assert "\x1b" not in command("verify", tmp_path / "a.zarr").stdout
+
+
+class Terminal(io.StringIO):
+    """A stream of text that is taken for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_long_calls_show_a_bar_for_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(600.0).reshape(20, 30), chunks=10)
+    zarrow.create_array(tmp_path / "old.zarr", data=[1, 2], zarr_format=2)
+    pandas = pytest.importorskip("pandas")
+    zarrow.save(tmp_path / "table.zarr", pandas.DataFrame({"x": [1, 2, 3], "y": [0.5, 1.5, 2.5]}))
+    npy, arrow = tmp_path / "a.npy", tmp_path / "table.arrow"
+    calls: dict[str, Callable[[Any], object]] = {
+        "verify": lambda progress: verify(array, deep=True, progress=progress),
+        "diff": lambda progress: list(diff(array, array, progress=progress)),
+        "digest": lambda progress: zarrow.checks.digest(array, progress=progress),
+        "statistics": lambda progress: summarize(array, bins=2, progress=progress),
+        "convert": lambda progress: zarrow.checks.convert(tmp_path / "old.zarr", progress=progress),
+        "export": lambda progress: zarrow.files.export_file(array, npy, overwrite=True, progress=progress),
+        "import": lambda progress: zarrow.files.import_file(
+            npy, zarrow.MemoryStore(), overwrite=True, progress=progress
+        ),
+        "export ": lambda progress: zarrow.files.export_file(
+            tmp_path / "table.zarr", arrow, overwrite=True, progress=progress
+        ),
+        "pyramid": lambda progress: zarrow.ome.pyramid(
+            array, tmp_path / "image.zarr", axes="yx", levels=2, overwrite=True, progress=progress
+        ),
+    }
+    for label, call in calls.items():
+        with pytest.raises(TypeError, match="progress is a function, or True"):
+            call(5)
+        with monkeypatch.context() as terminal:
+            stream = Terminal()
+            terminal.setattr(sys, "stderr", stream)
+            call(True)
+        last = stream.getvalue().rpartition("\r")[2]
+        assert last.startswith(label.strip()) and "100%" in last and last.endswith("\n"), (label, last)
+        with monkeypatch.context() as terminal:
+            stream = Terminal()
+            terminal.setattr(sys, "stderr", stream)
+            call(False)
+        assert not stream.getvalue()
+
+
+def test_a_bar_of_a_repair_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(8), chunks=2)
+    (tmp_path / "a.zarr/c/1").write_bytes(b"damaged")
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    zarrow.checks.repair(array, progress=True)
+    assert "100%" in stream.getvalue() and stream.getvalue().endswith("\n")
+    assert array[...].tolist() == [0, 1, 0, 0, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "int4", "uint4"])
+def test_statistics_of_numbers_of_ml_dtypes(name: str) -> None:
+    values = np.array([1, 2, 3, 5, 1], "f4").astype(getattr(ml_dtypes, name))
+    found = summarize(zarrow.create_array(zarrow.MemoryStore(), data=values, chunks=2), bins=4)
+    assert (found.count, found.smallest, found.largest) == (5, 1, 5)
+    assert found.mean == pytest.approx(2.4) and found.std == pytest.approx(np.std([1, 2, 3, 5, 1]))
+    assert found.bins == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "M8[s]", "m8[s]", "U3", "V4", [("x", "f4")]])
+def test_statistics_refuse_other_types(dtype: Any) -> None:
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.zeros(2, dtype))
+    with pytest.raises(zarrow.DataTypeError, match="statistics need numbers"):
+        summarize(array)
+
+
+def test_missing_chunks_are_found_in_all_slabs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = np.arange(1, 41).reshape(8, 5)
+    array, _ = (
+        zarrow.create_array(tmp_path / name, data=data, chunks=(1, 5)) for name in ("a.zarr", "copy.zarr")
+    )
+    for row in (0, 2, 3, 6, 7):
+        (tmp_path / f"a.zarr/c/{row}/0").unlink()
+    monkeypatch.setattr(repairing, "_SLAB", 3)
+    done = zarrow.checks.repair(array, tmp_path / "copy.zarr", missing=True)
+    assert [each.chunk for each in done.mended] == [(row, 0) for row in (0, 2, 3, 6, 7)]
+    assert array[...].tolist() == data.tolist()

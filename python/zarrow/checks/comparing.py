@@ -16,7 +16,7 @@ import numpy as np
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.checks.nodes import (
     attributes_of,
     below,
@@ -71,7 +71,7 @@ def diff(
     *,
     rtol: float = 0.0,
     atol: float = 0.0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Iterator[Difference]:
     """Compare two nodes, and yield each difference when it is found.
 
@@ -82,7 +82,8 @@ def diff(
     rtol, atol
         Numbers are equal if `abs(left - right) <= atol + rtol * abs(right)`.
     progress
-        Called with the bytes of elements that were compared, and of all.
+        Called with the bytes of elements that were compared, and of all; or True for a bar in a terminal or
+        a notebook.
 
     Raises
     ------
@@ -98,7 +99,14 @@ def diff(
     >>> print(*diff("one.zarr", "two.zarr"))
     /: 1 elements, first [2]: 3 and 4
     """
-    nodes, others = below(opened(left)), below(opened(right))
+    with reporting(progress, "diff") as report:
+        yield from _differences(opened(left), opened(right), rtol, atol, report)
+
+
+def _differences(
+    left: Array | Group, right: Array | Group, rtol: float, atol: float, progress: Progress | None
+) -> Iterator[Difference]:
+    nodes, others = below(left), below(right)
     pairs = [(path, nodes.get(path), others.get(path)) for path in sorted({*nodes, *others})]
     total = sum(
         nbytes_of(one) for _, one, other in pairs if isinstance(one, Array) and isinstance(other, Array)

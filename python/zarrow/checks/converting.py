@@ -19,7 +19,7 @@ from typing import Any
 from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create_described, create_group, layout_of
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.checks.nodes import one_line
 from zarrow.checks.verifying import Corrupt, joined, walk
 from zarrow.errors import ZarrowError
@@ -73,7 +73,7 @@ class Converted:
 
 
 def convert(
-    store: Store, *, remove_v2: bool = False, dry_run: bool = False, progress: Progress | None = None
+    store: Store, *, remove_v2: bool = False, dry_run: bool = False, progress: Progress | bool | None = None
 ) -> Converted:
     """Convert a store from version 2 to version 3 in place, without touching chunks.
 
@@ -89,7 +89,8 @@ def convert(
     dry_run
         Change nothing, and return what would be changed.
     progress
-        Called with the number of documents that were written or removed, and of all.
+        Called with the number of documents that were written or removed, and of all; or True for a bar in a
+        terminal or a notebook.
 
     Returns
     -------
@@ -113,6 +114,11 @@ def convert(
     >>> zarrow.open("old.zarr")["x"].zarr_format
     3
     """
+    with reporting(progress, "convert", "{} documents".format) as report:
+        return _convert(store, remove_v2, dry_run, report)
+
+
+def _convert(store: Store, remove_v2: bool, dry_run: bool, progress: Progress | None) -> Converted:
     converted = Converted(dry_run=dry_run)
     root = open(store, mode="r" if dry_run else "r+")
     location, above = root.__reduce__()[1][:2]

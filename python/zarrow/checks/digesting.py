@@ -19,7 +19,7 @@ import numpy as np
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.checks.nodes import (
     attributes_of,
     canonical_json,
@@ -41,7 +41,7 @@ _TILE_NBYTES = 4 << 20
 _MEMORY_NBYTES = 256 << 20
 
 
-def digest(node: Array | Group | Store, *, progress: Progress | None = None) -> str:
+def digest(node: Array | Group | Store, *, progress: Progress | bool | None = None) -> str:
     """Return a digest of an array, or of a group with everything below it.
 
     Two nodes have the same digest if `diff` finds no difference: it depends on elements, shapes, data types,
@@ -52,7 +52,8 @@ def digest(node: Array | Group | Store, *, progress: Progress | None = None) -> 
     node
         An opened array or group, or a store as `open` takes it.
     progress
-        Called with the bytes of elements that were read, and of all.
+        Called with the bytes of elements that were read, and of all; or True for a bar in a terminal or a
+        notebook.
 
     Returns
     -------
@@ -73,8 +74,13 @@ def digest(node: Array | Group | Store, *, progress: Progress | None = None) -> 
     >>> digest("one.zarr") == digest("two.zarr")
     True
     """
+    with reporting(progress, "digest") as report:
+        return _digest_of(opened(node), report)
+
+
+def _digest_of(node: Array | Group, progress: Progress | None) -> str:
     corrupt: list[Corrupt] = []
-    nodes = dict(walk(opened(node), corrupt))
+    nodes = dict(walk(node, corrupt))
     for broken in corrupt:
         raise MetadataError(broken.error, kind=broken.kind, path=broken.path)
     total = sum(nbytes_of(each) for each in nodes.values() if isinstance(each, Array))

@@ -27,7 +27,7 @@ import numpy as np
 from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues, open
 from zarrow.api.array_options import Store
 from zarrow.api.filled_arrays import full_like
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import chunks_in, one_line, opened, parts
@@ -46,6 +46,9 @@ _WHOLE_ARRAY = (
     "no stored chunk of this array can be read, so the metadata may be wrong: "
     "give a copy, or drop all chunks by --drop-all (drop_all=True)"
 )
+
+# Chunks that are looked for at a time.
+_SLAB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def repair(
     foreign: bool = False,
     drop_all: bool = False,
     dry_run: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Repaired:
     """Mend an array, or a group with everything below it.
 
@@ -144,7 +147,8 @@ def repair(
     dry_run
         Change nothing, and return the steps that a call without `dry_run` would take.
     progress
-        Called with the bytes of elements that were verified, and of all.
+        Called with the bytes of elements that were verified, and of all; or True for a bar in a terminal or
+        a notebook.
 
     Returns
     -------
@@ -181,7 +185,8 @@ def repair(
     copy = None if source is None else opened(source)
     location, root = target.__reduce__()[1][:2]
     work = _Work(location, root, target, copy, missing, foreign, drop_all, repaired)
-    work.mend("", target, progress)
+    with reporting(progress, "verify") as report:
+        work.mend("", target, report)
     work.renew_consolidated()
     return repaired
 
@@ -371,7 +376,13 @@ class _Work:
         for _, place in places:
             if place is not None:
                 stored[np.ravel_multi_index(place, grid) if grid else 0] = True
-        for number in np.flatnonzero(~stored):
+        # Numbers of all missing chunks at once would take 8 bytes for each.
+        missing = (
+            begin + int(number)
+            for begin in range(0, stored.size, _SLAB)
+            for number in np.flatnonzero(~stored[begin : begin + _SLAB])
+        )
+        for number in missing:
             place = tuple(map(int, np.unravel_index(number, grid))) if grid else ()
             region = _region(place, unit, array.shape)
             try:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zarrow._zarrow import Array
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.checks.nodes import nbytes_of, parts
 from zarrow.errors import DataTypeError
 
@@ -50,7 +50,7 @@ class Summary:
     bins: list[int] | None = None
 
 
-def summarize(array: Array, *, bins: int = 0, progress: Progress | None = None) -> Summary:
+def summarize(array: Array, *, bins: int = 0, progress: Progress | bool | None = None) -> Summary:
     """Return statistics of an array of numbers or booleans, in bounded memory.
 
     Parameters
@@ -60,7 +60,8 @@ def summarize(array: Array, *, bins: int = 0, progress: Progress | None = None) 
     bins
         Number of bins of a histogram; 0 for no histogram. A histogram reads all elements twice.
     progress
-        Called with the bytes of elements that were read, and of all.
+        Called with the bytes of elements that were read, and of all; or True for a bar in a terminal or a
+        notebook.
 
     Raises
     ------
@@ -77,10 +78,15 @@ def summarize(array: Array, *, bins: int = 0, progress: Progress | None = None) 
     >>> found.count, found.mean, found.std, found.bins
     (4, 1.5, 0.0, [4])
     """
-    if array.dtype.kind not in "biuf":
+    if _wider(array.dtype) is None:
         raise DataTypeError(
             f"statistics need numbers or booleans, and the elements are {array.dtype}", kind="array"
         )
+    with reporting(progress, "statistics") as report:
+        return _summary(array, bins, report)
+
+
+def _summary(array: Array, bins: int, progress: Progress | None) -> Summary:
     found, spread, finite = Summary(), 0.0, 0
     low, high = math.inf, -math.inf
     total = nbytes_of(array) * (2 if bins else 1)
@@ -122,12 +128,25 @@ def summarize(array: Array, *, bins: int = 0, progress: Progress | None = None) 
     return found
 
 
+def _wider(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    """Return a type of NumPy's own that has all values of a type of real numbers; `None` for other types."""
+    if dtype.kind in "biuf":
+        return dtype
+    if dtype.kind == "V" and dtype.type is not np.void:
+        # Numbers of ml_dtypes, such as bfloat16 and int4: NumPy has no mean and no bins of them.
+        return next((np.dtype(wider) for wider in ("i1", "u1", "f4") if np.can_cast(dtype, wider)), None)
+    return None
+
+
 def _values(array: Array, region: tuple[slice, ...]) -> tuple[Any, int]:
     """Return the elements of a region that are not missing, and the number of missing ones."""
     values = np.asanyarray(array.read(region).numpy())
     size = values.size
     values = np.ma.compressed(values) if isinstance(values, np.ma.MaskedArray) else values.ravel()
-    return values.view("u1") if values.dtype.kind == "b" else values, size - values.size
+    missing = size - values.size
+    if values.dtype.kind == "b":
+        return values.view("u1"), missing
+    return values.astype(_wider(values.dtype), copy=False), missing
 
 
 def _nbytes_in(array: Array, region: tuple[slice, ...]) -> int:

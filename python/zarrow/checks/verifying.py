@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from zarrow._zarrow import Array, Group, _StoredValues
 from zarrow.api.array_options import Store
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
 from zarrow.errors import LimitError, NotFoundError, OutOfMemoryError, ZarrowError
@@ -85,7 +85,9 @@ class Verified:
         return "\n".join(lines)
 
 
-def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progress | None = None) -> Verified:
+def verify(
+    node: Array | Group | Store, *, deep: bool = False, progress: Progress | bool | None = None
+) -> Verified:
     """Check an array, or a group with everything below it.
 
     Parameters
@@ -95,7 +97,8 @@ def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progres
     deep
         Also read all elements, which checks checksums, lengths and indexes of shards.
     progress
-        With `deep`: called with the bytes of elements that were read, and of all.
+        With `deep`: called with the bytes of elements that were read, and of all; or True for a bar in a
+        terminal or a notebook.
 
     Returns
     -------
@@ -119,7 +122,11 @@ def verify(node: Array | Group | Store, *, deep: bool = False, progress: Progres
     >>> verify("heights.zarr", deep=True).corrupt[0].chunk
     (0,)
     """
-    checked = opened(node)
+    with reporting(progress, "verify") as report:
+        return _verified(opened(node), deep, report)
+
+
+def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> Verified:
     location, root = checked.__reduce__()[1][:2]
     values = _StoredValues(location, create=False)
     found = Verified()

@@ -18,13 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert the store, and return the exit status: 1 if it cannot be converted."""
-    from zarrow.api.progress import Bar
     from zarrow.checks import convert
 
-    with Bar("convert", "{} documents".format) as bar:
-        done = convert(
-            arguments.store, remove_v2=arguments.remove_v2, dry_run=arguments.dry_run, progress=bar
-        )
+    done = convert(arguments.store, remove_v2=arguments.remove_v2, dry_run=arguments.dry_run, progress=True)
     if arguments.json:
         from zarrow.cli.description import as_json
 

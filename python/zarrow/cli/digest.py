@@ -16,12 +16,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the digest, and return the exit status."""
-    from zarrow.api.progress import Bar
     from zarrow.checks import digest
 
     node = zarrow.open(arguments.store, arguments.node, mode="r")
-    with Bar("digest") as bar:
-        found = digest(node, progress=bar)
+    found = digest(node, progress=True)
     if arguments.json:
         from zarrow.cli.description import as_json
 

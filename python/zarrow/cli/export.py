@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 import zarrow
-from zarrow.api.progress import size
 from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
 
 FORMATS = ("npy", "raw", "safetensors", "parquet", "arrow")
@@ -24,28 +22,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export, and return the exit status."""
-    from zarrow.api.progress import Bar
     from zarrow.files.formats import format_of
 
     node = zarrow.open(arguments.store, mode="r")
     with wrong_arguments("export"):
         chosen = format_of(arguments.file, arguments.format)
-        with Bar("export", unit_of(chosen)) as bar:
-            zarrow.files.export_file(
-                node,
-                arguments.file,
-                format=chosen,
-                overwrite=arguments.overwrite,
-                progress=bar,
-            )
+        zarrow.files.export_file(
+            node, arguments.file, format=chosen, overwrite=arguments.overwrite, progress=True
+        )
     if arguments.json:
         from zarrow.cli.description import as_json
 
         nbytes = Path(arguments.file).stat().st_size
         print(as_json({"file": arguments.file, "format": chosen, "nbytes": nbytes}))
     return 0
-
-
-def unit_of(chosen: str) -> Callable[[int], str]:
-    """Return the unit of progress for a format: rows of a table, or bytes."""
-    return "{} rows".format if chosen in ("parquet", "arrow") else size

@@ -7,7 +7,7 @@ from typing import Any
 
 import zarrow
 from zarrow.cli.arguments import codec, extents
-from zarrow.cli.export import FORMATS, unit_of
+from zarrow.cli.export import FORMATS
 from zarrow.cli.plans import CODEC_HELP
 from zarrow.cli.terminal import wrong_arguments
 
@@ -30,7 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Import, and return the exit status."""
-    from zarrow.api.progress import Bar
     from zarrow.files.formats import format_of
 
     options: dict[str, Any] = {
@@ -44,17 +43,16 @@ def run(arguments: argparse.Namespace) -> int:
         chosen = format_of(arguments.file, arguments.format)
         if chosen in ("parquet", "arrow") and len(options.get("chunks", ())) == 1:
             (options["chunks"],) = options["chunks"]
-        with Bar("import", unit_of(chosen)) as bar:
-            node = zarrow.files.import_file(
-                arguments.file,
-                arguments.store,
-                arguments.path,
-                format=chosen,
-                offset=arguments.offset,
-                overwrite=arguments.overwrite,
-                progress=bar,
-                **options,
-            )
+        node = zarrow.files.import_file(
+            arguments.file,
+            arguments.store,
+            arguments.path,
+            format=chosen,
+            offset=arguments.offset,
+            overwrite=arguments.overwrite,
+            progress=True,
+            **options,
+        )
     if arguments.json:
         from zarrow.cli.description import as_json, describe
 

@@ -33,14 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     summary = None
     if arguments.stats or arguments.histogram:
-        from zarrow.api.progress import Bar
         from zarrow.checks.summarizing import summarize
 
         if not isinstance(node, zarrow.Array):
             print("zarrow info: --stats and --histogram need an array: add its path", file=sys.stderr)
             return 2
-        with Bar("info") as bar:
-            summary = summarize(node, bins=arguments.bins if arguments.histogram else 0, progress=bar)
+        summary = summarize(node, bins=arguments.bins if arguments.histogram else 0, progress=True)
     if arguments.json:
         from zarrow.cli.description import as_json, describe
 

@@ -30,7 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Mend the node, print what was done, and return the exit status: 1 if a fault is left."""
-    from zarrow.api.progress import Bar
     from zarrow.checks import repair
 
     if arguments.missing and arguments.copy is None:
@@ -38,16 +37,15 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     node = zarrow.open(arguments.store, arguments.node, mode="r" if arguments.dry_run else "r+")
     copy = None if arguments.copy is None else zarrow.open(arguments.copy, arguments.node, mode="r")
-    with Bar("verify") as bar:
-        done = repair(
-            node,
-            copy,
-            missing=arguments.missing,
-            foreign=arguments.foreign,
-            drop_all=arguments.drop_all,
-            dry_run=arguments.dry_run,
-            progress=bar,
-        )
+    done = repair(
+        node,
+        copy,
+        missing=arguments.missing,
+        foreign=arguments.foreign,
+        drop_all=arguments.drop_all,
+        dry_run=arguments.dry_run,
+        progress=True,
+    )
     if arguments.json:
         from zarrow.cli.description import as_json
 

@@ -19,12 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the result, and return the exit status: 1 if a chunk or a node cannot be read."""
-    from zarrow.api.progress import Bar
     from zarrow.checks import verify
 
     node = zarrow.open(arguments.store, arguments.node, mode="r")
-    with Bar("verify") as bar:
-        found = verify(node, deep=arguments.deep, progress=bar)
+    found = verify(node, deep=arguments.deep, progress=True)
     if arguments.json:
         from zarrow.cli.description import as_json
 

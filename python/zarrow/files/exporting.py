@@ -19,11 +19,11 @@ import numpy as np
 
 from zarrow._zarrow import Array, Group, open
 from zarrow.api.array_options import Store
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.errors import DataTypeError, NodeTypeError
 from zarrow.files import npy, safetensors
 from zarrow.files.elements import FileElements
-from zarrow.files.formats import Format, format_of, pyarrow
+from zarrow.files.formats import Format, format_of, pyarrow, unit_of
 from zarrow.interchange import lazy_arrays
 
 
@@ -33,7 +33,7 @@ def export_file(
     *,
     format: Format | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> None:
     """Write an array, or a table or the arrays of a group, to a file of another format.
 
@@ -52,7 +52,8 @@ def export_file(
     overwrite
         Replace an existing file.
     progress
-        Called with the number of bytes that are exported, and of all; for a table, with rows.
+        Called with the number of bytes that are exported, and of all; for a table, with rows. Or True for a
+        bar in a terminal or a notebook.
 
     Raises
     ------
@@ -77,11 +78,22 @@ def export_file(
     """
     chosen = format_of(file, format)
     node = source if isinstance(source, Array | Group) else open(source, mode="r")
-    if chosen in ("parquet", "arrow"):
-        if not isinstance(node, Group):
+    with reporting(progress, "export", unit_of(chosen)) as report:
+        if chosen not in ("parquet", "arrow"):
+            _export_arrays(node, file, chosen, overwrite, report)
+        elif isinstance(node, Group):
+            _export_table(node, file, chosen, overwrite, report)
+        else:
             raise _wrong(node, chosen, "the group of a table")
-        _export_table(node, file, chosen, overwrite, progress)
-        return
+
+
+def _export_arrays(
+    node: Array | Group,
+    file: str | os.PathLike[str],
+    chosen: Format,
+    overwrite: bool,
+    progress: Progress | None,
+) -> None:
     arrays = _arrays(node, chosen)
     types = {name: _type_of(array, chosen) for name, array in arrays.items()}
     with _written(file, overwrite) as opened:

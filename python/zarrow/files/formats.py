@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from zarrow._zarrow import _import
+from zarrow.api.progress import size
 from zarrow.errors import UnsupportedError
 
 Format: TypeAlias = Literal["npy", "raw", "safetensors", "parquet", "arrow"]
@@ -44,6 +46,11 @@ def format_of(file: str | os.PathLike[str], given: str | None) -> Format:
             f"{os.fspath(file)!r} ends with no known format: pass format=, one of {', '.join(FORMATS)}"
         )
     return _ENDINGS[ending]
+
+
+def unit_of(chosen: Format) -> Callable[[int], str]:
+    """Return the unit of progress for a format, as a function to text: rows of a table, or bytes."""
+    return "{} rows".format if chosen in ("parquet", "arrow") else size
 
 
 def pyarrow(module: str) -> Any:

@@ -19,11 +19,11 @@ import numpy as np
 from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, open
 from zarrow.api.array_options import LayoutOptions, Store, check_names
 from zarrow.api.creation import create_array, create_group, extents
-from zarrow.api.progress import Progress
+from zarrow.api.progress import Progress, reporting
 from zarrow.errors import NotFoundError
 from zarrow.files import npy, safetensors, tables
 from zarrow.files.elements import FileElements
-from zarrow.files.formats import Format, format_of
+from zarrow.files.formats import Format, format_of, unit_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -39,7 +39,7 @@ def import_file(
     dtype: Any = None,
     offset: int = 0,
     zarr_format: Literal[2, 3] = 3,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[LayoutOptions],
 ) -> Array | Group:
     """Store the elements of a file: as an array, or as a group for a table and for several tensors.
@@ -60,7 +60,8 @@ def import_file(
         As in `create_array`, for each array: `chunks`, `compressors`, `overwrite`, ... `chunks` of a table is
         the number of rows.
     progress
-        Called with the number of bytes that are stored, and of all; for a table, with rows.
+        Called with the number of bytes that are stored, and of all; for a table, with rows. Or True for a
+        bar in a terminal or a notebook.
 
     Returns
     -------
@@ -89,17 +90,20 @@ def import_file(
     if chosen != "raw" and (shape is not None or dtype is not None or offset):
         raise TypeError(f"shape, dtype and offset are for raw files, and {chosen} files have their own")
     named: dict[str, Any] = {"zarr_format": zarr_format, **options}
-    with Path(file).open("rb", buffering=0) as opened:
+    with (
+        Path(file).open("rb", buffering=0) as opened,
+        reporting(progress, "import", unit_of(chosen)) as report,
+    ):
         if chosen in ("npy", "raw"):
             elements = npy.opened(opened) if chosen == "npy" else _raw(opened, shape, dtype, offset)
-            return create_array(target, path, data=_Reported(elements, progress), **named)
+            return create_array(target, path, data=_Reported(elements, report), **named)
         if chosen == "safetensors":
             tensors, metadata = safetensors.opened(opened)
-            report = _Sum(progress, sum(each.nbytes for each in tensors.values()))
+            whole = _Sum(report, sum(each.nbytes for each in tensors.values()))
 
             def fill(group: Group) -> None:
                 for name, each in tensors.items():
-                    group.create_array(name, data=_Reported(each, report), **options)
+                    group.create_array(name, data=_Reported(each, whole), **options)
                 if metadata:
                     group.attrs.update(metadata)
 
@@ -111,7 +115,7 @@ def import_file(
             table = tables.opened(opened, chosen)
 
             def fill(group: Group) -> None:
-                table.store(group, options, progress)
+                table.store(group, options, report)
 
             def check(group: Group) -> None:
                 table.create(group, options)

@@ -63,7 +63,7 @@ def pyramid(
     path: str = "",
     *,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[PyramidOptions],
 ) -> None:
     """Compute the levels of an OME-Zarr image, and store them with its metadata.
@@ -80,7 +80,8 @@ def pyramid(
     overwrite
         Replace existing levels.
     progress
-        Called with the number of finished units and of all units.
+        Called with the number of finished units and of all units; or True for a bar in a terminal or a
+        notebook.
     method
         `"mean"`, the default; `"mode"` for labels, the most frequent element, the smallest of several; or
         `"nearest"`, the first element of each window. Means of integers are rounded to the nearest, halves
