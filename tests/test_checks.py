@@ -95,19 +95,92 @@ def test_foreign_keys_and_broken_documents_are_found(tmp_path: Path) -> None:
     assert [(each.path, each.chunk) for each in found.corrupt] == [("old", None)]
 
 
+CHECKED: dict[str, dict[str, Any]] = {
+    "checksums": {"compressors": ["zstd", "crc32c"]},
+    "shards": {"compressors": ["zstd", "crc32c"], "shards": (4, 6)},
+    "gzip": {"compressors": ["gzip", "crc32c"]},
+    "plain": {"compressors": ["crc32c"]},
+}
+
+# Changes of a sound document of version 3.
+WRONG_METADATA: list[Callable[[dict[str, Any]], object]] = [
+    lambda document: document.update(node_type="arr"),
+    lambda document: document.pop("codecs"),
+    lambda document: document.update(data_type="float99"),
+    lambda document: document.update(data_type="float32"),
+    lambda document: document.update(shape=[8, -12]),
+    lambda document: document["chunk_grid"]["configuration"].update(chunk_shape=[2]),
+    lambda document: document["codecs"].append({"name": "unheard-of"}),
+    lambda document: document.update(zarr_format=4),
+]
+
+
+@pytest.mark.parametrize("layout", CHECKED)
+def test_each_planted_fault_is_found(tmp_path: Path, layout: str) -> None:
+    rng, store = random.Random(layout), tmp_path / "a.zarr"
+    values = np.arange(1, 97.0).reshape(8, 12)
+    zarrow.create_array(store, "x", data=values, chunks=(2, 3), **CHECKED[layout])
+    document = store / "x" / "zarr.json"
+    files = sorted(path for path in (store / "x" / "c").rglob("*") if path.is_file())
+    sound = verify(store, deep=True)
+    assert sound.is_sound and not sound.missing and not sound.foreign
+    for number in range(50):
+        kind, path = ("flip", "cut", "missing", "foreign", "metadata")[number % 5], rng.choice(files)
+        if kind == "foreign":
+            path = (
+                rng.choice([store, store / "x", store / "x" / "c", files[0].parent]) / f"notes {number}.txt"
+            )
+        elif kind == "metadata":
+            path = document
+        good = path.read_bytes() if path.exists() else None
+        match kind:
+            case "flip":
+                bad = bytearray(good or b"")
+                bad[rng.randrange(len(bad))] ^= rng.randrange(1, 256)
+                path.write_bytes(bad)
+            case "cut":
+                path.write_bytes((good or b"")[: rng.randrange(len(good or b""))])
+            case "missing":
+                path.unlink()
+            case "foreign":
+                path.write_text("?", encoding="utf-8")
+            case "metadata":
+                changed = json.loads(good or b"")
+                WRONG_METADATA[number // 5 % len(WRONG_METADATA)](changed)
+                path.write_text(json.dumps(changed), encoding="utf-8")
+        found = verify(store, deep=True)
+        match kind:
+            case "missing":
+                assert found.missing > 0, number
+            case "foreign":
+                assert found.foreign == [str(path.relative_to(store))], number
+            case _:
+                assert {each.path for each in found.corrupt} == {"x"}, (number, kind)
+        if good is None:
+            path.unlink()
+        else:
+            path.write_bytes(good)
+    assert verify(store, deep=True) == sound
+
+
 def test_sound_arrays_are_sound(tmp_path: Path) -> None:
     rng = random.Random(0)
-    for number in range(40):
+    for number in range(1000):
         shape = tuple(rng.randint(0, 9) for _ in range(rng.randint(0, 3)))
         values = np.random.default_rng(number).integers(0, 3, shape).astype(rng.choice(("i2", "f8", "U3")))
         chunks = tuple(rng.randint(1, 4) for _ in shape)
-        array = zarrow.create_array(
-            tmp_path / f"{number}.zarr", data=values, chunks=chunks, zarr_format=rng.choice((2, 3))
-        )
+        options: dict[str, Any] = {"zarr_format": rng.choice((2, 3))}
+        if options["zarr_format"] == 3 and shape and rng.random() < 0.5:
+            options["shards"] = tuple(extent * rng.randint(1, 3) for extent in chunks)
+        if rng.random() < 0.5:
+            options["compressors"] = rng.choice([None, "gzip", "zstd"])
+        store = tmp_path / f"{number}.zarr" if number % 4 == 0 else zarrow.MemoryStore()
+        array = zarrow.create_array(store, data=values, chunks=chunks, **options)
         found = verify(array, deep=True)
-        assert (found.corrupt, found.foreign) == ([], [])
-        assert found.stored == array.nchunks_initialized
-        assert found.stored + found.missing == array.nchunks
+        assert (found.corrupt, found.foreign) == ([], []), number
+        if "shards" not in options:
+            assert found.stored == array.nchunks_initialized
+            assert found.stored + found.missing == array.nchunks
 
 
 def test_memory_stores_are_verified() -> None:
