@@ -309,3 +309,34 @@ def test_the_commands_export_and_import(tmp_path: Path) -> None:
     assert json.loads(described)["nbytes"] == (tmp_path / "j.npy").stat().st_size
     described = run("import", tmp_path / "j.npy", tmp_path / "j.zarr", "--json").stdout
     assert json.loads(described)["shape"] == [2, 3]
+
+
+def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.npy", tmp_path / "a.zarr"
+    np.save(source, np.arange(6, dtype=">i2").reshape(2, 3))
+    planned = import_file(source, target, "deep/x", chunks=(1, 3), dry_run=True)
+    assert not target.exists()
+    stored = import_file(source, target, "deep/x", chunks=(1, 3))
+    assert planned.metadata == stored.metadata and planned.path == stored.path
+    before = {path: path.stat() for path in target.rglob("*")}
+    with pytest.raises(zarrow.NodeExistsError, match=r"'deep/x' of .*a.zarr exists: pass overwrite=True"):
+        import_file(source, target, "deep/x", dry_run=True)
+    import_file(source, target, "deep/x", overwrite=True, dry_run=True)
+    with pytest.raises(ValueError, match="chunks"):
+        import_file(source, tmp_path / "b.zarr", chunks=(1, 2, 3), dry_run=True)
+    pq.write_table(pa.table({"x": [1, None], "words": ["a", "b"]}), tmp_path / "t.parquet")
+    table = import_file(tmp_path / "t.parquet", target, "t", dry_run=True)
+    assert {path: path.stat() for path in target.rglob("*")} == before
+    stored = import_file(tmp_path / "t.parquet", target, "t")
+    for name in ("x", "words"):
+        assert table[name].metadata == stored[name].metadata
+    with pytest.raises(zarrow.NodeExistsError):
+        import_file(tmp_path / "t.parquet", target, "t", dry_run=True)
+    command = [COMMAND, "import", tmp_path / "t.parquet", target, "--path", "u", "--dry-run"]
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout.splitlines() == [
+        "would store /u/words: string (2,) in chunks (2,)",
+        "would store /u/x: int64 (2,) in chunks (2,)",
+    ]
+    assert "u" not in zarrow.open(target)

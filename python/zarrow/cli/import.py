@@ -9,7 +9,7 @@ import zarrow
 from zarrow.cli.arguments import codec, extents
 from zarrow.cli.export import FORMATS
 from zarrow.cli.plans import CODEC_HELP
-from zarrow.cli.terminal import wrong_arguments
+from zarrow.cli.terminal import show, wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shards", type=extents, help="for example 1000,1000")
     parser.add_argument("--codec", type=codec, help=CODEC_HELP)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing node")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be stored")
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
@@ -50,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             format=chosen,
             offset=arguments.offset,
             overwrite=arguments.overwrite,
+            dry_run=arguments.dry_run,
             progress=True,
             **options,
         )
@@ -57,4 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
         from zarrow.cli.description import as_json, describe
 
         print(as_json(describe(node)))
+    elif arguments.dry_run:
+        nodes = [node] if isinstance(node, zarrow.Array) else dict(node.members(max_depth=None)).values()
+        for each in nodes:
+            if isinstance(each, zarrow.Array):
+                kind = each.data_type if isinstance(each.data_type, str) else each.dtype
+                show(f"would store /{each.path}: {kind} {each.shape} in chunks {each.chunks}")
     return 0

@@ -20,7 +20,7 @@ from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, open
 from zarrow.api.array_options import LayoutOptions, Store, check_names
 from zarrow.api.creation import create_array, create_group, extents
 from zarrow.api.progress import Progress, reporting
-from zarrow.errors import NotFoundError
+from zarrow.errors import NodeExistsError, NotFoundError
 from zarrow.files import npy, safetensors, tables
 from zarrow.files.elements import FileElements
 from zarrow.files.formats import Format, format_of, unit_of
@@ -39,6 +39,7 @@ def import_file(
     dtype: Any = None,
     offset: int = 0,
     zarr_format: Literal[2, 3] = 3,
+    dry_run: bool = False,
     progress: Progress | bool | None = None,
     **options: Unpack[LayoutOptions],
 ) -> Array | Group:
@@ -59,6 +60,9 @@ def import_file(
     zarr_format, options
         As in `create_array`, for each array: `chunks`, `compressors`, `overwrite`, ... `chunks` of a table is
         the number of rows.
+    dry_run
+        Store nothing: check the file's header and the options, and return the new node without elements, in
+        memory. The store is only asked whether the path is free.
     progress
         Called with the number of bytes that are stored, and of all; for a table, with rows. Or True for a
         bar in a terminal or a notebook.
@@ -96,6 +100,9 @@ def import_file(
     ):
         if chosen in ("npy", "raw"):
             elements = npy.opened(opened) if chosen == "npy" else _raw(opened, shape, dtype, offset)
+            if dry_run:
+                _check_free(target, path, bool(named.pop("overwrite", False)))
+                return create_array(MemoryStore(), path, shape=elements.shape, dtype=elements.dtype, **named)
             return create_array(target, path, data=_Reported(elements, report), **named)
         if chosen == "safetensors":
             tensors, metadata = safetensors.opened(opened)
@@ -121,19 +128,22 @@ def import_file(
                 table.create(group, options)
 
         overwrite = bool(options.pop("overwrite", False))
-        return _group(target, path, fill, check, zarr_format, overwrite)
+        planned = create_group(MemoryStore(), path, zarr_format=zarr_format)
+        check(planned)
+        if dry_run:
+            _check_free(target, path, overwrite)
+            return planned
+        return _group(target, path, fill, zarr_format, overwrite)
 
 
 def _group(
     target: Store,
     path: str,
     fill: Callable[[Group], None],
-    check: Callable[[Group], None],
     zarr_format: Literal[2, 3],
     overwrite: bool,
 ) -> Group:
-    """Create a group with members (steps 1 and 2)."""
-    check(create_group(MemoryStore(), path, zarr_format=zarr_format))
+    """Create a group with members (step 2)."""
 
     def exists() -> bool:
         try:
@@ -144,6 +154,22 @@ def _group(
     if not _create_whole_group(target, path, {}, fill, exists, zarr_format=zarr_format, overwrite=overwrite):
         fill(create_group(target, path, zarr_format=zarr_format, overwrite=overwrite))
     return open_created(target, path)
+
+
+def _check_free(target: Store, path: str, overwrite: bool) -> None:
+    """Refuse an existing node, as its creation would."""
+    try:
+        existing = open(target, path, mode="r")
+    except NotFoundError:
+        return
+    if not overwrite:
+        raise NodeExistsError(
+            f"{repr(existing.path) if existing.path else 'the root'} of {existing.store} exists: pass "
+            "overwrite=True to replace it",
+            kind="node_exists",
+            store=existing.store,
+            path=existing.path,
+        )
 
 
 def open_created(target: Store, path: str) -> Group:
