@@ -542,3 +542,48 @@ def test_progress_of_a_copy(tmp_path: Path) -> None:
         zarrow.copy(tmp_path / "a.zarr", target, memory_nbytes=1, threads=2)
         assert digest(target) == digest(tmp_path / "a.zarr")
     assert not list(tmp_path.glob("*.jobs"))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "configuration", "changed"),
+    [
+        ("gzip", {"level": 7}, {}),
+        ("blosc", {"cname": "lz4", "clevel": 3, "shuffle": "shuffle", "typesize": 8}, {"typesize": 4}),
+        (None, {}, {}),
+    ],
+)
+def test_a_copy_of_another_type_keeps_the_compressors(
+    zarr_format: Any, name: str | None, configuration: dict[str, Any], changed: dict[str, int]
+) -> None:
+    compressors = [] if name is None else [{"name": name, "configuration": configuration}]
+    kept = [{"name": each["name"], "configuration": configuration | changed} for each in compressors]
+    source = zarrow.create_array(
+        zarrow.MemoryStore(), data=VALUES, chunks=(50, 16), compressors=compressors, zarr_format=zarr_format
+    )
+    for options in ({}, {"chunks": (25, 8)}):
+        copied = zarrow.copy(source, zarrow.MemoryStore(), dtype="f4", **options)
+        found = [
+            {**each, "configuration": {k: v for k, v in each["configuration"].items() if k != "blocksize"}}
+            for each in copied.compressors
+        ]
+        assert found == kept and copied.dtype == "f4"
+        assert np.array_equal(copied[...], VALUES)
+    recoded = zarrow.copy(source, zarrow.MemoryStore(), dtype="f4", compressors="zstd")
+    assert [each["name"] for each in recoded.compressors] == ["zstd"]
+
+
+def test_a_copy_of_another_type_has_no_filters_of_the_old_one() -> None:
+    source = zarrow.create_array(zarrow.MemoryStore(), data=VALUES, chunks=50, serializer="pcodec")
+    copied = zarrow.copy(source, zarrow.MemoryStore(), dtype="f4")
+    assert copied.serializer["name"] == "bytes" and [each["name"] for each in copied.compressors] == ["zstd"]
+    shuffled = zarrow.create_array(
+        zarrow.MemoryStore(),
+        data=VALUES,
+        chunks=50,
+        compressors=[{"name": "numcodecs.shuffle", "configuration": {"elementsize": 8}}, "gzip"],
+    )
+    copied = zarrow.copy(shuffled, zarrow.MemoryStore(), dtype="f4")
+    assert copied.compressors[0]["configuration"] == {"elementsize": 4} and np.array_equal(
+        copied[...], VALUES
+    )

@@ -21,6 +21,8 @@ _KEEP_CODECS = frozenset(
     ("chunks", "shards", "attributes", "dimension_names", "chunk_key_encoding", "fill_value", "zarr_format")
 )
 
+_STAGES = frozenset(("filters", "serializer", "compressors"))
+
 
 def check_extents(arrays: Iterable[Array], option: str, extents: Any) -> None:
     """Refuse chunks or shards that are for no array: a misspelled name would change nothing."""
@@ -148,8 +150,30 @@ def new_like(
     if ("chunks" in chosen or "shards" in chosen) and _KEEP_CODECS.issuperset(options):
         # Other chunks lose the list of codecs, which has the chunks of a shard in it.
         chosen |= _stages(source)
+    if chosen.get("dtype") is not None and not _STAGES.intersection(options):
+        chosen |= _compressors_for(source, chosen["dtype"])
     joined = "/".join(part for part in (path.strip("/"), below) if part)
     return New(source, located(store), joined, chosen)
+
+
+def _compressors_for(source: Array, dtype: Any) -> dict[str, Any]:
+    """Return the compressors of an array for elements of another type, or nothing.
+
+    Filters and other serializers than `bytes` depend on the type: the copy gets default codecs instead.
+    """
+    if source.filters or source.serializer.get("name") != "bytes":
+        return {}
+    try:
+        sizes = {source.dtype.itemsize: np.dtype(dtype).itemsize}
+    except TypeError:  # a name of Zarr's
+        sizes = {}
+    compressors = []
+    for codec in source.compressors:
+        configuration = dict(codec.get("configuration", {}))
+        for size in configuration.keys() & {"typesize", "elementsize"}:
+            configuration[size] = sizes.get(configuration[size], configuration[size])
+        compressors.append({**codec, "configuration": configuration})
+    return {"compressors": compressors}
 
 
 def _stages(source: Array) -> dict[str, Any]:
