@@ -66,7 +66,8 @@ def test_contributing_names_existing_items() -> None:
 
 
 def cargo_metadata() -> dict[str, Any]:
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features", "--offline"]
+    # On a new machine this downloads the crates of features and platforms that no build there needs.
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     metadata: dict[str, Any] = json.loads(run.stdout)
     return metadata
