@@ -188,3 +188,38 @@ def test_a_process_that_was_killed_when_it_took_over_is_replaced(tmp_path: Path)
     assert plan.run(plan.job(0, 1)).done == 10
     plan.finish()
     assert zarrow.load(tmp_path / "b.zarr").tolist() == list(range(40))
+
+
+def test_a_write_to_one_array_of_an_unfinished_copy_is_refused(tmp_path: Path) -> None:
+    source = zarrow.create_group(tmp_path / "source.zarr")
+    for name in ("in/a", "in/ab", "c"):
+        source.create_array(name, data=np.arange(40), chunks=4)
+    copy = jobs.copy(source, tmp_path / "target.zarr", memory_nbytes=1)
+    copy.setup()
+    for make in (jobs.write, jobs.append):
+        array = zarrow.open(tmp_path / "target.zarr", path="in/a")
+        other = make(numbers, array, memory_nbytes=1, **({"count": 8} if make is jobs.append else {}))
+        with pytest.raises(jobs.ConflictError, match=rf"{copy.fingerprint} \(copy\) writes array 'in/a'"):
+            other.setup()
+    copy.run(copy.job(0, 1))
+    copy.finish()
+    other.setup()
+
+
+def test_a_copy_of_a_group_begins_plans_of_its_arrays_anew(tmp_path: Path) -> None:
+    source = zarrow.create_group(tmp_path / "source.zarr")
+    target = zarrow.create_group(tmp_path / "target.zarr")
+    for name in ("in/a", "c"):
+        source.create_array(name, data=np.arange(40), chunks=4)
+        target.create_array(name, shape=(40,), chunks=4, dtype="i8")
+    beside = target.create_array("in/ab", shape=(40,), chunks=4, dtype="i8")
+    plans = [jobs.write(numbers, array, memory_nbytes=1) for array in (target["in/a"], beside)]
+    for plan in plans:
+        plan.setup()
+        plan.run(plan.job(0, 2))
+    copy = jobs.copy(source, tmp_path / "target.zarr", memory_nbytes=1)
+    with pytest.raises(zarrow.NodeExistsError):
+        copy.setup()
+    assert [plan.remaining() for plan in plans] == [5, 5]
+    copy.setup(overwrite=True)
+    assert [plan.remaining() for plan in plans] == [10, 5], "the copy does not replace the second array"

@@ -125,11 +125,6 @@ def copy(
     from zarrow.jobs.ledger import beside
     from zarrow.jobs.work import located
 
-    if isinstance(target, Array | Group):
-        raise TypeError(
-            f"the target is a store, got zarrow.{type(target).__name__}: type "
-            'group["name"] = other_group["name"] to copy into a group'
-        )
     check_names(options, CopyOptions.__annotations__, "of a copy")
     if if_exists not in ("error", "overwrite", "skip"):
         raise ValueError(f'if_exists is {if_exists!r}, expected "error", "overwrite" or "skip"')

@@ -229,8 +229,8 @@ class Ledger:
             with contextlib.suppress(OSError):
                 Path(self._store).parent.rmdir()
 
-    def others(self, target: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the names of other plans' ledgers for a target, and their attributes."""
+    def others(self, store: str, paths: Container[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of other plans' ledgers with an array of these paths, and their attributes."""
         values = _StoredValues(self._above, create=False)
         names = [name for name in values.list("") if name != self._fingerprint]
         for name, document in zip(
@@ -240,13 +240,12 @@ class Ledger:
                 attributes = {} if document is None else _attributes(name, document)
             except MetadataError:
                 continue
-            plan = attributes.get("plan")
-            if isinstance(plan, dict) and plan.get("target") == target:
+            if any(path in paths for path in _paths(attributes.get("plan"), store)):
                 yield name, attributes
 
-    def erase_others(self, target: list[str]) -> None:
-        """Delete the ledgers of other plans for a target. Their runs end."""
-        for name, _ in self.others(target):
+    def erase_others(self, store: str, paths: Container[str]) -> None:
+        """Delete the ledgers of other plans with an array of these paths. Their runs end."""
+        for name, _ in self.others(store, paths):
             Ledger(self._above, name).erase()
 
     def skip(self, units: Units, paths: Container[str]) -> None:
@@ -351,6 +350,13 @@ def _attributes(name: str, document: bytes) -> dict[str, Any]:
         f"record {name!r} of the ledger is not a group of Zarr with attributes: {document[:80]!r}",
         kind="metadata",
     )
+
+
+def _paths(plan: object, store: str) -> Iterator[str]:
+    """Yield the paths of a plan's arrays in a store. People can edit the ledger."""
+    match plan:
+        case {"target": [str(found), str(above)], "blocks": dict(blocks)} if found == store:
+            yield from ("/".join(part for part in (above, below) if part) for below in blocks)
 
 
 def beside(store: Store, ending: str) -> Store | None:

@@ -17,7 +17,7 @@ import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -167,7 +167,7 @@ class Plan:
         Parameters
         ----------
         overwrite
-            Erase existing arrays that the plan creates, and ledgers of other plans for this target, so that
+            Erase existing arrays that the plan creates, and ledgers of other plans for them, so that
             their jobs end. A plan for an existing array erases only ledgers. Without effect after the first
             call.
         skip_existing
@@ -482,10 +482,10 @@ class Plan:
 
     def _claim(self, overwrite: bool) -> None:
         """Refuse other plans that write the same chunks, or delete their ledgers."""
-        for item in self._work.items.values():
+        for path, item in self._work.items.items():
             if overwrite and item.existing is not None:
-                self._forget_others()
-            others = self._ledger.others(self._target())
+                self._forget_others([path])
+            others = self._ledger.others(self._target_name(), self._paths([path]))
             item.claim(other for other in others if other[1].get("state") != _FINISHED)
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
@@ -509,7 +509,7 @@ class Plan:
                 store=str(new.store),
                 path=new.path,
             )
-        self._forget_others()
+        self._forget_others(existing)
         for item in items.values():
             item.before_erasing()
         for news in existing.values():
@@ -517,9 +517,13 @@ class Plan:
                 new.create(overwrite=True)
         return []
 
-    def _forget_others(self) -> None:
+    def _forget_others(self, items: Iterable[str]) -> None:
         """Delete ledgers of other plans: their units would count as finished when they run again."""
-        self._ledger.erase_others(self._target())
+        self._ledger.erase_others(self._target_name(), self._paths(items))
+
+    def _paths(self, items: Iterable[str]) -> set[str]:
+        """Return the paths of items in the target's store."""
+        return {"/".join(part for part in (self._work.target.path, item) if part) for item in items}
 
     def _wait_for_setup(self, until: float) -> None:
         while True:

@@ -18,7 +18,7 @@ import dataclasses
 import functools
 import io
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _import
@@ -109,7 +109,7 @@ class VersionedPlan(Plan):
     def _session(self) -> Any:
         return session_of(self._work.target.store)
 
-    def _forget_others(self) -> None:
+    def _forget_others(self, items: Iterable[str]) -> None:
         """Keep all ledgers: commits of other plans are conflicts."""
 
     def _target_name(self) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrow._zarrow import Array, MemoryStore
+from zarrow._zarrow import Array, Group, MemoryStore
 from zarrow.api.filled_arrays import full_like, zero_of
 from zarrow.api.opening import open_array
 from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, UnsupportedError
@@ -321,6 +321,11 @@ def identity_of(array: Array) -> dict[str, Any]:
 
 def located(store: Any) -> Any:
     """Return a store as processes in other folders find it: paths are absolute."""
+    if isinstance(store, Array | Group):
+        raise TypeError(
+            f"a store is expected, got zarrow.{type(store).__name__}: pass its `store`, and `path=`; "
+            'or type group["name"] = other_group["name"] to copy into a group'
+        )
     if isinstance(store, os.PathLike):
         store = os.fspath(store)
     if isinstance(store, str) and "://" not in store:
