@@ -12,6 +12,7 @@ group above is one more put.
 |---|---|---|---|
 | write whole chunks | 3 | 1 | the array's document: **nothing is written below an array that was erased or replaced**; the chunks; the document again: **what returned is in the array that is there** |
 | write parts of chunks | 3 | 2 | the document, and the old chunks; the chunks, each on the condition that the old one is unchanged; the document again: **what returned is in the array that is there** |
+| `zarrow.write_many` of whole chunks of 50 arrays | 3 | 50 | as before, for all arrays at once |
 | create an array or a group | 2 | 3 | a list, and the documents of the groups above; the document, on the condition that it is absent. In a group that the same store object created within the last second: 1, the document |
 | create an array with elements | 4 | 4 | as before; an unfinished document: **of two creators one wins**; the chunks; the document in its place: **readers see all elements or no array** |
 | replace an array | 5 | 4 | as before, and the old document; a list of all keys; the documents are deleted: **no reader sees old chunks as those of the new array**; the new document; the old chunks are deleted |
@@ -20,6 +21,10 @@ group above is one more put.
 | make larger | 2 | 1 | the documents, and a list of all chunks: **no element that a stopped writer left appears**; the shape, on the same condition |
 | make smaller | 4 | 3 | the documents; the shape, on the same condition: **changes by others are kept**; a list of all chunks; one delete for each 1000 of them |
 | erase | 3 | 6 | the documents, and a list of all keys; the documents are deleted; the chunks are deleted |
+| create a tree: 13 groups and 60 arrays with elements, consolidated | 7 | 369 by xarray | a list, and the documents of the groups above; the topmost document: **of two creators one wins**; all other documents, unfinished ones for the arrays: **readers see all elements or no array**; all chunks; the documents of the arrays; the consolidated metadata. A host gets 64 requests at once at first: a wave of more takes another round trip |
+| `zarrow.save` of 50 small arrays by name | 4 | | a list, and the documents of the group and of the groups above; all documents, unfinished ones for the arrays; all chunks; the documents of the arrays, with the names of a dict in the attributes of a new group. A dict over an existing group: 5, the names last |
+| copy a group of 50 small arrays | 4 | | as before; if it is copied from a remote store, 3 more, which list and read it |
+| `zarrow.save` of an AnnData | 12 | | a root that says that it is unfinished; all other nodes as before; the attributes of the root; all documents; the consolidated metadata |
 
 Many writes at once to one array, and many arrays that are created at once in one group, share requests for the same document:
 those asked for within 2 ms, while another is under way, are sent as one. A request never joins one that was sent before it.
