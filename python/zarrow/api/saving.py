@@ -286,10 +286,12 @@ def _store_each(
     With `attributes` for the group, the arrays are the columns of a table or a dict: warn of columns that
     only the table before had.
     """
+    if attributes is not None:
+        attributes = {**attributes, "column-order": list(named)}
     if isinstance(target, Group) and not target._is_remote():
         group, rest = target.require_group(path) if path else target, list(named)
     else:
-        group, rest = _store_small(target, path, named, missing)
+        group, rest = _store_small(target, path, named, missing, attributes)
     for name in rest:
         with tables.naming(name):
             _store(group, name, named[name], missing)
@@ -298,7 +300,8 @@ def _store_each(
     others = [name for name in group.attrs.get("column-order") or () if name not in named]
     present = set(group) if others and group._is_remote() else group
     left = [name for name in others if name in present]
-    group.attrs.update({**attributes, "column-order": list(named)})
+    if any(group.attrs.get(key) != value for key, value in attributes.items()):
+        group.attrs.update(attributes)
     if left:
         path = f", {group.path!r}" if group.path else ""
         warnings.warn(
@@ -311,21 +314,28 @@ def _store_each(
 
 
 def _store_small(
-    target: Store | Group, path: str, named: dict[str, Any], missing: str | None
+    target: Store | Group,
+    path: str,
+    named: dict[str, Any],
+    missing: str | None,
+    attributes: dict[str, Any] | None,
 ) -> tuple[Group, list[str]]:
-    """Create the group together with the small arrays. Return it, and the names of the other values."""
+    """Create the group together with the small arrays. Return it, and the names of the other values.
+
+    A new group without other values also gets these attributes.
+    """
     wave = Wave(target, target.zarr_format if isinstance(target, Group) else 3)
     wave.add_group(path, {}, keep=True)
     rest = [name for name in named if not _is_added(wave, path, name, named[name], missing)]
     try:
-        created = wave.create()
+        created = wave.create(attributes_last=(path, attributes) if attributes and not rest else None)
     except UnsupportedError:
         if isinstance(target, Group):
             raise
         group = _opened_group(target)
         if group.zarr_format == wave.zarr_format:
             raise
-        return _store_small(group, path, named, missing)
+        return _store_small(group, path, named, missing, attributes)
     assert isinstance(created[0], Group)
     return created[0], rest
 

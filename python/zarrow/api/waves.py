@@ -58,13 +58,18 @@ class Wave:
         self._nodes.append(node)
         self._nbytes += nbytes
 
-    def create(self, *, consolidate: str | None = None) -> list[Array | Group]:
+    def create(
+        self, *, consolidate: str | None = None, attributes_last: tuple[str, dict[str, Any]] | None = None
+    ) -> list[Array | Group]:
         """Create the nodes that were added since the last call; return all in their order.
 
-        `consolidate` is the path of a group that gets consolidated metadata at the end.
+        `consolidate` is the path of a group that gets consolidated metadata at the end. `attributes_last` is
+        the path of a group and attributes, which are stored last if the group is new.
         """
         nodes, self._nodes, self._nbytes = self._nodes, [], 0
-        self._created += _create_all(self._target, nodes, consolidate=consolidate)
+        self._created += _create_all(
+            self._target, nodes, consolidate=consolidate, attributes_last=attributes_last
+        )
         return self._created
 
 

@@ -45,5 +45,10 @@ def _new_array(
     overwrite: bool | Literal["array"],
 ) -> _NewNode: ...
 def _create_all(
-    target: Any, nodes: Sequence[_NewNode], *, consolidate: str | None = None, durability: str = "none"
+    target: Any,
+    nodes: Sequence[_NewNode],
+    *,
+    consolidate: str | None = None,
+    attributes_last: tuple[str, dict[str, Any]] | None = None,
+    durability: str = "none",
 ) -> list[Array | Group]: ...

@@ -210,6 +210,46 @@ fn a_tree_takes_few_round_trips() {
     );
 }
 
+#[test]
+fn a_new_group_gets_attributes_with_the_documents_of_its_arrays() {
+    let server = Server::start(well());
+    create(&counted_at(&server, "bucket/first"), nodes(&tree(1, 0), ZarrFormat::V3, Existing::Refuse), false)
+        .unwrap();
+    for format in [ZarrFormat::V3, ZarrFormat::V2] {
+        let path = format!("bucket/{format:?}");
+        let made = |last: &str| {
+            let mut nodes = one_chunk_each(1, 5, format);
+            nodes[0] = nodes[0].clone().keep_group().attributes_last(title(last));
+            nodes.into_iter().map(|node| node.existing(Existing::EraseArray)).collect::<Vec<_>>()
+        };
+        server.take_log();
+        let (rounds, nodes) = server.rounds(|| create(&counted_at(&server, &path), made("last"), false));
+        let root = nodes.unwrap().remove(0).into_group().unwrap();
+        assert!(rounds <= if format == ZarrFormat::V3 { 4 } else { 6 }, "{rounds} round trips of {format:?}");
+        assert_eq!(root.attributes()["title"], "last");
+        let stored = || open(counted_at(&server, &path), "").unwrap().into_group().unwrap();
+        assert_eq!(stored().attributes()["title"], "last");
+        let puts = server.take_log().into_iter().filter(|message| message.method == "PUT");
+        let keys: Vec<String> = puts.map(|message| message.target).collect();
+        let name = if format == ZarrFormat::V3 { "zarr.json" } else { ".zattrs" };
+        let last = keys.iter().rposition(|key| key.ends_with(&format!("{format:?}/{name}"))).unwrap();
+        let chunks: Vec<usize> =
+            (0..keys.len()).filter(|at| keys[*at].ends_with("/c/0") || keys[*at].ends_with("/0")).collect();
+        assert!(chunks.len() == 5 && chunks.iter().all(|at| *at < last), "{keys:?}");
+        // An existing group does not get them.
+        let nodes = create(&counted_at(&server, &path), made("again"), false).unwrap();
+        assert_eq!(nodes[0].clone().into_group().unwrap().attributes()["title"], "group");
+        assert_eq!(stored().attributes()["title"], "group");
+    }
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let group = NewNode::group("g", ZarrFormat::V3, title("first")).attributes_last(title("last"));
+    let array = NewNode::array("g/a", metadata(ZarrFormat::V3)).values(Arc::new(elements(1)));
+    let root = create(&memory, vec![array, group], true).unwrap().remove(1).into_group().unwrap();
+    assert_eq!(root.attributes()["title"], "last");
+    let found = open(memory, "").unwrap().into_group().unwrap();
+    assert_eq!(found.group("g").unwrap().attributes()["title"], "last", "also consolidated");
+}
+
 fn counted_at(server: &Server, path: &str) -> Arc<dyn Store> {
     counted(server, path)
 }

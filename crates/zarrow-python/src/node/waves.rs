@@ -96,15 +96,21 @@ pub fn _is_remote(store: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Create arrays and groups in a store or at and below a group, in a few round trips to a remote store.
 #[pyfunction]
-#[pyo3(signature = (target, nodes, *, consolidate = None, durability = "none"))]
+#[pyo3(signature = (target, nodes, *, consolidate = None, attributes_last = None, durability = "none"))]
 pub fn _create_all<'py>(
     target: &Bound<'py, PyAny>,
     nodes: Vec<Bound<'py, NewNode>>,
     consolidate: Option<&str>,
+    attributes_last: Option<(String, Bound<'py, PyDict>)>,
     #[pyo3(from_py_with = argument)] durability: &str,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = target.py();
-    let nodes: Vec<zarrow::NewNode> = nodes.iter().map(|node| node.get().0.clone()).collect();
+    let mut nodes: Vec<zarrow::NewNode> = nodes.iter().map(|node| node.get().0.clone()).collect();
+    if let Some((path, attributes)) = attributes_last
+        && let Some(node) = nodes.iter_mut().find(|node| node.path() == path)
+    {
+        *node = node.clone().attributes_last(json::attributes(&attributes)?);
+    }
     let created = if let Ok(group) = target.cast::<Group>() {
         let group = group.get().latest(py)?;
         changing(py, |interrupt| {

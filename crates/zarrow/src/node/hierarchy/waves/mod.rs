@@ -1,7 +1,8 @@
 //! Creating many nodes of a hierarchy at once.
 //!
 //! 1. All nodes are checked against each other, and against the store, before anything is written.
-//! 2. A local store creates one node after the other, the groups before their members.
+//! 2. A local store creates one node after the other, the groups before their members. Attributes that a group gets
+//!    last follow.
 //! 3. A remote store gets waves of requests: see [`remote`].
 //! 4. After an error, what this call created is removed, or named by a warning. Nodes that were replaced do not return.
 
@@ -46,6 +47,7 @@ pub struct NewNode {
     values: Option<Arc<dyn ValueSource>>,
     existing: Existing,
     keeps_group: bool,
+    attributes_last: Attributes,
     write_empty_chunks: bool,
 }
 
@@ -100,7 +102,15 @@ impl NewNode {
 
     fn new(path: String, metadata: NodeMetadata) -> NewNode {
         let existing = Existing::Refuse;
-        NewNode { path, metadata, values: None, existing, keeps_group: false, write_empty_chunks: false }
+        NewNode {
+            path,
+            metadata,
+            values: None,
+            existing,
+            keeps_group: false,
+            attributes_last: Attributes::default(),
+            write_empty_chunks: false,
+        }
     }
 
     /// Sets the elements of an array.
@@ -118,6 +128,12 @@ impl NewNode {
         NewNode { keeps_group: true, ..self }
     }
 
+    /// Sets more attributes of a group that the call creates. They are stored when its other nodes are complete, so that
+    /// they can describe these.
+    pub fn attributes_last(self, attributes: impl Into<Attributes>) -> NewNode {
+        NewNode { attributes_last: attributes.into(), ..self }
+    }
+
     /// Sets whether chunks with only fill values are stored.
     pub fn write_empty_chunks(self, write_empty_chunks: bool) -> NewNode {
         NewNode { write_empty_chunks, ..self }
@@ -126,6 +142,12 @@ impl NewNode {
     /// Returns the node for a path relative to `group`.
     pub fn below(self, group: &str) -> NewNode {
         NewNode { path: join(group, self.path.trim_matches('/')), ..self }
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// Returns the metadata.
@@ -198,6 +220,8 @@ struct Part {
     content: Content,
     existing: Existing,
     keeps_group: bool,
+    /// Attributes of a new group, which are stored last.
+    attributes_last: Attributes,
     /// Whether a group above it is erased by this call.
     is_sheltered: bool,
     /// Whether no other node of the call is above it.
@@ -272,7 +296,7 @@ fn prepared(store: &Arc<dyn Store>, nodes: Vec<NewNode>, options: &OpenOptions) 
 }
 
 fn part(store: &Arc<dyn Store>, number: usize, node: NewNode, options: &OpenOptions) -> Result<Part> {
-    let NewNode { path, metadata, values, existing, keeps_group, write_empty_chunks } = node;
+    let NewNode { path, metadata, values, existing, keeps_group, attributes_last, write_empty_chunks } = node;
     let path = new_path(&path).map_err(|error| error.in_array(store.name(), &path))?;
     let place = |error: Error| error.in_array(store.name(), &path);
     let (content, documents) = match metadata {
@@ -304,7 +328,17 @@ fn part(store: &Arc<dyn Store>, number: usize, node: NewNode, options: &OpenOpti
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents.iter().try_for_each(|(_, document)| check_nbytes(document, limit)).map_err(place)?;
     let (is_sheltered, is_top) = (false, true);
-    Ok(Part { number, path, documents, content, existing, keeps_group, is_sheltered, is_top })
+    Ok(Part {
+        number,
+        path,
+        documents,
+        content,
+        existing,
+        keeps_group,
+        attributes_last,
+        is_sheltered,
+        is_top,
+    })
 }
 
 /// The result of the checks that read the store.
@@ -400,6 +434,13 @@ impl Call<'_> {
                 nodes.push((part.number, self.create_one(part, checked.kept.contains(&at))?));
                 if !checked.kept.contains(&at) {
                     made.push((at, part));
+                }
+            }
+            for (at, part) in self.parts.iter().enumerate() {
+                if let (Node::Group(group), false) = (&mut nodes[at].1, part.attributes_last.is_empty())
+                    && !checked.kept.contains(&at)
+                {
+                    group.change_attributes(&AttributeChange::Update(part.attributes_last.clone()))?;
                 }
             }
             match &self.consolidated {

@@ -9,7 +9,7 @@
 //!    process may leave some of these without the group above them, but never without the topmost one. If the topmost
 //!    nodes are groups that may exist, all documents are put at once.
 //! 4. Arrays with elements begin with an unfinished document (`unfinished`). Then all chunks of all arrays
-//!    are put, and last the documents of the arrays, at once. In version 2, documents of attributes are put one wave
+//!    are put, and last the documents of the arrays and the attributes that groups get last, at once. In version 2, documents of attributes are put one wave
 //!    before their nodes, and the arrays' documents before the chunks.
 //! 5. At the end, consolidated metadata are written: of the group named by the call, and of the groups above.
 //! 6. After an error, unfinished arrays and their chunks are deleted. Other nodes may already be in use by another
@@ -189,11 +189,14 @@ impl<'a> Waves<'a> {
         let (late, purposes) = std::mem::take(&mut self.late).into_iter().unzip();
         self.end(late, purposes)?;
         put?;
-        self.finish(&held)?;
+        self.finish(&held, checked)?;
         for (at, part) in call.parts.iter().enumerate() {
             let node = match &part.content {
                 Content::Group(metadata) if checked.kept.contains(&at) => {
                     Node::Group(self.kept(part, &metadata.attributes)?)
+                }
+                Content::Group(_) if !part.attributes_last.is_empty() => {
+                    Node::Group(self.kept(part, &part.attributes_last)?)
                 }
                 Content::Group(metadata) => Node::Group(self.group(part, metadata.clone())),
                 Content::Array(array) | Content::Filled(array, ..) => {
@@ -343,7 +346,10 @@ impl<'a> Waves<'a> {
         for (at, part) in call.parts.iter().enumerate() {
             let first = u8::from(!part.is_top && are_decided);
             if checked.kept.contains(&at) {
-                if let Some((name, document, when)) = self.changed_attributes(part)? {
+                if let Content::Group(metadata) = &part.content
+                    && let Some((name, document, when)) =
+                        self.changed_attributes(part, &metadata.attributes)?
+                {
                     add(first + 1, &part.path, name, &document, when, For::Attributes(part));
                 }
                 continue;
@@ -369,11 +375,14 @@ impl<'a> Waves<'a> {
         Ok(stages.into_values().collect())
     }
 
-    /// Returns the document of an existing group with the attributes of the call; `None` if it has them. Without
+    /// Returns the document of an existing group with more attributes; `None` if it has them. Without
     /// conditions it is left to [`kept`](Waves::kept), which raises the error.
-    fn changed_attributes(&self, part: &Part) -> Result<Option<(&'static str, Vec<u8>, PutIf)>> {
-        let Content::Group(metadata) = &part.content else { return Ok(None) };
-        if metadata.attributes.is_empty() || !self.ahead.has_conditions() {
+    fn changed_attributes(
+        &self,
+        part: &Part,
+        attributes: &Attributes,
+    ) -> Result<Option<(&'static str, Vec<u8>, PutIf)>> {
+        if attributes.is_empty() || !self.ahead.has_conditions() {
             return Ok(None);
         }
         let limit = self.call.options.limits.metadata.max_consolidated_nbytes;
@@ -384,7 +393,7 @@ impl<'a> Waves<'a> {
             Some(bytes) => JsonText::parse(allocation::copied(bytes)?, limit)?,
             None => JsonText::default(),
         };
-        let change = AttributeChange::Update(metadata.attributes.clone());
+        let change = AttributeChange::Update(attributes.clone());
         if name == ZARR_JSON {
             let mut attributes = document.object("attributes")?;
             change.apply(&mut attributes)?;
@@ -411,8 +420,24 @@ impl<'a> Waves<'a> {
         write_each(writes, self.call.write.interrupted())
     }
 
-    /// Step 4: the documents of arrays with elements.
-    fn finish(&mut self, held: &NodeLock<'_>) -> Result<()> {
+    /// Step 4: the attributes that groups get last, and the documents of arrays with elements.
+    fn finish(&mut self, held: &NodeLock<'_>, checked: &Checked) -> Result<()> {
+        let (mut puts, mut purposes) = (Vec::new(), Vec::new());
+        for (at, part) in self.call.parts.iter().enumerate() {
+            if !checked.kept.contains(&at)
+                && let Some((name, bytes, when)) = self.changed_attributes(part, &part.attributes_last)?
+            {
+                puts.push(WavePut { key: join(&part.path, name), bytes, when });
+                purposes.push(For::Attributes(part));
+            }
+        }
+        let begun = self.ahead.begin_each(puts);
+        let finished = self.finish_arrays(held);
+        self.end(begun, purposes)?;
+        finished
+    }
+
+    fn finish_arrays(&mut self, held: &NodeLock<'_>) -> Result<()> {
         if self.unfinished.is_empty() {
             return Ok(());
         }
