@@ -125,11 +125,11 @@ def copy(
     from zarrow.jobs.ledger import beside
     from zarrow.jobs.work import located
 
+    target = located(target)
     check_names(options, CopyOptions.__annotations__, "of a copy")
     if if_exists not in ("error", "overwrite", "skip"):
         raise ValueError(f'if_exists is {if_exists!r}, expected "error", "overwrite" or "skip"')
     node = source if isinstance(source, Array | Group) else open(source, mode="r")
-    target = located(target)
     if ledger is None and beside(target, "") is None:
         # A store object without a place beside it: the ledger ends with this call.
         ledger = MemoryStore()
