@@ -30,7 +30,6 @@ from zarrow.hints.close_names import close_name
 def add_to_classes() -> None:
     """Give the classes their messages."""
     for owner, hint in (
-        (_zarrow.DecodedArray, _of_decoded),
         (_zarrow.Array, _of_array),
         (_zarrow.Group, _of_group),
         (_zarrow.ArrowStream, _of_stream),
@@ -191,6 +190,9 @@ def _of_decoded(array: Any, name: str) -> str:
         return _to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
     way = _way_through_others(array, name)
     return f"type {way}" if way else ""
+
+
+missing_of_decoded = _no_attribute(_of_decoded)
 
 
 def _for_layout(array: Any, text: str) -> str:
