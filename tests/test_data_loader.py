@@ -300,6 +300,9 @@ def test_a_cache_saves_later_epochs_from_decoding_and_sees_changes(tmp_path: Pat
             assert np.array_equal(batch["x"], values[numbers]) and np.array_equal(batch["y"], numbers)
             batch["x"][:] = 0  # is no memory of the cache
         assert (bytes_read() - before < values.nbytes // 10) == (epoch > 0)
+        stats = loader.stats()
+        assert stats.cache_misses == (0 if epoch else 24) and stats.cache_hits >= (24 if epoch else 0)
+        assert (stats.cache_hit_rate == 1 and "100% of chunks from the cache" in str(stats)) == (epoch > 0)
     stored[35:47] = values[35:47] = 7
     for batch, numbers in pickle.loads(pickle.dumps(loader)):
         assert np.array_equal(batch["x"], values[numbers])

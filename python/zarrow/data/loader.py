@@ -264,7 +264,7 @@ class _Iterator:
         sizes = (schedule.size(rank, number) for number in steps)
         self._loader, self._stats, self._pid = loader, loader._stats, os.getpid()
         self._start = step
-        self._counting = threading.Lock()
+        self._counting, self._cached = threading.Lock(), loader.plan._cache_counts()
         self._began = self._first = time.perf_counter()
         self._prefetch = Prefetch(loader.plan, loader._epoch, ranges, sizes, loader._options, loader._stats)
         self._finalizer = weakref.finalize(self, self._prefetch.stop)
@@ -328,6 +328,10 @@ class _Iterator:
         stats.batches += 1
         stats.samples += len(ready.numbers)
         stats.nbytes += ready.nbytes
+        counts = self._loader.plan._cache_counts()
+        stats.cache_hits, stats.cache_misses = (
+            now - before for now, before in zip(counts, self._cached, strict=True)
+        )
 
     def close(self) -> None:
         """End the threads."""

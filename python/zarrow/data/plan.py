@@ -367,6 +367,11 @@ class Plan:
         )
         return made
 
+    def _cache_counts(self) -> tuple[int, int]:
+        """Return how many chunks were found in the caches of the arrays, and how many were decoded."""
+        counts = [source.array._cache_counts() for source in self.sources.values()]
+        return sum(hits for hits, _ in counts), sum(misses for _, misses in counts)
+
     def _of(self, subset: Subset, name: str) -> Plan:
         """Return a plan of fewer samples."""
         if not len(subset):

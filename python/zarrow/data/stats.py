@@ -26,6 +26,8 @@ class Stats:
         Time of reads (store, decoding and placement) and of transforms. They run at the same time.
     paused_s
         How long reads paused because enough batches were ready.
+    cache_hits, cache_misses
+        Chunks that were found in the loader's cache, and chunks that were decoded.
     bad
         Numbers of damaged samples, at most the first 1,000.
     """
@@ -41,6 +43,8 @@ class Stats:
     read_s: float = 0.0
     transform_s: float = 0.0
     paused_s: float = 0.0
+    cache_hits: int = 0
+    cache_misses: int = 0
     bad: list[int] = field(default_factory=list)
 
     @property
@@ -52,11 +56,19 @@ class Stats:
             return "consumer"
         return "transform" if self.transform_s > self.read_s else "read"
 
+    @property
+    def cache_hit_rate(self) -> float:
+        """Part of the chunks that were found in the loader's cache; 0 without a cache."""
+        chunks = self.cache_hits + self.cache_misses
+        return self.cache_hits / chunks if chunks else 0.0
+
     def __str__(self) -> str:
+        is_cached = self.cache_hits + self.cache_misses > 0
+        cached = f"; {self.cache_hit_rate:.0%} of chunks from the cache" if is_cached else ""
         rate = (self.nbytes - self.first_nbytes) / self.seconds / (1 << 20) if self.seconds else 0.0
         return (
             f"{self.batches} batches, {self.samples} samples, {self.nbytes / (1 << 20):.1f} MiB "
             f"({rate:.0f} MiB/s), first after {self.first_batch_s:.3f} s; "
             f"{self.stalls} stalls, {self.waited_s:.3f} of {self.seconds:.3f} s; "
-            f"limited by {self.limiting_stage}"
+            f"limited by {self.limiting_stage}{cached}"
         )

@@ -245,6 +245,11 @@ impl Array {
         self.inner().is_read_only()
     }
 
+    /// Return how many chunks were found in the cache, and how many were decoded; zeros without a cache.
+    fn _cache_counts(&self) -> (u64, u64) {
+        self.inner().cache_counts().map_or((0, 0), |counts| (counts.hits, counts.misses))
+    }
+
     /// Return the number of stored chunks, or shards.
     fn _stored_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
         waiting(py, || self.inner().stored_chunk_count())

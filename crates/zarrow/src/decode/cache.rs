@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::fork::{CacheGuard, CacheMutex};
 
 /// A chunk's location and version.
@@ -19,6 +20,17 @@ pub type Key = Vec<u64>;
 pub struct Cache<V> {
     limit: usize,
     state: CacheMutex<State<V>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// How many chunks reads found in a cache, and how many they decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheCounts {
+    /// Chunks whose elements were in the cache.
+    pub hits: u64,
+    /// Chunks that were decoded.
+    pub misses: u64,
 }
 
 #[derive(Debug)]
@@ -46,7 +58,20 @@ impl<V> Default for State<V> {
 impl<V> Cache<V> {
     /// A cache of at most `limit` bytes.
     pub fn new(limit: usize) -> Cache<V> {
-        Cache { limit, state: CacheMutex::new(State::default()) }
+        let state = CacheMutex::new(State::default());
+        Cache { limit, state, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    }
+
+    /// Counts a chunk that was found, or not.
+    pub fn count(&self, is_hit: bool) {
+        let counter = if is_hit { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the counts.
+    pub fn counts(&self) -> CacheCounts {
+        let [hits, misses] = [&self.hits, &self.misses].map(|counter| counter.load(Ordering::Relaxed));
+        CacheCounts { hits, misses }
     }
 
     /// Bytes of an entry besides the value's own content.

@@ -59,9 +59,11 @@ pub struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// Returns the elements, if present.
+    /// Returns the elements, if present, and counts the chunk.
     pub fn get(&self) -> Option<Arc<Buffer>> {
-        self.kept.clone().or_else(|| self.cache.get(&self.key))
+        let found = self.kept.clone().or_else(|| self.cache.get(&self.key));
+        self.cache.count(found.is_some());
+        found
     }
 
     fn keep(&self, buffer: Buffer) -> Arc<Buffer> {

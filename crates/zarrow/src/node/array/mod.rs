@@ -12,7 +12,7 @@ pub(crate) mod write_request;
 pub(crate) mod write_wave;
 
 use crate::codec::{Chain, Layout, ShardIndex, compile};
-use crate::decode::cache::Cache;
+use crate::decode::cache::{Cache, CacheCounts};
 use crate::decode::missing_chunk::{MissingChunks, Presence};
 use crate::decode::reader::Reader;
 use crate::decode::reader::SeenVersion;
@@ -163,6 +163,26 @@ impl Array {
     #[must_use]
     pub fn options(&self) -> &OpenOptions {
         &self.options
+    }
+
+    /// Returns how many chunks the reads of this handle and its copies found in the cache of
+    /// [`cache_nbytes`](OpenOptions::cache_nbytes), and how many they decoded; `None` without a cache.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{ArrayBuilder, CacheCounts, Existing, OpenOptions, create_array, store::MemoryStore};
+    /// let metadata = ArrayBuilder::new([4], zarrow_array::Number::Int16).chunk_shape([2]).build()?;
+    /// let options = OpenOptions::default().cache_nbytes(1 << 20);
+    /// let array = create_array(Arc::new(MemoryStore::default()), "", metadata, Existing::Refuse, &options)?;
+    /// array.write(.., &zarrow::Values::slice(&[1i16, 2, 3, 4], &[4])?)?;
+    /// array.read(..)?;
+    /// array.read(..)?;
+    /// assert_eq!(array.cache_counts(), Some(CacheCounts { hits: 2, misses: 2 }));
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cache_counts(&self) -> Option<CacheCounts> {
+        self.chunks.as_ref().map(|chunks| chunks.counts())
     }
 
     /// Returns the store with the chunks.
