@@ -15,7 +15,7 @@ import zarrow
 from zarrow import data
 from zarrow.data.order import Order
 from zarrow.data.permutation import Permutation
-from zarrow.data.schedule import Ranges, Schedule
+from zarrow.data.rank_schedule import Ranges, Schedule
 from zarrow.data.subset import Subset
 
 ORDERS = ("sequential", "shuffle", "window")

@@ -16,7 +16,7 @@ import numpy as np
 import zarrow
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready
-from zarrow.data.schedule import Schedule, ranges_of
+from zarrow.data.rank_schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
 
 _VERSION = 1

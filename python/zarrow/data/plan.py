@@ -17,7 +17,7 @@ from zarrow._zarrow import Array, Group
 from zarrow.data.description import Description, quality_of
 from zarrow.data.order import Order, Ordering
 from zarrow.data.permutation import Numbers, key, mixed
-from zarrow.data.schedule import Last, Ranges, Schedule
+from zarrow.data.rank_schedule import Last, Ranges, Schedule
 from zarrow.data.sources import Crops, Rows, Source, Windows
 from zarrow.data.subset import Subset
 

@@ -33,7 +33,7 @@ from zarrow._zarrow import _Cancellation
 from zarrow.data.buffers import Ring
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import SOLE, Plan
-from zarrow.data.schedule import Ranges
+from zarrow.data.rank_schedule import Ranges
 from zarrow.data.sources import Source
 from zarrow.data.stats import Stats
 from zarrow.errors import CodecError

@@ -27,7 +27,7 @@ from zarrow.api import at_once
 from zarrow.api.waves import is_small
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.store_objects.icechunk_sessions import session_of
-from zarrow.xarray.claims import ClaimedError, Claims, Turns
+from zarrow.xarray.append_claims import ClaimedError, Claims, Turns
 from zarrow.xarray.folder_lock import FolderLock
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ use crate::buffer::Buffer;
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
 use crate::export::arrow::node::leaf;
-use crate::export::arrow::validity::Validity;
+use crate::export::arrow::nulls::Validity;
 use crate::export::arrow_abi::{ArrayNode, Owner, SchemaNode};
 use crate::layout::{SharedTensor, Word};
 use crate::mask::Mask;

@@ -10,9 +10,9 @@ mod dictionary;
 mod field;
 mod form;
 mod node;
+mod nulls;
 mod tensor;
 mod utf32;
-mod validity;
 mod variable;
 
 use crate::export::arrow_abi::{ArrowArray, ArrowSchema};

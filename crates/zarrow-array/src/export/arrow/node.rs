@@ -1,7 +1,7 @@
 //! Nodes of Arrow arrays: elements with their validity, and the lists around them.
 
 use crate::export::arrow::form::RowForm;
-use crate::export::arrow::validity::Validity;
+use crate::export::arrow::nulls::Validity;
 use crate::export::arrow_abi::{ArrayNode, Owner};
 use std::ffi::c_void;
 

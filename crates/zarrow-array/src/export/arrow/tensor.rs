@@ -12,7 +12,7 @@ use crate::export::arrow::ArrowPair;
 use crate::export::arrow::field::{ArrowField, is_date, is_text, rows};
 use crate::export::arrow::form::{ArrowForm, BoolForm, RowForm};
 use crate::export::arrow::node::{leaf, wrapped};
-use crate::export::arrow::validity::Validity;
+use crate::export::arrow::nulls::Validity;
 use crate::export::arrow::variable::variable_memory;
 use crate::export::arrow::{utf32, variable};
 use crate::export::arrow_abi::{ArrayNode, ArrowArray, ArrowSchema, Owner, SchemaNode, letter};

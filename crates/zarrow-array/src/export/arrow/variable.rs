@@ -6,7 +6,7 @@ use crate::export::arrow::ArrowPair;
 use crate::export::arrow::field::{ArrowField, no_axis, rows};
 use crate::export::arrow::form::{ArrowForm, RowForm, TextForm};
 use crate::export::arrow::node::{leaf, wrapped};
-use crate::export::arrow::validity::Validity;
+use crate::export::arrow::nulls::Validity;
 use crate::export::arrow_abi::{ArrayNode, ArrowSchema, Owner, SchemaNode};
 use crate::layout::Variable;
 use crate::mask::Mask;

@@ -1,6 +1,6 @@
 //! Structs from another library: every number and every pointer is checked before use.
 
-use super::validity_bitmap;
+use super::unpacked_bits;
 use crate::Buffer;
 use crate::error::{Error, Result};
 use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
@@ -235,6 +235,6 @@ impl<'a> Part<'a> {
         let bits = self.buffer(0)?;
         // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the
         // part.
-        unsafe { validity_bitmap::missing(bits.cast(), self.start(), self.length()) }
+        unsafe { unpacked_bits::missing(bits.cast(), self.start(), self.length()) }
     }
 }

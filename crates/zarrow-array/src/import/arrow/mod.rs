@@ -22,7 +22,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
-mod validity_bitmap;
+mod unpacked_bits;
 mod values;
 
 use crate::dtype::Number;

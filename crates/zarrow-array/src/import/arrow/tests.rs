@@ -243,8 +243,8 @@ proptest! {
         // SAFETY: the bits are inside the vector.
         let (missing, bools) = unsafe {
             (
-                validity_bitmap::missing(bits.as_ptr(), start, length).unwrap(),
-                validity_bitmap::unpacked(bits.as_ptr(), start, length).unwrap(),
+                unpacked_bits::missing(bits.as_ptr(), start, length).unwrap(),
+                unpacked_bits::unpacked(bits.as_ptr(), start, length).unwrap(),
             )
         };
         let expected: Vec<u8> = (0..length).map(|at| u8::from(is_set(at))).collect();

@@ -1,7 +1,7 @@
 //! Fixed-size elements.
 
 use super::foreign::Part;
-use super::validity_bitmap;
+use super::unpacked_bits;
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
 use crate::layout::{ForeignMemory, ForeignStrides, SharedTensor, Tensor};
@@ -29,7 +29,7 @@ pub fn bools(elements: &Part<'_>, extents: &[i64]) -> Result<SharedTensor> {
         true => Buffer::zeroed(0)?,
         // SAFETY: the producer keeps a bit for each element.
         false => unsafe {
-            validity_bitmap::unpacked(elements.present(1)?.cast(), elements.start(), elements.length())?
+            unpacked_bits::unpacked(elements.present(1)?.cast(), elements.start(), elements.length())?
         },
     };
     Tensor::new(bytes, unsigned(extents), Number::Bool.into())?.into_shared()
