@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 import zarrow
+from zarrow.anndata import elements
 
 
 @pytest.fixture(autouse=True)
@@ -180,6 +180,38 @@ def test_of_two_savers_the_last_one_wins(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["a.zarr"]
 
 
+def test_a_load_during_which_the_anndata_is_replaced_reads_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, numbers = tmp_path / "a.zarr", iter([1, 2])
+    zarrow.save(folder, alike(0))
+    original = elements.Batch.read
+
+    def read(batch: elements.Batch) -> None:
+        # Equal names: the new arrays could be read by the old description.
+        if (number := next(numbers, None)) is not None:
+            zarrow.save(folder, alike(number))
+        original(batch)
+        if number == 2:
+            zarrow.save(folder, alike(3))
+
+    monkeypatch.setattr(elements.Batch, "read", read)
+    adata = zarrow.load(folder)
+    assert adata.X[0, 0] == adata.uns["number"] == 3
+
+    def replace_always(batch: elements.Batch) -> None:
+        original(batch)
+        zarrow.save(folder, alike(4))
+
+    monkeypatch.setattr(elements.Batch, "read", replace_always)
+    with pytest.raises(zarrow.StaleHandleError, match="replaced during each"):
+        zarrow.load(folder)
+
+
+def alike(number: int) -> ad.AnnData:
+    return ad.AnnData(np.full((4, 3), float(number)), uns={"number": number})
+
+
 def test_a_reader_beside_a_saver_gets_a_whole_anndata(tmp_path: Path) -> None:
     folder, is_saved = tmp_path / "a.zarr", threading.Event()
     zarrow.save(folder, made(0))
@@ -196,9 +228,7 @@ def test_a_reader_beside_a_saver_gets_a_whole_anndata(tmp_path: Path) -> None:
     try:
         while not is_saved.is_set():
             assert zarrow.open(folder).attrs["encoding-type"] == "anndata"
-            # An error says that the old one is removed.
-            with contextlib.suppress(zarrow.NotFoundError):
-                number_of(zarrow.load(folder))
+            number_of(zarrow.load(folder))
     finally:
         saver.join(timeout=120)
     check_whole(folder, 2)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
 from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
 from zarrow.api.creation import create_array
-from zarrow.errors import NodeTypeError, NotFoundError
+from zarrow.errors import NodeTypeError, NotFoundError, StaleHandleError
 from zarrow.groups.descent import Way
 
 if TYPE_CHECKING:
@@ -160,6 +160,9 @@ def load(
         As `open` and `Array.read`. An AnnData that `save` did not finish is a `MetadataError`.
     UnsupportedError
         An AnnData has an element of another encoding, such as an awkward array.
+    StaleHandleError
+        An AnnData in a local store was replaced during each of twenty reads. If it is replaced during fewer,
+        the new one is read.
 
     Warns
     -----
@@ -174,17 +177,42 @@ def load(
     >>> zarrow.load("pair.zarr")["x"].tolist()
     [1, 2]
     """
-    node, members = _open_members(_with_options(store, storage_options), path)
+    source = _with_options(store, storage_options)
+    node, members = _open_members(source, path)
     if members is not None:
         if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
-            from zarrow.anndata.elements import is_whole, load_anndata
+            from zarrow.anndata.elements import is_whole
 
             if is_whole(node, members):
-                adata: AnnData = load_anndata(members)
-                return adata
+                return _load_anndata(source, path, node)
         return _load_members(members, Way().to(node))
     elements: DecodedArray = node[...]
     return elements
+
+
+_LOADS = 20
+
+
+def _load_anndata(source: Any, path: str, node: Group) -> AnnData:
+    """Read an AnnData; if it was replaced meanwhile, in a local store, read the new one."""
+    from zarrow.anndata.elements import is_whole, load_anndata
+
+    for _ in range(_LOADS):
+        # Everything is read after one look at the document and before the next.
+        before = node._document_version()
+        node, members = _open_members(source, path)
+        try:
+            if members is None or not is_whole(node, members):
+                break
+            adata: AnnData = load_anndata(members)
+        except (NotFoundError, StaleHandleError):
+            if node._document_version() == before:
+                raise
+        else:
+            if node._document_version() == before:
+                return adata
+    text = f"this AnnData was replaced during each of {_LOADS} reads"
+    raise StaleHandleError(text, kind="stale", store=node.store, path=node.path)
 
 
 _ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")

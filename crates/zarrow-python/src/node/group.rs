@@ -506,6 +506,14 @@ impl Group {
         self.inner().store().remote().is_some()
     }
 
+    /// Return the version of the document in a local store, or 0.
+    fn _document_version(&self, py: Python<'_>) -> PyResult<u64> {
+        if self._is_remote() {
+            return Ok(0);
+        }
+        waiting(py, || self.inner().document_version())
+    }
+
     /// Return whether the metadata of everything below come from one document.
     fn _is_consolidated(&self) -> bool {
         self.inner().is_consolidated()

@@ -1,7 +1,7 @@
 //! Renewing a group after changes of the documents below it.
 
 use crate::error::Result;
-use crate::metadata::{ZARR_JSON, ZMETADATA, ZarrFormat};
+use crate::metadata::{ZARR_JSON, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::node::group::Group;
 use crate::node::hierarchy::document_version::fingerprint;
 use crate::node::hierarchy::revision;
@@ -24,7 +24,7 @@ impl Group {
         if !self.is_consolidated() || seen.load(Ordering::Relaxed).max(self.revision) >= present {
             return Ok(None);
         }
-        let found = self.document_version().map_err(|error| self.place(error))?;
+        let found = self.document_version()?;
         if found != 0 && version.load(Ordering::Relaxed) == found {
             seen.store(present, Ordering::Relaxed);
             return Ok(None);
@@ -36,13 +36,18 @@ impl Group {
         Ok(Some(group))
     }
 
-    /// Returns the version of the document with the consolidated metadata, as a number; 0 if it is unknown.
-    fn document_version(&self) -> Result<u64> {
+    /// Returns the version of the document that this group was opened from, as a number; 0 if it is unknown. Another
+    /// version means that the document was changed or replaced.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), and errors of a remote store, which is sent a request.
+    pub fn document_version(&self) -> Result<u64> {
         let name = match self.zarr_format() {
             ZarrFormat::V3 => ZARR_JSON,
-            ZarrFormat::V2 => ZMETADATA,
+            ZarrFormat::V2 if self.is_consolidated() => ZMETADATA,
+            ZarrFormat::V2 => ZGROUP,
         };
-        Ok(match self.store.version_of(&join(&self.path, name))? {
+        Ok(match self.store.version_of(&join(&self.path, name)).map_err(|error| self.place(error))? {
             Version::Of(version) => fingerprint(&version),
             Version::Missing | Version::Unknown => 0,
         })

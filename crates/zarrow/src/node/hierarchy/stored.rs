@@ -10,17 +10,18 @@
 //!    changes of shape (`resize`), and the writer gets an error. Chunks of a killed writer are never visible, since
 //!    growing clears them. For a remote store, steps 1 to 3 are in `document_guard`: it has no folders.
 //! 5. A read checks once if chunks were missing (`decode/missing_chunk.rs`): is there an array of the same layout? An
-//!    array from consolidated metadata may never have had a document. If the handle has not seen one, the array counts as
-//!    deleted when no group above it has a document either.
+//!    array from consolidated metadata may never have had a document. If the handle has not seen one, the consolidated
+//!    metadata of a group above must still contain the array.
 
 use super::attributes::StoredNode;
 use super::document_guard::{DocumentGuard, SMALLER};
 use super::document_version::fingerprint;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{NodeMetadata, ZarrFormat};
+use crate::metadata::NodeMetadata;
 use crate::node::array::Array;
+use crate::node::node_documents::read_metadata;
 use crate::selection::Selection;
-use crate::store::{Retry, Version, join};
+use crate::store::{Retry, Version};
 use crate::write::options::WriteOptions;
 use crate::write::staged::Guard;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl Array {
         }
         let version = match self.version()? {
             Version::Missing if self.had_document() => return Err(ErrorKind::NotFound.into()),
-            Version::Missing => return self.check_groups_above(),
+            Version::Missing => return self.check_consolidated(),
             Version::Unknown => None,
             Version::Of(numbers) => Some(fingerprint(&numbers)),
         };
@@ -93,22 +94,28 @@ impl Array {
         }
     }
 
-    /// Performs step 5 for an array without a document: one of the groups above it must still have one.
-    fn check_groups_above(&self) -> Result<()> {
-        let names: &[&str] = match self.metadata().zarr_format {
-            ZarrFormat::V3 => &["zarr.json"],
-            ZarrFormat::V2 => &[".zmetadata", ".zgroup"],
-        };
-        let mut path = self.path();
-        if path.is_empty() {
+    /// Performs step 5 for an array without a document: consolidated metadata of a group above must contain it.
+    fn check_consolidated(&self) -> Result<()> {
+        let mut group = self.path();
+        if group.is_empty() {
             return Ok(());
         }
-        while !path.is_empty() {
-            path = path.rsplit_once('/').map_or("", |(above, _)| above);
-            for name in names {
-                if self.store().version_of(&join(path, name))? != Version::Missing {
-                    return Ok(());
+        while !group.is_empty() {
+            group = group.rsplit_once('/').map_or("", |(above, _)| above);
+            let consolidated = match read_metadata(&**self.store(), group, &self.options().limits.metadata) {
+                Ok(NodeMetadata::Group(found)) => found.consolidated,
+                Ok(NodeMetadata::Array(_)) => None,
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => None,
+                // An unreadable document proves nothing.
+                Err(_) => return Ok(()),
+            };
+            let below = self.path().get(group.len()..).unwrap_or_default().trim_start_matches('/');
+            match consolidated.and_then(|consolidated| consolidated.get(below)) {
+                Some(Ok(NodeMetadata::Array(found))) if !found.has_layout_of(self.metadata()) => {
+                    return Err(ErrorKind::Stale("was replaced").into());
                 }
+                Some(Ok(NodeMetadata::Array(_)) | Err(_)) => return Ok(()),
+                Some(Ok(NodeMetadata::Group(_))) | None => {}
             }
         }
         Err(ErrorKind::NotFound.into())
