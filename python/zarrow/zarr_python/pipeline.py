@@ -33,6 +33,7 @@ from zarr.core.config import config
 from zarr.registry import register_pipeline
 from zarr.storage import StorePath
 
+from zarrow._zarrow import DeviceTensor
 from zarrow.api.asynchronous import _in_thread
 from zarrow.errors import (
     CodecError,
@@ -45,7 +46,7 @@ from zarrow.errors import (
     UnsupportedError,
     ZarrowError,
 )
-from zarrow.zarr_python import buffers
+from zarrow.zarr_python import buffers, device_reads
 from zarrow.zarr_python.batches import Plan, plan, repeats, without_masks
 from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
 
@@ -209,9 +210,12 @@ class CodecPipeline(AbstractCodecPipeline):
             return ()
         try:
             chunks, memory, entries, found = self.planned(batch, out, drop_axes)
+            shape = tuple(chunks.room(axis, stop) for axis, stop in enumerate(found.stops))
+            if isinstance(memory, DeviceTensor):
+                missing = await _in_thread(lambda: device_reads.read(chunks, shape, found, memory))
+                return _results(entries, missing)
             if not memory.flags.writeable:
                 raise FallbackError("the result is read-only")
-            shape = tuple(chunks.room(axis, stop) for axis, stop in enumerate(found.stops))
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
             is_small = (
                 chunks.is_local
@@ -230,10 +234,7 @@ class CodecPipeline(AbstractCodecPipeline):
         if native is not memory:
             for _, part in found.memory(native):
                 part.byteswap(inplace=True)
-        if not missing:
-            return (_PRESENT,) * len(batch)
-        absent = set(missing)
-        return tuple(_MISSING if entry[0] in absent else _PRESENT for entry in entries)
+        return _results(entries, missing)
 
     async def write(
         self,
@@ -253,8 +254,10 @@ class CodecPipeline(AbstractCodecPipeline):
 
     def planned(
         self, batch: Sequence[_Entry], buffer: AbstractNDBuffer, drop_axes: tuple[int, ...]
-    ) -> tuple[Chunks, np.ndarray[Any, Any], list[Any], Plan]:
+    ) -> tuple[Chunks, Any, list[Any], Plan]:
         """Return the chunks of a batch, its memory, the places of the chunks in the grid, and the selections.
+
+        The memory is an array of NumPy, or a Tensor on a GPU.
 
         Raises
         ------
@@ -276,6 +279,8 @@ class CodecPipeline(AbstractCodecPipeline):
             zarr-python has to write the batch.
         """
         chunks, memory = self._place(batch, value)
+        if isinstance(memory, DeviceTensor):
+            raise FallbackError("elements on a GPU are written by zarr-python")
         if self.store.read_only:
             raise FallbackError("the store is read-only")
         for codec in () if self.metadata.zarr_format == 2 else self.metadata.codecs:
@@ -308,9 +313,7 @@ class CodecPipeline(AbstractCodecPipeline):
 
         return write
 
-    def _place(
-        self, batch: Sequence[_Entry], buffer: AbstractNDBuffer
-    ) -> tuple[Chunks, np.ndarray[Any, Any]]:
+    def _place(self, batch: Sequence[_Entry], buffer: AbstractNDBuffer) -> tuple[Chunks, Any]:
         """Return the chunks of a batch, and the memory of its elements.
 
         Raises
@@ -322,17 +325,20 @@ class CodecPipeline(AbstractCodecPipeline):
         if not isinstance(getter, StorePath) or getter.store is not self.store:
             raise FallbackError("the chunks are not in the store of the array")
         chunks = self.chunks(getter.path)
-        if type(buffer) not in _HOST_BUFFERS or spec.prototype.nd_buffer not in _HOST_BUFFERS:
-            raise FallbackError(
-                f"elements in buffers of {type(buffer).__module__}.{type(buffer).__qualname__}"
-            )
-        memory: Any = buffer.as_ndarray_like()
-        if type(memory) is not np.ndarray:
-            raise FallbackError(
-                f"elements in memory of {type(memory).__module__}.{type(memory).__qualname__}"
-            )
+        if type(buffer) in _HOST_BUFFERS and spec.prototype.nd_buffer in _HOST_BUFFERS:
+            memory: Any = buffer.as_ndarray_like()
+            if type(memory) is not np.ndarray:
+                kind = type(memory)
+                raise FallbackError(f"elements in memory of {kind.__module__}.{kind.__qualname__}")
+            expected = chunks.dtype
+        else:
+            memory = device_reads.tensor_of(buffer, spec.prototype.nd_buffer)
+            if memory is None:
+                kind = type(buffer)
+                raise FallbackError(f"elements in buffers of {kind.__module__}.{kind.__qualname__}")
+            expected = chunks.dtype.newbyteorder("=")
         is_alike = spec.dtype is chunks.data_type or spec.dtype == chunks.data_type
-        if memory.dtype != chunks.dtype or not is_alike:
+        if memory.dtype != expected or not is_alike:
             raise FallbackError(f"elements of {memory.dtype} in an array of {chunks.dtype}")
         return chunks, memory
 
@@ -350,6 +356,16 @@ def _planned(
             known = spec
         entries.append((position, without_masks(part), where))
     return entries, plan(chunks, entries, drop_axes, shape)
+
+
+def _results(
+    entries: Sequence[tuple[tuple[int, ...], Any, Any]], missing: Sequence[tuple[int, ...]]
+) -> tuple[GetResult, ...]:
+    """Return the result of each entry of a batch."""
+    if not missing:
+        return (_PRESENT,) * len(entries)
+    absent = set(missing)
+    return tuple(_MISSING if position in absent else _PRESENT for position, *_ in entries)
 
 
 def _extents(batch: Sequence[_Entry]) -> tuple[int, ...]:

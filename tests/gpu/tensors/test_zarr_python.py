@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,14 @@ if hasattr(zarr.codecs, "ScaleOffset"):
 PIPELINES = [
     "zarr.core.codec_pipeline.BatchedCodecPipeline",
     "zarr.core.codec_pipeline.FusedCodecPipeline",
+    "zarrow.zarr_python.CodecPipeline",
 ]
 
 
-@pytest.fixture(params=PIPELINES, ids=["batched", "fused"], autouse=True)
+@pytest.fixture(params=PIPELINES, ids=["batched", "fused", "zarrow"], autouse=True)
 def pipeline(request: pytest.FixtureRequest) -> Iterator[str]:
     name = request.param.rpartition(".")[2]
-    if not hasattr(zarr.core.codec_pipeline, name):
+    if not hasattr(zarr.core.codec_pipeline, name) and name != "CodecPipeline":
         pytest.skip(f"this zarr-python has no {name}")
     with zarr.config.set({"codec_pipeline.path": request.param}):
         yield request.param
@@ -76,6 +78,26 @@ def test_each_element_is_transferred_once_and_none_back(tmp_path: Path, layout: 
     assert isinstance(tensor, zarrow.gpu.Tensor)
     assert (border.to_device, border.to_host, border.pageable) == (VALUES.nbytes, 0, 0)
     assert np.array_equal(tensor.cpu().numpy(), VALUES)
+
+
+def test_the_engine_reads_to_the_device(tmp_path: Path, pipeline: str) -> None:
+    if not pipeline.startswith("zarrow"):
+        pytest.skip("zarr-python's own pipeline")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layouts = {layout: written(tmp_path / layout, layout) for layout in LAYOUTS}
+    for layout, array in layouts.items():
+        with zarrow.gpu.enable():
+            tensor = array[3:50:2, 5:]
+        assert np.array_equal(tensor.cpu().numpy(), VALUES[3:50:2, 5:])
+        # The pipeline of zarr-python, to which it would fall back, was not made.
+        assert array.async_array.codec_pipeline._state.stock is None, layout
+    layouts["zstd"][:16] = 0
+    refusing = zarr.open_array(tmp_path / "zstd", config={"read_missing_chunks": False})
+    with zarrow.gpu.enable(), pytest.raises(zarr.errors.ChunkNotFoundError):
+        refusing[...]
+    with zarrow.gpu.enable():
+        assert (refusing[16:].cpu().numpy() == VALUES[16:]).all()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -49,6 +49,11 @@ impl ChunkParts {
     }
 }
 
+/// Returns the indices of chunks as tuples.
+fn indices(py: Python<'_>, chunks: Vec<Vec<u64>>) -> PyResult<Vec<Bound<'_, PyTuple>>> {
+    chunks.iter().map(|chunk_index| PyTuple::new(py, chunk_index)).collect()
+}
+
 /// Returns the kind of indexing of this name.
 fn indexing(kind: &str) -> PyResult<Indexing> {
     match kind {
@@ -113,6 +118,11 @@ impl ChunkParts {
         Array::create(py, (*self.for_shape(py, &shape)?).clone())
     }
 
+    /// Return the indices of the chunks that reads of a result of `array` missed since the last call.
+    fn take_missing<'py>(&self, array: &Bound<'py, Array>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        indices(array.py(), array.get().inner().take_missing_chunks())
+    }
+
     /// Return whether the store answers immediately, such as a folder.
     fn is_local(&self) -> bool {
         self.array.get().store().remote().is_none()
@@ -152,7 +162,7 @@ impl ChunkParts {
             });
             zarrow::read_each(&allocation::try_collected::<_, zarrow::Error>(requests)?)
         })?;
-        array.take_missing_chunks().iter().map(|chunk_index| PyTuple::new(py, chunk_index)).collect()
+        indices(py, array.take_missing_chunks())
     }
 
     /// Write pairs of a selection and its values, one after the other, to an array of this shape.
