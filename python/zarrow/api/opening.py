@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
 from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
 from zarrow.api.creation import create_array
-from zarrow.errors import NodeTypeError, NotFoundError, StaleHandleError
+from zarrow.errors import NodeTypeError, NotFoundError, StaleHandleError, ZarrowError
 from zarrow.groups.descent import Way
 
 if TYPE_CHECKING:
@@ -161,8 +161,7 @@ def load(
     UnsupportedError
         An AnnData has an element of another encoding, such as an awkward array.
     StaleHandleError
-        An AnnData in a local store was replaced during each of twenty reads. If it is replaced during fewer,
-        the new one is read.
+        The group was replaced during each of twenty reads. After fewer, the new AnnData is read whole.
 
     Warns
     -----
@@ -178,41 +177,39 @@ def load(
     [1, 2]
     """
     source = _with_options(store, storage_options)
-    node, members = _open_members(source, path)
-    if members is not None:
-        if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
-            from zarrow.anndata.elements import is_whole
+    for _ in range(_LOADS):
+        node, members = _open_members(source, path)
+        if members is None:
+            elements: DecodedArray = node[...]
+            return elements
+        # An AnnData is read after one look at the group's document and before the next, which must agree.
+        before = node._document_version()
+        try:
+            is_anndata, loaded = _load_group(node, members)
+        except ZarrowError:
+            # The members of a group that another process removes go one by one.
+            if node._document_version() == before != 0:
+                raise
+        else:
+            if not is_anndata or node._document_version() == before != 0:
+                return loaded
+    text = f"this group was replaced during each of {_LOADS} reads"
+    raise StaleHandleError(text, kind="stale", store=node.store, path=node.path)
 
-            if is_whole(node, members):
-                return _load_anndata(source, path, node)
-        return _load_members(members, Way().to(node))
-    elements: DecodedArray = node[...]
-    return elements
 
-
+# Number of times that `load` reads a group that is replaced meanwhile.
 _LOADS = 20
 
 
-def _load_anndata(source: Any, path: str, node: Group) -> AnnData:
-    """Read an AnnData; if it was replaced meanwhile, in a local store, read the new one."""
-    from zarrow.anndata.elements import is_whole, load_anndata
+def _load_group(node: Group, members: list[tuple[str, Any]]) -> tuple[bool, AnnData | dict[str, Any]]:
+    """Read all of a group; return whether it is an AnnData, and its elements."""
+    if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
+        from zarrow.anndata.elements import is_whole, load_anndata
 
-    for _ in range(_LOADS):
-        # Everything is read after one look at the document and before the next.
-        before = node._document_version()
-        node, members = _open_members(source, path)
-        try:
-            if members is None or not is_whole(node, members):
-                break
-            adata: AnnData = load_anndata(members)
-        except (NotFoundError, StaleHandleError):
-            if node._document_version() == before:
-                raise
-        else:
-            if node._document_version() == before:
-                return adata
-    text = f"this AnnData was replaced during each of {_LOADS} reads"
-    raise StaleHandleError(text, kind="stale", store=node.store, path=node.path)
+        if is_whole(node, members):
+            node.refresh()
+            return True, load_anndata(node.items())
+    return False, _load_members(members, Way().to(node))
 
 
 _ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")

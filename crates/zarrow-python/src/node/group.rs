@@ -506,10 +506,10 @@ impl Group {
         self.inner().store().remote().is_some()
     }
 
-    /// Return the version of the document in a local store, or 0.
-    fn _document_version(&self, py: Python<'_>) -> PyResult<u64> {
+    /// Return the version of the document, 0 if there is none; None in a remote store, or one without versions.
+    fn _document_version(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         if self._is_remote() {
-            return Ok(0);
+            return Ok(None);
         }
         waiting(py, || self.inner().document_version())
     }

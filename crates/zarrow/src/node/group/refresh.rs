@@ -24,7 +24,7 @@ impl Group {
         if !self.is_consolidated() || seen.load(Ordering::Relaxed).max(self.revision) >= present {
             return Ok(None);
         }
-        let found = self.document_version()?;
+        let found = self.document_version()?.unwrap_or_default();
         if found != 0 && version.load(Ordering::Relaxed) == found {
             seen.store(present, Ordering::Relaxed);
             return Ok(None);
@@ -36,20 +36,21 @@ impl Group {
         Ok(Some(group))
     }
 
-    /// Returns the version of the document that this group was opened from, as a number; 0 if it is unknown. Another
-    /// version means that the document was changed or replaced.
+    /// Returns the present version of the document that describes this group, as a number; 0 if there is no document,
+    /// `None` if the store has no versions. Another version means that the document was changed or replaced.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and errors of a remote store, which is sent a request.
-    pub fn document_version(&self) -> Result<u64> {
+    pub fn document_version(&self) -> Result<Option<u64>> {
         let name = match self.zarr_format() {
             ZarrFormat::V3 => ZARR_JSON,
             ZarrFormat::V2 if self.is_consolidated() => ZMETADATA,
             ZarrFormat::V2 => ZGROUP,
         };
         Ok(match self.store.version_of(&join(&self.path, name)).map_err(|error| self.place(error))? {
-            Version::Of(version) => fingerprint(&version),
-            Version::Missing | Version::Unknown => 0,
+            Version::Of(version) => Some(fingerprint(&version)),
+            Version::Missing => Some(0),
+            Version::Unknown => None,
         })
     }
 
