@@ -82,12 +82,17 @@ impl Failure {
             && !self.message.as_ref().is_some_and(|text| text.contains("bucket does not exist"))
     }
 
-    /// Whether the request certainly changed nothing: it was never sent, or the server refused it.
+    /// Whether the request certainly changed nothing: it was never sent, or the server refused it. An answer 503 may be
+    /// a gateway's, although the server behind it applied the request.
     pub fn is_refusal(&self) -> bool {
-        let is_slow_down = self.code.as_deref() == Some("SlowDown");
+        let is_refused = |status| (400..500).contains(&status) && status != 408;
         self.is_unsent
-            || is_slow_down
-            || self.status.is_some_and(|status| (400..500).contains(&status) && status != 408)
+            || self.code.as_deref() != Some("RequestTimeout") && self.status.is_some_and(is_refused)
+    }
+
+    /// Hides secrets of the request that the server's message repeats.
+    pub fn hide(&mut self, secrets: &Secrets) {
+        self.message = self.message.take().map(|message| secrets.hide(&message));
     }
 
     /// Returns the text without the server's message.

@@ -4,7 +4,9 @@ use crate::borrowed_payload::BorrowedPayload;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest};
 use url::Url;
 
-/// Sends a request, with its lent body if it has one.
+const IDENTITY: http::HeaderValue = http::HeaderValue::from_static("identity");
+
+/// Sends a request, with its borrowed body if it has one.
 pub async fn call(
     client: &reqwest::Client,
     request: &HttpRequest,
@@ -13,6 +15,10 @@ pub async fn call(
         .map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
     let mut own = reqwest::Request::new(request.method().clone(), url);
     *own.headers_mut() = request.headers().clone();
+    if *request.method() == http::Method::GET {
+        // The stored bytes, and no compressed form of them.
+        own.headers_mut().entry(http::header::ACCEPT_ENCODING).or_insert(IDENTITY);
+    }
     *own.body_mut() = Some(match request.extensions().get::<BorrowedPayload>() {
         Some(borrowed) => reqwest::Body::wrap(borrowed.body()),
         None => match request.body().as_bytes() {

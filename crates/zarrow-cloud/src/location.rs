@@ -119,7 +119,9 @@ impl Location {
         let name = text.split_once("://").map_or(text, |(scheme, _)| scheme).to_ascii_lowercase();
         let host = if account.is_some() { rest.split('/').next().unwrap_or(bucket) } else { bucket };
         let slash = if root.is_empty() { "" } else { "/" };
-        let name = format!("{name}://{host}{slash}{root}");
+        // A `?` is a character of a key, but the rest may be a signature.
+        let shown = root.split_once('?').map_or(root.clone(), |(root, _)| format!("{root}?***"));
+        let name = format!("{name}://{host}{slash}{shown}");
         let bucket = bucket.to_owned();
         let service = match scheme {
             Scheme::S3 => Service::S3 { bucket },
@@ -173,6 +175,7 @@ mod tests {
         let of = |text: &str| Location::parse(text).unwrap();
         let s3 = of("s3://bucket/a/b%20c/");
         assert_eq!((s3.root.as_str(), s3.name.as_str()), ("a/b%20c", "s3://bucket/a/b%20c"));
+        assert_eq!(of("gs://bucket/a?X-Goog-Signature=hush").name, "gs://bucket/a?***");
         assert_eq!(of("S3A://b").service, Service::S3 { bucket: "b".into() });
         assert_eq!(of("gcs://b/x").service, Service::Gcs { bucket: "b".into() });
         let azure = of("abfss://files@account.dfs.core.windows.net/a/b");

@@ -6,8 +6,19 @@ use url::Url;
 use zarrow::Result;
 
 impl Settings {
-    /// Refuses an option without a required other one, by the names that a caller types.
+    /// Refuses an option without a required other one, by the names that a caller types, and credentials that no header
+    /// can carry.
     pub fn check_complete(&self, location: &Location) -> Result<()> {
+        for (name, value) in &self.config {
+            if (name.ends_with("token") || name.ends_with("access_key_id"))
+                && http::HeaderValue::from_str(value).is_err()
+            {
+                return Err(unsupported(format!(
+                    "the credential {name:?} has a character that a request cannot carry, such as the end of a line: \
+                     pass it without, in storage_options, the environment or the profile"
+                )));
+            }
+        }
         let has = |names: [&str; 2]| names.iter().any(|name| self.config.contains_key(*name));
         match location.service {
             Service::S3 { .. } if !self.anonymous => {

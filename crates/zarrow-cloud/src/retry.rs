@@ -160,7 +160,12 @@ fn chance() -> f64 {
 /// Returns the pause of a `Retry-After` header: seconds, or a date to compare with the server's `now`.
 pub fn retry_after(text: &str, now: u64) -> Option<Duration> {
     let text = text.trim();
-    let seconds = text.parse().ok().or_else(|| Some(seconds_of_date(text)?.saturating_sub(now)));
+    let is_number = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let seconds = if is_number {
+        Some(text.parse().unwrap_or(u64::MAX))
+    } else {
+        Some(seconds_of_date(text)?.saturating_sub(now))
+    };
     seconds.map(Duration::from_secs)
 }
 
@@ -209,6 +214,7 @@ mod tests {
         assert_eq!(retry_after(date, now - 9), Some(Duration::from_secs(9)));
         assert_eq!(retry_after(date, now + 9), Some(Duration::ZERO));
         assert_eq!(retry_after("soon", now), None);
+        assert_eq!(retry_after(&"9".repeat(30), now), Some(Duration::from_secs(u64::MAX)));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //!
 //! 1. Every text from a server or an option passes [`Secrets::hide`] on its way into a message.
 //! 2. It hides the store's own secrets, whole and in parts (the signature of a SAS token, the value of a cookie), in every
-//!    form that a server may echo: plain, and escaped for URLs, XML or JSON.
+//!    form that a server may echo: plain, escaped for URLs, XML or JSON, in base64 and hex, and in either case.
 //! 3. It also hides what looks like a secret ([`redact`]): others' secrets, and options that are refused before they are known.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use std::fmt;
 use std::ops::Range;
 
@@ -82,6 +84,25 @@ impl Secrets {
         }
     }
 
+    /// Adds what a request sent as its authorization: signatures, tokens, and the login of `Basic`.
+    pub fn add_authorization(&mut self, value: &str) {
+        const LEAST_NBYTES: usize = 16;
+        for part in value.split(|c: char| c.is_whitespace() || ",;".contains(c)) {
+            let values = [part, part.split_once('=').map_or("", |(_, value)| value)];
+            let values = values.into_iter().chain(part.rsplit_once(':').map(|(_, value)| value));
+            values.filter(|text| text.len() >= LEAST_NBYTES).for_each(|text| self.add_one(text));
+        }
+        if let Some((scheme, login)) = value.trim().split_once(' ')
+            && scheme.eq_ignore_ascii_case("basic")
+            && let Ok(login) = BASE64_STANDARD.decode(login.trim())
+            && let Ok(login) = String::from_utf8(login)
+        {
+            self.add_one(&BASE64_STANDARD.encode(&login));
+            self.add_one(&login);
+            login.split_once(':').into_iter().for_each(|(_, password)| self.add_one(password));
+        }
+    }
+
     /// A text of less than four characters is ignored: hiding it would garble messages.
     fn add_one(&mut self, text: &str) {
         const SCHEMES: [&str; 4] = ["Basic", "Bearer", "Digest", "https"];
@@ -96,9 +117,7 @@ impl Secrets {
     pub fn hide(&self, text: &str) -> String {
         let mut hidden = text.to_owned();
         for form in self.0.iter().flat_map(|secret| forms(secret)) {
-            if hidden.contains(&form) {
-                hidden = hidden.replace(&form, HIDDEN);
-            }
+            hidden = without(&hidden, &form);
         }
         redact(&hidden)
     }
@@ -115,7 +134,20 @@ fn is_own(name: &str) -> bool {
     !HARMLESS.contains(&name.as_str()) && !name.ends_with("_url")
 }
 
-/// Returns the forms of an echoed secret, longest first.
+/// Returns the text with `form`, which is in lower case, hidden in either case.
+fn without(text: &str, form: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let (mut shown, mut at) = (String::new(), 0);
+    for (start, found) in lower.match_indices(form) {
+        shown.push_str(&text[at..start]);
+        shown.push_str(HIDDEN);
+        at = start + found.len();
+    }
+    shown.push_str(&text[at..]);
+    shown
+}
+
+/// Returns the forms of an echoed secret in lower case, longest first.
 fn forms(secret: &str) -> Vec<String> {
     let form: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
     let percent =
@@ -124,34 +156,39 @@ fn forms(secret: &str) -> Vec<String> {
     let xml = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let json = serde_json::to_string(secret).unwrap_or_default();
     let json = json.trim_matches('"').to_owned();
-    let lower = [&form, &percent, &unreserved].map(|text| lower_escapes(text));
-    let mut all = vec![secret.to_owned(), form, percent, unreserved, xml, json];
-    all.extend(lower);
+    let python = unreserved.replace("%2F", "/");
+    let twice = |text: &str| text.replace('%', "%25");
+    let twice = [twice(&percent), twice(&unreserved), twice(&python)];
+    let entities = |hex: bool| -> String {
+        let entity = |c: char| match (c, hex) {
+            (c, _) if c.is_ascii_alphanumeric() || "-._~ ".contains(c) => c.to_string(),
+            (c, true) => format!("&#x{:x};", u32::from(c)),
+            (c, false) => format!("&#{};", u32::from(c)),
+        };
+        secret.chars().map(entity).collect()
+    };
+    let hex = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let base64 = BASE64_STANDARD.encode(secret);
+    let unpadded = base64.trim_end_matches('=').to_owned();
+    let web = unpadded.replace('+', "-").replace('/', "_");
+    let mut all =
+        vec![secret.to_owned(), secret.replace('+', " "), form, percent, unreserved, python, xml, json];
+    all.extend(twice);
+    all.extend([entities(true), entities(false), hex, base64, unpadded, web]);
+    all.iter_mut().for_each(|form| form.make_ascii_lowercase());
     all.retain(|form| !form.is_empty());
     all.sort_by_key(|form| std::cmp::Reverse(form.len()));
     all.dedup();
     all
 }
 
-/// Returns the text with `%2f` for `%2F`.
-fn lower_escapes(text: &str) -> String {
-    let mut digits = 0;
-    let lower = |c: char| match (c, digits) {
-        ('%', _) => {
-            digits = 2;
-            c
-        }
-        (_, 0) => c,
-        _ => {
-            digits -= 1;
-            c.to_ascii_lowercase()
-        }
-    };
-    text.chars().map(lower).collect()
-}
-
 /// Returns the text without apparent secrets: logins and queries of URLs, values of secret parameters, headers and
 /// members of JSON, access tokens, keys in PEM.
+///
+/// ```
+/// assert_eq!(zarrow_cloud::redact("at https://me:pw@host/a?sig=x"), "at https://***@host/a?***");
+/// ```
+#[must_use]
 pub fn redact(text: &str) -> String {
     let mut ranges = Vec::new();
     keys(text, &mut ranges);
@@ -295,6 +332,26 @@ mod tests {
         assert_eq!(secrets("a&b<c>d").hide("it was a&amp;b&lt;c&gt;d"), "it was ***");
         assert_eq!(secrets("line\nnext").hide(r"it was line\nnext"), "it was ***");
         assert_eq!(secrets("ab").hide("ab"), "ab");
+        let password = "Zq8x+w/ord=K3y";
+        for echo in [
+            "Zq8x%2Bw/ord%3DK3y",
+            "Zq8x w/ord=K3y",
+            "Zq8x&#43;w&#47;ord&#61;K3y",
+            "Zq8x&#x2b;w&#x2F;ord&#x3d;K3y",
+            "Zq8x%252Bw%252Ford%253DK3y",
+            "WnE4eCt3L29yZD1LM3k=",
+            "5a7138782b772f6f72643d4b3379",
+            "zq8x+w/ord=k3y",
+        ] {
+            let shown = secrets(password).hide(&format!("credential '{echo}'"));
+            assert_eq!(shown, "credential '***'", "{echo}");
+        }
+        let mut sent = Secrets::default();
+        sent.add_authorization("AWS4-HMAC-SHA256 Credential=AKID/1/s3, Signature=0123456789abcdef0123");
+        sent.add_authorization("SharedKey acc:c2lnbmF0dXJlc2lnbmF0dXJl");
+        sent.add_authorization("Basic am9lOmh1c2gtaHVzaA==");
+        let echo = "0123456789abcdef0123, c2lnbmF0dXJlc2lnbmF0dXJl, am9lOmh1c2gtaHVzaA==, hush-hush";
+        assert_eq!(sent.hide(echo), "***, ***, ***, ***");
         assert_eq!(format!("{known:?}"), "1 secrets");
         let url = url::Url::parse("https://me:pw@host:81/a?sig=x#y").unwrap();
         assert_eq!(without_secrets(&url), "https://host:81/a");

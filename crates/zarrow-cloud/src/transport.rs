@@ -8,9 +8,11 @@
 //!    keeps no header of it; its body is not passed on.
 //! 5. A full answer to a range request is cut to the range, unless too much of it would be skipped.
 //! 6. Answers to lists and changes are checked before `object_store` sees them (`answer_document`).
+//! 7. Compressed bytes are requested of no server. A server that sends them all the same in place of a range is refused:
+//!    its bytes have other positions.
 
 use crate::answer_body::{AnswerBody, silent};
-use crate::answer_document::{self, Refused};
+use crate::answer_document::{self, Refused, fault_of};
 use crate::body_range::BodyRange;
 use crate::cancelled_changes::attempts_of_task;
 use crate::diagnosis::{Proxy, answer_diagnosis, connection_failure};
@@ -23,12 +25,14 @@ use crate::process::{Host, Process, THREADS, thread_number};
 use crate::range_header::{RangeHeader, partial_nbytes, partial_range, unsatisfied_nbytes};
 use crate::request_limit::Permit;
 use crate::retry::{Attempts, Fault, retry_after};
+use crate::secret::Secrets;
 use crate::time_outs_and_retries::TransportPolicy;
 use crate::trusted_certificates::{TrustedCertificates, is_certificate_refused};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use http::header::{self, HeaderMap, HeaderValue};
+use http::uri::InvalidUri;
 use http::{Method, StatusCode, Uri};
 use object_store::ClientOptions;
 use object_store::client::{
@@ -163,9 +167,10 @@ impl Shared {
                         }
                     }
                 }
-                Ok(answer) => self.failed(request.uri(), answer).await,
-                Err(error) => {
-                    let failure = connection_failure(request.uri(), &error);
+                Ok(answer) => self.failed(&request, answer).await,
+                Err(failed) => {
+                    let (uri, error) = *failed;
+                    let failure = connection_failure(&uri, &error);
                     (is_worth_a_retry(&error).then_some(Fault::Connection), failure, Err(error))
                 }
             };
@@ -199,15 +204,22 @@ impl Shared {
     /// Converts an unsuccessful answer to a failure. Reads its body, so that the connection can be used again.
     async fn failed(
         &self,
-        uri: &Uri,
+        request: &HttpRequest,
         answer: HttpResponse,
     ) -> (Option<Fault>, Failure, Result<HttpResponse, HttpError>) {
+        let uri = request.uri();
         let (parts, body) = answer.into_parts();
         let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let body = read_some(body, ERROR_BODY_NBYTES).await;
         let status = parts.status.as_u16();
         let body = String::from_utf8_lossy(&body);
         let mut failure = Failure::from_status(status, &body);
+        let mut sent = Secrets::default();
+        for name in [header::AUTHORIZATION, header::PROXY_AUTHORIZATION] {
+            let values = request.headers().get_all(&name).iter().chain(self.headers.get_all(&name));
+            values.filter_map(|value| value.to_str().ok()).for_each(|value| sent.add_authorization(value));
+        }
+        failure.hide(&sent);
         failure.advice = answer_diagnosis(uri, status, &body);
         if let Some(proxy) = Proxy::from_uri(uri).filter(|_| matches!(status, 407 | 502..=504)) {
             failure.went_through(&proxy.to_string());
@@ -221,13 +233,13 @@ impl Shared {
                 Some(Fault::Throttled(text("retry-after").and_then(|text| retry_after(text, now))))
             }
             408 | 500 | 502 | 504 => Some(Fault::Server),
-            _ => None,
+            _ => failure.code.as_deref().and_then(fault_of),
         };
         (fault, failure, Ok(HttpResponse::from_parts(parts, Vec::new().into())))
     }
 
     /// Step 3.
-    async fn follow(&self, request: &HttpRequest, attempts: &Attempts) -> Result<HttpResponse, HttpError> {
+    async fn follow(&self, request: &HttpRequest, attempts: &Attempts) -> Result<HttpResponse, FailedAt> {
         let is_read = is_read(request);
         // Copied only if something changes.
         let mut request = Cow::Borrowed(request);
@@ -243,20 +255,24 @@ impl Shared {
             request.to_mut().headers_mut().extend(self.headers.clone());
         }
         for _ in 0..MOST_REDIRECTS {
-            let answer = self.late(&request, attempts).await?;
+            let at = |error: HttpError, request: &HttpRequest| Box::new((request.uri().clone(), error));
+            let answer = self.late(&request, attempts).await.map_err(|error| at(error, &request))?;
             let place = answer.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
             let (Some(place), true, true) = (place, answer.status().is_redirection(), is_read) else {
                 return Ok(answer);
             };
-            let from = Url::parse(&request.uri().to_string()).map_err(invalid)?;
-            let to = from.join(place).map_err(invalid)?;
+            let parsed = Url::parse(&request.uri().to_string()).map_err(invalid);
+            let from = parsed.map_err(|error| at(error, &request))?;
+            let to = from.join(place).map_err(|error| at(invalid(error), &request))?;
             if !matches!(to.scheme(), "https" | "http") || from.scheme() == "https" && to.scheme() == "http" {
-                return Err(invalid(
-                    "the server redirects from https to another protocol, which zarrow does not follow",
-                ));
+                let (from, to) = (from.scheme(), to.scheme());
+                let text =
+                    format!("the server redirects from {from} to {to:.20}, which zarrow does not follow");
+                return Err(at(invalid(text), &request));
             }
+            let uri = to.as_str().parse().map_err(|error: InvalidUri| at(invalid(error), &request))?;
             let request = request.to_mut();
-            *request.uri_mut() = to.as_str().parse().map_err(invalid)?;
+            *request.uri_mut() = uri;
             if from.origin() != to.origin() {
                 let all = std::mem::take(request.headers_mut());
                 let kept =
@@ -264,7 +280,7 @@ impl Shared {
                 request.headers_mut().extend(kept);
             }
         }
-        Err(invalid("the server redirects in a circle"))
+        Err(Box::new((request.uri().clone(), invalid("the server redirects in a circle"))))
     }
 
     fn is_own(&self, request: &HttpRequest) -> bool {
@@ -406,6 +422,8 @@ impl Shared {
             }
             _ => {}
         }
+        // Step 7.
+        check_length(&parts, requested.is_some())?;
         // The announced range is compared here, because the errors of `object_store` name its own types.
         if let Some(requested) = requested.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
             let answered = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
@@ -421,6 +439,30 @@ impl Shared {
         }
         Ok(HttpResponse::from_parts(parts, body))
     }
+}
+
+/// A failed request, and the URL that it was last sent to.
+type FailedAt = Box<(Uri, HttpError)>;
+
+/// Step 7.
+fn check_length(parts: &http::response::Parts, is_range: bool) -> Result<(), HttpError> {
+    let text = |name: header::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let coding =
+        [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].into_iter().filter_map(text).find(|coding| {
+            let mut codings = coding.split(',').map(str::trim);
+            codings.any(|coding| !["", "identity", "chunked", "aws-chunked"].contains(&coding))
+        });
+    let nbytes: Option<u64> = text(header::CONTENT_LENGTH).and_then(|nbytes| nbytes.parse().ok());
+    let announced = text(header::CONTENT_RANGE).and_then(partial_nbytes);
+    let is_partial = parts.status == StatusCode::PARTIAL_CONTENT;
+    if is_partial && nbytes.zip(announced).is_some_and(|(nbytes, announced)| nbytes != announced)
+        || (is_partial || is_range) && coding.is_some() && nbytes.is_none()
+        || coding.is_some() && parts.headers.get(header::TRANSFER_ENCODING).is_some()
+    {
+        let how = coding.map_or_else(String::new, |coding| format!(", compressed by {coding:.40}"));
+        return Err(invalid(format!("the server sent other bytes than the requested ones{how}")));
+    }
+    Ok(())
 }
 
 /// Rewrites the head of an answer as that of a byte range.

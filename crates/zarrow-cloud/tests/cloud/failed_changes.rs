@@ -3,7 +3,8 @@
 use crate::arrays::adapter;
 use crate::message::Message;
 use crate::server::{Fault, Manner, Server, well};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use zarrow::store::Store;
 use zarrow::{
     Array, ArrayBuilder, Existing, Number, OpenOptions, Values, WriteOptions, create_array,
@@ -61,4 +62,46 @@ fn groups_that_stay_after_a_failed_creation_are_a_warning() {
     let (created, warnings) = with_warnings(|| create(2));
     assert_eq!(created.unwrap().shape(), [4]);
     assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+/// An answer that does not say whether the put was applied, or asks for another attempt, is overcome.
+#[test]
+fn a_put_with_a_passing_error_is_tried_again_and_recognised() {
+    let faults = [
+        Fault::RefusedAfter(500, "InternalError"),
+        Fault::RefusedAfter(503, "SlowDown"),
+        Fault::RefusedAfter(400, "RequestTimeout"),
+        Fault::Refused(400, "RequestTimeout"),
+        Fault::Refused(409, "ConditionalRequestConflict"),
+    ];
+    for fault in faults {
+        for existing in [Existing::Refuse, Existing::Erase] {
+            let server = Server::start(well());
+            let store: Arc<dyn Store> = adapter(&server, "bucket/tree", true);
+            let create = |value: i32, existing| {
+                let metadata = ArrayBuilder::new([4], Number::Int32).build().unwrap();
+                let (options, write) = (OpenOptions::default(), WriteOptions::default());
+                let values = Values::scalar(&value);
+                create_array_with(Arc::clone(&store), "x", metadata, &values, existing, &options, &write)
+            };
+            if existing == Existing::Erase {
+                create(1, Existing::Refuse).unwrap();
+            }
+            // Each put of the array gets the fault once: its unfinished document, its chunk, its document.
+            let met = Mutex::new(HashMap::new());
+            server.behave(Box::new(move |message: &Message, _| {
+                let is_put = message.method == "PUT" && message.path().contains("tree/x/");
+                let mut met = met.lock().unwrap();
+                let times =
+                    met.entry((message.path().to_owned(), message.header("if-match").is_some())).or_insert(0);
+                *times += usize::from(is_put);
+                (is_put && *times == 1).then_some(fault)
+            }));
+            let created = create(2, existing);
+            server.behave(well());
+            created.unwrap_or_else(|error| panic!("{fault:?}, {existing:?}: {error}"));
+            let elements = opened(&server).read(..).unwrap().into_tensor().unwrap();
+            assert_eq!(elements.as_slice::<i32>().unwrap(), [2; 4], "{fault:?}");
+        }
+    }
 }

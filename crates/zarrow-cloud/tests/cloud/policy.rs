@@ -100,3 +100,56 @@ fn redirects_to_other_hosts_carry_no_credentials() {
     let error = fetch(&store, Request::new("a", ByteRange::Whole), 10, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("in a circle"), "{error}");
 }
+
+/// Compressed bytes in place of a range have other positions than the stored ones.
+#[test]
+fn compressed_ranges_are_refused() {
+    let server = Server::start(well());
+    let store = patient_store(&server, "bucket");
+    for (length, headers) in [(74, vec![("content-encoding", "gzip")]), (74, vec![])] {
+        server.answer_by(move |message: &Message| {
+            assert_eq!(message.header("accept-encoding"), Some("identity"));
+            let mut answer = Answer::new(206).of(vec![7; length]).with("content-range", "bytes 0-199/200");
+            for (name, value) in &headers {
+                answer = answer.with(name, value);
+            }
+            answer
+        });
+        let request = Request::new("a", ByteRange::Range(0..200));
+        let error = fetch(&store, request, u64::MAX, &|| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("other bytes than the requested ones"), "{error}");
+    }
+}
+
+/// The error names the address that does not answer, not the one that redirects to it.
+#[test]
+fn a_redirect_to_a_dead_server_names_it() {
+    let server = Server::start(well());
+    let store = patient_store(&server, "bucket");
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (place, named) in [
+        (format!("http://{unused}/a"), unused.to_string()),
+        ("ftp://host/a".into(), "from http to ftp".into()),
+    ] {
+        server.answer_with(Some(Answer::new(302).with("location", place)));
+        let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+        assert!(error.to_string().contains(&named), "{error}");
+    }
+}
+
+#[test]
+fn credentials_that_no_header_can_carry_are_refused() {
+    for (url, name, options) in [
+        ("s3://bucket", "aws_session_token", r#"{"key": "AKID", "secret": "hush-hush", "token": "hush\n"}"#),
+        (
+            "s3://bucket",
+            "aws_session_token",
+            r#"{"key": "AKID", "secret": "hush-hush", "token": "hu\u0001sh"}"#,
+        ),
+        ("gs://bucket", "google_bearer_token", r#"{"token": "ya29.hush\u0416"}"#),
+    ] {
+        let error =
+            CloudStore::new(url, StorageOptions::from_json(options).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(name) && !error.contains("hu"), "{error}");
+    }
+}

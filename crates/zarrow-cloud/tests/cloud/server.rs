@@ -30,6 +30,10 @@ pub enum Fault {
     Status(u16),
     /// This status, once the server holds an object with a key that ends like this.
     StatusAfter(u16, &'static str),
+    /// This status with an error of this code; the request is not applied.
+    Refused(u16, &'static str),
+    /// The same, after the request was applied, as of a gateway.
+    RefusedAfter(u16, &'static str),
     /// 200 with an error of this code as its body; the request is not applied.
     Told(&'static str),
     /// 503 or 429, with a requested pause.
@@ -260,6 +264,7 @@ impl Shared {
                 meanwhile.into_iter().for_each(|meanwhile| meanwhile());
                 return Ok(false);
             }
+            Some(Fault::RefusedAfter(..)) => drop(self.objects.lock().unwrap().answer(message)),
             Some(Fault::Silent) => {
                 std::thread::sleep(Duration::from_millis(600));
                 return Ok(false);
@@ -294,6 +299,9 @@ impl Shared {
             (Some(answer), _) => answer,
             (None, Some(Fault::Status(status) | Fault::StatusAfter(status, _))) => {
                 Answer::error(status, "Told", "As it was told.")
+            }
+            (None, Some(Fault::Refused(status, code) | Fault::RefusedAfter(status, code))) => {
+                Answer::error(status, code, "Later.")
             }
             (None, Some(Fault::Told(code))) => Answer::error(200, code, "As it was told."),
             (None, Some(Fault::Pause(status))) => {

@@ -110,10 +110,12 @@ pub fn remote_archive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<
     match (&folders[..], is_named_so) {
         ([], true) => Ok(Some(PyString::new(object.py(), url).into_any())),
         ([folder], true) => Err(PyValueError::new_err(format!(
-            "pass the folder in a cloud archive as the path of the node: open({url:?}, {folder:?})"
+            "pass the folder in a cloud archive as the path of the node: open({:?}, {folder:?})",
+            zarrow_cloud::redact(url)
         ))),
         _ => Err(PyValueError::new_err(format!(
-            "expected the URL of a cloud archive, ending in .zip, such as open(\"https://host/data.zip\"), got {text:?}"
+            "expected the URL of a cloud archive, ending in .zip, such as open(\"https://host/data.zip\"), got {:?}",
+            zarrow_cloud::redact(text)
         ))),
     }
 }
