@@ -5,7 +5,8 @@
 2. `erase`, `commit` and `go_direct` change the store beneath, when no more errors of the caller are possible.
 3. Documents at the root that describe others, such as consolidated metadata, are written last.
 4. What the store beneath lacks is known from its listings, without a request for each document.
-5. In a remote store, each document is stored on the condition that it has not changed since it was read.
+5. Each document is stored on the condition that it has not changed since it was read: in a remote store by
+   conditional puts, in a local one under the locks of the engine.
 """
 
 from __future__ import annotations
@@ -442,11 +443,19 @@ class StagedStore(Store):
     def commit(self, *, is_append: bool = False) -> None:
         """Store all documents together, but those of step 3 afterwards; restore the old ones after an error.
 
-        In a remote store, an append stores all its documents at once: its chunks exist, so that readers of
-        old and of new documents find them.
+        In a local store, the engine compares them with those that were read, and stores them, under the
+        locks of its own changes. In a remote store, an append stores all its documents at once: its chunks
+        exist, so that readers of old and of new documents find them.
         """
         state, ordered = self._state, self.changed()
         last = [key for key in ordered if key in _LAST and not (is_append and self.is_remote)]
+        if not self.is_remote:
+            keys = [*(key for key in ordered if key not in last), *last]
+            changes = [(key, state.known.get(key), state.staged[key]) for key in keys]
+            if (changed := self._created_values().commit(changes)) is not None:
+                raise self._changed(changed)
+            self._forget()
+            return
         stored: list[str] = []
 
         def store(key: str) -> None:
@@ -458,8 +467,13 @@ class StagedStore(Store):
             self._run([*(partial(store, key) for key in ordered if key not in last), *released])
             self._run([partial(store, key) for key in last])
         except BaseException:
-            self._restore(stored if self.is_remote else ordered)
+            self._restore(stored)
             raise
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget the changes that were stored, and what was known before."""
+        state = self._state
         state.staged = {}
         state.known = {}
         state.names = {}
@@ -529,8 +543,6 @@ class StagedStore(Store):
         if value is None:
             values.erase(key)
             versions[key] = None
-        elif values.is_local():
-            values.set(key, value)
         else:
             version = values.set_if(key, value, versions.get(key))
             if version is None:

@@ -7,6 +7,7 @@ use crate::layout::categorical::Categorical;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::current::Current;
+use crate::node::encoded_group::{is_sparse, not_an_array};
 use crate::node::group_iterator::{GroupLoops, Visited};
 use crate::node::metadata::existing;
 use crate::node::node_path::NodePath;
@@ -508,10 +509,7 @@ impl Group {
 
     /// Return the version of the document, 0 if there is none; None in a remote store, or one without versions.
     fn _document_version(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        if self._is_remote() {
-            return Ok(None);
-        }
-        waiting(py, || self.inner().document_version())
+        if self._is_remote() { Ok(None) } else { waiting(py, || self.inner().document_version()) }
     }
 
     /// Return whether the metadata of everything below come from one document.
@@ -573,33 +571,4 @@ impl Group {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.summary(py)?.html(&self.members_drawn(py)?))
     }
-}
-
-/// Whether the group is a sparse matrix in AnnData's format.
-fn is_sparse(group: &zarrow::Group) -> bool {
-    let encoding = group.attributes().get("encoding-type").and_then(serde_json::Value::as_str);
-    matches!(encoding, Some("csr_matrix" | "csc_matrix"))
-}
-
-/// Returns the message for a group that `read` does not accept, depending on its AnnData encoding.
-fn not_an_array(group: &zarrow::Group) -> ErrorKind {
-    let attributes = group.attributes();
-    let encoding = attributes.get("encoding-type").and_then(serde_json::Value::as_str);
-    let (found, expected) = match encoding {
-        Some("anndata") => (
-            "an AnnData object",
-            "an array: type zarrow.load(path), or group[\"obs\"].to_pandas() for one of its tables",
-        ),
-        None if attributes.get("column-order").is_none() => (
-            "a group",
-            "an array, or a group that stands for one: type group[\"name\"][...], or zarrow.load(path) for all \
-             of its arrays",
-        ),
-        Some("dataframe") | None => (
-            "a table",
-            "an array: type group.to_pandas() or group.to_arrow(), or group[\"name\"] for a column",
-        ),
-        Some(_) => ("a group", "an array, or a group that stands for one: type group[\"name\"][...]"),
-    };
-    ErrorKind::WrongNode { expected, found }
 }

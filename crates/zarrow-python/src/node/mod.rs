@@ -13,6 +13,7 @@ pub mod codec;
 pub mod create;
 pub mod current;
 pub mod detached;
+pub mod encoded_group;
 pub mod explanation;
 pub mod fill_value;
 pub mod group;

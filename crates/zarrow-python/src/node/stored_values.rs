@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 use zarrow::store::remote::{Condition, Fetched, ObjectVersion, Put, RemoteStore, fetch_each, wait};
 use zarrow::store::{Durability, Store, StoreWriter, check_key};
-use zarrow::{Error, ErrorKind};
+use zarrow::{DocumentChange, Error, ErrorKind, commit_documents};
 
 /// Maximum size of a value that is read.
 const MOST_NBYTES: u64 = 1 << 30;
@@ -149,6 +149,18 @@ impl StoredValues {
                 .and_then(|()| self.writer()?.set(key, &[value], Durability::None))
                 .map_err(|error| self.named(error, key))
         })
+    }
+
+    /// Store the documents of a local store together: a key, the content as it was read, and the content to store. If
+    /// one was changed since, store nothing and return its key.
+    fn commit(
+        &self,
+        py: Python<'_>,
+        changes: Vec<(String, Option<Vec<u8>>, Option<Vec<u8>>)>,
+    ) -> PyResult<Option<String>> {
+        let change = |(key, before, after)| DocumentChange { key, before, after };
+        let changes: Vec<DocumentChange> = changes.into_iter().map(change).collect();
+        interruptible(py, |_| commit_documents(&*self.store, &changes).map_err(|error| self.named(error, "")))
     }
 
     /// Erase a value; return whether there was one.

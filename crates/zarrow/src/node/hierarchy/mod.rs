@@ -7,6 +7,7 @@
 //! 3. A node that replaces another, or is created with elements, is built beside it and swapped in (`create`), or has
 //!    its document put last (`unfinished`).
 //! 4. A write of chunks checks before and after that the stored array is still the array of the handle (`stored`).
+//!    Documents that another library prepared are stored in the same way (`commit`).
 //! 5. After every change of a node, the consolidated metadata of the groups above it, up to the store's root, are
 //!    updated (`consolidate`).
 
@@ -15,6 +16,7 @@ pub(crate) mod attributes;
 mod builder;
 mod chunk_shape;
 mod chunks_outside;
+mod commit;
 pub(crate) mod consolidate;
 mod contents;
 mod create;
@@ -40,6 +42,7 @@ mod tests;
 pub use attributes::AttributeChange;
 pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
 pub(crate) use chunks_outside::stored_count;
+pub use commit::{DocumentChange, commit_documents};
 pub use contents::Source;
 pub use create::{create_absent_group, create_array, create_array_from, create_array_with, create_group};
 pub use create_whole::{Members, create_group_with};

@@ -22,6 +22,7 @@ use super::node_path::ancestors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::ZARR_JSON;
 use crate::store::{Durability, Lock, Store, Version, join, writer_of};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Maximum wait for a lock. It is held while a few small files are written, or the documents of a hierarchy are
@@ -73,6 +74,22 @@ impl<'a> NodeLock<'a> {
                 break;
             }
             lock.add_if_any(group, false)?;
+        }
+        Ok(lock)
+    }
+
+    /// Takes the locks of the nodes at these paths, and of the groups above them, as far as their folders exist: from
+    /// the root down, siblings in the order of their names.
+    ///
+    /// # Errors
+    /// As [`new`](NodeLock::new), except [`ErrorKind::NotFound`].
+    pub(super) fn each(store: &'a dyn Store, paths: BTreeSet<&'a str>) -> Result<NodeLock<'a>> {
+        let mut lock = NodeLock { store, held: Vec::new() };
+        let all: BTreeSet<&str> = paths.iter().flat_map(|path| ancestors(path).chain([*path])).collect();
+        for path in all {
+            if path.is_empty() || store.version_of(path)? != Version::Missing {
+                lock.add_if_any(path, paths.contains(path))?;
+            }
         }
         Ok(lock)
     }
