@@ -14,6 +14,8 @@
 //!    which names no holder.
 //! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
 //!    the value go with it, and so do later writes of the holder: they do not come back at the old path.
+//! 6. In a folder where several users may write, each of them may lock the file: it is opened for reading if another
+//!    user made it, and its permissions are widened by its maker.
 
 use crate::error::key_fault::RESERVED;
 use crate::error::{Error, ErrorKind, Result};
@@ -27,7 +29,7 @@ use crate::store::retry::Retry;
 use crate::store::system_calls;
 use crate::store::temporary_name::{lock_name, lock_path};
 use crate::store::write_errors::{MODE, disappears, write};
-use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -96,8 +98,17 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
     loop {
         step("make or open the file of a lock");
         fault()?;
-        let held = File::open(|| system_calls::openat(folder, name, flags, MODE))?;
+        let held = match File::open(|| system_calls::openat(folder, name, flags, MODE)) {
+            // Step 6.
+            Err(Errno::ACCESS) => File::open(|| {
+                system_calls::openat(folder, name, flags.difference(OFlags::RDWR | OFlags::CREATE), MODE)
+            })?,
+            opened => opened?,
+        };
         let Some(file) = held.get() else { return Ok(None) };
+        if is_narrow(folder, file) {
+            let _ = system_calls::fchmod(file, Mode::from_raw_mode(0o666));
+        }
         step("lock");
         if !try_flock(file)? {
             return Ok(None);
@@ -111,6 +122,15 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
             return Ok(None);
         }
     }
+}
+
+/// Step 6: whether users who may write in the folder could not open the file, which this process made.
+fn is_narrow(folder: &OwnedFd, file: &OwnedFd) -> bool {
+    let (Ok(folder), Ok(file)) = (system_calls::fstat(folder), system_calls::fstat(file)) else {
+        return false;
+    };
+    let shared = folder.st_mode & 0o022;
+    shared != 0 && file.st_mode & shared != shared && file.st_size == 0
 }
 
 /// Step 4: returns whether the link was created, so that this process holds the lock.

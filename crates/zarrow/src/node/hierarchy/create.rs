@@ -355,7 +355,15 @@ impl<'a> New<'a> {
                 ahead.arrive();
             }
             let own = Some(self.path).filter(|_| unfinished.is_none());
-            let new: Vec<&str> = missing.iter().map(String::as_str).chain(own).collect();
+            let new: Vec<&str> = if self.store.remote().is_none() {
+                // Also the groups that a killed creation left without copies.
+                with_groups(self.path)
+                    .into_iter()
+                    .filter(|path| *path != self.path || own.is_some())
+                    .collect()
+            } else {
+                missing.iter().map(String::as_str).chain(own).collect()
+            };
             consolidate::renew(self.store, &held, &new, self.options);
             if matches!(contents, Some(Contents::Members(_))) {
                 consolidate::renew_members(self.store, &held, self.path, self.options);
@@ -459,8 +467,9 @@ impl<'a> New<'a> {
     /// before it renewed them, or if another program created the node.
     fn renewed_copies(&self, error: Error) -> Error {
         if matches!(error.kind(), ErrorKind::Exists(_)) {
-            let renewed = NodeLock::above(self.store, self.path)
-                .and_then(|held| consolidate::refresh(self.store, &held, &[self.path], self.options));
+            let renewed = NodeLock::above(self.store, self.path).and_then(|held| {
+                consolidate::refresh(self.store, &held, &with_groups(self.path), self.options)
+            });
             if renewed.is_ok() {
                 revision::count();
             }
@@ -530,4 +539,9 @@ impl<'a> New<'a> {
             _ => false,
         }
     }
+}
+
+/// Returns the path of a node and those of the groups above it, without the root.
+fn with_groups(path: &str) -> Vec<&str> {
+    ancestors(path).filter(|group| !group.is_empty()).chain([path]).collect()
 }
