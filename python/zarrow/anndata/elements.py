@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Made: TypeAlias = Callable[[], Any]
 
 _ARRAYS = ("", "array", "string-array", "rec-array", "numeric-scalar", "string", "bytes", "null")
-_NULLABLE = {"nullable-integer": "IntegerArray", "nullable-boolean": "BooleanArray"}
+NULLABLE = {"nullable-integer": "IntegerArray", "nullable-boolean": "BooleanArray"}
 _PARTS = ("X", "obs", "var", "obsm", "varm", "obsp", "varp", "layers", "uns", "raw")
 
 
@@ -114,8 +114,8 @@ def plan(node: Array | Group, batch: Batch) -> Made:
         return _table(node, batch, None)
     if encoding == "categorical":
         return _categorical(node, batch)
-    if encoding in _NULLABLE:
-        return _nullable(node, _NULLABLE[encoding], batch)
+    if encoding in NULLABLE:
+        return _nullable(node, NULLABLE[encoding], batch)
     if encoding == "nullable-string-array":
         return _strings(node, batch)
     if encoding in ("", "dict", "raw"):
@@ -199,12 +199,12 @@ def _categorical(group: Group, batch: Batch) -> Made:
 
 
 def _nullable(group: Group, kind: str, batch: Batch) -> Made:
-    values, mask = _values_and_mask(group, batch)
+    values, mask = map(batch.add, values_and_mask(group))
     return lambda: getattr(_import("pandas").arrays, kind)(values(), mask=mask())
 
 
 def _strings(group: Group, batch: Batch) -> Made:
-    values, mask = _values_and_mask(group, batch)
+    values, mask = map(batch.add, values_and_mask(group))
     is_nan = group._attributes().get("na-value", "NA") == "NaN"
 
     def make() -> Any:
@@ -217,13 +217,14 @@ def _strings(group: Group, batch: Batch) -> Made:
     return make
 
 
-def _values_and_mask(group: Group, batch: Batch) -> tuple[Made, Made]:
+def values_and_mask(group: Group) -> tuple[Array, Array]:
+    """Return the arrays of a nullable column, which have one shape."""
     values, mask = group.get_array("values"), group.get_array("mask")
     if mask.dtype.kind != "b" or mask.shape != values.shape:
         raise _malformed(
             group, f"mask of {mask.dtype} and shape {mask.shape}, expected bools of shape {values.shape}"
         )
-    return batch.add(values), batch.add(mask)
+    return values, mask
 
 
 def _malformed(group: Group, text: str) -> MetadataError:

@@ -1,6 +1,6 @@
 """Sparse matrices stored as groups: rows of a CSR matrix, or columns of a CSC matrix, without reading all.
 
-1. `indptr` says where each row's elements are; of a contiguous range of rows, only this range is read.
+1. `indptr` says where each row's elements are; it is read only for the selected rows.
 2. Adjacent rows are one run. All runs of `data` and of `indices` are read in one batch, which decodes each
    chunk once.
 3. SciPy trusts positions, so they are checked before it gets them.
@@ -41,7 +41,7 @@ def read(group: Group, selection: Any = None) -> Any:
     shape, members = parts(group)
     along, across = _normalized(selection, shape)[:: -1 if axis else 1]
     rows, extent = _positions(along, shape[axis])
-    values, indices, pointers = _read_rows(group, members, rows)
+    values, indices, pointers = read_rows(group, members, rows)
     new_shape = (extent, shape[1 - axis])[:: -1 if axis else 1]
     matrix = assembled(group, axis, new_shape, values, indices, pointers)
     if isinstance(across, slice) and across == slice(None):
@@ -90,7 +90,7 @@ def assembled(
     return matrix
 
 
-def _read_rows(
+def read_rows(
     group: Group, members: tuple[Array, Array, Array], rows: slice | npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """Read the elements of rows: values, positions, and where each row begins (steps 1 and 2)."""
@@ -99,17 +99,18 @@ def _read_rows(
     if isinstance(rows, slice):
         stored = indptr[rows.start : rows.stop + 1].numpy().astype("i8")
         first, last = stored[:-1], stored[1:]
+        begin, end = rows.start, rows.stop
     else:
-        low, high = (int(np.min(rows)), int(np.max(rows))) if len(rows) else (0, -1)
-        stored = indptr[low : high + 2].numpy().astype("i8")
-        first, last = stored[rows - low], stored[rows - low + 1]
-    begin = rows.start if isinstance(rows, slice) else low
+        needed = np.union1d(rows, rows + 1) if len(rows) else np.zeros(1, "i8")
+        stored = indptr.read(needed).numpy().astype("i8")
+        first, last = (stored[np.searchsorted(needed, each)] for each in (rows, rows + 1))
+        begin, end = int(needed[0]), int(needed[-1])
     is_malformed = (
         (stored[1:] < stored[:-1]).any()
         or stored[0] < 0
         or stored[-1] > data.shape[0]
         or (begin == 0 and stored[0] != 0)
-        or (begin + len(stored) == indptr.shape[0] and stored[-1] != data.shape[0])
+        or (end + 1 == indptr.shape[0] and stored[-1] != data.shape[0])
     )
     if is_malformed:
         raise _malformed(group, "indptr does not rise from 0 to the number of elements")

@@ -237,11 +237,7 @@ class Loader:
         )
         print(f"{self.plan!r}, rank {self.rank} of {self.world}, epoch {self._epoch}, step {self._step}")
         for name, source in self.plan.sources.items():
-            array = source.array
-            print(
-                f"{name or 'array'}: {type(source).__name__} {source.sample_shape} of {array.dtype} "
-                f"{array.shape}, chunks {array.chunks}, shards {array.shards}"
-            )
+            print(f"{name or 'array'}: {source._summary()}")
         print(self.plan.describe(self.rank, self.world, self._epoch))
         print(self._stats)
 

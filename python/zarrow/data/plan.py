@@ -15,16 +15,15 @@ import numpy.typing as npt
 
 from zarrow._zarrow import Array, Group
 from zarrow.data.description import Description, quality_of
+from zarrow.data.nodes import SOLE, members_of, source_of
 from zarrow.data.order import Order, Ordering
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.data.rank_schedule import Last, Ranges, Schedule
-from zarrow.data.sources import Crops, Rows, Source, Windows
+from zarrow.data.sources import Crops, Source, Windows
 from zarrow.data.subset import Subset
 
-Sources: TypeAlias = Array | Source | Group | Mapping[str, Array | Source]
+Sources: TypeAlias = Array | Source | Group | Mapping[str, Array | Source | Group]
 
-# The name of a source that was given without one.
-SOLE = ""
 
 _READS_COUNTED = 12
 
@@ -39,7 +38,8 @@ class Plan:
     ----------
     sources
         An array or a group, sampled along the first axis; `Rows`, `Windows` or `Crops` of an array; or a dict
-        of several, which are read together. Sample `i` of a batch is sample `i` of each.
+        of several, which are read together. Sample `i` of a batch is sample `i` of each. Of AnnData: a sparse
+        matrix by rows, a table, or a column of one. Categories come as their codes.
     batch_size
         Samples of a batch, on each rank.
     order
@@ -48,7 +48,8 @@ class Plan:
         samples span chunks. `"shuffle"` permutes all samples: chunks are decoded anew for each part of
         `window_nbytes`. `"sequential"` keeps the stored order.
     window_nbytes
-        Bytes of samples that are read and shuffled together, at most 262,144 samples.
+        Bytes of samples that are read and shuffled together, at most 262,144 samples. A string counts as 64
+        bytes, and a sparse row as an average one.
     last
         The end of an epoch. `"share"`: the last batches are smaller, on all ranks. `"pad"`: samples repeat
         until all batches are full. `"drop"`: the samples that fill no batch on all ranks are left out.
@@ -60,7 +61,9 @@ class Plan:
     ValueError
         The sources have different numbers of samples, or an argument is out of range.
     UnsupportedError
-        Elements of an array differ in size, such as strings, or may be missing.
+        A sparse matrix is stored by columns.
+    MetadataError
+        The arrays of a sparse matrix or of a column do not fit together.
 
     Examples
     --------
@@ -356,12 +359,12 @@ class Plan:
 
     def _cached(self, nbytes: int) -> Plan:
         """Return the same plan, with a cache of decoded chunks that the arrays divide by their size."""
-        whole = max(sum(source.array.nbytes or 0 for source in self.sources.values()), 1)
+        whole = max(sum(source._nbytes for source in self.sources.values()), 1)
         made = Plan.__new__(Plan)
         made.__dict__.update(
             self.__dict__,
             sources={
-                name: source._cached(nbytes * (source.array.nbytes or 0) // whole)
+                name: source._cached(nbytes * source._nbytes // whole)
                 for name, source in self.sources.items()
             },
         )
@@ -369,7 +372,7 @@ class Plan:
 
     def _cache_counts(self) -> tuple[int, int]:
         """Return how many chunks were found in the caches of the arrays, and how many were decoded."""
-        counts = [source.array._cache_counts() for source in self.sources.values()]
+        counts = [array._cache_counts() for source in self.sources.values() for array in source._arrays()]
         return sum(hits for hits, _ in counts), sum(misses for _, misses in counts)
 
     def _of(self, subset: Subset, name: str) -> Plan:
@@ -405,12 +408,14 @@ class Plan:
 def _named(sources: Sources) -> dict[str, Source]:
     """Return sources by name."""
     if isinstance(sources, Group):
-        sources = dict(sources.arrays())
+        sources = members_of(sources)
     if not isinstance(sources, Mapping):
         sources = {SOLE: sources}
     if not sources:
         raise ValueError("a plan needs at least one array")
-    found = {name: source if isinstance(source, Source) else Rows(source) for name, source in sources.items()}
+    found = {
+        name: source if isinstance(source, Source) else source_of(source) for name, source in sources.items()
+    }
     crops = [source for source in found.values() if isinstance(source, Crops)]
     if crops:
         if len(crops) < len(found):

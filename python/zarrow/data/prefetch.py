@@ -2,8 +2,9 @@
 
 1. Two threads read in turn, so that one read's requests go out while the other one's chunks are decoded. The
    engine's threads decode, straight into the memory of batches. A read has the samples of a window; samples
-   that do not fill a batch are copied to the front of the next memory. Reads end in their order, and the
-   first one runs alone, so that the first batch is early.
+   that do not fill a batch are copied to the front of the next memory. Samples without a fixed size have new
+   memory for each read, and are joined. Reads end in their order, and the first one runs alone, so that the
+   first batch is early.
 2. Another thread calls the transform, if there is one.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
    keep every batch.
@@ -31,16 +32,19 @@ import numpy.typing as npt
 
 from zarrow._zarrow import _Cancellation
 from zarrow.data.buffers import Ring
+from zarrow.data.nodes import SOLE
 from zarrow.data.permutation import Numbers
-from zarrow.data.plan import SOLE, Plan
+from zarrow.data.plan import Plan
 from zarrow.data.rank_schedule import Ranges
-from zarrow.data.sources import Source
+from zarrow.data.samples import joined, nbytes_of
+from zarrow.data.sources import Out, Source
 from zarrow.data.stats import Stats
 from zarrow.errors import CodecError
 
 OnBad: TypeAlias = Literal["raise", "skip", "fill"]
-Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
-Batch: TypeAlias = npt.NDArray[Any] | Arrays
+# Arrays of NumPy, masked arrays, and sparse matrices of SciPy.
+Arrays: TypeAlias = dict[str, Any]
+Batch: TypeAlias = Any | Arrays
 
 _T = TypeVar("_T")
 
@@ -129,6 +133,7 @@ class Prefetch:
         self._rings = {
             name: Ring(samples * source.sample_nbytes, self._most_reads + 1, options.allocate)
             for name, source in plan.sources.items()
+            if source.has_fixed_size
         }
         self._pid = os.getpid()
         self._condition = threading.Condition()
@@ -289,13 +294,17 @@ class Prefetch:
     def _rows(self, places: Numbers, before: int) -> _Rows:
         """Read samples into new rows, behind free places for the rest of earlier reads."""
         plan = self._plan
-        arrays = {
-            name: self._rings[name].array((before + len(places), *source.sample_shape), source.array.dtype)
+        arrays: Arrays = {
+            name: ring.array((before + len(places), *source.sample_shape), source.array.dtype)
             for name, source in plan.sources.items()
+            if (ring := self._rings.get(name)) is not None
         }
         bad = np.zeros(before + len(places), np.int32)
         for name, source in plan.sources.items():
-            self._fill(source, places, arrays[name][before:], bad[before:])
+            out = arrays[name][before:] if name in self._rings else None
+            found = self._fill(source, places, out, bad[before:])
+            if out is None:
+                arrays[name] = joined(found)
         return _Rows(arrays, np.concatenate([np.empty(before, np.int64), plan.numbers_at(places)]), bad)
 
     def _batches(self, rows: _Rows, read: _Read) -> list[Ready]:
@@ -303,7 +312,11 @@ class Prefetch:
         before, rest = read.before, self._rest
         rows.numbers[:before], rows.bad[:before] = rest.numbers, rest.bad
         for name, array in rest.arrays.items():
-            rows.arrays[name][:before] = array
+            if name in self._rings:
+                rows.arrays[name][:before] = array
+            elif before:
+                rows.arrays[name] = joined([array, rows.arrays[name]])
+        self._learn_size(rows)
         found = rows.numbers[before:][rows.bad[before:] > 0].tolist()
         self._stats.bad += found[: _BAD_LISTED - len(self._stats.bad)]
         batches, at = list[Ready](), 0
@@ -315,35 +328,43 @@ class Prefetch:
         self._rest.arrays = {name: array.copy() for name, array in self._rest.arrays.items()}
         return batches
 
-    def _fill(
-        self, source: Source, places: Numbers, out: npt.NDArray[Any], bad: npt.NDArray[np.int32]
-    ) -> None:
-        """Read samples; find the damaged ones by halves."""
-        error = self._damage(source, places, out)
+    def _learn_size(self, rows: _Rows) -> None:
+        """Lower the number of reads ahead if samples are larger than the plan estimated."""
+        if len(self._rings) < len(rows.arrays):
+            nbytes = sum(map(nbytes_of, rows.arrays.values()))
+            most = max(2, self._options.memory_nbytes // max(nbytes, 1))
+            self._most_reads = min(self._most_reads, most)
+
+    def _fill(self, source: Source, places: Numbers, out: Out, bad: npt.NDArray[np.int32]) -> list[Any]:
+        """Read samples, in parts that follow each other; find the damaged ones by halves."""
+        found, error = self._read_or_damage(source, places, out)
         if error is None:
-            return
+            return [found]
         if len(places) > 1:
             half = len(places) // 2
-            self._fill(source, places[:half], out[:half], bad[:half])
-            self._fill(source, places[half:], out[half:], bad[half:])
-            return
+            parts = [
+                self._fill(source, places[part], None if out is None else out[part], bad[part])
+                for part in (slice(half), slice(half, None))
+            ]
+            return parts[0] + parts[1]
         with self._condition:
             if len(self._damages) < _BAD_LISTED:
                 self._damages.append(error)
             bad[0] = len(self._damages)
-        fill = source.array.fill_value
-        out[...] = np.zeros((), out.dtype) if fill is None else fill
+        filled = source._filled(1)
+        if out is not None:
+            out[...] = filled
+        return [filled]
 
-    def _damage(self, source: Source, places: Numbers, out: npt.NDArray[Any]) -> CodecError | None:
-        """Read samples; return the error of a damaged chunk, without the frames that share the memory."""
+    def _read_or_damage(self, source: Source, places: Numbers, out: Out) -> tuple[Any, CodecError | None]:
+        """Read samples, or return the error of a damaged chunk, without the frames that share the memory."""
         draw = (self._plan.seed, self._epoch)
         try:
-            self._cancellation.run(lambda: source._read(places, out, draw))
+            return self._cancellation.run(lambda: source._read(places, out, draw)), None
         except CodecError as error:
             if self._options.on_bad == "raise":
                 raise
-            return error.with_traceback(None)
-        return None
+            return None, error.with_traceback(None)
 
     def _batch(self, rows: _Rows, index: int) -> Ready:
         """Return a batch of samples."""
@@ -354,7 +375,7 @@ class Prefetch:
         arrays = rows.arrays
         batch: Batch = arrays[SOLE] if set(arrays) == {SOLE} else arrays
         converted = batch if self._options.convert is None else self._options.convert(batch)
-        return Ready(converted, rows.numbers, sum(array.nbytes for array in arrays.values()), index)
+        return Ready(converted, rows.numbers, sum(map(nbytes_of, arrays.values())), index)
 
     def _transform_all(self) -> None:
         """Transform batches in order (step 2)."""

@@ -19,13 +19,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, read_many
+from zarrow._zarrow import Array, Group, read_many
+from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
-from zarrow.errors import StaleHandleError, UnsupportedError
+from zarrow.errors import StaleHandleError
 
 # Of an epoch: random crops depend on both.
 Draw: TypeAlias = tuple[int, int]
-Out: TypeAlias = npt.NDArray[Any]
+Out: TypeAlias = npt.NDArray[Any] | None
 
 
 class Source:
@@ -37,39 +38,54 @@ class Source:
 
     def __init__(self, array: Array) -> None:
         if not isinstance(array, Array):
-            raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}")
-        name = array.data_type["name"] if isinstance(array.data_type, dict) else array.data_type
-        if array.nbytes is None or "optional" in name:
-            raise UnsupportedError(
-                f"array {array.path!r} of {array.store} has the data type {name}, but batches need "
-                "elements of one size; store strings as numbers of categories",
-                kind="unsupported",
-                store=str(array.store),
-                path=array.path,
-            )
+            hint = ": pass the group itself to zarrow.data.Plan" if isinstance(array, Group) else ""
+            raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}{hint}")
         self.array = array
+        self._element_nbytes = element_nbytes(array)
 
     @property
     def sample_nbytes(self) -> int:
-        """Bytes of one sample."""
-        return math.prod(self.sample_shape) * self.array.dtype.itemsize
+        """Bytes of one sample: an estimate if elements differ in size."""
+        return math.prod(self.sample_shape) * self._element_nbytes
+
+    @property
+    def has_fixed_size(self) -> bool:
+        """Whether samples are read into given memory: elements have one size, and none is missing."""
+        return has_fixed_size(self.array)
+
+    def _arrays(self) -> tuple[Array, ...]:
+        """Return the arrays that are read."""
+        return (self.array,)
+
+    def _replace_arrays(self, arrays: tuple[Array, ...]) -> None:
+        """Read these arrays instead, which are equal."""
+        (self.array,) = arrays
+
+    @property
+    def _nbytes(self) -> int:
+        """Bytes of all decoded elements: an estimate if they differ in size."""
+        return math.prod(self.array.shape) * self._element_nbytes
 
     def _cached(self, nbytes: int) -> Self:
-        """Return the same samples of the array opened anew, with a cache of decoded chunks."""
-        reduced: Any = self.array.__reduce__()
-        load, (store, path, mode, _, limits, durability) = reduced
-        array = load(store, path, mode, nbytes, limits, durability)
-        if not isinstance(array, Array) or _without_attributes(array) != _without_attributes(self.array):
-            raise StaleHandleError(
-                f"array {self.array.path!r} of {self.array.store} was changed since it was opened: open it "
-                "again for a new plan",
-                kind="stale_handle",
-                store=str(self.array.store),
-                path=self.array.path,
-            )
+        """Return the same samples of the arrays opened anew, with a cache of decoded chunks."""
+        arrays = self._arrays()
         made = copy.copy(self)
-        made.array = array
+        whole = max(sum(array.nbytes or 0 for array in arrays), 1)
+        shares = [nbytes if len(arrays) == 1 else nbytes * (array.nbytes or 0) // whole for array in arrays]
+        made._replace_arrays(tuple(map(_reopened, arrays, shares)))
         return made
+
+    def _filled(self, count: int) -> Any:
+        """Return samples of fill values, in new memory."""
+        return filled(self.array, (count, *self.sample_shape))
+
+    def _summary(self) -> str:
+        """Return a line for a report."""
+        array = self.array
+        return (
+            f"{type(self).__name__} {self.sample_shape} of {array.dtype} {array.shape}, "
+            f"chunks {array.chunks}, shards {array.shards}"
+        )
 
     @property
     def _numbers(self) -> Numbers | None:
@@ -84,27 +100,32 @@ class Source:
         """Return the size of blocks of places that share chunks, and the start of one block."""
         raise NotImplementedError
 
-    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
-        """Read samples into memory of shape `(len(places), *sample_shape)`."""
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
+        """Read samples into memory of shape `(len(places), *sample_shape)`, or into new memory without `out`.
+
+        New memory is an array of the form that `Array.read(...).numpy()` has.
+        """
         raise NotImplementedError
+
+    def _read_items(self, items: list[Any], out: Out) -> Any:
+        """Read one selection for each sample."""
+        if out is not None:
+            return read_many(items, out=out)
+        return numpy_form(read_many(items)) if items else self._filled(0)
 
     def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
         """Return how many chunks one read of these samples decodes, and their bytes."""
         raise NotImplementedError
 
     def _chunks(self) -> tuple[int, ...]:
-        """Return the chunk; for a rectilinear grid, chunks of about the average size."""
-        if self.array.chunks is not None:
-            return self.array.chunks
-        sizes = self.array.metadata["chunk_grid"]["configuration"]["chunk_shapes"]
-        return tuple(map(_average, self.array.shape, sizes))
+        return chunks_of(self.array)
 
     def _decoded_along(self, axis: int, cells: Numbers) -> tuple[int, int]:
         """Return chunks and bytes of these cells of an axis, with all chunks along the other axes."""
         chunks, shape = self._chunks(), self.array.shape
         others = math.prod(-(-shape[k] // chunks[k]) for k in range(len(shape)) if k != axis)
         count = len(np.unique(cells)) * others
-        return count, count * math.prod(chunks) * self.array.dtype.itemsize
+        return count, count * math.prod(chunks) * self._element_nbytes
 
 
 class Rows(Source):
@@ -138,9 +159,11 @@ class Rows(Source):
     def _blocks(self) -> tuple[int, int]:
         return self._chunks()[self.axis], 0
 
-    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
         selection = (*(slice(None),) * self.axis, places)
-        self.array.read(selection, out=np.moveaxis(out, 0, self.axis))
+        if out is not None:
+            return self.array.read(selection, out=np.moveaxis(out, 0, self.axis))
+        return np.moveaxis(numpy_form(self.array.read(selection)), self.axis, 0)
 
     def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
         return self._decoded_along(self.axis, places // self._chunks()[self.axis])
@@ -215,11 +238,11 @@ class Windows(Source):
         first = -(-(-self.offset % chunk) // self.step)
         return size, first % size
 
-    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
         before = (slice(None),) * self.axis
         starts = (self.offset + places * self.step).tolist()
         items = [(self.array, (*before, slice(at, at + self._span, self.stride))) for at in starts]
-        read_many(items, out=out)
+        return self._read_items(items, out)
 
     def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
         indices = (self.offset + places * self.step)[:, None] + np.arange(self.length) * self.stride
@@ -357,12 +380,12 @@ class Crops(Source):
             cells *= (stop - extent) // cell - start // cell + 1
         return max(1, self.count // cells), 0
 
-    def _read(self, places: Numbers, out: Out, draw: Draw) -> None:
+    def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
         crops = [
             tuple(slice(at, at + extent) for at, extent in zip(corner, self.sample_shape, strict=True))
             for corner in self._at(places, draw).tolist()
         ]
-        read_many([(self.array, crop) for crop in crops], out=out)
+        return self._read_items([(self.array, crop) for crop in crops], out)
 
     def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
         chunks = self._chunks()
@@ -379,7 +402,31 @@ class Crops(Source):
                 np.unique(np.ravel_multi_index(tuple(cells.T), grid)) if grid else np.zeros(1, np.int64)
             )
         count = len(np.unique(np.concatenate(found)))
-        return count, count * math.prod(chunks) * self.array.dtype.itemsize
+        return count, count * math.prod(chunks) * self._element_nbytes
+
+
+def chunks_of(array: Array) -> tuple[int, ...]:
+    """Return the chunk; for a rectilinear grid, chunks of about the average size."""
+    if array.chunks is not None:
+        return array.chunks
+    sizes = array.metadata["chunk_grid"]["configuration"]["chunk_shapes"]
+    return tuple(map(_average, array.shape, sizes))
+
+
+def _reopened(array: Array, cache_nbytes: int) -> Array:
+    """Return the array opened anew, with a cache of decoded chunks."""
+    reduced: Any = array.__reduce__()
+    load, (store, path, mode, _, limits, durability) = reduced
+    opened = load(store, path, mode, cache_nbytes, limits, durability)
+    if not isinstance(opened, Array) or _without_attributes(opened) != _without_attributes(array):
+        raise StaleHandleError(
+            f"array {array.path!r} of {array.store} was changed since it was opened: open it again for a new "
+            "plan",
+            kind="stale_handle",
+            store=str(array.store),
+            path=array.path,
+        )
+    return opened
 
 
 def _without_attributes(array: Array) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 import torch.utils.data
 
 from zarrow.data.loader import Loader
+from zarrow.data.nodes import SOLE
 from zarrow.data.permutation import Numbers
-from zarrow.data.plan import SOLE, Plan
+from zarrow.data.plan import Plan
 from zarrow.data.stats import Stats
 from zarrow.torch.options import LoaderOptions, SharedEpoch, place
 from zarrow.torch.tensors import check_dtypes, part, tensors

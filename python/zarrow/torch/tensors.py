@@ -9,6 +9,7 @@ import numpy as np
 import zarrow
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
+from zarrow.data.tensor_sources import check_fixed_sizes
 
 
 def tensors(batch: Batch) -> Any:
@@ -22,6 +23,7 @@ def tensors(batch: Batch) -> Any:
 
 def check_dtypes(plan: Plan) -> None:
     """Raise `ExchangeError` if PyTorch has no data type of a source, before anything is read."""
+    check_fixed_sizes(plan, "PyTorch")
     for source in plan.sources.values():
         tensors(np.empty(0, source.array.dtype))
 
