@@ -15,6 +15,7 @@ Plans
 Batches
     Loader                         reads ahead, and resumes on any number of ranks
     Stats                          what it did, and which stage limits it
+    RandomAccess                   samples by number, for samplers of other libraries
 """
 
 from typing import TYPE_CHECKING
@@ -22,11 +23,12 @@ from typing import TYPE_CHECKING
 from zarrow.data.description import Description
 from zarrow.data.loader import Loader
 from zarrow.data.plan import Plan
+from zarrow.data.random_access import RandomAccess
 from zarrow.data.sources import Crops, Rows, Windows
 from zarrow.data.stats import Stats
 from zarrow.hints.unknown_names import getattr_of
 
-__all__ = ["Crops", "Description", "Loader", "Plan", "Rows", "Stats", "Windows"]
+__all__ = ["Crops", "Description", "Loader", "Plan", "RandomAccess", "Rows", "Stats", "Windows"]
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that exists
     __getattr__ = getattr_of("zarrow.data")

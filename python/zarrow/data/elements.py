@@ -35,7 +35,7 @@ def numpy_form(decoded: Any) -> npt.NDArray[Any]:
     """Return decoded elements for NumPy, all writable.
 
     A `MaskedTensor` is a masked array, strings have NumPy's `StringDType`, and byte strings are objects, as
-    are strings that may be missing: those are None.
+    are optional strings, with None for a missing one.
     """
     values: npt.NDArray[Any] = decoded.numpy()
     if isinstance(values, np.ma.MaskedArray):

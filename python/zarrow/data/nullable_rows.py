@@ -15,7 +15,7 @@ from zarrow.data.sources import Draw, Out, Rows
 class NullableRows(Rows):
     """One sample for each row of a nullable column; a batch is a masked array.
 
-    Text is an array of objects, with None where it is missing.
+    Text is an array of objects, with None for a missing element.
     """
 
     def __init__(self, group: Group) -> None:

@@ -24,7 +24,7 @@ class SparseRows(Source):
     def __init__(self, group: Group) -> None:
         if sparse.FORMATS[encoding_of(group)]:
             raise UnsupportedError(
-                f"{group.name!r} is a sparse matrix stored by columns, so each row would need all of it: "
+                f"{group.name!r} is a sparse matrix stored by columns, and a row would need all columns: "
                 "store it by rows, zarrow.save(path, anndata.AnnData(group.to_scipy().tocsr()))",
                 kind="unsupported",
                 store=str(group.store),

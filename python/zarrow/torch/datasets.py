@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
-import numpy as np
 import torch.utils.data
 
 from zarrow.data.loader import Loader
-from zarrow.data.nodes import SOLE
-from zarrow.data.permutation import Numbers
+from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
+from zarrow.data.random_access import RandomAccess
 from zarrow.data.stats import Stats
-from zarrow.torch.options import LoaderOptions, SharedEpoch, place
+from zarrow.torch.options import SharedEpoch, place
 from zarrow.torch.tensors import check_dtypes, part, tensors
 
 
@@ -57,9 +55,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
     def __init__(self, plan: Plan, *, transform: Callable[[Any], Any] | None = None) -> None:
         check_dtypes(plan)
         self.plan, self.transform = plan, transform
-        self._epoch = SharedEpoch()
-        # Places by number, unless they are computed at once.
-        self._places: Numbers | None = None
+        self._epoch, self._samples = SharedEpoch(), RandomAccess(plan)
 
     def set_epoch(self, epoch: int) -> None:
         """Draw the random crops of an epoch, also in persistent workers."""
@@ -73,26 +69,11 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Read samples at once; chunks that they share are decoded once."""
-        wanted = np.array([operator.index(index) for index in indices], np.int64)
-        outside = wanted[(wanted < -len(self)) | (wanted >= len(self))]
-        if len(outside):
-            raise IndexError(f"sample {outside[0]} is out of range for {len(self)} samples")
-        places = self._places_at(wanted % max(len(self), 1))
-        arrays = {}
-        for name, source in self.plan.sources.items():
-            arrays[name] = np.empty((len(places), *source.sample_shape), source.array.dtype)
-            source._read(places, arrays[name], (self.plan.seed, self._epoch.value))
-        batch = tensors(arrays[SOLE] if set(arrays) == {SOLE} else arrays)
+        self._samples.epoch = self._epoch.value
+        batch, count = tensors(self._samples.batch(indices)), len(indices)
         if self.transform is not None:
             batch = self.transform(batch)
-        return Samples(batch, [part(batch, at, len(places)) for at in range(len(places))])
-
-    def _places_at(self, ranks: Numbers) -> Numbers:
-        if self.plan._numbers is None:
-            return self.plan.places_by_number(ranks)
-        if self._places is None:
-            self._places = self.plan.places_by_number(np.arange(len(self)))
-        return self._places[ranks]
+        return Samples(batch, [part(batch, at, count) for at in range(count)])
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]

@@ -10,9 +10,10 @@ from typing import Any, Unpack
 import torch.utils.data
 
 from zarrow.data.loader import Loader
+from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
 from zarrow.torch.datasets import IterableDataset
-from zarrow.torch.options import LoaderOptions, place
+from zarrow.torch.options import place
 from zarrow.torch.tensors import check_dtypes, tensors
 
 

@@ -1,23 +1,10 @@
-"""What the classes for PyTorch share: options, the place among ranks, and the epoch of worker processes."""
+"""What the classes for PyTorch share: the place among ranks, and the epoch of worker processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any
 
 import torch.distributed
-
-from zarrow.data.prefetch import OnBad
-
-
-class LoaderOptions(TypedDict, total=False):
-    """Options that are passed on to `zarrow.data.Loader`."""
-
-    memory_nbytes: int
-    cache_nbytes: int
-    on_bad: OnBad
-    transform: Callable[[Any], Any] | None
-    numbers: bool
 
 
 def place(rank: int | None, world: int | None) -> tuple[int, int]:

@@ -1,0 +1,18 @@
+"""Options of `zarrow.data.Loader` that loaders of tensors pass on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+from zarrow.data.prefetch import OnBad
+
+
+class LoaderOptions(TypedDict, total=False):
+    """Options that are passed on to `zarrow.data.Loader`."""
+
+    memory_nbytes: int
+    cache_nbytes: int
+    on_bad: OnBad
+    transform: Callable[[Any], Any] | None
+    numbers: bool
