@@ -18,6 +18,7 @@ from zarrow.data.plan import Plan
 from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready
 from zarrow.data.rank_schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
+from zarrow.data.trace import Trace
 
 _VERSION = 1
 _STALL_SECONDS = 0.001
@@ -54,6 +55,8 @@ class Loader:
     allocate
         Returns writable memory of a number of bytes, such as pinned memory. An asynchronous copy to a device
         does not keep a batch: keep it until the copy has ended, or the next read overwrites it.
+    trace
+        Whether to note when each stage ran, for `save_trace`: at most the latest 100,000 events.
 
     Raises
     ------
@@ -87,6 +90,7 @@ class Loader:
         transform: Callable[[Any], Any] | None = None,
         numbers: bool = False,
         allocate: Callable[[int], Any] | None = None,
+        trace: bool = False,
     ) -> None:
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
@@ -99,7 +103,7 @@ class Loader:
         self._whole = plan.schedule(world)
         self.plan = plan._cached(cache_nbytes) if cache_nbytes else plan
         self.rank, self.world = rank, world
-        self._options = Options(memory_nbytes, on_bad, None, transform, allocate)
+        self._options = Options(memory_nbytes, on_bad, None, transform, allocate, Trace() if trace else None)
         self._numbers = numbers
         self._stats = Stats()
         # Of the current iteration, or of the next one.
@@ -229,6 +233,23 @@ class Loader:
         """Return counts and times of the current or latest iteration."""
         return self._stats
 
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Save a timeline of all iterations in this process, as JSON for Perfetto or `chrome://tracing`.
+
+        It has the stages of each thread: "read" (store, decoding and placement), "transform", and "wait" of
+        the consumer.
+
+        Raises
+        ------
+        ValueError
+            The loader was made without `trace=True`.
+        OSError
+            The file cannot be written.
+        """
+        if self._options.trace is None:
+            raise ValueError("the loader has no trace: pass trace=True when you make it")
+        self._options.trace.save(path)
+
     def print_debug_info(self) -> None:
         """Print versions, the plan, its prediction and the statistics, for a report."""
         print(
@@ -297,6 +318,8 @@ class _Iterator:
                 # The traceback refers to this frame.
                 del ready
         now, loader = time.perf_counter(), self._loader
+        if loader._options.trace is not None:
+            loader._options.trace.add("wait", called, batch=ready.index)
         with self._counting:
             self._count(ready, called, now)
         result = (ready.batch, ready.numbers) if loader._numbers else ready.batch

@@ -16,3 +16,4 @@ class LoaderOptions(TypedDict, total=False):
     on_bad: OnBad
     transform: Callable[[Any], Any] | None
     numbers: bool
+    trace: bool

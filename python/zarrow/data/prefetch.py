@@ -39,6 +39,7 @@ from zarrow.data.rank_schedule import Ranges
 from zarrow.data.samples import joined, nbytes_of
 from zarrow.data.sources import Out, Source
 from zarrow.data.stats import Stats
+from zarrow.data.trace import Trace
 from zarrow.errors import CodecError
 
 OnBad: TypeAlias = Literal["raise", "skip", "fill"]
@@ -64,6 +65,7 @@ class Options:
     convert: Callable[[Batch], Any] | None
     transform: Callable[[Any], Any] | None
     allocate: Callable[[int], Any] | None
+    trace: Trace | None = None
 
 
 @dataclass(slots=True)
@@ -268,7 +270,10 @@ class Prefetch:
         found, error, rows = list[Ready](), read.error, None
         try:
             if error is None and len(read.places):
+                began = time.perf_counter()
                 rows, error = _tried(self._rows, read.places, read.before)
+                if self._options.trace is not None:
+                    self._options.trace.add("read", began, number=read.number, samples=len(read.places))
             if not self._wait(lambda: self._ended == read.number):
                 return False
             if rows is not None:
@@ -392,6 +397,8 @@ class Prefetch:
             began = time.perf_counter()
             found.batch = transform(found.batch)
             self._stats.transform_s += time.perf_counter() - began
+            if self._options.trace is not None:
+                self._options.trace.add("transform", began, batch=found.index)
             with self._condition:
                 self._ready.append(found)
                 self._condition.notify_all()

@@ -25,7 +25,7 @@ class DataLoader(Loader):
 
     Parameters
     ----------
-    plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers
+    plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers, trace
         As in `zarrow.data.Loader`. The transform gets arrays of JAX.
     rank, world
         By default `jax.process_index()` and `jax.process_count()`.

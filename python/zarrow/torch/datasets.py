@@ -88,7 +88,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
     Parameters
     ----------
-    plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers
+    plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers, trace
         As in `zarrow.data.Loader`. Batches are tensors. Spawned workers pickle the transform.
     rank, world
         Of `torch.distributed`, if it is initialized and none are given.

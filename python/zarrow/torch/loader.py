@@ -27,7 +27,7 @@ class DataLoader(Loader):
 
     Parameters
     ----------
-    plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers
+    plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers, trace
         As in `zarrow.data.Loader`. The transform gets tensors; spawned workers pickle it.
     rank, world
         Of `torch.distributed`, if it is initialized and none are given.
