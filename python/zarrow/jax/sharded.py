@@ -13,7 +13,7 @@ from zarrow._zarrow import Array, read_many
 from zarrow.data.elements import has_fixed_size
 from zarrow.errors import ExchangeError, IndexingError
 
-# What is selected along an axis: one index, evenly spaced ones, or a list.
+# The selection along an axis: one index, evenly spaced indices, or a list.
 _Along: TypeAlias = int | range | npt.NDArray[np.int64]
 _Shard: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -80,7 +80,7 @@ def make_array(array: Array, sharding: Any, selection: Any = ...) -> jax.Array:
 
 
 def _along_axes(selection: Any, shape: tuple[int, ...]) -> list[_Along]:
-    """Return what is selected along each axis of an array."""
+    """Return the selection along each axis of an array."""
     items = selection if isinstance(selection, tuple) else (selection,)
     given = [item for item in items if item is not Ellipsis]
     if len(given) > len(shape) or len(items) > len(given) + 1:
