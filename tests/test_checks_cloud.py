@@ -14,7 +14,7 @@ import pytest
 
 import zarrow
 from test_cloud import KEY, SECRET
-from zarrow.checks import convert, diff, digest, repair, verify
+from zarrow.checks import bench, convert, diff, digest, repair, verify
 
 VALUES = np.arange(1, 97.0).reshape(8, 12)
 
@@ -71,3 +71,21 @@ def test_the_command_lists_and_erases(server: tuple[Any, dict[str, Any]]) -> Non
     assert command("rm", "s3://checks/b.zarr", "m/x", "--yes").returncode == 0
     assert command("rm", "s3://checks/b.zarr", "--yes").returncode == 0
     assert "Contents" not in client.list_objects_v2(Bucket="checks", Prefix="b.zarr")
+
+
+def test_stores_are_measured_and_not_changed(server: tuple[Any, dict[str, Any]]) -> None:
+    client, options = server
+    bucket = zarrow.CloudStore("s3://checks/c.zarr", options)
+    zarrow.create_array(bucket, "m/x", data=VALUES, chunks=(2, 3))
+
+    def objects() -> list[tuple[Any, ...]]:
+        listed = client.list_objects_v2(Bucket="checks", Prefix="c.zarr")["Contents"]
+        return [(each["Key"], each["ETag"], each["LastModified"]) for each in listed]
+
+    before = objects()
+    found = bench(bucket, seconds=1)
+    assert objects() == before
+    assert found.nbytes == found.nbytes_sampled == VALUES.nbytes
+    assert {timing.name for timing in found.timings} == {"open", "first scan", "scan", "chunks", "elements"}
+    # Only files are counted.
+    assert all(timing.nbytes_stored is None for timing in found.timings)

@@ -56,7 +56,7 @@ Memory of other libraries
     data                           batches for training
     dask                           arrays of dask
     ray                            datasets of Ray
-    checks                         verify, mend, compare and convert stores
+    checks                         verify, mend, compare, convert, measure
     files                          NPY, Parquet, safetensors and others
 
 Settings

@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "repair": "drop corrupt chunks, or refill them from a copy",
     "diff": "what differs between two arrays or groups",
     "digest": "a digest of the data, whatever chunks, codecs and version",
+    "bench": "measure how fast a store is opened, scanned and read in pieces",
     "copy": "copy an array or a group, with other chunks, codecs or version; resumes after a kill",
     "convert": "from version 2 to version 3 in place, without touching chunks",
     "pyramid": "compute the levels of an OME-Zarr image from its first one; resumes after a kill",
