@@ -12,10 +12,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _members_or_errors, _read_each
+from zarrow.api.amounts import Amount
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
 from zarrow.api.waves import SMALL_NBYTES, Wave
@@ -28,11 +29,16 @@ _READ_NBYTES = 64 << 20
 
 
 def copy_array(
-    array: Array, target: Store | Group | Wave, path: str, zarr_format: int, elements: Any = None
+    array: Array,
+    target: Store | Group | Wave,
+    path: str,
+    zarr_format: int,
+    elements: Any = None,
+    report: Callable[[int], object] | None = None,
 ) -> None:
     """Copy an array to a path of a store or a group, or add the copy to a wave (steps 1 and 2).
 
-    `elements` are its elements, if they were read already.
+    `elements` are its elements, if they were read already. `report` is called with the bytes of each part.
 
     Raises
     ------
@@ -40,13 +46,16 @@ def copy_array(
         There is a group.
     """
     version = {"zarr_format": zarr_format}
-    layout = layout_of(array, zarr_format)
-    _create(target, path, "none", version, data=array, elements=elements, overwrite="array", **layout)
+    layout = layout_of(array, zarr_format) | {"elements": elements, "report": report}
+    _create(target, path, "none", version, data=array, overwrite="array", **layout)
 
 
-def copy_group(group: Group, target: Group, path: str) -> None:
+def copy_group(group: Group, target: Group, path: str, amount: Amount | None = None) -> None:
     """Copy everything below a group into the group at a path, which keeps its other members (steps 3-5)."""
     below = list(nodes_below(group, members=_members))
+    sizes = {name: estimated_nbytes(member) for name, member in below if isinstance(member, Array)}
+    amount = Amount(None) if amount is None else amount
+    amount.expect(sum(sizes.values()))
     if target._is_remote():
         together = Wave(target, target.zarr_format)
         together.add_group(path, group.attrs, keep=True)
@@ -63,9 +72,13 @@ def copy_group(group: Group, target: Group, path: str) -> None:
             if isinstance(member, Group):
                 copy.require_group(name).attrs.update(member.attrs)
         copied = _copy_small(below, copy, "") if group._is_remote() else set()
+    amount.begin(sum(sizes[name] for name in copied))
+    amount.finish()
     for name, member in below:
         if isinstance(member, Array) and name not in copied:
-            copy_array(member, copy, name, copy.zarr_format)
+            amount.begin(sizes[name])
+            copy_array(member, copy, name, copy.zarr_format, report=amount.add)
+            amount.finish()
 
 
 def _copy_small(below: list[tuple[str, Array | Group]], target: Group | Wave, path: str) -> set[str]:

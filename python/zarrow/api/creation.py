@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from zarrow import _zarrow
@@ -328,11 +328,13 @@ def _create(
     data: Any = None,
     elements: Any = None,
     missing: Any = None,
+    report: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Any:
     """Create an array, or a group in its place if `missing` asks for one; or add an array to a wave.
 
-    `elements` are the elements of `data`, if it is an array of a store and was read already.
+    `elements` are the elements of `data`, if it is an array of a store and was read already. `report` is
+    called with the bytes of each part that is stored; large arrays in memory are divided for it.
 
     Raises
     ------
@@ -361,13 +363,14 @@ def _create(
             data = elements
         elif _is_read_whole(data, target, path, missing, options):
             data = data[...]
-    if missing is None and lazy_arrays.is_read_in_parts(data):
+    is_divided = report is not None and lazy_arrays.is_divided(data)
+    if missing is None and (is_divided or lazy_arrays.is_read_in_parts(data)):
         _refuse_wave(target)
         shape = _same_shape(options.pop("shape", None), data.shape)
         dtype = options.pop("dtype", None)
         if dtype is None:
             dtype = data.data_type if isinstance(data, Array) else data.dtype
-        source = lazy_arrays.parts_of(data)
+        source = lazy_arrays.parts_of(data, report)
         return _create_described(
             target, path, durability, description, parts=source, shape=shape, dtype=dtype, **options
         )

@@ -12,10 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
+from zarrow.api.amounts import Amount
 from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
 from zarrow.api.creation import create_array
+from zarrow.api.progress import Progress, reporting
+from zarrow.api.reported_reads import ENCODED_ARRAYS, load_members, read_array
 from zarrow.errors import NodeTypeError, NotFoundError, StaleHandleError, ZarrowError
 from zarrow.groups.descent import Way
+from zarrow.interchange.lazy_arrays import estimated_nbytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +139,11 @@ def open_array(
 
 @says_options
 def load(
-    store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
+    store: Store,
+    path: str = "",
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    progress: Progress | bool | None = None,
 ) -> DecodedArray | AnnData | dict[str, Any]:
     """Read an array, or all arrays of a group, into memory.
 
@@ -143,7 +151,14 @@ def load(
     A member with invalid or unsupported metadata is left out with a warning. If the store cannot read a
     member, `load` raises an error: a result is never incomplete because a request failed.
 
-    Parameters are as in `open`.
+    Parameters
+    ----------
+    store, path, storage_options
+        As for `open`.
+    progress
+        Called with the bytes of the elements that were read, and of all, where the size of text is a guess;
+        or True for a bar in a terminal or a notebook. Small arrays are read together, large arrays of numbers
+        part by part, and other arrays at once. An AnnData is read without reports.
 
     Returns
     -------
@@ -180,12 +195,11 @@ def load(
     for _ in range(_LOADS):
         node, members = _open_members(source, path)
         if members is None:
-            elements: DecodedArray = node[...]
-            return elements
+            return _load_array(node, progress)
         # An AnnData is read after one look at the group's document and before the next, which must agree.
         before = node._document_version()
         try:
-            is_anndata, loaded = _load_group(node, members)
+            is_anndata, loaded = _load_group(node, members, progress)
         except ZarrowError:
             # The members of a group that another process removes go one by one.
             if node._document_version() == before != 0:
@@ -201,7 +215,18 @@ def load(
 _LOADS = 20
 
 
-def _load_group(node: Group, members: list[tuple[str, Any]]) -> tuple[bool, AnnData | dict[str, Any]]:
+def _load_array(array: Array, progress: Progress | bool | None) -> DecodedArray:
+    """Read an array."""
+    if progress is None or progress is False:
+        elements: DecodedArray = array[...]
+        return elements
+    with reporting(progress, "load") as report:
+        return read_array(array, Amount(report, estimated_nbytes(array)))
+
+
+def _load_group(
+    node: Group, members: list[tuple[str, Any]], progress: Progress | bool | None
+) -> tuple[bool, AnnData | dict[str, Any]]:
     """Read all of a group; return whether it is an AnnData, and its elements."""
     if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
         from zarrow.anndata.elements import is_whole, load_anndata
@@ -209,10 +234,11 @@ def _load_group(node: Group, members: list[tuple[str, Any]]) -> tuple[bool, AnnD
         if is_whole(node, members):
             node.refresh()
             return True, load_anndata(node.items())
-    return False, _load_members(members, Way().to(node))
-
-
-_ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")
+    way = Way().to(node)
+    if progress is None or progress is False:
+        return False, _load_members(members, way)
+    with reporting(progress, "load") as report:
+        return False, load_members(members, way, Amount(report))
 
 
 def _load_members(members: list[tuple[str, Any]], way: Way) -> dict[str, Any]:
@@ -221,7 +247,7 @@ def _load_members(members: list[tuple[str, Any]], way: Way) -> dict[str, Any]:
     found: dict[str, Any] = dict(zip(arrays, _read_each(list(arrays.values())), strict=True))
     for name, below in members:
         if isinstance(below, Group):
-            stands_for_array = below.attrs.get("encoding-type") in _ENCODED_ARRAYS
+            stands_for_array = below.attrs.get("encoding-type") in ENCODED_ARRAYS
             found[name] = below.read() if stands_for_array else _load_members(below.items(), way.to(below))
     return found
 

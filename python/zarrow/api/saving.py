@@ -25,9 +25,11 @@ from zarrow._zarrow import (
     open,
 )
 from zarrow.anndata.encoding import is_anndata
+from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store
 from zarrow.api.copying import copy_array, copy_group
 from zarrow.api.creation import _create, _require_group
+from zarrow.api.progress import Progress, reporting
 from zarrow.api.waves import NotInWaveError, Wave, is_small
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
@@ -66,6 +68,7 @@ def save(
     path: str = "",
     missing: Literal["optional", "fill", "anndata"] | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    progress: Progress | bool | None = None,
     **arrays: Any,
 ) -> None:
     """Store an array, a table, or a group of named arrays, with the default codecs of `create_array`.
@@ -91,6 +94,10 @@ def save(
         How missing elements are stored, as in `create_array`.
     storage_options
         Credentials and other options of a cloud URL: see `CloudStore`.
+    progress
+        Called with the bytes of the elements that were stored, and of all, where the size of text is a guess;
+        or True for a bar in a terminal or a notebook. Large NumPy arrays of numbers, and arrays of a store,
+        advance part by part, other values when they are stored. An AnnData is stored without reports.
     arrays
         Arrays or tables to store in a group, by name.
 
@@ -137,6 +144,11 @@ def save(
             "storage_options is an option: an array of that name is stored as "
             'save(store, {"storage_options": ...})'
         )
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(
+            "progress is a function, or True for a bar: an array of that name is stored as "
+            'save(store, {"progress": ...})'
+        )
     for name in _OPTIONS_OF_OTHERS.intersection(arrays):
         if arrays[name] is None or isinstance(arrays[name], bool | int | str | dict):
             raise TypeError(
@@ -166,16 +178,30 @@ def save(
 
         saving.save(store, path, array)
         return
-    array = opened(array)
-    if isinstance(array, Array) and missing is None:
-        copy_array(array, store, path, 3)
-        return
+    with reporting(progress, "save") as report:
+        amount = Amount(report)
+        _save_opened(store, path, opened(array), arrays, missing, amount)
+        amount.finish_all()
+
+
+def _save_opened(
+    store: Store, path: str, array: Any, arrays: dict[str, Any], missing: str | None, amount: Amount
+) -> None:
+    """Store one array, the columns of one table, a group, or named arrays."""
     columns = tables.columns(array)
     if array is not None and columns is None and not isinstance(array, Group):
-        _create(store, path, "none", {"zarr_format": 3}, data=array, missing=missing, overwrite="array")
+        amount.expect(size_of(array))
+        amount.begin(size_of(array))
+        if isinstance(array, Array) and missing is None:
+            copy_array(array, store, path, 3, report=amount.add)
+            return
+        _create(
+            store, path, "none", {"zarr_format": 3},
+            data=array, missing=missing, report=amount.add if amount.is_reported else None, overwrite="array",
+        )  # fmt: skip
         return
     if isinstance(array, Group):
-        copy_group(array, _opened_group(store), path)
+        copy_group(array, _opened_group(store), path, amount)
         return
     if columns is None:
         columns, attributes = arrays, None
@@ -183,7 +209,8 @@ def save(
         attributes = labels.of_group(array)
     _check_each(columns, missing)
     target = store if _is_remote(store) else _opened_group(store)
-    _store_each(target, path, columns, missing, attributes)
+    amount.expect(size_of(columns))
+    _store_each(target, path, columns, missing, attributes, amount)
 
 
 def _opened_group(store: Store) -> Group:
@@ -210,6 +237,11 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
     A table becomes a group of its columns.
     """
+    _store_reported(group, path, value, missing, Amount(None))
+
+
+def _store_reported(group: Group, path: str, value: Any, missing: str | None, amount: Amount) -> None:
+    """`_store`, and report the bytes of parts."""
     if is_anndata(value):
         from zarrow.anndata import saving
 
@@ -223,18 +255,23 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
             f"del group[{path!r}]"
         )
     if isinstance(value, Group):
-        copy_group(value, group, path)
+        copy_group(value, group, path, amount)
         return
     if isinstance(value, Array) and missing is None:
-        copy_array(value, group, path, group.zarr_format)
+        amount.begin(size_of(value))
+        copy_array(value, group, path, group.zarr_format, report=amount.add)
+        amount.finish()
         return
     columns = tables.columns(value)
     if columns is not None:
         _check_each(columns, missing)
-        _store_each(group, path, columns, missing, labels.of_group(value))
+        _store_each(group, path, columns, missing, labels.of_group(value), amount)
         return
-    version = {"zarr_format": group.zarr_format}
-    _create(group, path, "none", version, data=value, missing=missing, overwrite="array")
+    amount.begin(size_of(value))
+    version: dict[str, Any] = {"zarr_format": group.zarr_format}
+    report = amount.add if amount.is_reported else None
+    _create(group, path, "none", version, data=value, missing=missing, report=report, overwrite="array")
+    amount.finish()
 
 
 def _check_each(named: dict[str, Any], missing: str | None) -> None:
@@ -280,6 +317,7 @@ def _store_each(
     named: dict[str, Any],
     missing: str | None,
     attributes: dict[str, Any] | None,
+    amount: Amount,
 ) -> None:
     """Store arrays by their names in the group at a path, which is created if missing.
 
@@ -292,9 +330,11 @@ def _store_each(
         group, rest = target.require_group(path) if path else target, list(named)
     else:
         group, rest = _store_small(target, path, named, missing, attributes)
+        amount.begin(sum(size_of(value) for name, value in named.items() if name not in rest))
+        amount.finish()
     for name in rest:
         with tables.naming(name):
-            _store(group, name, named[name], missing)
+            _store_reported(group, name, named[name], missing, amount)
     if attributes is None:
         return
     others = [name for name in group.attrs.get("column-order") or () if name not in named]

@@ -52,6 +52,13 @@ def is_read_in_parts(data: Any) -> bool:
     return is_hdf5 and bool(data.shape) and not data.dtype.hasobject
 
 
+def is_divided(data: Any) -> bool:
+    """Return whether an array in memory is large enough to be stored part by part for `progress=`."""
+    if type(data).__module__ != "numpy" or type(data).__name__ != "ndarray":
+        return False
+    return data.dtype.kind in "biufcmM" and data.dtype.isnative and data.nbytes > _PART_NBYTES
+
+
 def may_be_replaced(source: Array, target: Any, path: str, overwrite: bool | str) -> bool:
     """Return whether creating an array at a path may erase the source before it is read (step 3)."""
     is_remote = "://" in source.store or source.store.startswith("<")
@@ -68,14 +75,25 @@ def estimated_nbytes(source: Array) -> int:
     return source.size * _TEXT_NBYTES if source.nbytes is None else source.nbytes
 
 
-def parts_of(source: Any) -> Callable[[list[int]], Iterator[tuple[tuple[slice, ...], Any]]]:
-    """Return the function that reads a source in whole chunks of a shape, each with its place."""
-    own_unit = source.write_unit if isinstance(source, Array) else source.chunks
+def parts_of(
+    source: Any, report: Callable[[int], object] | None = None
+) -> Callable[[list[int]], Iterator[tuple[tuple[slice, ...], Any]]]:
+    """Return the function that reads a source in whole chunks of a shape, each with its place.
+
+    `report` is called with the bytes of each part after it was stored.
+    """
+    own_unit = source.write_unit if isinstance(source, Array) else getattr(source, "chunks", None)
     item_nbytes = source.dtype.itemsize if source.dtype.kind not in "TO" else _TEXT_NBYTES
 
     def each(unit: list[int]) -> Iterator[tuple[tuple[slice, ...], Any]]:
         for place in parts(source.shape, tuple(unit), own_unit or tuple(unit), item_nbytes):
-            yield place, source[place]
+            part = source[place]
+            nbytes = item_nbytes * math.prod(part.shape)
+            yield place, part
+            if report is not None:
+                # The caller has stored the part.
+                del part
+                report(nbytes)
 
     return each
 

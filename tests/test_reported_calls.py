@@ -1,0 +1,176 @@
+"""`progress=` of `save` and `load`: equal results, and reports that rise to the total."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import polars
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import zarrow
+from zarrow.checks import diff
+
+LARGE = 20_000_000
+
+
+class Reports(list[tuple[int, int]]):
+    """The calls of a progress function, and checks of them."""
+
+    def __call__(self, done: int, total: int) -> None:
+        self.append((done, total))
+
+    def check(self, total: int, least: int) -> None:
+        done = [each for each, _ in self]
+        assert done == sorted(done)
+        assert self[-1] == (total, total)
+        assert len(set(done)) >= least
+
+
+def stored(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def large() -> Any:
+    values = np.zeros(LARGE, "f8")
+    values[::1000] = np.arange(LARGE // 1000)
+    return values
+
+
+def test_a_large_array_is_stored_and_loaded_part_by_part(tmp_path: Path, large: Any) -> None:
+    reports = Reports()
+    zarrow.save(tmp_path / "a.zarr", large, progress=reports)
+    reports.check(large.nbytes, 3)
+    zarrow.save(tmp_path / "b.zarr", large)
+    assert stored(tmp_path / "a.zarr") == stored(tmp_path / "b.zarr")
+    reports = Reports()
+    read = zarrow.load(tmp_path / "a.zarr", progress=reports)
+    reports.check(large.nbytes, 3)
+    plain = zarrow.load(tmp_path / "a.zarr")
+    assert type(read) is type(plain) is zarrow.Tensor
+    for name in ("shape", "dtype", "nbytes", "strides"):
+        assert getattr(read, name) == getattr(plain, name)
+    assert np.array_equal(read.numpy(), large)
+    assert read.numpy().ctypes.data % 64 == 0
+    read[0] = 5.0
+    assert read.numpy()[0] == 5
+    view = read.numpy()
+    del read
+    gc.collect()
+    assert view[1000] == 1
+
+
+@pytest.mark.parametrize("options", [{"shards": (4000, 3000), "chunks": (100, 3000)}, {"zarr_format": 2}])
+def test_layouts_and_types_of_large_arrays_are_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
+    for dtype in (">f4", "M8[s]", "c8"):
+        values = np.arange(4500 * 5000).reshape(4500, 5000).astype(dtype)
+        array = zarrow.create_array(tmp_path / "a.zarr", data=values, overwrite=True, **options)
+        reports = Reports()
+        read = zarrow.load(tmp_path / "a.zarr", progress=reports)
+        assert read.dtype == array[...].dtype
+        np.testing.assert_array_equal(read.numpy(), values)
+        reports.check(values.nbytes, 2)
+
+
+VALUES: dict[str, Any] = {
+    "numbers": np.arange(6.0).reshape(2, 3),
+    "scalar": np.float32(1),
+    "empty": np.zeros((0, 2)),
+    "text": ["a", "bc"],
+    "masked": np.ma.masked_array([1, 2, 3], [False, True, False]),
+    "table": {"x": [1, 2], "y": ["a", "b"]},
+    "frame": polars.DataFrame({"x": [1.5, None], "name": ["a", "b"]}),
+    "categories": polars.Series(["a", "b", "a"], dtype=polars.Categorical),
+    "structures": np.zeros(2, "i4, f8"),
+}
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, unique=True), st.booleans())
+def test_groups_are_stored_and_loaded_as_without_reports(names: list[str], is_in_memory: bool) -> None:
+    import tempfile
+
+    values = {name: VALUES[name] for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        stores: list[Any] = [zarrow.MemoryStore(), zarrow.MemoryStore()]
+        if not is_in_memory:
+            stores = [Path(folder) / "a.zarr", Path(folder) / "b.zarr"]
+        reports = Reports()
+        zarrow.save(stores[0], values, progress=reports, missing="optional")
+        zarrow.save(stores[1], values, missing="optional")
+        assert reports[-1][0] == reports[-1][1]
+        assert list(diff(stores[0], stores[1])) == []
+        reports = Reports()
+        loaded, plain = zarrow.load(stores[0], progress=reports), zarrow.load(stores[1])
+        assert reports[-1][0] == reports[-1][1]
+        assert [done for done, _ in reports] == sorted(done for done, _ in reports)
+        assert isinstance(loaded, dict) and isinstance(plain, dict)
+        assert described(loaded) == described(plain)
+
+
+def described(loaded: Any) -> Any:
+    if isinstance(loaded, dict):
+        return {name: described(each) for name, each in loaded.items()}
+    return type(loaded), repr(loaded), loaded.tolist()
+
+
+def test_copies_of_stored_arrays_are_reported(tmp_path: Path, large: Any) -> None:
+    source = zarrow.create_group(tmp_path / "a.zarr")
+    source.create_array("large", data=large)
+    source.create_array("below/small", data=[1, 2])
+    total = large.nbytes + 16
+    reports = Reports()
+    zarrow.save(tmp_path / "b.zarr", source, progress=reports)
+    reports.check(total, 4)
+    assert list(diff(tmp_path / "a.zarr", tmp_path / "b.zarr")) == []
+    reports = Reports()
+    zarrow.save(tmp_path / "c.zarr", source["large"], progress=reports)
+    reports.check(large.nbytes, 3)
+    reports = Reports()
+    zarrow.save(tmp_path / "d.zarr", progress=reports, one=source["large"], two=source, three=np.ones(5))
+    reports.check(2 * large.nbytes + 16 + 40, 7)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = large
+        reports = Reports()
+        zarrow.save(tmp_path / "e.zarr", file["x"], progress=reports)
+    reports.check(large.nbytes, 3)
+
+
+def test_a_function_that_fails_leaves_the_store_unchanged(tmp_path: Path, large: Any) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1, 2])
+    before = stored(tmp_path / "a.zarr")
+
+    def fail(done: int, total: int) -> None:
+        if 0 < done < total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        zarrow.save(tmp_path / "a.zarr", large, progress=fail)
+    assert stored(tmp_path / "a.zarr") == before
+    zarrow.save(tmp_path / "b.zarr", large)
+    with pytest.raises(KeyboardInterrupt):
+        zarrow.load(tmp_path / "b.zarr", progress=fail)
+
+
+def test_a_damaged_chunk_is_an_error(tmp_path: Path, large: Any) -> None:
+    zarrow.save(tmp_path / "a.zarr", large)
+    last = max((tmp_path / "a.zarr" / "c").iterdir(), key=lambda path: int(path.name))
+    last.write_bytes(b"garbage")
+    with pytest.raises(zarrow.CodecError):
+        zarrow.load(tmp_path / "a.zarr", progress=lambda *_: None)
+
+
+def test_other_values_of_progress_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r'save\(store, \{"progress"'):
+        zarrow.save(tmp_path / "a.zarr", progress=np.ones(3))  # type: ignore[arg-type]
+    assert not (tmp_path / "a.zarr").exists()
+    zarrow.save(tmp_path / "a.zarr", {"progress": np.ones(3)}, progress=True)
+    assert zarrow.load(tmp_path / "a.zarr", progress=True)["progress"].shape == (3,)
+    with pytest.raises(TypeError, match="progress is a function"):
+        zarrow.load(tmp_path / "a.zarr", progress=3)  # type: ignore[arg-type]
