@@ -77,6 +77,8 @@ Errors
 import sys as _sys
 import typing as _typing
 
+# Its import covers those below.
+import zarrow.early_interrupt as _early_interrupt  # noqa: F401
 from zarrow import codecs
 from zarrow._zarrow import (
     Array,

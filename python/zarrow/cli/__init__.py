@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from zarrow import ZarrowError, __version__
+from zarrow import ZarrowError, __version__, early_interrupt
 
 SUBCOMMANDS = {
     "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
@@ -58,6 +58,7 @@ def build(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, argp
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, else the process's arguments, and return the exit status."""
     try:
+        early_interrupt.end()
         arguments = sys.argv[1:] if arguments is None else list(arguments)
         parser, _ = build(arguments[:1])
         if not arguments:
