@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tracemalloc
@@ -19,6 +20,7 @@ import pytest
 
 import zarrow
 from zarrow.files import export_file, import_file
+from zarrow.files.hidden_file import hidden_file
 
 COMMAND = Path(sys.executable).with_name("zarrow")
 
@@ -249,6 +251,32 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
             zarrow.create_array(tmp_path / "long.zarr", data=elements)
     with pytest.raises(zarrow.NotFoundError):
         zarrow.open(tmp_path / "long.zarr")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from zarrow.files.hidden_file import hidden_file
+with hidden_file(Path(sys.argv[1])) as (hidden, file):
+    file.write(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_files_of_killed_exports_are_removed(tmp_path: Path) -> None:
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(6.0))
+    target, other = tmp_path / "a.npy", tmp_path / "b.npy"
+    for path in (target, target, other):
+        assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2
+    with hidden_file(target) as (used, file):
+        # The file of a living writer stays.
+        zarrow.files.export_file(array, target)
+        assert used.exists() and file.write(b"x") == 1
+        assert len(list(tmp_path.iterdir())) == 3
+    zarrow.files.export_file(array, other)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "b.npy"]
+    assert np.array_equal(np.load(target), np.arange(6.0))
 
 
 @pytest.mark.parametrize("kind", ["|S0", "<U0", "|V0", ("<f8", (2,))])

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +22,7 @@ from zarrow.errors import DataTypeError, NodeTypeError
 from zarrow.files import npy, safetensors
 from zarrow.files.elements import FileElements
 from zarrow.files.formats import Format, format_of, pyarrow, unit_of
+from zarrow.files.hidden_file import hidden_file
 from zarrow.interchange import lazy_arrays
 
 
@@ -194,17 +193,12 @@ def _written(file: str | os.PathLike[str], overwrite: bool) -> Iterator[BinaryIO
         raise FileExistsError(f"{str(path)!r} exists and is not a regular file: choose another name")
     if not overwrite and path.exists():
         raise FileExistsError(f"{str(path)!r} exists: pass overwrite=True to replace it")
-    hidden = path.with_name(f".zarrow-{secrets.token_hex(8)}{path.suffix}")
-    try:
-        with hidden.open("xb", buffering=0) as opened:
-            yield opened
+    with hidden_file(path) as (hidden, opened):
+        yield opened
         if overwrite:
             hidden.replace(path)
         else:
             _link(hidden, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            hidden.unlink()
 
 
 def _link(hidden: Path, path: Path) -> None:
