@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -428,3 +431,74 @@ def test_a_batch_of_a_replaced_array_says_so(tmp_path):
     for read in (handles[1].read, lambda: zarrow.read_many([(handle, ...) for handle in handles])):
         with pytest.raises(zarrow.StaleHandleError, match="replaced"):
             read()
+
+
+def _as_user(number: int, umask: int, work: Callable[[], object]) -> int:
+    """Fork a child of this user; it exits with 0 if the work succeeds. Return its process number."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setgid(number)
+            os.setuid(number)
+            os.umask(umask)
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the user")
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_users_of_a_shared_folder_take_turns(umask: int) -> None:
+    # The folders above pytest's are closed to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        path, going = Path(folder) / "a.zarr", Path(folder) / "going"
+        zarrow.codecs.register(
+            "slowly", decode=lambda data, *_: bytes(data), encode=lambda data, *_: bytes(data)
+        )
+        zarrow.create_array(path, data=np.arange(20), chunks=10, compressors=[{"name": "slowly"}])
+        for entry in [Path(folder), *Path(folder).rglob("*")]:
+            entry.chmod(0o777 if entry.is_dir() else 0o666)
+
+        def first(seconds: float) -> None:
+            def encode(data: Any, *_: object) -> bytes:
+                going.touch()
+                time.sleep(seconds)
+                return bytes(data)
+
+            zarrow.codecs.register("slowly", decode=lambda data, *_: bytes(data), encode=encode)
+            zarrow.open_array(path)[3] = -1
+
+        def second() -> None:
+            zarrow.open_array(path)[4] = -1
+
+        # A narrow umask closes the chunks that a user has written to others.
+        for seconds, kills in ((0.5, False), (30, True)) if umask == 0o022 else ((30, True),):
+            going.unlink(missing_ok=True)
+            holder = _as_user(1001, umask, lambda seconds=seconds: first(seconds))
+            while not going.exists():
+                time.sleep(0.01)
+            if kills:
+                os.kill(holder, signal.SIGKILL)
+                os.waitpid(holder, 0)
+            other = _as_user(1002, umask, second)
+            assert os.waitpid(other, 0)[1] == 0
+            if not kills:
+                assert os.waitpid(holder, 0)[1] == 0
+
+
+def test_a_creation_after_a_killed_one_shows_the_groups(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    root.create_array("a", data=np.arange(3))
+    root.consolidate_metadata()
+    consolidated = (tmp_path / "a.zarr/zarr.json").read_bytes()
+    for name in ("x/y/z", "x/y"):
+        zarrow.create_array(tmp_path / "a.zarr", "x/y/z", data=np.arange(3), overwrite=True)
+        # As after a kill before the copies were renewed.
+        (tmp_path / "a.zarr/zarr.json").write_bytes(consolidated)
+        zarrow.create_array(tmp_path / "a.zarr", "x/y/z", data=np.arange(3), overwrite=True)
+        again = zarrow.open_group(tmp_path / "a.zarr", mode="r")
+        assert sorted(again) == ["a", "x"] and name in again and again["x/y"].keys() == ["z"]

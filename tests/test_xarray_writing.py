@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
@@ -353,3 +354,70 @@ def test_codecs_that_zarrow_lacks_are_left_to_zarr_python(tmp_path: Path) -> Non
         zarrow.xarray.to_zarr(dataset, ours, encoding=encoding)
         dataset.to_zarr(stock, encoding=encoding)
         expect_equal(ours, stock)
+
+
+CHANGES: dict[str, Callable[[zarrow.Group], object]] = {
+    "attribute of the root": lambda root: root.attrs.update(seen=1),
+    "attribute of an array": lambda root: root["r"].attrs.update(seen=1),
+    "erased array": lambda root: root.__delitem__("r"),
+    "append": lambda root: root["r"].append(np.full(2, 9.0)),
+    "new array": lambda root: root.create_array("q", data=np.arange(3)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_a_change_by_the_engine_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, version: int, change: Any
+) -> None:
+    store: Any = tmp_path / "a.zarr" if kind == "folder" else zarrow.MemoryStore()
+    first = xr.Dataset({"r": ("t", np.arange(4.0))}, coords={"t": np.arange(4)})
+    zarrow.xarray.to_zarr(first, store, zarr_format=version)
+    commit = StagedStore.commit
+
+    def late(staged: StagedStore, **options: Any) -> None:
+        monkeypatch.setattr(StagedStore, "commit", commit)
+        change(zarrow.open_group(store, mode="r+"))
+        after.update(documents())
+        commit(staged, **options)
+
+    def documents() -> dict[str, Any]:
+        root = zarrow.open_group(store, mode="r")
+        return {name: (node.attrs.asdict(), getattr(node, "shape", None)) for name, node in root.items()} | {
+            "": root.attrs.asdict()
+        }
+
+    after: dict[str, Any] = {}
+    monkeypatch.setattr(StagedStore, "commit", late)
+    with pytest.raises(zarrow.StoreError, match="was changed by another writer"):
+        zarrow.xarray.to_zarr(first, store, append_dim="t")
+    assert documents() == after
+    fresh = zarrow.open_group(store, mode="r")._without_consolidated()
+    assert {name for name, _ in fresh.items()} | {""} == set(after)
+
+
+def _append_steps(path: Path, count: int) -> None:
+    for at in range(count):
+        more = xr.Dataset({"r": ("t", [float(at)])}, coords={"t": [at]})
+        with contextlib.suppress(zarrow.StoreError):
+            zarrow.xarray.to_zarr(more, path, append_dim="t")
+
+
+@pytest.mark.filterwarnings("ignore:the change is stored, but")
+def test_appends_beside_attributes_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    zarrow.xarray.to_zarr(xr.Dataset({"r": ("t", [0.0])}, coords={"t": [0]}), path)
+    child = multiprocessing.get_context("spawn").Process(target=_append_steps, args=(path, 40))
+    child.start()
+    number = 0
+    while child.is_alive():
+        number += 1
+        zarrow.open_group(path, mode="r+").attrs["k"] = number
+        assert zarrow.open(path).attrs["k"] == number
+    child.join()
+    assert child.exitcode == 0
+    with zarrow.xarray.open_zarr(path) as found:
+        assert found.r.shape == found.t.shape and found.attrs["k"] == number
+    plain = zarrow.open(path)._without_consolidated()
+    assert plain["r"].shape == plain["t"].shape == zarrow.open(path)["r"].shape

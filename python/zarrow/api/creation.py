@@ -67,7 +67,8 @@ def create_array(
     """Create an array in a store, and any missing groups above it.
 
     Everything is checked before the first write, and `data` are written to a hidden place before the array
-    becomes visible. If this raises, or the process is killed, the store is unchanged.
+    becomes visible. If this raises, or the process is killed, the store is unchanged. (If old chunks of a
+    replaced array cannot be removed, the error says that the new array is in place.)
 
     Parameters
     ----------
