@@ -6,9 +6,8 @@ use url::Url;
 use zarrow::Result;
 
 impl Settings {
-    /// Refuses an option without a required other one, by the names that a caller types, and credentials that no header
-    /// can carry.
-    pub fn check_complete(&self, location: &Location) -> Result<()> {
+    /// Refuses credentials that no header can carry: `object_store` would panic.
+    pub fn check_credentials(&self) -> Result<()> {
         for (name, value) in &self.config {
             if (name.ends_with("token") || name.ends_with("access_key_id"))
                 && http::HeaderValue::from_str(value).is_err()
@@ -19,6 +18,11 @@ impl Settings {
                 )));
             }
         }
+        Ok(())
+    }
+
+    /// Refuses an option without a required other one, by the names that a caller types.
+    pub fn check_complete(&self, location: &Location) -> Result<()> {
         let has = |names: [&str; 2]| names.iter().any(|name| self.config.contains_key(*name));
         match location.service {
             Service::S3 { .. } if !self.anonymous => {

@@ -117,6 +117,7 @@ impl Settings {
         }
         self.take_location(location)?;
         self.take_environment(location, profile)?;
+        self.check_credentials()?;
         self.check_endpoints()
     }
 

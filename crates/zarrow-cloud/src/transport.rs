@@ -187,6 +187,7 @@ impl Shared {
 
     /// Step 6.
     async fn checked(&self, request: &HttpRequest, answer: HttpResponse) -> Result<HttpResponse, Refused> {
+        check_length(request, &answer)?;
         if !self.is_service || is_of_this_machine(request) {
             return Ok(answer);
         }
@@ -422,8 +423,6 @@ impl Shared {
             }
             _ => {}
         }
-        // Step 7.
-        check_length(&parts, requested.is_some())?;
         // The announced range is compared here, because the errors of `object_store` name its own types.
         if let Some(requested) = requested.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
             let answered = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
@@ -444,9 +443,12 @@ impl Shared {
 /// A failed request, and the URL that it was last sent to.
 type FailedAt = Box<(Uri, HttpError)>;
 
-/// Step 7.
-fn check_length(parts: &http::response::Parts, is_range: bool) -> Result<(), HttpError> {
-    let text = |name: header::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+/// Step 7. Another attempt may be answered by another server.
+fn check_length(request: &HttpRequest, answer: &HttpResponse) -> Result<(), Refused> {
+    if !is_read(request) {
+        return Ok(());
+    }
+    let text = |name: header::HeaderName| answer.headers().get(name).and_then(|value| value.to_str().ok());
     let coding =
         [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].into_iter().filter_map(text).find(|coding| {
             let mut codings = coding.split(',').map(str::trim);
@@ -454,13 +456,14 @@ fn check_length(parts: &http::response::Parts, is_range: bool) -> Result<(), Htt
         });
     let nbytes: Option<u64> = text(header::CONTENT_LENGTH).and_then(|nbytes| nbytes.parse().ok());
     let announced = text(header::CONTENT_RANGE).and_then(partial_nbytes);
-    let is_partial = parts.status == StatusCode::PARTIAL_CONTENT;
-    if is_partial && nbytes.zip(announced).is_some_and(|(nbytes, announced)| nbytes != announced)
-        || (is_partial || is_range) && coding.is_some() && nbytes.is_none()
-        || coding.is_some() && parts.headers.get(header::TRANSFER_ENCODING).is_some()
-    {
+    let is_partial = answer.status() == StatusCode::PARTIAL_CONTENT;
+    let is_other = is_partial && nbytes.zip(announced).is_some_and(|(nbytes, announced)| nbytes != announced);
+    let is_compressed =
+        coding.is_some() && (is_partial || text(header::TRANSFER_ENCODING).is_some()) && nbytes.is_none();
+    if is_other || is_compressed {
         let how = coding.map_or_else(String::new, |coding| format!(", compressed by {coding:.40}"));
-        return Err(invalid(format!("the server sent other bytes than the requested ones{how}")));
+        let text = format!("the server sent other bytes than the requested ones{how}");
+        return Err(Box::new((Some(Fault::Server), Failure::new(io::ErrorKind::InvalidData, text))));
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use super::document::check_nbytes;
 use super::document_names::{DOCUMENTS, node_at};
 use super::new_place::{Existing, NewPlace};
 use super::node_lock::NodeLock;
-use super::node_path::new_path;
+use super::node_path::{ancestors, new_path};
 use super::resize::shape_lock;
 use super::revision;
 use super::unfinished::Unfinished;
