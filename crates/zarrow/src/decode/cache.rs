@@ -88,9 +88,20 @@ impl<V> Cache<V> {
         place + node + key + value
     }
 
-    /// No critical section here leaves the state half changed.
+    /// Locks the state. A holder is done within microseconds; if it is stopped, the caller goes on without the cache. No
+    /// critical section here leaves the state half changed.
     fn state(&self) -> Option<CacheGuard<'_, State<V>>> {
-        self.state.try_lock()
+        const SPINS: u32 = 50;
+        const YIELDS: u32 = 50;
+        (0..SPINS + YIELDS).find_map(|attempt| {
+            let locked = self.state.try_lock();
+            match &locked {
+                Some(_) => {}
+                None if attempt < SPINS => std::hint::spin_loop(),
+                None => std::thread::yield_now(),
+            }
+            locked
+        })
     }
 
     /// The entry under `key`, which is then the most recently used.
