@@ -60,13 +60,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         early_interrupt.end()
         arguments = sys.argv[1:] if arguments is None else list(arguments)
-        parser, _ = build(arguments[:1])
+        parser, parsers = build(arguments[:1])
         if not arguments:
             parser.print_help()
             return 0
-        return _run(parser.parse_args(arguments))
+        return _run(_parsed(arguments, parser, parsers))
     except KeyboardInterrupt:
         return 130
+
+
+def _parsed(
+    arguments: Sequence[str], parser: argparse.ArgumentParser, parsers: dict[str, argparse.ArgumentParser]
+) -> argparse.Namespace:
+    """Parse the arguments; for unknown ones say what to type."""
+    if not arguments[0].startswith("-") and arguments[0] not in SUBCOMMANDS:
+        from zarrow.cli import familiar
+
+        parser.error(familiar.of_subcommand(arguments, list(SUBCOMMANDS)))
+    parsed, extra = parser.parse_known_args(arguments)
+    if extra:
+        from zarrow.cli import familiar
+
+        own = parsers[parsed.subcommand]
+        options = [name for action in own._actions for name in action.option_strings]
+        own.error(familiar.of_extra(parsed.subcommand, extra, parsed, options))
+    return parsed
 
 
 def _run(parsed: argparse.Namespace) -> int:
