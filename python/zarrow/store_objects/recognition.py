@@ -54,6 +54,7 @@ def _mapping_adapter(store: Any, source: Any, sole_writer: bool) -> StoreAdapter
     from zarrow.store_objects.mapping import DictAdapter, FsspecAdapter, MappingAdapter
 
     if type(store) is dict:
+        _refuse_spec(store)
         return DictAdapter(store, source, True)
     if type(store).__module__ != "fsspec.mapping" or type(store).__name__ != "FSMap":
         return MappingAdapter(store, source, sole_writer)
@@ -65,6 +66,30 @@ def _mapping_adapter(store: Any, source: Any, sole_writer: bool) -> StoreAdapter
 
         return ParquetReferenceAdapter(store, source)
     return FsspecAdapter(store, source, sole_writer)
+
+
+def _refuse_spec(store: dict[str, Any]) -> None:
+    """Refuse a spec of tensorstore, which is no mapping of keys to bytes.
+
+    Raises
+    ------
+    TypeError
+        It is one; the message says what opens the same array.
+    """
+    inner = store.get("kvstore")
+    if not isinstance(store.get("driver"), str) or not isinstance(inner, dict | str):
+        return
+    place = inner
+    if isinstance(inner, dict):
+        path = str(inner.get("path", ""))
+        bucket = inner.get("bucket")
+        scheme = {"gcs": "gs", "s3": "s3"}.get(str(inner.get("driver")), "")
+        place = f"{scheme}://{bucket}/{path}" if bucket and scheme else inner.get("base_url", "") + path
+    name = store.get("path")
+    more = f", {name!r}" if isinstance(name, str) and name else ""
+    raise TypeError(
+        f"a spec of tensorstore is not a mapping of keys to bytes: type zarrow.open({place!r}{more})"
+    )
 
 
 def _blocking(fs: Any) -> Any:
