@@ -22,6 +22,10 @@ class Info:
     def __repr__(self) -> str:
         return self._text
 
+    def __call__(self) -> None:
+        """Print the summary, as `info()` of pandas and xarray does."""
+        print(self._text)
+
 
 def add_to_classes() -> None:
     """Add these properties and methods to the classes Array and Group."""
