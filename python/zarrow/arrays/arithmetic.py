@@ -19,6 +19,7 @@ from zarrow.arrays import swaps
 from zarrow.arrays.indexing import numpy_index
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.arrays.numpy_form import numpy_form
+from zarrow.errors import ShapeError
 
 BINARY = tuple("add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split())
 UNARY = ("neg", "pos", "abs", "invert")
@@ -29,6 +30,8 @@ METHODS = tuple(
     tobytes tofile trace var
     """.split()
 )
+# Reductions: xarray takes the name of a dimension for them.
+REDUCTIONS = frozenset("all any argmax argmin cumprod cumsum max mean min prod std sum var".split())
 # Parameters of PyTorch, xarray and pandas, and their replacements.
 _OTHER_OPTIONS = {
     "dim": "axis=",
@@ -84,6 +87,7 @@ def add_to_classes() -> None:
     add_method(_zarrow.DecodedArray, "__delitem__", _refuse_deletion)
     for name in RESHAPING:
         add_method(_zarrow.DecodedArray, name, _method(name))
+    add_method(_zarrow.Tensor, "transpose", _transposed(_zarrow.Tensor.transpose))
     add_property(_zarrow.DecodedArray, "T", _view("T"))
     for name in OF_MASKED:
         add_method(_zarrow.MaskedTensor, name, _method(name))
@@ -138,6 +142,8 @@ def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         values = getattr(self.numpy(), name)
+        if name in REDUCTIONS:
+            _refuse_axis_name(name, *arguments[:1], *map(options.get, ("axis", "dim")))
         for other, ours in _OTHER_OPTIONS.items():
             if other in options:
                 raise TypeError(f"{name}() has no parameter {other!r}: type {ours}")
@@ -150,6 +156,17 @@ def _method(name: str) -> Callable[..., Any]:
         "The result is a NumPy object, which shares memory if NumPy's method does."
     )
     return method
+
+
+def _refuse_axis_name(method: str, *axes: Any) -> None:
+    """Refuse the name of a dimension: only the Array that was read knows them."""
+    for axis in axes:
+        if isinstance(axis, str):
+            raise TypeError(
+                f"{method}() takes the number of an axis, not {axis!r}: type "
+                f'.{method}(axis=array.dimension_names.index("{axis}")), of the Array that was read, or '
+                f'zarrow.xarray.open_zarr(path)["name"].{method}("{axis}")'
+            )
 
 
 # Types of pandas, which NumPy's arrays do not have.
@@ -170,6 +187,18 @@ def _astype(self: Any, *arguments: Any, **options: Any) -> Any:
         arguments = (f"U{max(1, int(np.strings.str_len(values).max(initial=0)))}", *arguments[1:])
         options.pop("dtype", None)
     return values.astype(*arguments, **options)
+
+
+def _transposed(transpose: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *axes: Any) -> Any:
+        try:
+            return transpose(self, *axes)
+        except ShapeError as error:
+            if len(axes) == 2 and self.ndim > 2:  # PyTorch swaps two axes
+                error.args = (f"{error}: type .swapaxes({axes[0]}, {axes[1]}) to swap two", *error.args[1:])
+            raise
+
+    return method
 
 
 def _view(name: str) -> Callable[[Any], Any]:
