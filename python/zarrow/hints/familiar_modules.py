@@ -16,9 +16,12 @@ MODULE = by_name(
         "await zarrow.open_async(store, path) for each array": "AsyncGroup",
         'compressors={"id": "blosc", "cname": "lz4"} of zarrow.create_array': "Blosc",
         "nothing: pass a mapping of keys to bytes instead": "DBMStore KVStore",
-        "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))": (
-            "DataLoader loader torch"
+        "zarrow.data.Loader(zarrow.data.Plan(array, batch_size=32)); for PyTorch's, import zarrow.torch, and "
+        "zarrow.torch.DataLoader(zarrow.torch.Plan(array))": (
+            "DataLoader batches dataloader iter_batches loader"
         ),
+        "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))": "torch",
+        "zarrow.data.Plan(array).split(0.8, 0.2)": "random_split train_test_split",
         _XARRAY: (
             "Dataset date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray "
             "xarray"
@@ -39,7 +42,7 @@ MODULE = by_name(
         "nothing: zarrow does not read N5": "N5Store",
         "zarr.storage.ObjectStore(...), which zarrow accepts, or the URL with storage_options": "ObjectStore",
         "nothing: threads and processes may write at once": "ProcessSynchronizer ThreadSynchronizer",
-        "zarrow.open(store)": "Reader dataset open_store",
+        "zarrow.open(store)": "Reader dataset open_store zopen",
         'fsspec.get_mapper("reference://", fo="references.json"), which zarrow.open takes': (
             "ReferenceFileSystem"
         ),
@@ -64,7 +67,9 @@ MODULE = by_name(
         "zarrow.save(store, zarrow.open(other)), which stores version 3": "convert_to_v3",
         'zarrow.copy(source, target), or group["name"] = other_group["name"]': "copy_all copy_store",
         "zarrow.Array and zarrow.Group": "core",
-        "zarrow.create_array(store, shape=..., dtype=...), or zarrow.zeros, ones, full, empty": "create",
+        "zarrow.create_array(store, shape=..., dtype=...), or zarrow.zeros, ones, full, empty": (
+            "create zarrcreate zcreate"
+        ),
         "zarrow.create_array(store, path, shape=..., dtype=...)": "create_dataset",
         "zarrow.create_group and Group.create_array": "create_hierarchy",
         'array.read(selection, device="cuda"), or zarrow.gpu.is_available()': "cuda",
@@ -86,7 +91,7 @@ MODULE = by_name(
         "zarrow.load(store, path)": "imread read_image",
         "zarrow.save(store, image)": "imsave imwrite",
         "matplotlib.pyplot.imshow(array[...])": "imshow",
-        "zarrow.open(store).info, or zarrow info PATH in a shell": "info",
+        "zarrow.open(store).info, or zarrow info PATH in a shell": "info zarrinfo zinfo",
         "zarrow.gpu.is_available()": "is_available",
         "zarrow.open(store).keys()": "list",
         "zarrow.load(store)": "load_array load_group read_array",
@@ -112,7 +117,7 @@ MODULE = by_name(
         "zarrow.asarray(numpy.random.rand(2, 3))": "rand",
         "zarrow.asarray(numpy.random.randn(2, 3))": "randn",
         "numpy.random, and zarrow.save or zarrow.asarray for its arrays": "random",
-        "zarrow.load(store), or zarrow.open(store)[...]": "read",
+        "zarrow.load(store), or zarrow.open(store)[...]": "read zarrread zread",
         "polars.read_csv(path), and zarrow.save(store, table)": "read_csv",
         'group["name"].read(), or zarrow.load(store, path)': "read_elem",
         "anndata.read_h5ad(path), which reads HDF5": "read_h5ad",
@@ -121,7 +126,7 @@ MODULE = by_name(
         "zarrow.load(store), or zarrow.open(store)": "read_zarr",
         "zarrow.copy(source, target, chunks=...)": "rechunk",
         'del zarrow.open(store)["name"], or shutil.rmtree(path) for a whole folder': "rm",
-        "zarrow.save(store, x)": "save_array save_zarr write write_array write_zarr",
+        "zarrow.save(store, x)": ("save_array save_zarr write write_array write_zarr zarrwrite zwrite"),
         "zarrow.save(store, name=x)": "save_group",
         "zarrow.save(store, a=x, b=y)": "save_many",
         "zarrow.open(store).to_arrow(), which polars and DuckDB read in batches": "scan_zarr",
@@ -171,7 +176,8 @@ SUBMODULES = {
         "register_codec": "zarrow.codecs.register(CLASS)",
     },
     "zarrow.data": {
-        "DataLoader": "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))",
+        "DataLoader": "zarrow.data.Loader(zarrow.data.Plan(array)); for PyTorch's, import zarrow.torch, and "
+        "zarrow.torch.DataLoader(zarrow.torch.Plan(array))",
         "Dataset": "import zarrow.torch, and zarrow.torch.Dataset(zarrow.torch.Plan(array))",
     },
     "zarrow.errors": {

@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from zarrow import _zarrow, codecs, errors
-from zarrow.arrays.arithmetic import BINARY, METHODS, UNARY
+from zarrow.arrays.arithmetic import BINARY, METHODS, REDUCTIONS, UNARY
 from zarrow.arrays.methods import add_method
 from zarrow.errors import ZarrowError
 from zarrow.groups.attributes import Attributes
 from zarrow.hints.close_names import close_name
+from zarrow.tables.table import Table
 
 
 def add_to_classes() -> None:
@@ -33,6 +35,7 @@ def add_to_classes() -> None:
         (_zarrow.Array, _of_array),
         (_zarrow.Group, _of_group),
         (_zarrow.ArrowStream, _of_stream),
+        (Table, _of_rows),
         (_zarrow.Categorical, _of_categorical),
         (Attributes, _of_attributes),
     ):
@@ -230,8 +233,6 @@ def of_device_tensor(name: str) -> str:
 # Attributes of the CF conventions, which are attributes of netCDF variables in Python.
 _CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor", "add_offset"))
 
-_OF_MATRICES = frozenset("T astype dtype mean ndim nnz shape sum toarray tocoo tocsc tocsr todense".split())
-
 
 def _of_array(array: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED
@@ -241,7 +242,7 @@ def _of_array(array: Any, name: str) -> str:
     if name in ARRAY:
         return _to_type(ARRAY[name].replace("{array}", "array"))
     if hasattr(_zarrow.Tensor, name) or name in METHODS:
-        return f"read the array first, as array[...].{name}"
+        return f"read the array first, as array[...].{name}{_axes_by_name(array, name)}"
     if name in array.attrs:
         return f'type array.attrs["{name}"]'
     if name in DECODED:
@@ -256,16 +257,23 @@ def _of_array(array: Any, name: str) -> str:
     return way and f"read the array first: type {way}"
 
 
-def _of_group(group: Any, name: str) -> str:
-    from zarrow.hints.familiar_names import ARRAY, DECODED, GROUP
-    from zarrow.hints.names_of_others import XARRAY_ARRAY
+def _axes_by_name(array: Any, name: str) -> str:
+    """Say which axis a dimension is, for methods that xarray's users call with its name."""
+    names = array.dimension_names if name in REDUCTIONS else None
+    axes = [f'axis={axis} for "{label}"' for axis, label in enumerate(names or ()) if label]
+    return f", with {', '.join(axes)}" if axes else ""
 
-    if name in _OF_MATRICES:
-        with contextlib.suppress(ZarrowError):  # the store may be gone
-            if group.attrs.get("encoding-type") in ("csr_matrix", "csc_matrix"):
-                return f"this group is a sparse matrix: type group.to_scipy().{name}"
-    if name in GROUP:
-        return _to_type(GROUP[name].replace("{group}", "group"))
+
+def _of_group(group: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import GROUP
+    from zarrow.hints.kinds_of_groups import is_for, kind_of, of_name
+
+    kind = kind_of(group)
+    if text := of_name(group, kind, name):
+        return text
+    text = GROUP.get(name, "").replace("{group}", "group")
+    if text and is_for(kind, text):
+        return _to_type(text if kind else _of_some_columns(text))
     is_of_array = hasattr(_zarrow.Array, name)
     if name.endswith("_async") and not is_of_array and hasattr(group, name.removesuffix("_async")):
         return f"type await asyncio.to_thread(group.{name.removesuffix('_async')}, ...)"
@@ -276,15 +284,34 @@ def _of_group(group: Any, name: str) -> str:
             return f'type group["{name}"]'
         if name in group.attrs:
             return f'type group.attrs["{name}"]'
-    if is_of_array:
+    return _way_to_members(kind, name)
+
+
+def _of_some_columns(text: str) -> str:
+    """Select columns in a hint for a group that is no table: its arrays differ in length."""
+    return re.sub(r"group\.to_(arrow|pandas|polars)\(\)", r'group.to_\1(["name"])', text)
+
+
+def _way_to_members(kind: str, name: str) -> str:
+    """Say how to reach a name of tables, datasets or arrays from a group."""
+    from zarrow.hints.familiar_names import ARRAY, DECODED
+    from zarrow.hints.names_of_others import XARRAY_ARRAY
+
+    if kind not in ("", "table", "grid"):
+        return ""
+    if hasattr(_zarrow.Array, name):
         return f'arrays have it, and groups do not: type group["name"].{name}'
-    if way := _way_to_a_table(name, "group.to_arrow()"):
-        return f"type {way}"
-    if name in XARRAY_ARRAY:
-        return f"type xarray.open_zarr(path).{name}"
-    if hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
-        return f'a group is not one array: type group["name"][...], and look for {name} there'
-    return ""
+    if kind != "grid" and (way := _way_to_a_table(name, "group.to_arrow()")):
+        return f"type {way if kind else _of_some_columns(way)}"
+    if name in XARRAY_ARRAY and kind != "table":
+        way = "xarray.open_zarr(path)" if kind else 'xarray.DataArray(group["name"][...].numpy())'
+        return f"type {way}.{name}"
+    if hasattr(_zarrow.Tensor, name):
+        return f'a group is not one array: type group["name"][...].{name}'
+    if name in ARRAY:
+        return _to_type(ARRAY[name].replace("{array}", 'group["name"]'))
+    text = DECODED.get(name, "").partition("; of a masked layout ")[0]
+    return _to_type(text.replace("{tensor}", 'group["name"][...]')) if text else ""
 
 
 def _of_stream(stream: Any, name: str) -> str:
@@ -293,6 +320,19 @@ def _of_stream(stream: Any, name: str) -> str:
     if name in STREAM:
         return _to_type(STREAM[name].replace("{rows}", "rows"))
     way = _way_to_a_table(name, "rows")
+    return way and f"type {way}"
+
+
+def _of_rows(table: Any, name: str) -> str:
+    from zarrow.hints.familiar_kinds import ROWS
+
+    if name in ROWS:
+        return _to_type(ROWS[name].replace("{table}", "table"))
+    if close_name(name, dir(type(table))):
+        return ""
+    if name in table.column_names:
+        return f'type table["{name}"]'
+    way = _way_to_a_table(name, "table.to_arrow()")
     return way and f"type {way}"
 
 
@@ -350,15 +390,12 @@ def _way_to_a_table(name: str, rows: str) -> str:
     """Say how to reach a method of a table of another library."""
     from zarrow.hints import names_of_others as others
 
-    is_group = rows == "group.to_arrow()"
+    owner = rows.removesuffix(".to_arrow()")
+    pandas = f"{rows}.arrow().to_pandas()" if owner == rows else f"{owner}.to_pandas()"
     return _first_way(
         name,
         [
-            (
-                "pandas",
-                others.PANDAS_FRAME,
-                "group.to_pandas()" if is_group else f"{rows}.arrow().to_pandas()",
-            ),
+            ("pandas", others.PANDAS_FRAME, pandas),
             ("polars", others.POLARS_FRAME, f"{rows}.polars()"),
             ("pyarrow", others.ARROW_TABLE, f"{rows}.arrow()"),
         ],

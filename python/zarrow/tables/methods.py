@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Group
 from zarrow.arrays.methods import add_method, add_property
+from zarrow.errors import ShapeError
 from zarrow.tables import table
 
 if TYPE_CHECKING:
@@ -29,11 +30,17 @@ def add_to_class() -> None:
 
 
 def _getitem(self: Group, key: Any, /) -> Any:
-    if isinstance(key, slice | tuple | list):
-        found = table.selected(self, key)
-        if found is not None:
-            return found
-    return _member(self, key)
+    if isinstance(key, str):
+        return _member(self, key)
+    try:
+        found = table.selected(self, key) if isinstance(key, slice | tuple | list) else None
+        return _member(self, key) if found is None else found
+    except (ShapeError, TypeError) as error:
+        from zarrow.hints.kinds_of_groups import of_key
+
+        if hint := of_key(self, key):
+            error.args = (hint, *error.args[1:])
+        raise
 
 
 def num_rows(self: Group) -> int:
