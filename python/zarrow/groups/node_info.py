@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from zarrow._zarrow import Array, Group
 from zarrow.arrays.methods import add_method, add_property
@@ -27,6 +27,28 @@ class Info:
         print(self._text)
 
 
+class Metadata(dict[str, Any]):
+    """A metadata document: a dict that says what to type for the attributes of zarr-python's objects."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise an AttributeError that says what to type."""
+        text = f"metadata is a dict and has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(text)
+        if name in ("asdict", "to_dict"):
+            text += f": leave .{name}() out"
+        elif name == "to_json":
+            text += ": type json.dumps(array.metadata)"
+        elif name in self:
+            text += f': type array.metadata["{name}"]'
+        elif hasattr(Array, name):
+            text += f": type array.{name}"
+        raise AttributeError(text)
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self),)
+
+
 def add_to_classes() -> None:
     """Add these properties and methods to the classes Array and Group."""
     for get in (cdata_shape, compressors, filters, nchunks, nchunks_initialized, order, serializer):
@@ -36,6 +58,9 @@ def add_to_classes() -> None:
         add_property(node, "basename", lambda node: node.path.rpartition("/")[2])
         add_property(node, "info", lambda node: Info(repr(node)))
         add_property(node, "read_only", lambda node: node._is_read_only())
+    # Compiled: each look gives another dict.
+    metadata = vars(Array)["metadata"]
+    add_property(Array, "metadata", lambda array: Metadata(metadata.__get__(array)))
     add_method(Array, "info_complete", info_of_array)
     add_method(Group, "info_complete", info_of_group)
     add_method(Array, "update_attributes", update_attributes_of_array)
