@@ -144,6 +144,8 @@ def _method(name: str) -> Callable[..., Any]:
         values = getattr(self.numpy(), name)
         if name in REDUCTIONS:
             _refuse_axis_name(name, *arguments[:1], *map(options.get, ("axis", "dim")))
+        if name == "flatten" and any(isinstance(axis, int) for axis in arguments):
+            raise TypeError("flatten() takes no axis: type .reshape(len(x), -1) to keep the first one")
         for other, ours in _OTHER_OPTIONS.items():
             if other in options:
                 raise TypeError(f"{name}() has no parameter {other!r}: type {ours}")
@@ -161,6 +163,7 @@ def _method(name: str) -> Callable[..., Any]:
 def _refuse_axis_name(method: str, *axes: Any) -> None:
     """Refuse the name of a dimension: only the Array that was read knows them."""
     for axis in axes:
+        axis = axis[0] if isinstance(axis, tuple | list) and axis else axis
         if isinstance(axis, str):
             raise TypeError(
                 f"{method}() takes the number of an axis, not {axis!r}: type "
