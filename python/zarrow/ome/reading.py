@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, Group
 from zarrow.errors import InvalidKeyError, MetadataError, NodeTypeError, NotFoundError
@@ -62,6 +62,11 @@ class Level:
     translation: tuple[float, ...]
     _group: Group = field(repr=False, compare=False)
 
+    if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            raise _missing("Level", "level", name)
+
     @property
     def array(self) -> Array:
         """The array, which is opened anew.
@@ -105,6 +110,11 @@ class Multiscales:
     levels: tuple[Level, ...]
     _group: Group = field(repr=False, compare=False)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise _missing("Multiscales", "image[0]", name)
+
     def level(self, path: str) -> Level:
         """Return the level of a name.
 
@@ -147,6 +157,16 @@ class Multiscales:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise malformed(group, f"attribute 'labels' is {names!r}, expected a list of names")
         return {name: _label(group, name) for name in names}
+
+
+def _missing(kind: str, level: str, name: str) -> AttributeError:
+    """Return the error for a name that an image lacks; its arrays may have it."""
+    text = f"{kind!r} object has no attribute {name!r}"
+    if name in ("compute", "data", "pixels", "values"):
+        text += f": type {level}.array[...]"
+    elif not name.startswith("_") and hasattr(Array, name):
+        text += f": type {level}.array.{name}"
+    return AttributeError(text, name=name)
 
 
 def _label(group: Group, name: str) -> Multiscales:
