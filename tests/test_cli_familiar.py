@@ -23,6 +23,7 @@ CASES = [
     ("ncdump data.zarr", "zarrow info data.zarr"),
     ("sha256 data.zarr", "zarrow digest data.zarr"),
     ("compare data.zarr old.zarr", "zarrow diff data.zarr old.zarr"),
+    ("du data.zarr", "zarrow ls -l data.zarr"),
     ("list data.zarr", "zarrow ls data.zarr"),
     ("consolidate-metadata data.zarr", "zarrow consolidate data.zarr"),
 ]
@@ -61,6 +62,7 @@ def test_the_line_that_an_unknown_verb_names_works(
         ("frobnicate", "zarrow --help lists them"),
         ("copy old.zarr out.zarr --zarr-format 3", "type --format"),
         ("copy old.zarr out.zarr --compressor zstd", "type --codec"),
+        ("tree -L 2 data.zarr", "type --depth"),
         ("rm -rf data.zarr", "type --yes"),
         ("verify data.zarr --depe", "did you mean --deep?"),
         ("ls data.zarr --foo", "zarrow ls --help lists its options"),

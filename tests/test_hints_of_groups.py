@@ -113,6 +113,11 @@ image | group.max() | group.multiscales[0].array[...].max
 image | group.axes | group.multiscales.axes
 image | group.scale | group.multiscales[0].scale
 image | group[0] | group.multiscales[0].array[0]
+image | group[1] | group.multiscales[1].array
+image | group.multiscales.shape | group.multiscales[0].array.shape
+image | group.multiscales[0].data | group.multiscales[0].array[...]
+table | group.drop("id") | group.to_pandas().drop
+table | group.merge(group) | group.to_pandas().merge
 image | group[0, 1:3] | group.multiscales[0].array[0, 1:3]
 """
 
@@ -135,6 +140,8 @@ def test_what_a_hint_names_works_on_that_kind_of_group(case: str, tmp_path: Path
     owner = next((part for part in ("X", "obs/kind", "obs/n", "obs") if f'group["{part}"]' in named), None)
     told = named if owner is None or typed == "group.obs" else named.replace(f'group["{owner}"]', "group")
     told = told.replace("group[:2]", "table") if typed.startswith("group[:2].") else told
+    told = told.replace("group.multiscales[0].array", "level.array") if typed.endswith("].data") else told
+    told = told.replace("group.multiscales[0]", "image[0]") if ".multiscales.s" in typed else told
     assert told.replace('group["rain"]', 'group["name"]') in said or told in said
     eval(named, names)
 

@@ -25,6 +25,7 @@ _VERBS = by_name(
         "zarrow info {store} ARRAY --stats": "max mean min stats summarize summary",
         "zarrow info {store} ARRAY --histogram": "hist histogram",
         "zarrow ls {store}": "dir keys list",
+        "zarrow ls -l {store}": "du ll size",
         "zarrow verify {store}": "check fsck lint test validate",
         "zarrow digest {store}": "checksum hash md5 sha256 sum",
         "zarrow diff {store} {target}": "cmp compare",
@@ -54,6 +55,7 @@ _OPTIONS = {
     "head": {"--lines": "--rows", "--count": "--rows", "--num": "--rows"},
     "info": {"--hist": "--histogram", "--statistics": "--stats", "--verbose": "--stats"},
     "rm": {"--force": "--yes", "-f": "--yes", "-rf": "--yes", "-r": "nothing: everything below is erased"},
+    "tree": {"-L": "--depth"},
     "ls": {"-R": "zarrow tree", "--recursive": "zarrow tree", "-a": "nothing: all members are listed"},
     "convert": {"--delete-v2": "--remove-v2", "--remove": "--remove-v2", "--force": "nothing: leave it out"},
 }

@@ -57,7 +57,7 @@ TABLE = by_name(
         "{group}[:5].to_pandas()": "head limit show",
         "{group}[-5:].to_pandas()": "tail",
         "{group}[start:stop] for rows, or {group}.to_pandas().{name}": "iloc loc",
-        "{group}.to_pandas().{name}": "at iat index",
+        "{group}.to_pandas().{name}": "at drop iat index merge rename to_dict",
         "{group}[:5].to_polars()": "glimpse",
         "sklearn.model_selection.train_test_split({group}.to_pandas())": "train_test_split",
     }

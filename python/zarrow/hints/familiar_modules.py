@@ -23,8 +23,7 @@ MODULE = by_name(
         "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))": "torch",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "random_split train_test_split",
         _XARRAY: (
-            "Dataset date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray "
-            "xarray"
+            "date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray xarray"
         ),
         "nothing: pass a dict instead": "DictStore",
         "nothing: pass the folder's path instead": (
@@ -53,6 +52,7 @@ MODULE = by_name(
         "array.append(values), or group.append(table)": "append",
         "zarrow.save(store, numpy.arange(...))": "arange",
         "zarrow.create_array(store, data=x), or zarrow.asarray(x) for memory": "array",
+        _XARRAY + ", or zarrow.data.Loader(zarrow.data.Plan(array)) for batches": "Dataset",
         "zarrow.asarray(x)": "as_array as_tensor from_jax from_tensor from_torch tensor",
         "nothing: zarrow has one engine": "backends",
         "zarrow.read_many([(array, selection), ...])": "batch",

@@ -61,6 +61,11 @@ ARRAY = by_name(
         'del {array}.attrs["name"]': "delncattr",
         "hashlib.sha256({array}[...].tobytes()).digest()": "digest",
         "{array}.ndim": "dimensionality",
+        "{array}.to_dask().map_blocks(function), or "
+        "zarrow.data.Loader(zarrow.data.Plan({array}), transform=function) for batches": "map",
+        "{array}[...].take(indices), or {array}[:8] for the first ones": "take",
+        "{array}[...].repeat(count); each iteration of a zarrow.data.Loader is the next epoch": "repeat",
+        "zarrow.data.Loader(zarrow.data.Plan({array}), rank=0, world=4)": "shard",
         "{array}.dimension_names": "dimensions dims get_dims",
         "{array}[::2, ::2]": "downsample pyramid",
         "{array}.metadata": "encoding",
@@ -205,6 +210,7 @@ GROUP = by_name(
         'nothing: {group}["name"][...] gives stored elements, {group}["name"].read(decode="cf") scales '
         "and masks them": "set_auto_mask set_auto_maskandscale set_auto_scale",
         "nothing: chunks without elements are not stored": "set_fill_off set_fill_on",
+        'zarrow.data.Loader(zarrow.data.Plan({group}["name"]), rank=0, world=4)': "shard",
         "xarray.open_zarr(path).sizes": "sizes",
         'zarrow.data.Loader(zarrow.data.Plan({group}["name"], batch_size=32, order="shuffle"))': "shuffle",
         'zarrow.data.Loader(zarrow.data.Plan({group}["name"], batch_size=32))': "batch batches iter_batches",
@@ -305,6 +311,7 @@ DECODED = by_name(
         "{tensor}.torch().requires_grad_()": "requires_grad requires_grad_",
         "skimage.transform.rescale({tensor}.numpy(), scale), or {tensor}[::2, ::2]": "rescale",
         "numpy.resize({tensor}, shape)": "resize",
+        _XARRAY + '["name"].{name}': "coarsen interp resample rolling",
         "zarrow.save(store, {tensor})": "save to_zarr",
         "{tensor}.torch().share_memory_()": "share_memory_",
         "matplotlib.pyplot.imshow({tensor})": "show",

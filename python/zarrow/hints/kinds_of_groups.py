@@ -2,7 +2,7 @@
 
 1. Attributes name most kinds. Without them, arrays of equal length are a table, and other arrays with names
    of dimensions are a grid. This opens the members, so it is asked only of local groups with few members.
-2. A hint for another kind of group is left out, because what it says to type would fail.
+2. Hints for other kinds of groups are left out, because their code would fail.
 3. The same kinds explain a key that selects nothing, such as the rows of a sparse matrix.
 """
 
@@ -62,7 +62,7 @@ def _kind_by_arrays(group: Any) -> str:
 
 
 def of_name(group: Any, kind: str, name: str) -> str:
-    """Return what to type for a name on a group of this kind; "" if it is none of its names."""
+    """Return what to type for a name on a group of this kind; "" without a hint."""
     from zarrow.hints import familiar_kinds as kinds
 
     table: dict[str, dict[str, str]] = {
@@ -122,6 +122,8 @@ def of_key(group: Any, key: Any) -> str:
         "grid": f'group["name"][{spelled}], with the name of an array',
         "table": _of_rows(key, spelled),
     }
+    if isinstance(key, int):
+        ways["image"] += f", or group.multiscales[{spelled}].array for a level"
     return f"this group is {_WHAT[kind]}: type {ways[kind]}" if ways.get(kind) else ""
 
 
@@ -139,7 +141,7 @@ def _of_rows(key: Any, spelled: str) -> str:
 
 
 def _spelled(key: Any) -> str:
-    """Return a key as it is typed between brackets."""
+    """Return the source text of a key."""
     if isinstance(key, tuple) and key:
         return ", ".join(map(_spelled, key))
     if isinstance(key, slice):

@@ -40,6 +40,7 @@ def _getitem(self: Group, key: Any, /) -> Any:
 
         if hint := of_key(self, key):
             error.args = (hint, *error.args[1:])
+            vars(error).pop("__notes__", None)
         raise
 
 
