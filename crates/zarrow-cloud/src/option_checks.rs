@@ -6,7 +6,7 @@ use url::Url;
 use zarrow::Result;
 
 impl Settings {
-    /// Refuses credentials that no header can carry: `object_store` would panic.
+    /// Refuses credentials with characters that headers cannot carry: `object_store` would panic.
     pub fn check_credentials(&self) -> Result<()> {
         for (name, value) in &self.config {
             if (name.ends_with("token") || name.ends_with("access_key_id"))

@@ -211,7 +211,7 @@ def load(
     raise StaleHandleError(text, kind="stale", store=node.store, path=node.path)
 
 
-# Number of times that `load` reads a group that is replaced meanwhile.
+# Maximum number of reads of a group, if other processes replace it during each.
 _LOADS = 20
 
 

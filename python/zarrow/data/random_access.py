@@ -23,7 +23,7 @@ class RandomAccess:
     Parameters
     ----------
     plan
-        Its samples by increasing number. Those of a part of a split begin at 0, too.
+        Its samples by increasing number. The samples of a split also begin at 0.
     epoch
         The epoch of random crops.
 

@@ -2,8 +2,8 @@
 
 1. The name has a digest of the final name and a random number. The writer holds an `flock` of the file, which
    ends with its process.
-2. A writer first removes the files that killed writers of the same final name left: those that nobody locks.
-   Where there are no locks, they stay.
+2. A writer first removes the unlocked files of the same final name: their writers were killed. Without locks,
+   they stay.
 3. Between its creation and its lock another writer may have removed the file: then it is created again.
 """
 

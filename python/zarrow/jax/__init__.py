@@ -1,6 +1,6 @@
 """Batches for JAX: `DataLoader` of a plan, and sharded arrays that each host reads at once.
 
-The plan, its samples and its splits are those of `zarrow.data`. This needs JAX, and loads it.
+Plans, samples and splits work as in `zarrow.data`. Importing this module imports JAX.
 
 >>> import zarrow
 >>> import zarrow.jax

@@ -19,7 +19,7 @@ _Shard: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def make_array(array: Array, sharding: Any, selection: Any = ...) -> jax.Array:
-    """Read an array, or a part of it, into an array of JAX with a sharding.
+    """Read an array, or a selection, into an array of JAX with a sharding.
 
     All shards of this host are read at once, before JAX asks for the first: chunks that shards share are
     decoded once, and a shard with replicas is read once. Other hosts read their shards. JAX copies a shard

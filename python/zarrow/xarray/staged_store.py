@@ -472,7 +472,7 @@ class StagedStore(Store):
         self._forget()
 
     def _forget(self) -> None:
-        """Forget the changes that were stored, and what was known before."""
+        """Forget the stored changes and the documents read before."""
         state = self._state
         state.staged = {}
         state.known = {}

@@ -90,7 +90,7 @@ def test_the_engine_reads_to_the_device(tmp_path: Path, pipeline: str) -> None:
         with zarrow.gpu.enable():
             tensor = array[3:50:2, 5:]
         assert np.array_equal(tensor.cpu().numpy(), VALUES[3:50:2, 5:])
-        # The pipeline of zarr-python, to which it would fall back, was not made.
+        # The fallback, zarr-python's own pipeline, was not created.
         assert array.async_array.codec_pipeline._state.stock is None, layout
     layouts["zstd"][:16] = 0
     refusing = zarr.open_array(tmp_path / "zstd", config={"read_missing_chunks": False})

@@ -507,7 +507,7 @@ impl Group {
         self.inner().store().remote().is_some()
     }
 
-    /// Return the version of the document, 0 if there is none; None in a remote store, or one without versions.
+    /// Return the version of the document, 0 without a document; None in a remote store or one without versions.
     fn _document_version(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         if self._is_remote() { Ok(None) } else { waiting(py, || self.inner().document_version()) }
     }

@@ -27,7 +27,7 @@ pub struct Cache<V> {
 /// How many chunks reads found in a cache, and how many they decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheCounts {
-    /// Chunks whose elements were in the cache.
+    /// Chunks found in the cache.
     pub hits: u64,
     /// Chunks that were decoded.
     pub misses: u64,
@@ -88,7 +88,7 @@ impl<V> Cache<V> {
         place + node + key + value
     }
 
-    /// Locks the state. A holder is done within microseconds; if it is stopped, the caller goes on without the cache. No
+    /// Locks the state. A holder needs microseconds; if it is stopped, the caller continues without the cache. No
     /// critical section here leaves the state half changed.
     fn state(&self) -> Option<CacheGuard<'_, State<V>>> {
         const SPINS: u32 = 50;

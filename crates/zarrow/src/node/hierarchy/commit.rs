@@ -1,7 +1,7 @@
-//! Stores documents that another library prepared, unless one of them has changed since that library read it.
+//! Stores documents that another library prepared, if they are unchanged since that library read them.
 //!
 //! 1. The locks of the changed nodes and of the groups above them are taken, from the root down and by name. Every
-//!    change of a document in this crate holds one of them.
+//!    change of a document by this crate holds such a lock.
 //! 2. If a document differs from what the caller read, nothing is stored.
 //! 3. Otherwise all are stored, in the order of the caller. After an error, the stored ones get their old content.
 

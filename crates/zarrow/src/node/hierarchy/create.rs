@@ -541,7 +541,7 @@ impl<'a> New<'a> {
     }
 }
 
-/// Returns the path of a node and those of the groups above it, without the root.
+/// Returns the paths of a node and of the groups above it, without the root.
 fn with_groups(path: &str) -> Vec<&str> {
     ancestors(path).filter(|group| !group.is_empty()).chain([path]).collect()
 }
