@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
-import threading
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,6 @@ import zarr
 
 import zarrow
 import zarrow.xarray
-from zarrow.xarray.staged_store import StagedStore
-from zarrow.xarray.writing import _Write
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{message}")
@@ -50,74 +50,40 @@ def test_processes_that_append_lose_no_row(tmp_path: Path) -> None:
     assert (found["a"].values == found["time"].values[:, None]).all()
 
 
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("is_consolidated", [True, False])
-@pytest.mark.parametrize("is_folder", [True, False])
-def test_documents_of_another_writer_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, is_consolidated: bool, is_folder: bool
-) -> None:
-    store: Any = tmp_path / "a.zarr" if is_folder else zarrow.MemoryStore()
-    options: dict[str, Any] = {"consolidated": is_consolidated}
-    zarrow.xarray.to_zarr(_rows(0), store, zarr_format=version, **options)
-    store_chunks = _Write._store_chunked
-
-    def append_between(self: _Write) -> Any:
-        stored = store_chunks(self)
-        array = zarrow.open(store)["a"]
-        array.resize((4, 3))
-        return stored
-
-    with monkeypatch.context() as patched:
-        patched.setattr(_Write, "_store_chunked", append_between)
-        with pytest.raises(zarrow.StoreError, match="changed by another writer"):
-            zarrow.xarray.to_zarr(_rows(2).chunk(), store, append_dim="time", **options)
-    assert zarrow.open(store)["a"].shape == (4, 3)
-    assert zarrow.open(store)["time"].shape == (2,)
+# The last document of an append is too long for the limit of the process.
+FULL = """
+import resource, signal, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np, xarray as xr, zarrow.xarray
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+more = xr.Dataset({"a": ("time", [2.0])}, coords={"time": ("time", [2], {"note": "x" * 5000})})
+try:
+    zarrow.xarray.to_zarr(more, sys.argv[1], append_dim="time", consolidated=sys.argv[2] == "True")
+except zarrow.StoreError as error:
+    print("refused", error.errno)
+"""
 
 
-def test_threads_that_add_variables_lose_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "is_consolidated"), [(2, True), (3, True), (3, False)])
+def test_a_failed_commit_restores_the_documents(tmp_path: Path, version: int, is_consolidated: bool) -> None:
     path = tmp_path / "a.zarr"
-    zarrow.xarray.to_zarr(_rows(0), path)
-    threads = [
-        threading.Thread(target=zarrow.xarray.to_zarr, args=(_rows(0).rename(a=f"a{number}"), path, "a"))
-        for number in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert set(xr.open_zarr(path).data_vars) == {"a", *(f"a{number}" for number in range(6))}
+    first = xr.Dataset({"a": ("time", [0.0, 1.0])}, coords={"time": ("time", [0, 1], {"note": "x" * 5000})})
+    zarrow.xarray.to_zarr(first, path, zarr_format=version, consolidated=is_consolidated)
 
+    def documents() -> dict[Path, bytes]:
+        files = [file for file in path.rglob("*") if file.name.startswith((".z", "zarr"))]
+        return {file: file.read_bytes() for file in files}
 
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("is_consolidated", [True, False])
-def test_a_failed_commit_restores_the_documents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, is_consolidated: bool
-) -> None:
-    path = tmp_path / "a.zarr"
-    options: dict[str, Any] = {"consolidated": is_consolidated}
-    zarrow.xarray.to_zarr(_rows(0), path, zarr_format=version, **options)
-    documents = {file for file in path.rglob("*") if file.name.startswith((".z", "zarr"))}
-    before = {file: file.read_bytes() for file in documents}
-    store = StagedStore._store
-    for stops_at in range(2):
-        calls = 0
-
-        def interrupted(self: StagedStore, key: str, stops_at: int = stops_at) -> None:
-            nonlocal calls
-            if calls == stops_at:
-                raise KeyboardInterrupt
-            calls += 1
-            store(self, key)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(StagedStore, "_store", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                zarrow.xarray.to_zarr(_rows(2), path, append_dim="time", **options)
-        found = {file for file in path.rglob("*") if file.name.startswith((".z", "zarr"))}
-        assert {file: file.read_bytes() for file in found} == before
-    zarrow.xarray.to_zarr(_rows(2), path, append_dim="time", **options)
-    assert xr.open_zarr(path, **options)["time"].values.tolist() == [0, 1, 2, 3]
+    before = documents()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, path, str(is_consolidated)], capture_output=True, text=True, timeout=120
+    )
+    assert (done.stdout.split(), done.returncode) == (["refused", str(errno.EFBIG)], 0), done.stderr
+    assert documents() == before
+    more = first.isel(time=[0]).assign_coords(time=("time", [2], first["time"].attrs))
+    zarrow.xarray.to_zarr(more, path, append_dim="time", consolidated=is_consolidated)
+    assert xr.open_zarr(path, consolidated=is_consolidated)["time"].values.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("group", [None, "below"])

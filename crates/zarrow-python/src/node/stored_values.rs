@@ -17,6 +17,9 @@ const MOST_NBYTES: u64 = 1 << 30;
 /// A value and its version.
 type Versioned<'py> = (Bound<'py, PyBytes>, String);
 
+/// The key of a document, its content as it was read, and the content to store.
+type ChangedDocument = (String, Option<Vec<u8>>, Option<Vec<u8>>);
+
 /// An existing store.
 #[pyclass(frozen, name = "_StoredValues", module = "zarrow")]
 pub struct StoredValues {
@@ -153,11 +156,7 @@ impl StoredValues {
 
     /// Store the documents of a local store together: a key, the content as it was read, and the content to store. If
     /// one was changed since, store nothing and return its key.
-    fn commit(
-        &self,
-        py: Python<'_>,
-        changes: Vec<(String, Option<Vec<u8>>, Option<Vec<u8>>)>,
-    ) -> PyResult<Option<String>> {
+    fn commit(&self, py: Python<'_>, changes: Vec<ChangedDocument>) -> PyResult<Option<String>> {
         let change = |(key, before, after)| DocumentChange { key, before, after };
         let changes: Vec<DocumentChange> = changes.into_iter().map(change).collect();
         interruptible(py, |_| commit_documents(&*self.store, &changes).map_err(|error| self.named(error, "")))
