@@ -221,7 +221,12 @@ class Ledger:
             if self._path:
                 del open_group(self._store, mode="r+")[self._path]
             else:
-                _StoredValues(self._store, create=False).erase_prefix("")
+                values = _StoredValues(self._store, create=False)
+                # The document goes last: after a kill in between, a finished plan is still known as finished.
+                for name in values.list(""):
+                    if _job_of(name) is not None:
+                        values.erase_prefix(name)
+                values.erase_prefix("")
         if isinstance(self._store, str) and "://" not in self._store:
             # The folder of all ledgers goes with the last one.
             with contextlib.suppress(OSError):

@@ -232,6 +232,8 @@ class Plan:
         self._wait_for_setup(began + wait)
         total = len(self.units)
         numbers = job.numbers(total)
+        if self.is_finished:
+            return Report(0, len(numbers), time.monotonic() - began)
         finished = self._ledger.finished(total, numbers)
         done = 0
         remaining = finished.remaining(numbers)
@@ -302,6 +304,8 @@ class Plan:
         ledger = self._ledger.group()
         if ledger is None:
             raise UnfinishedError("the plan is not set up: call setup()", kind="unfinished")
+        if _state(ledger) == _FINISHED:
+            return ledger
         total = len(self.units)
         first = next(self._ledger.finished(total).remaining(range(total)), None)
         if first is not None:
