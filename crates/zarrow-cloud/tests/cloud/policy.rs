@@ -142,7 +142,7 @@ fn credentials_that_no_header_can_carry_are_refused() {
     for (url, name, options) in [
         ("s3://bucket", "\"token\"", r#"{"key": "AKID", "secret": "hush-hush", "token": "hush\n"}"#),
         ("s3://bucket", "\"token\"", r#"{"key": "AKID", "secret": "hush-hush", "token": "hu\u0001sh"}"#),
-        ("gs://bucket", "google_bearer_token", r#"{"token": "ya29.hush\u0416"}"#),
+        ("gs://bucket", "google_bearer_token", r#"{"token": "ya29.hush\u0007"}"#),
     ] {
         let error =
             CloudStore::new(url, StorageOptions::from_json(options).unwrap()).unwrap_err().to_string();
