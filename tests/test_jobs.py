@@ -23,7 +23,7 @@ import zarr
 import zarrow
 from zarrow import jobs
 from zarrow.jobs import blocks, environment
-from zarrow.jobs.ledger import Finished, Ledger
+from zarrow.jobs.ledger import Finished
 from zarrow.jobs.units import Grid, Units
 
 CASES = range(60)
@@ -559,28 +559,6 @@ def test_killed_jobs_are_continued(tmp_path: Path) -> None:
         tmp_path / name for name in ("a.zarr", "b.zarr", "b.zarr.jobs", "log", "jobs_to_kill.py")
     }
     np.testing.assert_array_equal(zarrow.load(tmp_path / "b.zarr"), values + 1)
-
-
-def test_a_kill_while_a_ledger_is_deleted_leaves_a_finished_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = zarrow.create_array(tmp_path / "source.zarr", data=np.arange(40), chunks=4)
-
-    def killed(ledger: Ledger) -> None:
-        records = [path for path in Path(ledger._store).iterdir() if path.is_dir()]
-        shutil.rmtree(records[0])
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "erase", killed)
-        with pytest.raises(KeyboardInterrupt):
-            zarrow.copy(source, tmp_path / "target.zarr")
-    written = (tmp_path / "target.zarr/c/0").stat().st_mtime_ns
-    zarrow.copy(source, tmp_path / "target.zarr")
-    assert zarrow.open_array(tmp_path / "target.zarr", mode="r")[...].tolist() == list(range(40))
-    # Nothing was copied again, and nothing but the copy is left.
-    assert (tmp_path / "target.zarr/c/0").stat().st_mtime_ns == written
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["source.zarr", "target.zarr"]
 
 
 def test_two_plans_do_not_write_the_same_array(tmp_path: Path) -> None:
