@@ -6,6 +6,7 @@ import errno
 import multiprocessing
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import zarr
 
 import zarrow
 import zarrow.xarray
+from zarrow.xarray.writing import _Write
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{message}")
@@ -48,6 +50,45 @@ def test_processes_that_append_lose_no_row(tmp_path: Path) -> None:
     days = [0, 1, *(start + day for start in (100, 200, 300) for day in range(10))]
     assert sorted(found["time"].values.tolist()) == days
     assert (found["a"].values == found["time"].values[:, None]).all()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("is_consolidated", [True, False])
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_documents_of_another_writer_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, is_consolidated: bool, is_folder: bool
+) -> None:
+    store: Any = tmp_path / "a.zarr" if is_folder else zarrow.MemoryStore()
+    options: dict[str, Any] = {"consolidated": is_consolidated}
+    zarrow.xarray.to_zarr(_rows(0), store, zarr_format=version, **options)
+    store_chunks = _Write._store_chunked
+
+    def append_between(self: _Write) -> Any:
+        stored = store_chunks(self)
+        array = zarrow.open(store)["a"]
+        array.resize((4, 3))
+        return stored
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Write, "_store_chunked", append_between)
+        with pytest.raises(zarrow.StoreError, match="changed by another writer"):
+            zarrow.xarray.to_zarr(_rows(2).chunk(), store, append_dim="time", **options)
+    assert zarrow.open(store)["a"].shape == (4, 3)
+    assert zarrow.open(store)["time"].shape == (2,)
+
+
+def test_threads_that_add_variables_lose_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    zarrow.xarray.to_zarr(_rows(0), path)
+    threads = [
+        threading.Thread(target=zarrow.xarray.to_zarr, args=(_rows(0).rename(a=f"a{number}"), path, "a"))
+        for number in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert set(xr.open_zarr(path).data_vars) == {"a", *(f"a{number}" for number in range(6))}
 
 
 # The last document of an append is too long for the limit of the process.
