@@ -99,9 +99,10 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
         step("make or open the file of a lock");
         fault()?;
         let held = match File::open(|| system_calls::openat(folder, name, flags, MODE)) {
-            // Step 6.
+            // Step 6. Without a file, the folder is closed to this user.
             Err(Errno::ACCESS) => File::open(|| {
-                system_calls::openat(folder, name, flags.difference(OFlags::RDWR | OFlags::CREATE), MODE)
+                let flags = flags.difference(OFlags::RDWR | OFlags::CREATE);
+                system_calls::openat(folder, name, flags, MODE).map_err(|_| Errno::ACCESS)
             })?,
             opened => opened?,
         };
