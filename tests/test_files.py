@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -277,6 +278,24 @@ def test_files_of_killed_exports_are_removed(tmp_path: Path) -> None:
     zarrow.files.export_file(array, other)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "b.npy"]
     assert np.array_equal(np.load(target), np.arange(6.0))
+
+
+def test_a_hidden_file_that_another_writer_removed_is_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, removed = fcntl.flock, []
+
+    def removed_before(file: Any, operation: int) -> None:
+        if not removed:
+            [hidden] = tmp_path.iterdir()
+            hidden.unlink()
+            removed.append(hidden)
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed_before)
+    with hidden_file(tmp_path / "a.npy") as (hidden, file):
+        assert hidden.exists() and hidden not in removed and file.write(b"x") == 1
+    assert len(removed) == 1 and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", ["|S0", "<U0", "|V0", ("<f8", (2,))])

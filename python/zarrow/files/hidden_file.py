@@ -29,7 +29,8 @@ def hidden_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         hidden = path.with_name(f".zarrow-{digest}-{secrets.token_hex(8)}{path.suffix}")
         with hidden.open("xb", buffering=0) as opened:
             with contextlib.suppress(OSError):
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Waits for a writer that is removing the file.
+                fcntl.flock(opened, fcntl.LOCK_EX)
             if not _is_at(hidden, opened):
                 continue
             try:
