@@ -58,6 +58,20 @@ def zarr_python_with_our_buffers() -> Reader:
     return read
 
 
+def zarr_python_with_our_pipeline() -> Reader:
+    """Read by zarr-python, with the buffers and the codec pipeline of zarrow."""
+    needs("zarr")
+    import zarr
+
+    def read(path: Path) -> object:
+        with zarrow.gpu.enable(), zarrow.zarr_python.enable():
+            tensor = zarr.open_array(path, mode="r")[...]
+        zarrow.gpu.synchronize("cuda:0")
+        return tensor
+
+    return read
+
+
 def zarr_python_with_cupy() -> Reader:
     """Read by zarr-python, with its own CuPy buffers."""
     needs("zarr", "cupy")
@@ -199,6 +213,7 @@ def all_readers(nbytes: int, with_cufile: bool = False) -> dict[str, Reader | Mi
         "zarrow, decompressed on the device": lambda: zarrow_reader("device"),
         "zarrow, split by its rates": lambda: zarrow_reader("auto"),
         "zarr-python + zarrow.gpu": zarr_python_with_our_buffers,
+        "zarr-python + zarrow.gpu and its pipeline": zarr_python_with_our_pipeline,
         "zarr-python + zarr.buffer.gpu": zarr_python_with_cupy,
         "zarr-python + kvikio": kvikio_store,
         "zarrow on the host, then torch.to": decoded_and_copied,

@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 import zarrow
+from zarrow.data.device_batches import checked
 from zarrow.data.plan import Plan
-from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready
+from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready, transformed
 from zarrow.data.rank_schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
 from zarrow.data.trace import Trace
@@ -55,6 +56,10 @@ class Loader:
     allocate
         Returns writable memory of a number of bytes, such as pinned memory. An asynchronous copy to a device
         does not keep a batch: keep it until the copy has ended, or the next read overwrites it.
+    device
+        Where batches are: `"cuda:0"`, a number or a `torch.device`; by default the CPU. A batch is a
+        `zarrow.gpu.Tensor`, which was copied once, beside the consumer's work. The consumer's thread calls
+        the transform.
     trace
         Whether to note when each stage ran, for `save_trace`: at most the latest 100,000 events.
 
@@ -62,6 +67,10 @@ class Loader:
     ------
     ValueError
         The samples fill no batch on each rank, or an argument is out of range.
+    DeviceError
+        There is no such device.
+    ExchangeError, UnsupportedError
+        With a device: a source has text, sparse rows, or elements without a type there.
     StaleHandleError
         With a cache: an array was changed since it was opened.
 
@@ -90,6 +99,7 @@ class Loader:
         transform: Callable[[Any], Any] | None = None,
         numbers: bool = False,
         allocate: Callable[[int], Any] | None = None,
+        device: Any = None,
         trace: bool = False,
     ) -> None:
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
@@ -103,7 +113,9 @@ class Loader:
         self._whole = plan.schedule(world)
         self.plan = plan._cached(cache_nbytes) if cache_nbytes else plan
         self.rank, self.world = rank, world
-        self._options = Options(memory_nbytes, on_bad, None, transform, allocate, Trace() if trace else None)
+        device = None if device is None else checked(plan, device)
+        kept = Trace() if trace else None
+        self._options = Options(memory_nbytes, on_bad, None, transform, allocate, device, kept)
         self._numbers = numbers
         self._stats = Stats()
         # Of the current iteration, or of the next one.
@@ -318,10 +330,15 @@ class _Iterator:
                 # The traceback refers to this frame.
                 del ready
         now, loader = time.perf_counter(), self._loader
-        if loader._options.trace is not None:
-            loader._options.trace.add("wait", called, batch=ready.index)
+        options = loader._options
+        if options.trace is not None:
+            options.trace.add("wait", called, batch=ready.index)
         with self._counting:
             self._count(ready, called, now)
+        if options.device is not None:
+            # Work on a device is queued: it costs little here, and has its place in the consumer's stream.
+            ready.batch = ready.batch if options.convert is None else options.convert(ready.batch)
+            transformed(ready, options, self._stats)
         result = (ready.batch, ready.numbers) if loader._numbers else ready.batch
         if self._is_current():
             step = self._start + (ready.index + 1) * loader._turn[1]

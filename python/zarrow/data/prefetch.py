@@ -5,7 +5,8 @@
    that do not fill a batch are copied to the front of the next memory. Samples without a fixed size have new
    memory for each read, and are joined. Reads end in their order, and the first one runs alone, so that the
    first batch is early.
-2. Another thread calls the transform, if there is one.
+2. Another thread calls the transform, if there is one. With a device, the reading thread copies the batch
+   there, and the consumer calls the transform.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
    keep every batch.
 4. Threads end with the iteration: after the last batch, after an error, by `close`, or when the consumer
@@ -32,6 +33,7 @@ import numpy.typing as npt
 
 from zarrow._zarrow import _Cancellation
 from zarrow.data.buffers import Ring
+from zarrow.data.device_batches import on_device
 from zarrow.data.nodes import SOLE
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
@@ -65,6 +67,7 @@ class Options:
     convert: Callable[[Batch], Any] | None
     transform: Callable[[Any], Any] | None
     allocate: Callable[[int], Any] | None
+    device: str | None = None
     trace: Trace | None = None
 
 
@@ -151,8 +154,9 @@ class Prefetch:
         # Since when reads run, or none does.
         self._since = time.perf_counter()
         self._read: deque[Ready | None] = deque()
-        self._ready = deque[Ready | None]() if options.transform else self._read
-        work = [self._read_all] * _READERS + [self._transform_all] * (options.transform is not None)
+        has_thread = options.transform is not None and options.device is None
+        self._ready = deque[Ready | None]() if has_thread else self._read
+        work = [self._read_all] * _READERS + [self._transform_all] * has_thread
         self._threads = [
             threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
         ]
@@ -379,13 +383,14 @@ class Prefetch:
             rows = rows.part(rows.bad == 0)
         arrays = rows.arrays
         batch: Batch = arrays[SOLE] if set(arrays) == {SOLE} else arrays
-        converted = batch if self._options.convert is None else self._options.convert(batch)
-        return Ready(converted, rows.numbers, sum(map(nbytes_of, arrays.values())), index)
+        if self._options.device is not None:
+            batch = on_device(batch, self._options.device)
+        elif self._options.convert is not None:
+            batch = self._options.convert(batch)
+        return Ready(batch, rows.numbers, sum(map(nbytes_of, arrays.values())), index)
 
     def _transform_all(self) -> None:
         """Transform batches in order (step 2)."""
-        transform = self._options.transform
-        assert transform is not None
         while self._wait(lambda: bool(self._read) and len(self._ready) < _TRANSFORMED):
             found = self._read.popleft()
             if found is None:
@@ -394,15 +399,22 @@ class Prefetch:
             if found.error is not None:
                 self._end(self._ready, found.error)
                 return
-            began = time.perf_counter()
-            found.batch = transform(found.batch)
-            self._stats.transform_s += time.perf_counter() - began
-            if self._options.trace is not None:
-                self._options.trace.add("transform", began, batch=found.index)
+            transformed(found, self._options, self._stats)
             with self._condition:
                 self._ready.append(found)
                 self._condition.notify_all()
             del found
+
+
+def transformed(ready: Ready, options: Options, stats: Stats) -> None:
+    """Replace a batch by the result of the transform, if there is one."""
+    if options.transform is None:
+        return
+    began = time.perf_counter()
+    ready.batch = options.transform(ready.batch)
+    stats.transform_s += time.perf_counter() - began
+    if options.trace is not None:
+        options.trace.add("transform", began, batch=ready.index)
 
 
 def _tried(work: Callable[..., _T], *arguments: Any) -> tuple[_T | None, BaseException | None]:

@@ -33,11 +33,17 @@ class DataLoader(Loader):
         Of `torch.distributed`, if it is initialized and none are given.
     num_workers, multiprocessing_context
         As in `torch.utils.data.DataLoader`.
+    device
+        Where tensors are: `"cuda:0"` or a `torch.device`, which needs `num_workers=0`. Each batch is copied
+        there once, beside the consumer's work. The consumer's thread calls the transform in its current
+        stream, and may use and drop the batch in that stream without waiting.
 
     Raises
     ------
     ValueError
         The samples fill no batch on each rank, or an argument is out of range.
+    DeviceError
+        There is no such device.
     ExchangeError
         PyTorch has no such data type.
     """
@@ -50,13 +56,16 @@ class DataLoader(Loader):
         world: int | None = None,
         num_workers: int = 0,
         multiprocessing_context: Any = None,
+        device: Any = None,
         **options: Unpack[LoaderOptions],
     ) -> None:
         if num_workers < 0:
             raise ValueError(f"num_workers must be at least 0, found {num_workers}")
+        if num_workers and device is not None:
+            raise ValueError("processes give no batches on a device: pass num_workers=0 with device=")
         check_dtypes(plan)
         rank, world = place(rank, world)
-        super().__init__(plan, rank=rank, world=world, **options)
+        super().__init__(plan, rank=rank, world=world, device=device, **options)
         self._options.convert = tensors
         self.num_workers, self._context = num_workers, multiprocessing_context
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import zarrow
+from zarrow._zarrow import DeviceTensor
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
 from zarrow.data.tensor_sources import check_fixed_sizes
@@ -16,8 +17,8 @@ def tensors(batch: Batch) -> Any:
     """Return a batch as tensors that share its memory."""
     if isinstance(batch, dict):
         return {name: tensors(rows) for name, rows in batch.items()}
-    shared = zarrow.asarray(batch)
-    assert isinstance(shared, zarrow.Tensor)
+    shared = batch if isinstance(batch, DeviceTensor) else zarrow.asarray(batch)
+    assert isinstance(shared, zarrow.Tensor | DeviceTensor)
     return shared.torch()
 
 

@@ -1,0 +1,35 @@
+"""Batches on a GPU: the thread that has read a batch copies it there, through pinned memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zarrow._zarrow import DeviceTensor
+from zarrow.data.plan import Plan
+from zarrow.data.tensor_sources import check_fixed_sizes
+
+
+def checked(plan: Plan, device: Any) -> str:
+    """Return the name of a device, which has a type for the elements of each source.
+
+    Raises
+    ------
+    DeviceError
+        There is no such device.
+    ExchangeError, UnsupportedError
+        A source has no tensors on a device.
+    """
+    check_fixed_sizes(plan, "a GPU")
+    name = str(DeviceTensor._empty((0,), "uint8", device).device)
+    for source in plan.sources.values():
+        on_device(np.empty(0, source.array.dtype), name)
+    return name
+
+
+def on_device(batch: Any, device: str) -> Any:
+    """Return a copy of a batch on a device; the copy to the device is not waited for."""
+    if isinstance(batch, dict):
+        return {name: on_device(rows, device) for name, rows in batch.items()}
+    return DeviceTensor._of(batch, device)
