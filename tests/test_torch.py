@@ -56,6 +56,22 @@ def test_types_that_pytorch_refuses_are_released(tmp_path, name):
     assert memory_in_use() - before < 20 << 20
 
 
+def test_a_device_and_a_type_are_pytorchs():
+    tensor = zarrow.asarray(VALUES.copy())
+    assert tensor.torch(device="cpu").data_ptr() == tensor.torch().data_ptr()
+    assert tensor.torch(dtype=torch.float16).dtype == torch.float16
+    assert tensor.torch(device="meta", dtype=torch.int8).is_meta
+    with pytest.raises(TypeError):
+        tensor.torch(dtype="nonsense")
+
+
+def test_reads_as_a_type_of_pytorch(tmp_path):
+    array = zarrow.create_array(tmp_path / "x.zarr", data=VALUES)
+    assert array.read(dtype=torch.float32).torch().dtype == torch.float32
+    with pytest.raises(zarrow.errors.DataTypeError, match="cannot be read as"):
+        array.read(dtype=torch.bfloat16)
+
+
 def test_without_pytorchs_c_functions():
     code = """
 import pathlib, sys, tempfile, numpy, torch, zarrow

@@ -209,6 +209,7 @@ class Array(_Node):
         self,
         selection: _Index | None = None,
         *,
+        dtype: Any = None,
         device: Gpu,
         stream: Any = None,
         decompress: Decompress = None,
@@ -219,6 +220,7 @@ class Array(_Node):
         selection: _Index | None = None,
         *,
         out: None = None,
+        dtype: Any = None,
         mmap: bool = False,
         mask: Any = None,
         decode: Literal["cf"] | None = None,
@@ -239,18 +241,19 @@ class Array(_Node):
             An item for each axis: an integer, which drops the axis, a slice of any step, a list of positions
             in any order, a mask, or `...`. Lists and masks are accepted if unambiguous: a single one beside
             integers and slices, as in `oindex`; a list for each axis, which are points, as in `vindex`; a
-            mask of the array's own shape. For anything else use `oindex` and `vindex`.
-
-            Strings, anywhere among the items, name fields of structures. One gives the field as an array of
-            its own type; `"inner.x"` is field x of the structure in field inner. Several strings, or a list
-            of them, give structures with only these fields, at their original offsets, with padding between
-            them, as in NumPy. `write`, `oindex`, `vindex` and `blocks` also take fields.
+            mask of the array's own shape. For anything else use `oindex` and `vindex`. Strings, anywhere
+            among the items, name fields of structures. One gives the field as an array of its own type;
+            `"inner.x"` is field x of the structure in field inner. Several strings, or a list of them, give
+            structures of only these fields, with padding between them, as in NumPy. All other reads and
+            writes also take fields.
         out
             Existing memory to read into: a writable array with the selection's shape and the type of the
-            array or field (nothing is cast), such as a numpy.ndarray, a torch.Tensor (also pinned) or a
-            Tensor. Any strides are allowed, including negative ones, if no elements overlap. Nothing but the
-            elements is written, and the result is not copied. No other thread may access the memory during
-            the call, which releases the GIL.
+            array, field or `dtype`, such as a numpy.ndarray, a torch.Tensor (also pinned) or a Tensor, of any
+            strides, if no elements overlap. Nothing else is written. No other thread may access the memory
+            during the call, which releases the GIL.
+        dtype
+            A number type of NumPy or PyTorch to read as: integers as floats, floats as other floats, integers
+            as others that they fit. Each chunk is cast while it is decoded. Not with `mmap` and `mask`.
         mmap
             Map the store's files instead of reading them, if they hold uncompressed native-endian elements in
             the layout of the result: within one chunk, or in chunks that are whole rows. Nothing is copied,
@@ -258,10 +261,9 @@ class Array(_Node):
             left, or if a field is selected, the elements are read instead: see `Tensor.is_mapped`. Not
             together with `out`.
 
-            The map is private and copied on write: writes to the tensor stay in this process, and no file
-            changes. In-place writes of another process to a file are visible, until this process writes to
-            the page. If another process truncates a file, access beyond its end terminates this process by
-            SIGBUS.
+            The map is private and copied on write: writes to the tensor change no file. In-place writes of
+            another process to a file are visible, until this process writes to the page. If another process
+            truncates a file, access beyond its end terminates this process by SIGBUS.
         mask
             Which values mean that an element is missing; the result has a masked layout, and its data keep
             these values. The mask and Arrow's bitmap are computed while each chunk is decoded.
@@ -269,20 +271,18 @@ class Array(_Node):
             - `"cf"`: the values of the attributes `_FillValue` and `missing_value` (CF conventions), as
               numbers or lists, or as xarray writes them in version 3. In version 2 xarray takes the fill
               value as `_FillValue`; so does zarrow if the attribute `_ARRAY_DIMENSIONS` says that xarray
-              wrote the array. A value of another type than the array has no effect. The attributes
-              `scale_factor` and `add_offset` are not applied: see `decode`.
+              wrote the array. A value of another type has no effect. To scale values, see `decode`.
             - `"fill"`: the array's fill value, if the metadata have one.
             - a value, or a list or NumPy array of values: of the array's or the field's type, exactly,
               except that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
-            Elements that are missing in an optional type stay missing. Not together with `out`; `mmap` has no
-            effect.
+            Elements that are missing in an optional type stay missing. Not with `out`; `mmap` has no effect.
         decode
             `"cf"` decodes numbers by their CF attributes, to the values and types of xarray: missing ones
             (see `mask`) are NaN or NaT, `scale_factor` and `add_offset` are applied, `units` such as "days
             since 2000-01-01" give `datetime64[ns]`; a `dtype` of "timedelta64[s]" or "bool", and `_Unsigned`
             are respected. If the type changes, the elements are copied once. Text stays, masked as by
-            `mask="cf"`. Not together with `out`, `mmap`, `mask`, `order` and `device`.
+            `mask="cf"`. Not with `out`, `dtype`, `mmap`, `mask`, `order` and `device`.
         order
             Memory layout of a Tensor: `"C"`, the last axis is contiguous; `"F"`, the first axis is; `"A"`, as
             the chunks are stored, which needs no transposition. Not together with `out`, `mmap` and `mask`.
@@ -304,14 +304,13 @@ class Array(_Node):
         CodecError
             A chunk does not decode (a `ValueError`).
         OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
-            Memory ran out, the store or the GPU failed, or Ctrl-C stopped the read. Some elements of `out`
-            may have been written by then.
+            Memory ran out, the store or the GPU failed, or Ctrl-C stopped the read, perhaps in mid-`out`.
         ValueError
             `out` has another shape or overlapping elements, or was given with `mmap` or `mask`; `order` is
             not "C", "F" or "A", or was given with `out`, `mmap` or `mask`; `mask` is not a value of the type
             (an `OverflowError` if an integer is too large for it); `decode` needs a malformed attribute.
         TypeError
-            `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.
+            `out` has another type or a mask; `mask` is of another kind; `dtype` is no cast of the elements.
         ExchangeError
             `out` is read-only, or does not declare itself writable, such as a JAX array (a `BufferError`).
         UnsupportedError
@@ -345,6 +344,7 @@ class Array(_Node):
         selection: _Index | None = None,
         *,
         out: Out,
+        dtype: Any = None,
         device: Any = None,
         stream: Any = None,
         decompress: Decompress = None,

@@ -144,8 +144,8 @@ class Tensor(DecodedArray):
     def numpy(self) -> npt.NDArray[Any]:
         """Return a numpy.ndarray of the same memory."""
     to_numpy = numpy
-    def torch(self) -> _torch.Tensor:
-        """Return a torch.Tensor of the same memory.
+    def torch(self, *, device: Any = None, dtype: Any = None) -> _torch.Tensor:
+        """Return a torch.Tensor of the same memory; PyTorch copies it to a `device`, or casts it to a `dtype`.
 
         Raises
         ------

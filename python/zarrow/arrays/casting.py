@@ -1,4 +1,4 @@
-"""Casts on writing to an array of another type, and the handling of values that do not fit.
+"""Casts between an array's type and another one, and the handling of values that do not fit.
 
 1. `casting` is NumPy's: "no", "equiv", "safe", "same_kind" or "unsafe". By default it is "same_kind": floats
    go to smaller floats, and integers to all integers and floats, but floats do not go to integers.
@@ -32,6 +32,28 @@ def is_allowed(found: Any, wanted: Any, casting: str) -> bool:
         if not is_number and not (found.kind == wanted.kind and found.kind in "mM"):
             casting = "safe"
     return bool(np.can_cast(found, wanted, casting))
+
+
+def read_type(found: Any, dtype: Any) -> Any:
+    """Return the dtype, of NumPy or PyTorch, that an array's numbers are read as.
+
+    Raises
+    ------
+    DataTypeError
+        These elements cannot be cast while they are read (a `TypeError`).
+    """
+    np = _zarrow._import("numpy")
+
+    of_torch = type(dtype).__module__ == "torch"
+    try:
+        wanted = np.dtype(str(dtype).removeprefix("torch.") if of_torch else dtype).newbyteorder("=")
+    except TypeError:
+        wanted = None
+    if wanted is None or "V" in (found.kind, wanted.kind) or not is_allowed(found, wanted, "same_kind"):
+        name = str(dtype if wanted is None else wanted)
+        last = "torch(dtype=dtype)" if of_torch else "astype(dtype)"
+        raise DataTypeError(f"elements of {found} cannot be read as {name}: type array[...].{last}")
+    return wanted
 
 
 def check(values: Any, wanted: Any, casting: str) -> None:

@@ -223,8 +223,8 @@ class DeviceTensor:
         TypeError
             Always.
         """
-    def torch(self) -> _torch.Tensor:
-        """Return a torch.Tensor of the same memory.
+    def torch(self, *, device: Any = None, dtype: Any = None) -> _torch.Tensor:
+        """Return a torch.Tensor of the same memory; PyTorch copies it to a `device`, or casts it to a `dtype`.
 
         Raises
         ------

@@ -396,12 +396,13 @@ def item(self: Any) -> Any:
     return self.cpu().reshape(()).item()
 
 
-def torch(self: Any) -> Any:
-    """Hand the memory to PyTorch."""
+def torch(self: Any, *, device: Any = None, dtype: Any = None) -> Any:
+    """Hand the memory to PyTorch, which copies it to a device or casts it where asked."""
     if self.readonly:
         message = "this memory is read-only, and PyTorch has no read-only tensors: call .copy() first"
         raise ExchangeError(message, kind="read_only")
-    return _zarrow._import("torch").from_dlpack(self)
+    tensor = _zarrow._import("torch").from_dlpack(self)
+    return tensor if device is None and dtype is None else tensor.to(device=device, dtype=dtype)
 
 
 def cupy(self: Any) -> Any:

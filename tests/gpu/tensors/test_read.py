@@ -160,6 +160,15 @@ def test_streams(tmp_path: Path, values: Any) -> None:
             array.read(device="cuda:0", stream=stream)
 
 
+def test_elements_are_cast_on_their_way(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values)
+    tensor = array.read(device="cuda:0", dtype="f8")
+    assert tensor.dtype == "f8" and np.array_equal(tensor.cpu().numpy(), values)
+    out = zarrow.gpu.asarray(np.zeros(values.shape, "f2"))
+    array.read(out=out, dtype="f2")
+    assert np.array_equal(out.cpu().numpy(), values.astype("f2"))
+
+
 @pytest.mark.skipif(DRIVER is None, reason="drivers of GPUs read from the handle, and the process crashes")
 def test_a_destroyed_stream(tmp_path: Path, values: Any) -> None:
     with pytest.raises(DeviceError, match="invalid stream 0x1000: it was destroyed") as caught:

@@ -6,7 +6,7 @@ use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
 use crate::python::made_once::made_once;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{IntoPyDict, PyType};
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor, export};
 use zarrow_dlpack::DLDataTypeCode;
@@ -35,6 +35,19 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
         Some(table) => table.object(py, borrowed),
         None => import(py, "torch")?.call_method1("from_dlpack", (tensor,)),
     }
+}
+
+/// Returns a tensor of PyTorch, copied to a device or cast if it is elsewhere or of another type.
+pub fn moved<'py>(
+    tensor: Bound<'py, PyAny>,
+    device: Option<Bound<'py, PyAny>>,
+    dtype: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if device.is_none() && dtype.is_none() {
+        return Ok(tensor);
+    }
+    let options = [("device", device), ("dtype", dtype)].into_py_dict(tensor.py())?;
+    tensor.call_method("to", (), Some(&options))
 }
 
 /// Returns the C functions of `torch.Tensor`, available from PyTorch 2.10 on.

@@ -204,8 +204,13 @@ impl Tensor {
     }
 
     #[doc = help!("Tensor.torch")]
-    fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        consumer::torch(slf)
+    #[pyo3(signature = (*, device = None, dtype = None))]
+    fn torch<'py>(
+        slf: &Bound<'py, Self>,
+        device: Option<Bound<'py, PyAny>>,
+        dtype: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        consumer::moved(consumer::torch(slf)?, device, dtype)
     }
 
     #[doc = help!("Tensor.jax")]

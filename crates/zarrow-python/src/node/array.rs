@@ -1,31 +1,26 @@
 //! The class `Array`: a stored array, read by selections and by chunks.
 
-use crate::device::read::{Arguments, Destination};
 use crate::export::{arrow, numpy};
 use crate::index::advanced::Indexing;
-use crate::index::field::ElementPart;
+use crate::layout::decoded_array::wrap;
 use crate::layout::arrow_stream;
 use crate::layout::arrow_stream::ArrowStream;
-use crate::layout::decoded_array::wrap;
-use crate::layout::tensor::Tensor;
 use crate::node::array_input::{self, ArrayInput, Writing};
 use crate::node::current::Current;
 use crate::node::indexer::Indexer;
 use crate::node::origin::{self, Origin, Reduced};
-use crate::node::out::read_selection;
+use crate::node::reading::Reading;
 use crate::node::{array_summary, attributes, metadata, missing};
 use crate::python::argument::{argument, axis_to_append, known, refused};
 use crate::python::error::{Attempt, Raise, indexing};
-use crate::python::importing::import;
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::json;
 use crate::python::summary::Summary;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{
-    IntoPyDict, PyBytes, PyCapsule, PyDict, PyEllipsis, PyFloat, PyInt, PyRange, PySlice, PyString, PyTuple,
+    PyBytes, PyCapsule, PyDict, PyEllipsis, PyFloat, PyInt, PyRange, PySlice, PyString, PyTuple,
 };
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -78,19 +73,6 @@ impl Array {
 
     fn summary(&self, py: Python<'_>) -> PyResult<Summary> {
         array_summary::summary(py, &self.inner())
-    }
-}
-
-/// Returns whether `order` means Fortran order; "A" is the stored order.
-fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
-    match order {
-        "C" => Ok(false),
-        "F" => Ok(true),
-        "A" => Ok(elements.is_tensor() && elements.array.is_stored_column_major()),
-        other => {
-            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
-            Err(PyValueError::new_err(text))
-        }
     }
 }
 
@@ -261,10 +243,10 @@ impl Array {
 
     #[doc = help!("Array.read")]
     #[pyo3(
-        signature = (selection = None, *more, out = None, mmap = false, mask = None, decode = None, order = "C",
-                     device = None, stream = None, decompress = None, **unknown),
-        text_signature = "($self, selection=None, *, out=None, mmap=False, mask=None, decode=None, order=\"C\", \
-                          device=None, stream=None, decompress=None)"
+        signature = (selection = None, *more, out = None, dtype = None, mmap = false, mask = None, decode = None,
+                     order = "C", device = None, stream = None, decompress = None, **unknown),
+        text_signature = "($self, selection=None, *, out=None, dtype=None, mmap=False, mask=None, decode=None, \
+                          order=\"C\", device=None, stream=None, decompress=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
@@ -272,6 +254,7 @@ impl Array {
         selection: Option<Bound<'py, PyAny>>,
         more: &Bound<'py, PyTuple>,
         out: Option<Bound<'py, PyAny>>,
+        dtype: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument)] mmap: bool,
         mask: Option<Bound<'py, PyAny>>,
         decode: Option<Bound<'py, PyAny>>,
@@ -281,65 +264,13 @@ impl Array {
         #[pyo3(from_py_with = argument)] decompress: Option<&str>,
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, this) = (slf.py(), slf.get());
-        known(py, "Array.read", unknown)?;
+        known(slf.py(), "Array.read", unknown)?;
         if !more.is_empty() {
             let text = "read takes one selection: type array.read((0, slice(1, 3))), or array[0, 1:3]";
             return Err(PyTypeError::new_err(text));
         }
-        if order != "C" && (out.is_some() || mmap || mask.is_some()) {
-            let text = "order= needs new memory without a mask: pass it without out=, mmap= and mask=";
-            return Err(PyValueError::new_err(text));
-        }
-        if out.is_some() && mmap {
-            return Err(PyValueError::new_err(
-                "out= and mmap=True exclude each other, because a mapping is new memory",
-            ));
-        }
-        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        if let Some(decode) = decode {
-            let others = [
-                ("out", out),
-                ("mmap", mmap.then(|| true.into_bound_py_any(py)).transpose()?),
-                ("mask", mask),
-                ("order", (order != "C").then(|| order.into_bound_py_any(py)).transpose()?),
-                ("device", device),
-            ];
-            let arguments = (slf, index, decode, others.into_py_dict(py)?);
-            return import(py, "zarrow.arrays.cf")?.call_method1("read", arguments);
-        }
-        let (device, stream) = (device.as_ref(), stream.as_ref());
-        let arguments = Arguments { device, out: out.as_ref(), stream, decompress };
-        if let Some(place) = Destination::from_arguments(&arguments)? {
-            if mmap || mask.is_some() || order != "C" {
-                let text = "mmap=, mask= and order= are not supported on a device: pass device= without them";
-                return Err(PyValueError::new_err(text));
-            }
-            return this.array.read_by(&index, Indexing::Plain, None, Some(place));
-        }
-        let (elements, selection) = this.array.selected(&index, Indexing::Plain)?;
-        if is_column_major(order, &elements)? {
-            let read = |interrupt: &dyn Fn() -> bool| {
-                elements.request(&selection)?.cancel(interrupt).column_major().read()
-            };
-            return Ok(Tensor::create(py, interruptible(py, read)?)?.into_any());
-        }
-        if let Some(mask) = mask {
-            if out.is_some() {
-                return Err(PyValueError::new_err(
-                    "out= and mask= exclude each other, because a masked result is new memory",
-                ));
-            }
-            let missing = missing::values(elements.metadata(), &mask)?;
-            let read = |interrupt: &dyn Fn() -> bool| {
-                elements.request(&selection)?.cancel(interrupt).missing(&missing).read()
-            };
-            return wrap(py, interruptible(py, read)?);
-        }
-        if mmap && let Some(mapped) = py.detach(|| elements.request(&selection)?.map()).raise(py)? {
-            return Ok(Tensor::create(py, mapped)?.into_any());
-        }
-        read_selection(py, &elements, &selection, out)
+        let options = Reading { out, dtype, mmap, mask, decode, order, device, stream, decompress };
+        options.read(slf.as_any(), &slf.get().array, selection)
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {

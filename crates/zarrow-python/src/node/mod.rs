@@ -25,6 +25,7 @@ pub mod node_path;
 pub mod open;
 pub mod origin;
 pub mod out;
+pub mod reading;
 pub mod remote_zip;
 pub mod store;
 pub mod stored_values;

@@ -6,6 +6,7 @@ pub(crate) mod detached;
 pub(crate) mod detached_read;
 pub(crate) mod detached_write;
 pub(crate) mod field;
+pub(crate) mod read_as;
 pub(crate) mod request;
 pub(crate) mod stored_chunks;
 pub(crate) mod write_request;

@@ -1,0 +1,101 @@
+"""`Array.read(dtype=)` equals a read that NumPy casts, over types, chunkings, orders and selections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zarrow
+from zarrow.errors import CodecError, DataTypeError, UnsupportedError
+
+STORED = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">i2", ">f8"]
+READ = [dtype for dtype in STORED if dtype != "?" and dtype[0] != ">"]
+SELECTIONS: list[Any] = [..., np.s_[3:15:2, ::-1], np.s_[5], np.s_[[4, 2, 2]], np.s_[0:0]]
+LAYOUTS: list[dict[str, Any]] = [
+    {"chunks": (4, 5)},
+    {"chunks": (4, 5), "compressors": None, "order": "F", "zarr_format": 2},
+    {"chunks": (4, 5), "zarr_format": 2},
+    {"chunks": (2, 3), "shards": (8, 6)},
+    {"chunks": (17, 13), "filters": [{"name": "transpose", "configuration": {"order": [1, 0]}}]},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("dtype")
+
+
+@given(st.sampled_from(STORED), st.sampled_from(READ), st.sampled_from(LAYOUTS), st.integers(0, 2**32))
+def test_reads_equal_those_that_numpy_casts(
+    folder: Path, stored: str, wanted: str, layout: dict[str, Any], seed: int
+) -> None:
+    values = np.random.default_rng(seed).integers(0, 100, (17, 13)).astype(stored)
+    array = zarrow.create_array(
+        folder / "x.zarr", shape=(17, 13), dtype=stored, fill_value=1, overwrite=True, **layout
+    )
+    array[:11] = values[:11]  # the last chunks are missing
+    values[11:] = 1
+    for selection in SELECTIONS:
+        if np.dtype(stored).kind == "f" and np.dtype(wanted).kind != "f":
+            with pytest.raises(DataTypeError, match=r"type array\[\.\.\.\]\.astype\(dtype\)"):
+                array.read(selection, dtype=wanted)
+            continue
+        expected = values[selection].astype(wanted)
+        found: Any = array.read(selection, dtype=wanted)
+        assert found.dtype == wanted and np.array_equal(found.numpy(), expected)
+        out = np.full(expected.shape, 7, wanted)
+        assert array.read(selection, dtype=wanted, out=out) is out and np.array_equal(out, expected)
+
+
+def test_floats_are_cast_as_numpy_does(tmp_path: Path) -> None:
+    values = np.array([0.1, -0.0, 1e300, -1e300, np.nan, np.inf, 70000, 1e-300])
+    array = zarrow.create_array(tmp_path / "x.zarr", data=values)
+    with np.errstate(over="ignore"):
+        for wanted in ("f4", "f2"):
+            found: Any = array.read(dtype=wanted)
+            assert found.numpy().tobytes() == values.astype(wanted).tobytes()
+
+
+def test_an_integer_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "x.zarr", data=np.array([1, 300]), chunks=(1,))
+    assert array.read(slice(1), dtype="u1").tolist() == [1]
+    with pytest.raises(CodecError, match="300 is out of range for uint8") as caught:
+        array.read(dtype="u1")
+    assert caught.value.chunk == (1,)
+    fills = zarrow.create_array(tmp_path / "y.zarr", shape=(2,), dtype="i8", fill_value=-1)
+    with pytest.raises(ValueError, match="the fill value does not fit uint8"):
+        fills.read(dtype="u1")
+
+
+def test_the_array_stays_as_it_was(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "x.zarr", data=np.arange(8, dtype="u1"), chunks=(4,))
+    document = (tmp_path / "x.zarr/zarr.json").read_bytes()
+    assert array.read(dtype=float).tolist() == list(range(8))
+    array[0] = 9
+    array.attrs["unit"] = "m"
+    assert array.read(slice(2), dtype="f4").tolist() == [9, 1] and array.dtype == "u1"
+    assert b"cast_value" not in document and b"astype" not in (tmp_path / "x.zarr/zarr.json").read_bytes()
+
+
+@pytest.mark.parametrize("options", [{"mmap": True}, {"mask": 1}, {"decode": "cf"}])
+def test_options_that_exclude_a_cast(tmp_path: Path, options: Any) -> None:
+    array = zarrow.create_array(tmp_path / "x.zarr", data=np.arange(8))
+    with pytest.raises(ValueError, match="pass it without mmap=, mask= and decode="):
+        array.read(dtype="f4", **options)
+
+
+def test_types_that_are_not_cast(tmp_path: Path) -> None:
+    numbers = zarrow.create_array(tmp_path / "numbers.zarr", data=np.arange(8))
+    for wanted in ("?", "S3", "M8[s]", "nonsense"):
+        with pytest.raises(DataTypeError, match="cannot be read as"):
+            numbers.read(dtype=wanted)
+    with pytest.raises(UnsupportedError, match="complex64"):
+        numbers.read(dtype="c8")
+    text = zarrow.create_array(tmp_path / "text.zarr", data=np.array(["a", "b"]))
+    with pytest.raises((DataTypeError, UnsupportedError)):
+        text.read(dtype="f4")
