@@ -442,7 +442,7 @@ lock: ## the lock files anew, from requirements/*.in
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 	    $$(case $$name in (ray|demo|loaders|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
 	    $$(case $$name in (torch|ray|bench|loaders|upstream) echo --constraints requirements/test.lock;; esac) \
-	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
+	    $$(case $$name in (bench) echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name));; (torch) echo --no-emit-package numpy;; esac) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
 	done
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from zarrow._zarrow import DeviceTensor
 from zarrow.data.plan import Plan
-from zarrow.data.tensor_sources import check_fixed_sizes
+from zarrow.errors import ExchangeError
 
 
 def checked(plan: Plan, device: Any) -> str:
@@ -21,7 +21,13 @@ def checked(plan: Plan, device: Any) -> str:
     ExchangeError, UnsupportedError
         A source has no tensors on a device.
     """
-    check_fixed_sizes(plan, "a GPU")
+    for name, source in plan.sources.items():
+        if not source.has_fixed_size:
+            raise ExchangeError(
+                f"source {name!r} has text, sparse rows or elements that may be missing, which have no tensors "
+                "on a GPU: leave out device=, and copy tensors there in a transform",
+                kind="no_such_type",
+            )
     name = str(DeviceTensor._empty((0,), "uint8", device).device)
     for source in plan.sources.values():
         on_device(np.empty(0, source.array.dtype), name)

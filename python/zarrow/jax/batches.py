@@ -10,7 +10,7 @@ import numpy as np
 import zarrow
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
-from zarrow.data.tensor_sources import check_fixed_sizes
+from zarrow.errors import ExchangeError
 
 
 def arrays(batch: Batch, sharding: Any = None) -> Any:
@@ -26,6 +26,11 @@ def arrays(batch: Batch, sharding: Any = None) -> Any:
 
 def check_dtypes(plan: Plan) -> None:
     """Raise `ExchangeError` if JAX has no data type of a source, before anything is read."""
-    check_fixed_sizes(plan, "JAX")
-    for source in plan.sources.values():
+    for name, source in plan.sources.items():
+        if not source.has_fixed_size:
+            raise ExchangeError(
+                f"source {name!r} has text, sparse rows or elements that may be missing, but JAX has no such "
+                "arrays: type zarrow.data.Loader(plan, transform=function) and make arrays in the function",
+                kind="no_such_type",
+            )
         arrays(np.empty(0, source.array.dtype))

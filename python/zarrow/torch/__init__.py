@@ -14,6 +14,9 @@ Loaders
     DataLoader                     tensors, read ahead by threads of this process
     Dataset, collate               random access, for samplers of PyTorch
     IterableDataset                for PyTorch's DataLoader, with and without workers
+Batches
+    Masked                         values and mask of elements that may be missing
+    tensordict                     a batch as a TensorDict, for `transform=`
 Of zarrow.data
     Plan, Rows, Windows, Crops     samples and their order
 """
@@ -21,5 +24,18 @@ Of zarrow.data
 from zarrow.data import Crops, Plan, Rows, Windows
 from zarrow.torch.datasets import Dataset, IterableDataset, collate
 from zarrow.torch.loader import DataLoader
+from zarrow.torch.tensordicts import tensordict
+from zarrow.torch.tensors import Masked
 
-__all__ = ["Crops", "DataLoader", "Dataset", "IterableDataset", "Plan", "Rows", "Windows", "collate"]
+__all__ = [
+    "Crops",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "Masked",
+    "Plan",
+    "Rows",
+    "Windows",
+    "collate",
+    "tensordict",
+]
