@@ -21,7 +21,7 @@ _TEXT = "TOSU"
 
 
 class Masked(NamedTuple):
-    """Elements of which some are missing, as in a masked array of NumPy.
+    """Elements that may be missing, as in a masked array of NumPy.
 
     The mask is true where an element is missing. `torch.masked.masked_tensor` takes the opposite:
     `masked_tensor(rows.values, ~rows.mask)`.
@@ -65,12 +65,14 @@ def _sparse(matrix: Any) -> torch.Tensor:
 def check_dtypes(plan: Plan) -> None:
     """Raise `ExchangeError` if PyTorch has no data type of a source, before anything is read."""
     for name, source in plan.sources.items():
+        empty = source._filled(0)
         try:
-            tensors(source._filled(0))
-        except ExchangeError as error:
+            tensors(empty)
+        except (ExchangeError, BufferError):
             raise ExchangeError(
-                f"{f'source {name!r}' if name else 'the source'}: {error}; type zarrow.data.Loader(plan, "
-                "transform=function) and make tensors in the function",
+                f"{f'source {name!r}' if name else 'the source'} has the data type {empty.dtype}, which "
+                "PyTorch lacks: type zarrow.data.Loader(plan, transform=function) and make tensors in the "
+                "function",
                 kind="no_such_type",
             ) from None
 
