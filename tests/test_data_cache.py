@@ -1,0 +1,95 @@
+"""The loader's cache of decoded chunks over HTTP: what later epochs transfer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow import data
+
+VALUES = np.random.default_rng(0).integers(0, 100, (400, 100)).astype("u2")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Sends files with their versions, whole or in part, and notes the sizes of the bodies."""
+
+    protocol_version = "HTTP/1.1"
+    folder: Path
+    sent: list[int]
+
+    def do_GET(self) -> None:
+        try:
+            body, status = (self.folder / self.path.strip("/")).read_bytes(), 200
+        except OSError:
+            self._answer(404, b"", {})
+            return
+        headers = {"ETag": f'"{hashlib.sha256(body).hexdigest()}"', "Accept-Ranges": "bytes"}
+        if self.headers.get("If-Match", headers["ETag"]) != headers["ETag"]:
+            self._answer(412, b"", {})
+            return
+        if found := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
+            first, last = found.groups()
+            total = len(body)
+            start = int(first) if first else total - int(last)
+            stop = min(int(last) + 1, total) if first and last else total
+            body, status = body[start:stop], 206
+            headers["Content-Range"] = f"bytes {start}-{stop - 1}/{total}"
+        self._answer(status, body, headers)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+            self.sent.append(len(body))
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Serve the folder of the test; return the URL, and the sizes of the bodies."""
+    sizes: list[int] = []
+    handler = type("Handler", (Handler,), {"folder": tmp_path, "sent": sizes})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", sizes
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_cache_saves_later_epochs_the_transfer_of_shards(
+    tmp_path: Path, sent: tuple[str, list[int]]
+) -> None:
+    url, sizes = sent
+    stored = zarrow.create_array(tmp_path / "a", data=VALUES, chunks=(10, 100), shards=(100, 100))
+    plan = data.Plan(zarrow.open_array(f"{url}/a"), 32)
+    loader, transferred = data.Loader(plan, cache_nbytes=1 << 20, numbers=True), []
+    for _ in range(3):
+        before = sum(sizes)
+        assert all(np.array_equal(batch, VALUES[numbers]) for batch, numbers in loader)
+        transferred.append(sum(sizes) - before)
+    assert transferred[0] > VALUES.nbytes // 4 and transferred[1:] == [0, 0]
+    assert loader.stats().cache_hit_rate == 1
+    stored[105:115] = 7
+    expected = VALUES.copy()
+    expected[105:115] = 7
+    before = sum(sizes)
+    assert all(np.array_equal(batch, expected[numbers]) for batch, numbers in loader)
+    assert sum(sizes) > before
