@@ -145,7 +145,7 @@ class Tensor(DecodedArray):
         """Return a numpy.ndarray of the same memory."""
     to_numpy = numpy
     def torch(self, *, device: Any = None, dtype: Any = None) -> _torch.Tensor:
-        """Return a torch.Tensor of the same memory; PyTorch copies it to a `device`, or casts it to a `dtype`.
+        """Return a torch.Tensor of the same memory, which PyTorch moves to a `device` or casts to a `dtype`.
 
         Raises
         ------

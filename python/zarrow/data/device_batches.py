@@ -24,8 +24,8 @@ def checked(plan: Plan, device: Any) -> str:
     for name, source in plan.sources.items():
         if not source.has_fixed_size:
             raise ExchangeError(
-                f"source {name!r} has text, sparse rows or elements that may be missing, which have no tensors "
-                "on a GPU: leave out device=, and copy tensors there in a transform",
+                f"source {name!r} has text, sparse rows or elements that may be missing, which have no "
+                "tensors on a GPU: leave out device=, and copy tensors there in a transform",
                 kind="no_such_type",
             )
     name = str(DeviceTensor._empty((0,), "uint8", device).device)

@@ -224,7 +224,7 @@ class DeviceTensor:
             Always.
         """
     def torch(self, *, device: Any = None, dtype: Any = None) -> _torch.Tensor:
-        """Return a torch.Tensor of the same memory; PyTorch copies it to a `device`, or casts it to a `dtype`.
+        """Return a torch.Tensor of the same memory, which PyTorch moves to a `device` or casts to a `dtype`.
 
         Raises
         ------

@@ -2,9 +2,9 @@
 
 use crate::export::{arrow, numpy};
 use crate::index::advanced::Indexing;
-use crate::layout::decoded_array::wrap;
 use crate::layout::arrow_stream;
 use crate::layout::arrow_stream::ArrowStream;
+use crate::layout::decoded_array::wrap;
 use crate::node::array_input::{self, ArrayInput, Writing};
 use crate::node::current::Current;
 use crate::node::indexer::Indexer;
