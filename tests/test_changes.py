@@ -19,6 +19,7 @@ import pytest
 import zarr
 
 import zarrow
+from zarrow.errors import StaleHandleError
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -502,3 +503,18 @@ def test_a_creation_after_a_killed_one_shows_the_groups(tmp_path: Path) -> None:
         zarrow.create_array(tmp_path / "a.zarr", "x/y/z", data=np.arange(3), overwrite=True)
         again = zarrow.open_group(tmp_path / "a.zarr", mode="r")
         assert sorted(again) == ["a", "x"] and name in again and again["x/y"].keys() == ["z"]
+
+
+def test_a_member_that_its_groups_metadata_do_not_describe_names_the_remedy(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "x.zarr")
+    root.create_array("a", data=np.arange(3))
+    zarrow.consolidate_metadata(tmp_path / "x.zarr")
+    # A store that is opened at the member's folder does not see the group above.
+    zarrow.create_array(tmp_path / "x.zarr/a", data=np.ones((2, 2)), overwrite=True)
+    member = zarrow.open_group(tmp_path / "x.zarr").get_array("a")
+    remedy = r"differs from the consolidated metadata of a group above: call consolidate_metadata\(\)"
+    for change in (lambda: member.read(), lambda: member.write(0, 1), lambda: member.attrs.update(a=1)):
+        with pytest.raises(StaleHandleError, match=remedy):
+            change()
+    zarrow.consolidate_metadata(tmp_path / "x.zarr")
+    assert zarrow.open_group(tmp_path / "x.zarr").get_array("a").shape == (2, 2)

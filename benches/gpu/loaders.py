@@ -40,11 +40,12 @@ def write(folder: Path) -> Path:
     return path
 
 
-class Images(torch.utils.data.Dataset[Any]):
+class Images:
     """Samples by zarr-python; each worker opens the array."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.array = path, None
+        self.path = path
+        self.array: Any = None
 
     def __len__(self) -> int:
         return SHAPE[0]
@@ -58,8 +59,9 @@ class Images(torch.utils.data.Dataset[Any]):
 
 def workers(path: Path) -> Epoch:
     """Batches of worker processes, pinned and copied."""
+    images: Any = Images(path)
     loader = torch.utils.data.DataLoader(
-        Images(path), BATCH, shuffle=True, num_workers=WORKERS, pin_memory=True, persistent_workers=True
+        images, BATCH, shuffle=True, num_workers=WORKERS, pin_memory=True, persistent_workers=True
     )
     return lambda: (batch.to("cuda:0", non_blocking=True) for batch in loader)
 
@@ -128,9 +130,9 @@ def main() -> None:
     times: dict[str, list[tuple[float, float, float]]] = {name: [] for name in loaders}
     for round_number in range(arguments.rounds + 1):
         for name, epoch in loaders.items():
-            found = (drain(epoch()), *model(epoch()))
+            figures = (drain(epoch()), *model(epoch()))
             if round_number:  # the first one warms up
-                times[name].append(found)
+                times[name].append(figures)
     print(*(f"{key}: {value}" for key, value in (machine.describe() | machine.versions()).items()), sep="\n")
     print("\n| | samples/s | with a model | waited for batches |\n|---|---|---|---|")
     for name, found in times.items():

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     )]
     Foreign(String),
     /// The array has been changed since this handle was opened, so that a write would go to the wrong place.
-    #[error("the array {0} since it was opened here: open it again")]
+    #[error("the array {0}{remedy}", remedy = remedy(.0))]
     Stale(&'static str),
     /// The node is of the wrong kind.
     #[error("this is {found}, expected {expected}")]
@@ -130,6 +130,17 @@ pub enum ErrorKind {
     /// A bug of the engine, contained.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+/// Change of an array that was opened from consolidated metadata, and is no longer the one they describe.
+pub(crate) const OUTDATED: &str = "differs from the consolidated metadata of a group above";
+
+/// Returns what to do about a [`ErrorKind::Stale`] array.
+fn remedy(change: &str) -> &'static str {
+    match change {
+        OUTDATED => ": call consolidate_metadata() of that group",
+        _ => " since it was opened here: open it again",
+    }
 }
 
 impl ErrorKind {

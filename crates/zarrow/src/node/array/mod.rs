@@ -57,6 +57,8 @@ pub struct Array {
     path: String,
     options: OpenOptions,
     metadata: Arc<ArrayMetadata>,
+    /// Metadata of the document if the array is [read as another type](Array::read_as).
+    stored: Option<Arc<ArrayMetadata>>,
     chain: Arc<Chain>,
     indexes: Arc<Cache<ShardIndex>>,
     versions: Arc<Cache<SeenVersion>>,
@@ -108,6 +110,7 @@ impl Array {
             path,
             options,
             metadata,
+            stored: None,
             chain,
             indexes,
             versions,
@@ -235,7 +238,8 @@ impl Array {
             store: &*self.store,
             path: &self.path,
             zarr_format: self.metadata.zarr_format,
-            array: Some(&self.metadata),
+            array: Some(self.stored.as_ref().unwrap_or(&self.metadata)),
+            is_consolidated: !self.had_document(),
             options: &self.options,
         }
     }

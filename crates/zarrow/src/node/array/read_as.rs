@@ -74,7 +74,8 @@ impl Array {
         let chain = compile(&metadata.codecs, data_type, &largest, &self.options.limits)?;
         let store = Arc::new(ReadOnlyStore::new(Arc::clone(&self.store)));
         let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
-        Ok(Array { store, metadata, chain, chunks: None, bare: None, ..self.clone() })
+        let stored = Some(self.stored.as_ref().unwrap_or(&self.metadata).clone());
+        Ok(Array { store, metadata, stored, chain, chunks: None, bare: None, ..self.clone() })
     }
 }
 

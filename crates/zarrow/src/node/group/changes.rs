@@ -28,6 +28,7 @@ impl Group {
             path: &self.path,
             zarr_format: self.zarr_format(),
             array: None,
+            is_consolidated: false,
             options: &self.options,
         };
         let changed = node.change_attributes(change).map_err(|error| self.place(error))?;

@@ -6,7 +6,7 @@ use super::document::{check_size, update};
 use super::document_names::node_document;
 use super::node_lock::NodeLock;
 use super::revision;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, OUTDATED, Result};
 use crate::metadata::{ArrayMetadata, Attributes, JsonText, NodeMetadata, ZATTRS, ZarrFormat};
 use crate::node::node_documents::read_metadata;
 use crate::node::open_options::OpenOptions;
@@ -31,6 +31,8 @@ pub(crate) struct StoredNode<'a> {
     pub(crate) zarr_format: ZarrFormat,
     /// Metadata in the handle of the array; `None` for a group.
     pub(crate) array: Option<&'a ArrayMetadata>,
+    /// Whether the handle's metadata are those of a group above.
+    pub(crate) is_consolidated: bool,
     pub(crate) options: &'a OpenOptions,
 }
 
@@ -100,7 +102,7 @@ impl StoredNode<'_> {
         } else if AheadStore::doubt(self.store) {
             self.read()
         } else {
-            Err(ErrorKind::Stale("was replaced").into())
+            Err(ErrorKind::Stale(if self.is_consolidated { OUTDATED } else { "was replaced" }).into())
         }
     }
 

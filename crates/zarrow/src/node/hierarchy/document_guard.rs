@@ -7,7 +7,7 @@
 use super::document_version::fingerprint;
 use super::unfinished_mark::{is_unfinished, not_found};
 use crate::codec::{parse_v2_array, parse_v3};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, OUTDATED, Result};
 use crate::metadata::{NodeMetadata, ZarrFormat};
 use crate::node::array::Array;
 use crate::selection::Selection;
@@ -123,7 +123,8 @@ impl Guard for DocumentGuard<'_> {
                 }
                 Ok(None)
             }
-            _ => Err(ErrorKind::Stale("was replaced").into()),
+            _ if self.array.had_document() => Err(ErrorKind::Stale("was replaced").into()),
+            _ => Err(ErrorKind::Stale(OUTDATED).into()),
         }
     }
 }
