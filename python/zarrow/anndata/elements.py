@@ -19,6 +19,8 @@ from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
 from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas
 
 Made: TypeAlias = Callable[[], Any]
@@ -31,7 +33,7 @@ _PARTS = ("X", "obs", "var", "obsm", "varm", "obsp", "varp", "layers", "uns", "r
 class Batch:
     """Arrays to read together; `rows` selects from each that is added with rows (step 1)."""
 
-    def __init__(self, rows: slice | None = None) -> None:
+    def __init__(self, rows: slice | npt.NDArray[np.int64] | None = None) -> None:
         self._arrays: list[tuple[Array, bool]] = []
         self._rows = rows
         self._decoded: Sequence[Any] = ()
@@ -41,6 +43,11 @@ class Batch:
         at = len(self._arrays)
         self._arrays.append((array, by_row))
         return lambda: self._decoded[at].numpy()
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The arrays that were added with rows."""
+        return [array for array, by_row in self._arrays if by_row]
 
     def read(self) -> None:
         """Read all arrays at once."""

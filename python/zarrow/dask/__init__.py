@@ -1,4 +1,4 @@
-"""Arrays of dask on this engine, with the signatures of `dask.array`.
+"""Arrays of dask on this engine, with the signatures of `dask.array`; and tables for `dask.dataframe`.
 
 >>> import numpy, zarrow, zarrow.dask
 >>> zarrow.save("rain.zarr", numpy.ones((4, 6)))
@@ -10,7 +10,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from zarrow.dask.reading import from_zarr
 from zarrow.dask.writing import store, to_zarr
 
-__all__ = ["from_zarr", "store", "to_zarr"]
+if TYPE_CHECKING:
+    from zarrow.dask.table_reading import read_table
+    from zarrow.dask.table_writing import to_table
+
+__all__ = ["from_zarr", "read_table", "store", "to_table", "to_zarr"]
+
+# Dataframes of dask need pandas and pyarrow, which arrays do not.
+_TABLES = {"read_table": "table_reading", "to_table": "table_writing"}
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+    def __getattr__(name: str) -> Any:
+        """Import the functions for tables on first access."""
+        if name in _TABLES:
+            import importlib
+
+            return getattr(importlib.import_module(f"zarrow.dask.{_TABLES[name]}"), name)
+        raise AttributeError(f"module 'zarrow.dask' has no attribute {name!r}")

@@ -1,0 +1,177 @@
+"""The arrays of a table that dask writes, and the elements of a partition for each of them.
+
+1. The nodes are those of AnnData's tables, and depend on the types that dask knows: text is always nullable.
+2. Categories are stored when the arrays are created. Codes of a partition refer to them.
+3. A partition with other types, categories or rows than expected is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas
+
+from zarrow._zarrow import Array, Group, MemoryStore
+from zarrow.anndata.saving import Stored, node_of
+from zarrow.errors import DataTypeError, ExchangeError, ShapeError
+
+_CATEGORIES = "categories"
+
+
+class Columns:
+    """The columns that are written: their arrays, types and attributes, for the tasks.
+
+    Attributes
+    ----------
+    group
+        The group of the arrays; None until it is created.
+    meta
+        A frame without rows, with the types and categories of all partitions.
+    nodes
+        The nodes of the table, without rows.
+    """
+
+    def __init__(self, meta: pandas.DataFrame, nodes: Stored, group: Group | None = None) -> None:
+        self.meta, self.nodes, self.group = meta, nodes, group
+        self.arrays: dict[str, Array] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.group is not None and isinstance(self.group.__reduce__()[1][0], MemoryStore):
+            raise TypeError(
+                "other processes cannot write into a MemoryStore: use the scheduler 'threads', or a folder"
+            )
+        return _load, (self.meta, self.nodes, self.group, self.arrays)
+
+    def create(self, group: Group, length: int, options: Mapping[str, Any]) -> None:
+        """Create all arrays with their full length (step 1)."""
+        self.group = group
+        for name, node in (self.nodes.members or {}).items():
+            for path, leaf in _leaves(name, node):
+                if leaf.members is not None:
+                    group.create_group(path, attributes=leaf.attributes)
+                elif path.rpartition("/")[2] == _CATEGORIES and path != name:
+                    group.create_array(path, data=leaf.data, attributes=leaf.attributes)
+                else:
+                    self.arrays[path] = group.create_array(
+                        path,
+                        shape=(length, *leaf.data.shape[1:]),
+                        dtype=leaf.data.dtype,
+                        attributes=leaf.attributes,
+                        **options,
+                    )
+
+    def encode(self, frame: pandas.DataFrame, expected: int) -> dict[str, Any]:
+        """Return the elements of all arrays for a partition.
+
+        Raises
+        ------
+        ShapeError
+            The partition has another number of rows than it had before.
+        DataTypeError
+            A column has another type than dask says, or other categories.
+        """
+        if len(frame) != expected:
+            raise ShapeError(
+                f"a partition has {len(frame)} rows, and had {expected} when its rows were counted: its "
+                "computation gives other rows each time",
+                kind="shape",
+            )
+        if list(frame.columns) != list(self.meta.columns):
+            raise DataTypeError(
+                f"a partition has the columns {list(frame.columns)}, expected {list(self.meta.columns)}",
+                kind="data_type",
+            )
+        found: dict[str, Any] = {}
+        for name, node in (self.nodes.members or {}).items():
+            is_column = name in self.meta
+            values = frame[name] if is_column else frame.index.to_series()
+            like = self.meta[name].dtype if is_column else self.meta.index.dtype
+            found |= _elements(name, node, values.reset_index(drop=True), like)
+        return found
+
+    def write(self, start: int, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Write the elements of adjacent rows into all arrays."""
+        for path, array in self.arrays.items():
+            elements = [part[path] for part in parts]
+            joined = elements[0] if len(elements) == 1 else np.concatenate(elements)
+            array[start : start + len(joined)] = joined
+
+    def finish(self, written: Sequence[None]) -> None:
+        """Make the group a table (step 4)."""
+        del written
+        assert self.group is not None
+        self.group.attrs.update(self.nodes.attributes)
+
+
+def _load(meta: pandas.DataFrame, nodes: Stored, group: Group | None, arrays: dict[str, Array]) -> Columns:
+    columns = Columns(meta, nodes, group)
+    columns.arrays = arrays
+    return columns
+
+
+def nodes_of(meta: pandas.DataFrame, *, index: bool) -> Stored:
+    """Return the nodes of a table without rows.
+
+    Raises
+    ------
+    ExchangeError
+        A column's type or name cannot be stored.
+    """
+    frame = meta.iloc[:0].copy()
+    text = pandas.StringDtype(na_value=np.nan)
+    for name in frame.columns:
+        if isinstance(name, str) and frame[name].dtype == object:
+            frame[name] = frame[name].astype(text)
+    if frame.index.dtype == object:
+        frame.index = frame.index.astype(text)
+    node = node_of(frame, "")
+    if not index:
+        members = dict(node.members or {})
+        del members[node.attributes["_index"]]
+        return Stored({"column-order": node.attributes["column-order"]}, members=members)
+    return node
+
+
+def _leaves(path: str, node: Stored) -> Iterator[tuple[str, Stored]]:
+    """Yield a node and the nodes below it, with their paths."""
+    yield path, node
+    for name, below in (node.members or {}).items():
+        yield from _leaves(f"{path}/{name}", below)
+
+
+def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict[str, Any]:
+    """Return the elements of a column's arrays, whose nodes do not depend on the elements."""
+    encoding = node.attributes["encoding-type"]
+    if encoding == "categorical":
+        converted = values.astype(like)
+        if not converted.isna().equals(values.isna()):
+            lost = values[converted.isna() & values.notna()].iloc[0]
+            raise DataTypeError(
+                f"column {name!r} has the element {lost!r}, expected one of the categories "
+                f"{list(like.categories)}",
+                kind="data_type",
+            )
+        return {f"{name}/codes": converted.cat.codes.to_numpy()}
+    if encoding == "nullable-string-array":
+        is_text = values.dtype == object or isinstance(values.dtype, pandas.StringDtype)
+    else:
+        is_text = False
+        if values.dtype.kind == like.kind and values.dtype.kind in "mM":
+            values = values.astype(like)
+    if not is_text and values.dtype != like:
+        raise DataTypeError(
+            f"a partition's column {name!r} has type {values.dtype}, expected {like}: convert it by astype()",
+            kind="data_type",
+        )
+    try:
+        found = node_of(values, name)
+    except ExchangeError as error:
+        error.add_note("rows of other partitions may have been written")
+        raise
+    if node.members is None:
+        return {name: found.data}
+    if found.members is None:
+        return {f"{name}/values": found.data, f"{name}/mask": np.zeros(len(values), bool)}
+    return {f"{name}/{part}": below.data for part, below in found.members.items()}
