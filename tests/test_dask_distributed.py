@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 import xarray
 import zarr
@@ -108,6 +110,30 @@ def test_arrays_are_read_and_written_while_workers_are_killed(client: Any, tmp_p
 
     with_kills(client, SEED, work)
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "b.zarr", mode="r")[...], values() + 1)
+
+
+def slowly_frame(part: pd.DataFrame) -> pd.DataFrame:
+    """Leave time for a kill."""
+    time.sleep(0.02)
+    return part
+
+
+def test_tables_are_read_and_written_while_workers_are_killed(client: Any, tmp_path: Path) -> None:
+    words = pd.Categorical([f"w{row % 7}" for row in range(400)])
+    expected = pd.DataFrame({"rain": np.arange(400.0), "word": words, "text": list("abcd") * 100})
+    zarrow.dask.to_table(dd.from_pandas(expected, npartitions=3), tmp_path / "a.zarr", chunks=10, index=False)
+    read = zarrow.dask.read_table(tmp_path / "a.zarr", partition_rows=17)
+    source = read.map_partitions(slowly_frame, meta=read._meta)
+
+    def work() -> None:
+        # Partitions end within shards of the target.
+        stored = zarrow.dask.to_table(source, tmp_path / "b.zarr", chunks=12, shards=36, compute=False)
+        waited(client, stored)
+
+    with_kills(client, SEED + 3, work)
+    found = zarrow.open(tmp_path / "b.zarr").to_pandas()
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert found["word"].dtype == words.dtype
 
 
 def test_datasets_of_xarray_are_those_of_the_stock_engine(client: Any, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+from dask.dataframe.utils import UNKNOWN_CATEGORIES
 
 from zarrow._zarrow import Array, Group, MemoryStore
 from zarrow.anndata.saving import Stored, node_of
@@ -118,10 +119,16 @@ def nodes_of(meta: pandas.DataFrame, *, index: bool) -> Stored:
     ------
     ExchangeError
         A column's type or name cannot be stored.
+    DataTypeError
+        dask does not know the categories of the index.
     """
+    if isinstance(meta.index, pandas.CategoricalIndex) and UNKNOWN_CATEGORIES in meta.index.categories:
+        raise DataTypeError(
+            "the categories of the index are unknown: call ddf.categorize(index=True) first", kind="data_type"
+        )
     frame = meta.iloc[:0].copy()
     text = pandas.StringDtype(na_value=np.nan)
-    for name in frame.columns:
+    for name in frame.columns if frame.columns.is_unique else ():
         if isinstance(name, str) and frame[name].dtype == object:
             frame[name] = frame[name].astype(text)
     if frame.index.dtype == object:
@@ -145,7 +152,8 @@ def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict
     """Return the elements of a column's arrays, whose nodes do not depend on the elements."""
     encoding = node.attributes["encoding-type"]
     if encoding == "categorical":
-        converted = values.astype(like)
+        _check_type(name, values, isinstance(values.dtype, pandas.CategoricalDtype), like)
+        converted = values.cat.set_categories(like.categories)
         if not converted.isna().equals(values.isna()):
             lost = values[converted.isna() & values.notna()].iloc[0]
             raise DataTypeError(
@@ -154,17 +162,10 @@ def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict
                 kind="data_type",
             )
         return {f"{name}/codes": converted.cat.codes.to_numpy()}
-    if encoding == "nullable-string-array":
-        is_text = values.dtype == object or isinstance(values.dtype, pandas.StringDtype)
-    else:
-        is_text = False
-        if values.dtype.kind == like.kind and values.dtype.kind in "mM":
-            values = values.astype(like)
-    if not is_text and values.dtype != like:
-        raise DataTypeError(
-            f"a partition's column {name!r} has type {values.dtype}, expected {like}: convert it by astype()",
-            kind="data_type",
-        )
+    if values.dtype.kind == like.kind and values.dtype.kind in "mM":
+        values = values.astype(like)
+    is_text = values.dtype == object or isinstance(values.dtype, pandas.StringDtype)
+    _check_type(name, values, is_text if encoding == "nullable-string-array" else values.dtype == like, like)
     try:
         found = node_of(values, name)
     except ExchangeError as error:
@@ -175,3 +176,12 @@ def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict
     if found.members is None:
         return {f"{name}/values": found.data, f"{name}/mask": np.zeros(len(values), bool)}
     return {f"{name}/{part}": below.data for part, below in found.members.items()}
+
+
+def _check_type(name: str, values: pandas.Series, is_expected: bool, like: Any) -> None:
+    """Refuse a column of another type than dask says (step 3)."""
+    if not is_expected:
+        raise DataTypeError(
+            f"a partition's column {name!r} has type {values.dtype}, expected {like}: convert it by astype()",
+            kind="data_type",
+        )

@@ -3,8 +3,9 @@
 1. A partition is a number of rows that begins at a chunk or shard, unless `partition_rows` says otherwise.
 2. A task has the group, the numbers of its rows and the names of its columns. dask selects the columns, so
    that only these are read. The number of rows is known, so that `len` reads nothing.
-3. The types depend on the metadata alone, and are those of each partition: nullable columns have pandas'
-   nullable types, also where no element is missing. Categories are read by the tasks.
+3. The types depend on metadata and categories, and are those of each partition: nullable columns have pandas'
+   nullable types, also where no element is missing. Categories are read at once: dask would find them later,
+   but not in their order.
 4. Divisions are the numbers of rows, or the first and last elements of a sorted column. Neighbours that
    share an element become one partition, because dask looks an element up in one.
 """
@@ -22,7 +23,6 @@ from dask._collections import new_collection
 from dask.dataframe.dask_expr._expr import Index, Lengths, Literal
 from dask.dataframe.dask_expr._reductions import Len
 from dask.dataframe.dask_expr.io import FromMapProjectable
-from dask.dataframe.utils import UNKNOWN_CATEGORIES
 
 from zarrow._zarrow import Array, Group, _with_options
 from zarrow.anndata.elements import Batch, plan
@@ -58,13 +58,13 @@ class Rows:
         return frame
 
     def meta(self, columns: Sequence[str]) -> pandas.DataFrame:
-        """Return no rows of these columns, with the types of all rows; no element is read (step 3)."""
-        return self._frame(slice(self.first, self.first), columns, is_meta=True)
+        """Return no rows of these columns, with the types of all rows; categories are read (step 3)."""
+        return self._frame(slice(self.first, self.first), columns)
 
-    def _frame(self, rows: slice, columns: Sequence[str], *, is_meta: bool = False) -> pandas.DataFrame:
+    def _frame(self, rows: slice, columns: Sequence[str]) -> pandas.DataFrame:
         batch = Batch(rows)
-        made = {name: self._planned(name, batch, is_meta=is_meta) for name in columns}
-        index = None if self.index is None else self._planned(self.index, batch, is_meta=is_meta)
+        made = {name: self._planned(name, batch) for name in columns}
+        index = None if self.index is None else self._planned(self.index, batch)
         batch.read()
         if index is None:
             labels = pandas.RangeIndex(rows.start - self.first, rows.stop - self.first)
@@ -74,11 +74,8 @@ class Rows:
         values = {name: typed(column()) for name, column in made.items()}
         return pandas.DataFrame(values, index=labels, columns=list(columns))
 
-    def _planned(self, name: str, batch: Batch, *, is_meta: bool) -> Any:
+    def _planned(self, name: str, batch: Batch) -> Any:
         node = self.group[name]
-        if is_meta and encoding_of(node) == "categorical":
-            ordered = bool(node._attributes().get("ordered", False))
-            return lambda: pandas.Categorical([], categories=[UNKNOWN_CATEGORIES], ordered=ordered)
         made = plan(node, batch)
         if isinstance(node, Array) and node.dtype.kind == "T":
             return lambda: _text(made())
@@ -120,7 +117,7 @@ def read_table(
     storage_options: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dask.dataframe.DataFrame:
-    """Return a dataframe of dask that reads the columns of a group. No element is read yet.
+    """Return a dataframe of dask that reads the columns of a group. No row is read yet.
 
     It has the rows and columns of `Group.to_pandas`. Integers and bools with missing elements have pandas'
     nullable types, and text has the type `str`.
@@ -209,7 +206,7 @@ def typed(values: Any) -> Any:
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim > 1:
-        return list(values)
+        return pandas.array(list(values), dtype=object)
     if isinstance(values, np.ma.MaskedArray):
         kind, mask = values.dtype.kind, np.ma.getmaskarray(values)
         if kind in "iu":

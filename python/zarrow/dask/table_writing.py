@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from uuid import uuid4
@@ -100,7 +101,7 @@ def to_table(
     if refused := {"data", "shape", "dtype", "fill_value", "path", "overwrite", "attributes"} & kwargs.keys():
         raise TypeError(f"to_table takes no {min(refused)}: each column has its own")
     nodes_of(ddf._meta, index=index)
-    store = _with_options(path, storage_options)
+    store = _with_options(os.fspath(path) if isinstance(path, os.PathLike) else path, storage_options)
     where = place(store, component or "")
     for source in ddf.expr.find_operations(ReadTable) if mode == "w" else ():
         read = place_of(source.func.group)
