@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import Array
 from zarrow.arrays.methods import add_method
@@ -16,20 +16,24 @@ def add_to_class() -> None:
     add_method(Array, to_dask.__name__, to_dask)
 
 
-def to_dask(self: Array, chunks: Any = None) -> dask.array.Array:
+def to_dask(
+    self: Array, chunks: Any = None, *, library: Literal["dask.array", "dask_array"] = "dask.array"
+) -> dask.array.Array:
     """Return an array of dask that reads this one, as `zarrow.dask.from_zarr`. Nothing is read yet.
 
     Parameters
     ----------
     chunks
         Blocks, as dask takes them: `"auto"`, a shape, ... By default shards, or chunks without shards.
+    library
+        `"dask_array"` for an array of the package `dask-array`, with the same methods.
 
     Raises
     ------
     UnsupportedError
         The chunks differ in shape: pass `chunks`.
     ImportError
-        dask is not installed.
+        The library is not installed.
 
     Examples
     --------
@@ -42,4 +46,5 @@ def to_dask(self: Array, chunks: Any = None) -> dask.array.Array:
     """
     from zarrow.dask import from_zarr
 
-    return from_zarr(self, chunks=chunks)
+    found: dask.array.Array = from_zarr(self, chunks=chunks, library=library)
+    return found

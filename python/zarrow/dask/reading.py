@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-import dask.array
 import numpy as np
 from dask.base import tokenize
 
 from zarrow._zarrow import Array, _with_options
 from zarrow.api.array_options import Store
 from zarrow.api.opening import open_array
+from zarrow.dask.libraries import Library, library_named
 from zarrow.jobs.work import write_unit_of
+
+if TYPE_CHECKING:
+    import dask.array
 
 
 class Elements:
@@ -57,6 +60,7 @@ class Elements:
         return (type(self).__qualname__, array.__reduce__()[1], json.dumps(array.metadata, sort_keys=True))
 
 
+@overload
 def from_zarr(
     url: Array | Store,
     component: str | None = None,
@@ -64,8 +68,33 @@ def from_zarr(
     chunks: Any = None,
     name: str | None = None,
     inline_array: bool = False,
+    *,
+    library: Literal["dask.array"] = "dask.array",
     **kwargs: Any,
-) -> dask.array.Array:
+) -> dask.array.Array: ...
+@overload
+def from_zarr(
+    url: Array | Store,
+    component: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    chunks: Any = None,
+    name: str | None = None,
+    inline_array: bool = False,
+    *,
+    library: Library,
+    **kwargs: Any,
+) -> Any: ...
+def from_zarr(
+    url: Array | Store,
+    component: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    chunks: Any = None,
+    name: str | None = None,
+    inline_array: bool = False,
+    *,
+    library: Library = "dask.array",
+    **kwargs: Any,
+) -> Any:
     """Return an array of dask that reads an array of a store: as `dask.array.from_zarr`.
 
     Parameters
@@ -80,6 +109,8 @@ def from_zarr(
         The name in dask's graph. By default, it is derived from the store, the path and the metadata.
     inline_array
         As in `dask.array.from_array`.
+    library
+        `"dask_array"` for an array of the package `dask-array`.
     kwargs
         Options of `open_array`.
 
@@ -87,6 +118,8 @@ def from_zarr(
     ------
     NotFoundError, NodeTypeError, MetadataError
         As `open_array`.
+    ImportError
+        The library is not installed.
 
     Examples
     --------
@@ -105,7 +138,6 @@ def from_zarr(
     if name is None:
         name = "from-zarr-" + tokenize(elements, blocks)
     meta = np.empty((0,) * array.ndim, array.dtype)
-    found: dask.array.Array = dask.array.from_array(  # type: ignore[no-untyped-call]
+    return library_named(library).from_array(
         elements, blocks, name=name, inline_array=inline_array, asarray=False, meta=meta
     )
-    return found

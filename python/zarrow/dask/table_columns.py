@@ -1,6 +1,7 @@
 """The arrays of a table that dask writes, and the elements of a partition for each of them.
 
-1. The nodes are those of AnnData's tables, and depend on the types that dask knows: text is always nullable.
+1. The nodes are those of AnnData's tables. Only the types that dask knows decide which: text is always
+   nullable.
 2. Categories are stored when the arrays are created. Codes of a partition refer to them.
 3. A partition with other types, categories or rows than expected is refused.
 """
@@ -149,7 +150,7 @@ def _leaves(path: str, node: Stored) -> Iterator[tuple[str, Stored]]:
 
 
 def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict[str, Any]:
-    """Return the elements of a column's arrays, whose nodes do not depend on the elements."""
+    """Return the elements of each array of a column."""
     encoding = node.attributes["encoding-type"]
     if encoding == "categorical":
         _check_type(name, values, isinstance(values.dtype, pandas.CategoricalDtype), like)

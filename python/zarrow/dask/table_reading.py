@@ -3,8 +3,8 @@
 1. A partition is a number of rows that begins at a chunk or shard, unless `partition_rows` says otherwise.
 2. A task has the group, the numbers of its rows and the names of its columns. dask selects the columns, so
    that only these are read. The number of rows is known, so that `len` reads nothing.
-3. The types depend on metadata and categories, and are those of each partition: nullable columns have pandas'
-   nullable types, also where no element is missing. Categories are read at once: dask would find them later,
+3. Metadata and categories decide the types, so that all partitions have the same. Nullable columns have
+   pandas' nullable types, also where no element is missing. Categories are read at once: dask would find them later,
    but not in their order.
 4. Divisions are the numbers of rows, or the first and last elements of a sorted column. Neighbours that
    share an element become one partition, because dask looks an element up in one.
@@ -131,8 +131,8 @@ def read_table(
         Names in the order of the columns; by default all. dask reads only the columns that a computation
         uses.
     sorted_by
-        A column in ascending order, such as the time: it becomes the index, with known divisions, for which
-        the first and the last element of each partition are read. The order is your claim. Where elements
+        A column in ascending order, such as the time. It becomes the index, with known divisions: the first
+        and the last element of each partition are read. The order is your claim. Where elements
         out of order are read, an error is raised. By default, the index is that of an AnnData table, without
         divisions, or the numbers of rows.
     partition_rows

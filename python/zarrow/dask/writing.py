@@ -21,6 +21,7 @@ from zarrow.api.array_options import Store
 from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array
 from zarrow.dask.alignment import aligned
+from zarrow.dask.libraries import is_array, library_of
 from zarrow.dask.reading import Elements
 from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError
 
@@ -61,7 +62,7 @@ def store(
     TypeError
         A target is no `Array`, or a source no array of dask.
     """
-    if isinstance(sources, dask.array.Array):
+    if is_array(sources):
         sources, targets = [sources], [targets]  # type: ignore[list-item]
         regions = None if regions is None else [regions]  # type: ignore[list-item]
     sources, targets = list(sources), list(targets)  # type: ignore[arg-type]
@@ -78,11 +79,11 @@ def store(
         _moved(source, target, region)
         for source, target, region in zip(sources, targets, resolved, strict=True)
     ]
-    return dask.array.store(
+    return library_of(moved).store(
         moved,
         [_InMemory(target) if isinstance(_store_of(target), MemoryStore) else target for target in targets],
         lock=lock,
-        regions=resolved,  # type: ignore[arg-type]
+        regions=resolved,
         compute=compute,
         return_stored=return_stored,
         load_stored=load_stored,
@@ -99,14 +100,15 @@ def to_zarr(
     compute: bool = True,
     return_stored: bool = False,
     mode: Literal["r+", "a", "w", "w-"] = "a",
-    **zarr_array_kwargs: Any,
+    zarr_array_kwargs: Mapping[str, Any] | None = None,
+    **kwargs: Any,
 ) -> Any:
     """Write an array of dask into a new array, or into an `Array`: as `dask.array.to_zarr`.
 
     Parameters
     ----------
     arr
-        The array. Its largest blocks are the chunks, unless `zarr_array_kwargs` has others.
+        The array. Its largest blocks are the chunks, unless you pass others.
     url, component
         Where the array is created: a store and a path in it. Or an `Array`, which is written.
     storage_options
@@ -117,8 +119,8 @@ def to_zarr(
         As in `dask.array.store`.
     mode
         `"w"` replaces an array; `"a"` and `"w-"` create it; `"r+"` writes an existing array.
-    zarr_array_kwargs
-        Options of `create_array`.
+    zarr_array_kwargs, kwargs
+        Options of `create_array`; a mapping is how `dask_array.to_zarr` takes them.
 
     Raises
     ------
@@ -136,6 +138,7 @@ def to_zarr(
     >>> zarrow.open("ones.zarr").shards
     (4, 4)
     """
+    zarr_array_kwargs = {**(zarr_array_kwargs or {}), **kwargs}
     if isinstance(url, Array):
         if component is not None or zarr_array_kwargs:
             raise TypeError("an Array takes no component and no options of a new array")
@@ -187,7 +190,7 @@ def _store_of(array: Array) -> Any:
 
 
 def _check_source(source: Any) -> None:
-    if not isinstance(source, dask.array.Array):
+    if not is_array(source):
         raise TypeError(f"expected an array of dask, got {type(source).__name__}")
     if any(math.isnan(extent) for extent in source.shape):
         raise ShapeError(
