@@ -1,7 +1,7 @@
 """The arrays of a table that dask writes, and the elements of a partition for each of them.
 
-1. The nodes are those of AnnData's tables. Only the types that dask knows decide which: text is always
-   nullable.
+1. AnnData's format for tables defines the nodes. Only the types that dask knows decide which: text is
+   always nullable.
 2. Categories are stored when the arrays are created. Codes of a partition refer to them.
 3. A partition with other types, categories or rows than expected is refused.
 """

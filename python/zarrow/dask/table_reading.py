@@ -4,8 +4,8 @@
 2. A task has the group, the numbers of its rows and the names of its columns. dask selects the columns, so
    that only these are read. The number of rows is known, so that `len` reads nothing.
 3. Metadata and categories decide the types, so that all partitions have the same. Nullable columns have
-   pandas' nullable types, also where no element is missing. Categories are read at once: dask would find them later,
-   but not in their order.
+   pandas' nullable types, also where no element is missing. Categories are read at once: dask would find
+   them later, but not in their order.
 4. Divisions are the numbers of rows, or the first and last elements of a sorted column. Neighbours that
    share an element become one partition, because dask looks an element up in one.
 """
