@@ -287,6 +287,20 @@ def test_a_bar_is_drawn_in_terminals_only() -> None:
         assert result.read() == ""
 
 
+def test_the_rate_of_a_bar_counts_the_first_report() -> None:
+    for resumes in (False, True):
+        leader, follower = pty.openpty()
+        with (
+            os.fdopen(follower, "w") as stream,
+            progress.Bar("digest", stream=stream, resumes=resumes) as bar,
+        ):
+            bar(1 << 40, 1 << 40)
+        drawn = os.read(leader, 10_000).decode()
+        os.close(leader)
+        # Work that was done before the bar began has no rate.
+        assert ("iB/s" in drawn) is not resumes
+
+
 STRUCTURED = np.dtype([("a", "i4"), ("b", ">f8"), ("c", "f4", (2,))])
 
 ELEMENTS: dict[str, tuple[Any, Any]] = {

@@ -2,7 +2,8 @@
 
 1. A bar is drawn on the standard error stream, at most ten times a second, and only in a terminal or a
    notebook.
-2. It has the rate and the time that is left, from the mean rate so far.
+2. It has the rate and the time that is left, from the mean rate so far. The first report of work that
+   resumes is no part of the rate.
 """
 
 from __future__ import annotations
@@ -36,13 +37,18 @@ class Bar:
     """A bar for `progress=`, in a `with` block. Amounts are bytes, unless `as_text` shows others."""
 
     def __init__(
-        self, label: str, as_text: Callable[[int], str] = size, stream: TextIO | None = None
+        self,
+        label: str,
+        as_text: Callable[[int], str] = size,
+        stream: TextIO | None = None,
+        *,
+        resumes: bool = False,
     ) -> None:
         self._label = label
         self._as_text = as_text
         self._stream = sys.stderr if stream is None else stream
         self._began = self._drawn = time.monotonic()
-        self._first: int | None = None
+        self._first = None if resumes else 0
         self._is_shown = self._stream is not None and (self._stream.isatty() or _is_notebook(self._stream))
         self._has_line = False
 
@@ -86,7 +92,11 @@ class Bar:
 
 @contextlib.contextmanager
 def reporting(
-    progress: Progress | bool | None, label: str, as_text: Callable[[int], str] = size
+    progress: Progress | bool | None,
+    label: str,
+    as_text: Callable[[int], str] = size,
+    *,
+    resumes: bool = False,
 ) -> Iterator[Progress | None]:
     """Return the function to call for an argument `progress=`: of True, a bar that ends with the block.
 
@@ -96,7 +106,7 @@ def reporting(
         The argument is no function.
     """
     if progress is True:
-        with Bar(label, as_text) as bar:
+        with Bar(label, as_text, resumes=resumes) as bar:
             yield bar
     elif progress is None or progress is False:
         yield None

@@ -56,7 +56,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
             if arguments.job[0] == 0:
                 plan.setup(**existing)
             job = plan.job(*arguments.job)
-            with reporting(True, label, "{} units".format) as bar:
+            with reporting(True, label, "{} units".format, resumes=True) as bar:
                 report = Report.joined(run_in_threads(plan, job, threads, wait=_SETUP_WAIT, progress=bar))
             left = plan.remaining()
             if not left:

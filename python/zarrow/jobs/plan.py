@@ -355,7 +355,7 @@ class Plan:
             As `run`.
         """
         check_threads(threads)
-        with reporting(progress, self._work.kind, "{} units".format) as report:
+        with reporting(progress, self._work.kind, "{} units".format, resumes=True) as report:
             if overwrite and self.is_finished:
                 self.forget()
             self.setup(overwrite=overwrite, skip_existing=skip_existing)
