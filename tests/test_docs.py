@@ -1,7 +1,24 @@
-"""Runs the examples in docstrings (of the stubs too) and in the pages."""
+"""Runs the examples in docstrings (of the stubs too) and in the pages: Python, and commands in a terminal.
+
+1. A block ```console of a page has commands, each after `$ `, and what a terminal of 80 columns shows then.
+   They run in the order of the page, in the folder of its Python examples.
+2. Times, rates and rows of benchmarks are measured, so that their figures are not compared. Of a line that is
+   drawn several times, such as a progress bar, the terminal shows the last state.
+"""
+
+from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +27,64 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+MEASURED = re.compile(r"[\d.]+ (?:[nµm]?s\b|\w+/s)")
+# A row of a benchmark has a time.
+ROW = re.compile(r"(?m)^.*\d [nµm]?s\b.*$|^ +threads +calls.*$")
+FIGURES = re.compile(r"(?:\s+(?:[\d.]+(?: [nµm]?s| \w*B)?|-))+|\s+")
+
+
+def terminal(command: str) -> None:
+    """Print what a terminal of 80 columns shows of a command (step 1)."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    folders = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {**os.environ, "PATH": folders, "PYTHONIOENCODING": "utf-8"}
+    environment.pop("COLUMNS", None)
+    shown = b""
+    with subprocess.Popen(
+        ["bash", "-c", command], stdin=follower, stdout=follower, stderr=follower, env=environment
+    ):
+        os.close(follower)
+        # Linux reports the end of the output as an error.
+        with contextlib.suppress(OSError):
+            while part := os.read(leader, 1 << 16):
+                shown += part
+        os.close(leader)
+    lines = shown.decode().replace("\r\n", "\n").split("\n")
+    print("\n".join(line.rpartition("\r")[2].rstrip() for line in lines), end="")
+
+
+class Parser(doctest.DocTestParser):
+    """Finds Python examples, and commands as calls of `terminal`."""
+
+    def get_examples(self, string: str, name: str = "<string>") -> list[doctest.Example]:
+        found = super().get_examples(string, name)
+        exact = {doctest.NORMALIZE_WHITESPACE: False}
+        for block in BLOCK.finditer(string):
+            line = string.count("\n", 0, block.start(1))
+            for typed in re.split(r"(?m)^\$ ", block[1])[1:]:
+                command, _, shown = typed.partition("\n")
+                call = f"terminal({command!r})"
+                found.append(doctest.Example(call, shown, lineno=line, options=exact))
+                line += typed.count("\n")
+        return sorted(found, key=lambda example: example.lineno)
+
+
+class Checker(doctest.OutputChecker):
+    """Compares outputs except for measured figures (step 2)."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        if not optionflags & doctest.NORMALIZE_WHITESPACE:
+            want, got = masked(want), masked(got)
+        return super().check_output(want, got, optionflags)
+
+
+def masked(shown: str) -> str:
+    """Return an output without measured figures, and without the length of a bar that makes room for them."""
+    rows = ROW.sub(lambda row: FIGURES.sub(" ", row[0]), shown)
+    return re.sub(r"(?m)\[#+\](?=.* #/s$)", "[#]", MEASURED.sub("#/s", rows))
 
 
 def docstrings(path: Path) -> Iterator[tuple[str, str]]:
@@ -26,7 +101,7 @@ def docstrings(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    parser = doctest.DocTestParser()
+    parser = Parser()
     sources = [
         *sorted((ROOT / "python").rglob("*.py*")),
         *sorted((ROOT / "docs").rglob("*.md")),
@@ -40,7 +115,7 @@ def examples() -> Iterator[doctest.DocTest]:
         else:
             continue
         for name, text in texts:
-            example = parser.get_doctest(text, {}, name, str(path), 0)
+            example = parser.get_doctest(text, {"terminal": terminal}, name, str(path), 0)
             if example.examples:
                 yield example
 
@@ -53,6 +128,6 @@ def test_example(example: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.M
         warnings.simplefilter("ignore")  # Ray warns of its own settings
     monkeypatch.chdir(tmp_path)
     report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner = doctest.DocTestRunner(Checker(), optionflags=OPTIONS)
     result = runner.run(example, out=report.append)
     assert result.failed == 0, "".join(report)
