@@ -12,6 +12,7 @@ from typing import Any
 
 import dask
 import dask.dataframe as dd
+import distributed  # noqa: F401 - it changes dask's settings, which `dask.config.set` cannot undo
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,6 +123,31 @@ def test_only_the_columns_of_a_computation_are_read(tmp_path: Path) -> None:
     assert found.index.max().compute() == 49
     with pytest.raises(zarrow.ZarrowError):
         found["b"].compute()
+
+
+def test_partitions_that_dask_joins_are_all_written(tmp_path: Path) -> None:
+    """dask reads several small files in one task if a computation uses few of their columns."""
+    expected = pd.DataFrame({f"column{number}": np.arange(200) + number for number in range(30)})
+    (tmp_path / "files").mkdir()
+    for number in range(20):
+        expected.iloc[10 * number :][:10].to_parquet(tmp_path / f"files/{number:02}.parquet")
+    frame = dd.read_parquet(tmp_path / "files", filesystem="arrow")[["column3"]] + 0
+    assert frame.optimize().npartitions < 20
+    written = frame.compute()["column3"].tolist()
+    assert sorted(written) == expected["column3"].tolist()
+    for name, options in {"a": {}, "b": {"lengths": [10] * 20}}.items():
+        zarrow.dask.to_table(frame, tmp_path / name, chunks=7, **options)
+        assert zarrow.open(tmp_path / name).to_pandas()["column3"].tolist() == written
+
+
+def test_lengths_that_are_known_are_not_computed(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a", {"x": np.arange(100)})
+    read = zarrow.dask.read_table(tmp_path / "a", partition_rows=7)
+    (tmp_path / "a/x/c/0").write_bytes(b"damaged")
+    written = zarrow.dask.to_table(read.assign(y=read["x"] + 1), tmp_path / "b", chunks=10, compute=False)
+    assert zarrow.open(tmp_path / "b").num_rows == 100
+    with pytest.raises(zarrow.CodecError):
+        dask.compute(written)
 
 
 def test_types_and_lengths_need_no_rows(tmp_path: Path) -> None:

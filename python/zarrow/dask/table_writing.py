@@ -19,6 +19,9 @@ from uuid import uuid4
 
 import dask.dataframe
 import pandas
+from dask._collections import new_collection
+from dask.dataframe.dask_expr._expr import Lengths
+from dask.dataframe.dask_expr._expr import Literal as Known
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
@@ -110,7 +113,6 @@ def to_table(
                 f"the dataframe reads the table that would be replaced, {where!r}: write to another path",
                 kind="node_exists",
             )
-    ddf = ddf.optimize()
     counted, meta = _counted(ddf, lengths)
     columns = Columns(meta, nodes_of(meta, index=index))
     options = {"chunks": max(1, chunks or max(counted, default=1)), **kwargs}
@@ -119,7 +121,7 @@ def to_table(
     Columns(meta, columns.nodes).create(create_group(MemoryStore()), total, options)
     group = create_group(store, component or "", overwrite=mode == "w")
     columns.create(group, total, options)
-    written = _graph(ddf, columns, counted)
+    written = _graph(_optimized(ddf), columns, counted)
     return written.compute() if compute else written  # type: ignore[no-untyped-call]
 
 
@@ -154,6 +156,12 @@ def _graph(ddf: dask.dataframe.DataFrame, columns: Columns, lengths: Sequence[in
     return _delayed(finish, graph, ddf)
 
 
+def _optimized(partitions: Any) -> Any:
+    """Optimize a collection, but keep its partitions: dask joins small ones when it tunes a graph."""
+    kept = partitions.expr.simplify().lower_completely().simplify().fuse()
+    return new_collection(kept)  # type: ignore[no-untyped-call]
+
+
 def _keys(partitions: Any) -> list[Any]:
     """Return the names of the partitions in dask's graph."""
     return list(partitions.__dask_keys__())
@@ -178,11 +186,14 @@ def _counted(
         for name in meta.columns
         if isinstance(meta[name].dtype, pandas.CategoricalDtype) and not ddf[name].cat.known
     ]
+    known = Lengths(ddf.expr).simplify()  # type: ignore[no-untyped-call]
+    if lengths is None and isinstance(known, Known):
+        lengths = known.value
     if lengths is not None and len(lengths) != ddf.npartitions:
         raise ShapeError(f"{len(lengths)} lengths for {ddf.npartitions} partitions", kind="shape")
     if lengths is not None and not unknown:
         return list(lengths), meta
-    looked = (ddf[unknown] if unknown else ddf.index).optimize()
+    looked = _optimized(ddf[unknown] if unknown else ddf.index)
     name = f"rows-{uuid4().hex}"
     graph: dict[Any, Any] = {(name, at): (_looked, key) for at, key in enumerate(_keys(looked))}
     graph[name] = list(graph)
