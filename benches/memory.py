@@ -1,4 +1,4 @@
-"""Memory of this process, and the page cache."""
+"""Memory of this process, the bytes that it reads and writes, and the page cache."""
 
 import errno
 import os
@@ -13,6 +13,12 @@ def status(field: str) -> int:
     match = re.search(rf"^{field}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert match, field
     return int(match[1]) << 10
+
+
+def transferred() -> tuple[int, int]:
+    """Return the bytes that all threads have read and written so far, by calls and not by mapped files."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["rchar"]), int(fields["wchar"])
 
 
 def forget_peak() -> None:

@@ -33,7 +33,8 @@ def table(cells: Sequence[Sequence[str]]) -> str:
 def row_table(summary: dict[str, Any]) -> str:
     """Draw one row, the fastest peer first."""
     peers = sorted(summary["peers"], key=lambda peer: peer["median"] or float("inf"))
-    cells = [["", "median", "p10 to p90", "to fastest", "to limit", "peak memory", "rounds", ""]]
+    counted = [name for name in ("read", "written") if any(peer.get(name) is not None for peer in peers)]
+    cells = [["", "median", "p10 to p90", "to fastest", "to limit", "peak memory", *counted, "rounds", ""]]
     for peer in peers:
         spread = f"{seconds(peer['p10'])} to {seconds(peer['p90'])}" if peer["median"] else "-"
         cells.append(
@@ -43,7 +44,7 @@ def row_table(summary: dict[str, Any]) -> str:
                 spread,
                 ratio(peer["to_fastest"]),
                 ratio(peer["to_limit"]),
-                "-" if peer["peak"] is None else f"{peer['peak'] / 2**20:.1f} MiB",
+                *(mebibytes(peer.get(name)) for name in ("peak", *counted)),
                 str(len(peer["seconds"])),
                 note(peer),
             ]
@@ -55,6 +56,11 @@ def row_table(summary: dict[str, Any]) -> str:
 def ratio(value: float | None) -> str:
     """Format a ratio; below 1 the peer is faster."""
     return "-" if value is None else f"{value:.2f}"
+
+
+def mebibytes(value: int | None) -> str:
+    """Format a number of bytes."""
+    return "-" if value is None else f"{value / 2**20:.1f} MiB"
 
 
 def note(peer: dict[str, Any]) -> str:

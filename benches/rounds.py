@@ -37,6 +37,10 @@ class Samples:
     """Why there are no times, or not all."""
     peak: int | None = None
     """Peak of resident memory in the first run, minus the resident memory before."""
+    read: int | None = None
+    """Bytes that the first run read, and"""
+    written: int | None = None
+    """the bytes that it wrote."""
     check: str | None = None
     """Checksum of the first run's result."""
     dropped: float | None = None
@@ -115,6 +119,7 @@ def one_round(process: Process, samples: Samples, reads: int) -> float:
     discarded = process.ask()
     if not samples.seconds:
         samples.peak, samples.check = discarded.get("peak"), discarded.get("check")
+        samples.read, samples.written = discarded.get("read"), discarded.get("written")
     if discarded.get("value", 0) > ENOUGH and not samples.seconds:
         samples.first_only = True
         counted = discarded

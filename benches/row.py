@@ -42,6 +42,8 @@ class Row:
     """Whether the page cache is dropped before each read."""
     late: int = 0
     """Delay of each answer in milliseconds, from a store by HTTP; 0 reads files."""
+    counts_bytes: bool = False
+    """Whether the table has the bytes that are read and written."""
     cpus: int | None = None
     """Number of CPUs that the process is bound to."""
     series: str | None = None

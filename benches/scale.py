@@ -29,6 +29,11 @@ class Scale:
         return root / f"data-{'quick' if self.name == 'quick' else 'normal'}"
 
     @property
+    def transformed(self) -> int:
+        """Return the elements along the axes but the first of the arrays that programs transform."""
+        return {"quick": 128, "normal": 512, "full": 1024}[self.name]
+
+    @property
     def mebibytes(self) -> int:
         """Return the size of the main array."""
         return self.side**3 * 4 >> 20

@@ -5,7 +5,8 @@ FOLDER is a URL in the rows of a store with slow answers.
 1. It imports the peer and prepares the task, and answers `{"ready": true}`, or the reason why it cannot.
 2. Each line on stdin runs the task once, with the answer `{"value": seconds, …}`.
 3. The first answer also has the peak of resident memory during the run, minus the resident memory before,
-   and a checksum of the result, which the parent compares between the peers.
+   the bytes that the run read and wrote if the row counts them, and a checksum of the result, which the
+   parent compares between the peers.
 """
 
 import json
@@ -20,7 +21,7 @@ import numpy as np
 from benches import memory
 from benches.every import every_row
 from benches.peers import PEERS
-from benches.programs import cells
+from benches.programs import TASKS as PROGRAM_TASKS
 from benches.row import Row
 from benches.scale import SCALES
 from benches.tasks import TASKS, Run, read_late
@@ -36,7 +37,7 @@ def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
         path = Path(folder, row.data + peer.suffix)
         if reason := peer.missing():
             raise NotImplementedError(reason)
-        task = (TASKS | cells.TASKS)[row.task]
+        task = (TASKS | PROGRAM_TASKS)[row.task]
         run = read_late(peer, f"{folder}/{path.name}") if row.late else task(peer, row, path)
         print(json.dumps({"ready": True}), file=answers)
         for number, _ in enumerate(sys.stdin):
@@ -53,7 +54,11 @@ def answer(run: Run, row: Row, path: Path, *, first: bool) -> dict[str, Any]:
         return reply | {"value": run()[0]}
     memory.forget_peak()
     before = memory.status("VmRSS")
+    read, written = memory.transferred()
     reply["value"], result = run()
+    if row.counts_bytes:
+        read_after, written_after = memory.transferred()
+        reply |= {"read": read_after - read, "written": written_after - written}
     if result is None:
         return reply
     return reply | {"peak": memory.status("VmHWM") - before, "check": checksum(result)}

@@ -1,6 +1,7 @@
 """The interface of a peer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,6 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benches.selections import Selection
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What is new in a copy of an array in version 3."""
+
+    chunks: tuple[int, ...]
+    codec: str = "zstd"
+    """`zstd` of level 3, or `blosc` with LZ4 and shuffle."""
+
+    def codecs(self) -> list[dict[str, Any]]:
+        """Return the compressor as metadata of version 3."""
+        if self.codec == "zstd":
+            return [{"name": "zstd", "configuration": {"level": 3, "checksum": False}}]
+        blosc = {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}
+        return [{"name": "blosc", "configuration": blosc}]
 
 
 class Peer:
@@ -71,6 +88,10 @@ class Peer:
     def create(self, path: Path) -> None:
         """Create an array of a million numbers in a hundred chunks."""
         raise NotImplementedError("creates no arrays here")
+
+    def copy(self, source: Path, target: Path, options: Copy) -> None:
+        """Copy an array to other chunks, another compressor or version 3."""
+        raise NotImplementedError("copies no arrays here")
 
     def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
         """Read selections of one shape into one array."""

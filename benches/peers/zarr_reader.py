@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from benches.peers.peer import Peer
+from benches.peers.peer import Copy, Peer
 from benches.selections import Selection
 
 
@@ -132,6 +132,15 @@ class Tensorstore(Peer):
 
     def change(self, array: Any, selection: Selection, values: NDArray[Any]) -> None:
         array[selection].write(values).result()
+
+    def copy(self, source: Path, target: Path, options: Copy) -> None:
+        driver = "zarr" if (source / ".zarray").exists() else "zarr3"
+        array = self.tensorstore.open({"driver": driver, "kvstore": f"file://{source}"}).result()
+        grid = {"name": "regular", "configuration": {"chunk_shape": options.chunks}}
+        codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, *options.codecs()]
+        metadata = {"shape": array.shape, "data_type": "float32", "chunk_grid": grid, "codecs": codecs}
+        described = {"driver": "zarr3", "kvstore": f"file://{target}", "metadata": metadata}
+        self.tensorstore.open(described, create=True).result().write(array).result()
 
     def create(self, path: Path) -> None:
         grid = {"name": "regular", "configuration": {"chunk_shape": [100, 100]}}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benches.peers.peer import Peer
+from benches.peers.peer import Copy, Peer
 from benches.peers.zarr_reader import create_like
 from benches.selections import Selection
 
@@ -50,6 +50,10 @@ class Zarrow(Peer):
     def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
         create_like(path, like)
         self.zarrow.open(path)[...] = data
+
+    def copy(self, source: Path, target: Path, options: Copy) -> None:
+        codecs = options.codecs()
+        self.zarrow.copy(source, target, chunks=options.chunks, compressors=codecs, zarr_format=3)
 
     def create(self, path: Path) -> None:
         self.zarrow.create_array(path, shape=(1000, 1000), chunks=(100, 100), dtype="float32")

@@ -1,9 +1,14 @@
-"""The rows of programs: zarr-python and xarray on their own code, on other pipelines, and on zarrow.
+"""The rows of programs: zarr-python, xarray and dask on their own code, on other libraries, and on zarrow.
 
-`make bench FLAGS=--programs` runs them.
+`make bench FLAGS=--programs` runs them; `FLAGS="--programs --full"` copies and transforms 1 GiB.
 """
 
+from benches.programs.cells import TASKS as CELL_TASKS
+from benches.programs.copies import copied
 from benches.programs.data import is_set, writer
+from benches.programs.geoscience import transformed
 from benches.programs.rows import program_rows
 
-__all__ = ["is_set", "program_rows", "writer"]
+TASKS = {**CELL_TASKS, "copied": copied, "transformed": transformed}
+
+__all__ = ["TASKS", "is_set", "program_rows", "writer"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benches.programs import cells
+from benches.programs import cells, copies, geoscience
 
 PREFIX = "programs-"
 VARIABLES = 24
@@ -21,6 +21,11 @@ def writer(name: str) -> Callable[[Path], None]:
     """Return a function that writes the named set."""
     if name.startswith(cells.PREFIX):
         return lambda path: cells.write(path, name.removeprefix(cells.PREFIX))
+    if name.startswith(copies.PREFIX):
+        kind, _, side = name.removeprefix(copies.PREFIX).partition("-")
+        return lambda path: copies.write(path, kind, int(side))
+    if name.startswith(geoscience.PREFIX):
+        return lambda path: geoscience.write(path, int(name.removeprefix(geoscience.PREFIX)))
     return write_dataset
 
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from benches.programs import cells
+from benches.programs.copies import copies
 from benches.programs.data import PREFIX, VARIABLES
+from benches.programs.geoscience import jobs
 from benches.row import Row
 from benches.rows import all_rows
 from benches.scale import Scale
@@ -23,7 +25,8 @@ AHEAD_LOADER = 1.5
 
 def program_rows(scale: Scale) -> list[Row]:
     """Return every row of programs at this scale."""
-    return [*read(scale), *written(scale), *opened(), *datasets(), *loaders(), *dask_blocks()]
+    rows = [*read(scale), *written(scale), *opened(), *datasets(), *loaders(), *dask_blocks()]
+    return [*rows, *copies(scale), *jobs(scale)]
 
 
 def read(scale: Scale) -> list[Row]:
