@@ -54,15 +54,12 @@ def choose(
 ) -> tuple[int, ...]:
     """Return a block for an array of this shape, write unit and source chunk (steps 1 to 3)."""
     starts, steps = starts or (0,) * len(shape), steps or (1,) * len(shape)
-    block = [max(1, min(step, extent)) for step, extent in zip(unit, shape, strict=True)]
+    units = [max(1, min(step, extent)) for step, extent in zip(unit, shape, strict=True)]
+    block = list(units)
 
     def grown(axis: int) -> list[int] | None:
-        if block[axis] >= shape[axis]:
-            return None
-        larger = list(block)
-        # A power of two of units, or the whole axis.
-        larger[axis] = min(2 * block[axis], shape[axis])
-        return larger if math.prod(larger) * item_nbytes <= memory_nbytes else None
+        longer = _longer(block, axis, units[axis], shape[axis], memory_nbytes // item_nbytes)
+        return None if longer is None else [*block[:axis], longer, *block[axis + 1 :]]
 
     if chunk is not None:
         while True:
@@ -85,6 +82,20 @@ def choose(
         while math.prod(block) * item_nbytes < _ENOUGH_BYTES and (larger := grown(axis)) is not None:
             block = larger
     return tuple(block)
+
+
+def _longer(block: Sequence[int], axis: int, unit: int, extent: int, most: int) -> int | None:
+    """Return twice the length of an axis of a block, or less if only that fits into `most` elements."""
+    if block[axis] >= extent:
+        return None
+    now, all_units = block[axis] // unit, -(-extent // unit)
+    length = most * block[axis] // math.prod(block)
+    fitting = all_units if length >= extent else length // unit
+    count = min(2 * now, all_units)
+    if count > fitting:
+        # As few parts as fit, of equal lengths.
+        count = -(-all_units // -(-all_units // max(1, fitting)))
+    return min(count * unit, extent) if count > now else None
 
 
 def _reads_along(extent: int, block: int, chunk: int, start: int = 0, step: int = 1) -> float:

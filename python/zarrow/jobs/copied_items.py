@@ -13,7 +13,7 @@ from zarrow.arrays.casting import is_allowed
 from zarrow.errors import DataTypeError
 from zarrow.groups.places import is_within, place, place_of
 from zarrow.interchange import labels
-from zarrow.jobs.selecting import Selected, Selection, slices_of
+from zarrow.jobs.selecting import Copied, Selection, slices_of
 from zarrow.jobs.work import Item, New, located
 
 # Options that do not change the codecs of the source.
@@ -81,8 +81,8 @@ def copied_item(
             path=source.path,
         )
     if region is None:
-        return Item((source,), new)
-    return Selected((source,), new, tuple(part.start for part in region), tuple(part.step for part in region))
+        return Copied((source,), new)
+    return Copied((source,), new, tuple(part.start for part in region), tuple(part.step for part in region))
 
 
 def check_selection(source: Array | Group, arrays: Iterable[Array], select: Selection | None) -> None:

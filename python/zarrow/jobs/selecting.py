@@ -1,4 +1,4 @@
-"""Copies a selection of an array: a slice with a positive step for each axis."""
+"""Copies an array, or a selection of it: a slice with a positive step for each axis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from zarrow._zarrow import Array
+from zarrow.jobs import blocks
 from zarrow.jobs.units import Unit
 from zarrow.jobs.work import Item
 
@@ -15,17 +16,23 @@ Selection: TypeAlias = slice | Sequence[slice] | Mapping[str, slice]
 
 
 @dataclass(frozen=True)
-class Selected(Item):
-    """An array that gets a selection of its source.
+class Copied(Item):
+    """An array that gets the elements of its source, or a selection of them.
 
     Attributes
     ----------
     starts, steps : tuple of int
-        For each axis, the first element of the source, and the distance to the next one.
+        For each axis, the first element of the source, and the distance to the next one; nothing for all.
     """
 
-    starts: tuple[int, ...]
-    steps: tuple[int, ...]
+    starts: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+
+    @property
+    def item_nbytes(self) -> int:
+        """The bytes of an element in memory: those of the same type are held once."""
+        read, written = (blocks.item_nbytes(each) for each in (self.sources[0], self.divided))
+        return read if self.sources[0].data_type == self.divided.data_type else read + written
 
     @property
     def places(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -34,14 +41,17 @@ class Selected(Item):
 
     def identity(self) -> dict[str, Any]:
         """Return the arrays, the metadata that must stay, and the selection."""
-        return {**super().identity(), "starts": list(self.starts), "steps": list(self.steps)}
+        selection = {"starts": list(self.starts), "steps": list(self.steps)} if self.starts else {}
+        return super().identity() | selection
 
     def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
         """Copy a unit."""
-        region = tuple(
-            slice(start + part.start * step, start + (part.stop - 1) * step + 1, step)
-            for part, start, step in zip(unit.region, self.starts, self.steps, strict=True)
-        )
+        region = unit.region
+        if self.starts:
+            region = tuple(
+                slice(start + part.start * step, start + (part.stop - 1) * step + 1, step)
+                for part, start, step in zip(region, self.starts, self.steps, strict=True)
+            )
         target[unit.region] = self.sources[0].read(region)
         return None
 
