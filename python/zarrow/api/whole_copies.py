@@ -46,6 +46,7 @@ def copy(
     consolidate: bool = False,
     memory_nbytes: int | None = None,
     threads: int = 1,
+    passes: Literal[1, 2] | None = None,
     ledger: Store | None = None,
     progress: Progress | bool | None = None,
     **options: Unpack[CopyOptions],
@@ -79,6 +80,10 @@ def copy(
         larger. With other chunks than the source, more memory means fewer repeated reads.
     threads
         How many parts are copied at a time: more than 1 is faster with stores that answer slowly.
+    passes
+        How often elements are copied: 1, or 2 through an array with `.intermediate` at the end of the target's
+        name, until the copy is finished. By default 2 if one pass would read the source repeatedly, and move
+        more bytes.
     ledger
         A store for the list of finished parts. By default the target with `.jobs` at the end of its name,
         until the copy is finished.
@@ -143,6 +148,7 @@ def copy(
         attributes=attributes,
         consolidate=consolidate,
         ledger=ledger,
+        passes=passes,
         **options,
     )
     plan.complete(

@@ -35,6 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="existing arrays at the target: copy nothing, replace them, or copy only the others",
     )
     parser.add_argument("--consolidate", action="store_true", help="consolidate metadata in the end")
+    parser.add_argument(
+        "--passes",
+        type=int,
+        choices=(1, 2),
+        help="copy in one pass, or in two through an array beside the target (default: whichever moves less)",
+    )
     plans.configure(parser)
     parser.add_argument("--jobs", type=count, metavar="N", default=1, help="threads, each with --memory")
     parser.add_argument(
@@ -68,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
             raw=arguments.raw,
             memory_nbytes=arguments.memory,
             consolidate=arguments.consolidate,
+            passes=arguments.passes,
             **{name: value for name, value in options.items() if value is not None},
         )
     return plans.run("copy", plan, arguments)

@@ -35,7 +35,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     """Do a plan, or a job of it, and return the exit status."""
     from zarrow.api.progress import reporting
     from zarrow.cli.description import as_json
-    from zarrow.jobs.plan import Report
+    from zarrow.jobs.report import Report
     from zarrow.jobs.threads import run_in_threads
 
     if arguments.dry_run:

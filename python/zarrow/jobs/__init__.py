@@ -20,7 +20,8 @@ from __future__ import annotations
 from zarrow.jobs.assignment import Job
 from zarrow.jobs.errors import ConflictError, UnfinishedError
 from zarrow.jobs.making import append, collect, copy, map, write
-from zarrow.jobs.plan import Plan, Report
+from zarrow.jobs.plan import Plan
+from zarrow.jobs.report import Report
 from zarrow.jobs.units import Unit
 
 __all__ = [

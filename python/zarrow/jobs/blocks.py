@@ -58,8 +58,8 @@ def choose(
     block = list(units)
 
     def grown(axis: int) -> list[int] | None:
-        longer = _longer(block, axis, units[axis], shape[axis], memory_nbytes // item_nbytes)
-        return None if longer is None else [*block[:axis], longer, *block[axis + 1 :]]
+        length = longer(block, axis, units[axis], shape[axis], memory_nbytes // item_nbytes)
+        return None if length is None else [*block[:axis], length, *block[axis + 1 :]]
 
     if chunk is not None:
         while True:
@@ -84,7 +84,7 @@ def choose(
     return tuple(block)
 
 
-def _longer(block: Sequence[int], axis: int, unit: int, extent: int, most: int) -> int | None:
+def longer(block: Sequence[int], axis: int, unit: int, extent: int, most: int) -> int | None:
     """Return twice the length of an axis of a block, or less if only that fits into `most` elements."""
     if block[axis] >= extent:
         return None

@@ -14,7 +14,7 @@ from zarrow.errors import DataTypeError
 from zarrow.groups.places import is_within, place, place_of
 from zarrow.interchange import labels
 from zarrow.jobs.selecting import Copied, Selection, slices_of
-from zarrow.jobs.work import Item, New, located
+from zarrow.jobs.work import New, located
 
 # Options that do not change the codecs of the source.
 _KEEP_CODECS = frozenset(
@@ -66,7 +66,7 @@ def group_description(group: Group, options: Mapping[str, Any]) -> tuple[int, Ma
 
 def copied_item(
     source: Array, store: Store, path: str, below: str, select: Selection | None, options: Mapping[str, Any]
-) -> Item:
+) -> Copied:
     """Return an array that is copied, or a selection of it."""
     region = slices_of(source, select) if select is not None else None
     shape = None if region is None else [len(range(part.start, part.stop, part.step)) for part in region]

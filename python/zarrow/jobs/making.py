@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
@@ -24,6 +24,7 @@ from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.raw import raw_items
 from zarrow.jobs.replaced_sources import check_apart
 from zarrow.jobs.selecting import Selection
+from zarrow.jobs.two_passes import FirstPass, TwoPassPlan, divided
 from zarrow.jobs.work import Item, located
 from zarrow.store_objects.icechunk_sessions import session_of
 
@@ -42,6 +43,7 @@ def copy(
     attributes: Mapping[str, Any] | None = None,
     consolidate: bool = False,
     ledger: Store | None = None,
+    passes: Literal[1, 2] | None = None,
     **options: Any,
 ) -> Plan:
     """Return a plan that copies an array, or all arrays and groups below a group.
@@ -69,6 +71,10 @@ def copy(
         Consolidate the metadata of a group at the end.
     ledger
         A store for the ledger. By default the target with `.jobs` at the end of its name.
+    passes
+        How often elements are copied. In two passes, they are first stored in an array with `.intermediate`
+        at the end of the target's name, which `finish` erases. By default, each array is copied in two passes
+        if one would read the source repeatedly, and move more bytes: `Plan.describe` compares them.
     options
         Options of `create_array` for each array: `chunks`, `shards`, `compressors`, `zarr_format`, ...
         `chunks` and `shards` can be dicts by names of dimensions. In a group, they are for the arrays with
@@ -105,12 +111,17 @@ def copy(
     [[1, 2], [3, 4]]
     """
     arrays, groups = nodes_below(source, target, path)
+    if passes not in (None, 1, 2):
+        raise ValueError(f"passes is {passes!r}, expected 1 or 2")
+    first: FirstPass | None = None
+    items: Mapping[str, Item]
     if raw:
         if session_of(located(target)) is not None:
             raise UnsupportedError(
                 "icechunk has no copies byte for byte: leave out raw", kind="unsupported", path=path
             )
         given = {**options, "select": select, "attributes": attributes, "consolidate": consolidate or None}
+        given["passes"] = passes
         for name in [name for name, value in given.items() if value is not None]:
             raise ValueError(f"a copy byte for byte takes no {name}: leave out {name}, or raw")
         items = raw_items(arrays, groups, located(target), path.strip("/"))
@@ -119,9 +130,23 @@ def copy(
             check_extents(arrays.values(), option, options.get(option))
         check_selection(source, arrays.values(), select)
         check_dtype(source, arrays.values(), options.get("dtype"))
-        items = {
+        copied = {
             below: copied_item(array, target, path, below, select, options) for below, array in arrays.items()
         }
+        place, items_before, items = divided(copied, target, ledger, memory_nbytes, passes)
+        if place is not None and items_before:
+            first = FirstPass(
+                Work(
+                    kind="copy",
+                    items=items_before,
+                    function=None,
+                    passes_unit=False,
+                    target=Location(place, path.strip("/")),
+                    groups={},
+                    ledger=_ledger_of(located(target)) if ledger is None else located(ledger),
+                    memory_nbytes=memory_nbytes,
+                )
+            )
     remake = functools.partial(
         copy,
         source,
@@ -133,6 +158,7 @@ def copy(
         attributes=attributes,
         consolidate=consolidate,
         ledger=None if ledger is None else located(ledger),
+        passes=passes,
         **options,
     )
     return planned(
@@ -146,6 +172,7 @@ def copy(
         attributes=attributes,
         consolidate=consolidate,
         remake=remake,
+        first=first,
     )
 
 
@@ -413,27 +440,29 @@ def planned(
     attributes: Mapping[str, Any] | None = None,
     consolidate: bool = False,
     remake: functools.partial[Plan] | None = None,
+    first: FirstPass | None = None,
 ) -> Plan:
     """Return a plan of these items, after checking that it replaces nothing that it reads."""
     if memory_nbytes < 1:
         raise ValueError(f"memory_nbytes is at least 1, got {memory_nbytes}")
     store = located(store)
     check_apart(items.values())
-    return _type_of(kind, store, consolidate)(
-        Work(
-            kind=kind,
-            items=items,
-            function=function,
-            passes_unit=passes_unit,
-            target=Location(store, path.strip("/")),
-            groups=groups or {},
-            ledger=_ledger_of(store) if ledger is None else located(ledger),
-            memory_nbytes=memory_nbytes,
-            attributes=dict(attributes or {}),
-            consolidate=consolidate,
-            remake=remake,
-        )
+    work = Work(
+        kind=kind,
+        items=items,
+        function=function,
+        passes_unit=passes_unit,
+        target=Location(store, path.strip("/")),
+        groups=groups or {},
+        ledger=_ledger_of(store) if ledger is None else located(ledger),
+        memory_nbytes=memory_nbytes,
+        attributes=dict(attributes or {}),
+        consolidate=consolidate,
+        remake=remake,
     )
+    if first is not None:
+        return TwoPassPlan(work, first)
+    return _type_of(kind, store, consolidate)(work)
 
 
 def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:

@@ -38,8 +38,10 @@ from zarrow.jobs.assignment import Assignment, Job, checked
 from zarrow.jobs.description import described, summary
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.function_identity import identity
+from zarrow.jobs.intermediates import forget_intermediates
 from zarrow.jobs.ledger import Changes, Ledger
 from zarrow.jobs.owners import is_alive, new_owner
+from zarrow.jobs.report import Pass, Report
 from zarrow.jobs.threads import check_threads, run_in_threads
 from zarrow.jobs.units import Units
 from zarrow.jobs.work import Item, New
@@ -52,31 +54,6 @@ _ERASE_WAIT = 60.0
 
 # States of a ledger, in order. Units are written only after the first two.
 _ERASING, _CREATING, _RUNNING, _FINISHED = "erasing", "setup", "running", "finished"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a run of a job did.
-
-    Attributes
-    ----------
-    done : int
-        Units that it did.
-    skipped : int
-        Units that were finished before.
-    seconds : float
-        Its time.
-    """
-
-    done: int
-    skipped: int
-    seconds: float
-
-    @classmethod
-    def joined(cls, reports: Sequence[Report]) -> Report:
-        """Return the report of runs at the same time."""
-        seconds = max((each.seconds for each in reports), default=0.0)
-        return cls(sum(each.done for each in reports), sum(each.skipped for each in reports), seconds)
 
 
 @dataclass(frozen=True)
@@ -192,7 +169,7 @@ class Plan:
         if ledger is None:
             return
         try:
-            self._create_nodes(_kept(ledger))
+            self._create_nodes(kept_paths(ledger))
         except UnsupportedError:
             # The store takes no arrays: nothing was created.
             self.forget()
@@ -262,6 +239,10 @@ class Plan:
             record.store()
         return Report(done, len(numbers) - left, time.monotonic() - began)
 
+    def _passes(self) -> Sequence[Pass]:
+        """Return the passes of a run, of which one begins when the one before is finished in all jobs."""
+        return [Pass(len(self.units), self.run)]
+
     def remaining(self) -> int:
         """Return how many units the ledger does not have."""
         total = len(self.units)
@@ -296,7 +277,7 @@ class Plan:
         if commit is not True:
             raise ValueError(f"commit={commit!r} is for sessions of icechunk; other stores have no commits")
         ledger = self._finished_ledger()
-        self._write_end(_kept(ledger))
+        self._write_end(kept_paths(ledger))
         ledger.attrs.update(state=_FINISHED)
 
     def _finished_ledger(self) -> Group:
@@ -523,7 +504,9 @@ class Plan:
 
     def _forget_others(self, items: Iterable[str]) -> None:
         """Delete ledgers of other plans: their units would count as finished when they run again."""
-        self._ledger.erase_others(self._target_name(), self._paths(items))
+        paths = self._paths(items)
+        self._ledger.erase_others(self._target_name(), paths)
+        forget_intermediates(self._ledger, self._work.target.store, paths)
 
     def _paths(self, items: Iterable[str]) -> set[str]:
         """Return the paths of items in the target's store."""
@@ -579,9 +562,9 @@ def _exists(new: New) -> bool:
     return True
 
 
-def _kept(ledger: Group) -> set[str]:
+def kept_paths(ledger: Group | None) -> set[str]:
     """Return the paths of arrays that were skipped when the plan was set up."""
-    kept = ledger.attrs.get("kept", [])
+    kept = [] if ledger is None else ledger.attrs.get("kept", [])
     return set(kept) if isinstance(kept, list) else set()
 
 

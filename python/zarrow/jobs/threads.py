@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zarrow.api import at_once
@@ -11,7 +12,8 @@ from zarrow.jobs.assignment import Job, checked
 
 if TYPE_CHECKING:
     from zarrow.api.progress import Progress
-    from zarrow.jobs.plan import Plan, Report
+    from zarrow.jobs.plan import Plan
+    from zarrow.jobs.report import Pass, Report
 
 
 class _StoppedError(Exception):
@@ -31,24 +33,42 @@ def run_in_threads(
         As `Plan.run`.
     """
     check_threads(threads)
-    if threads == 1:
-        return [plan.run(job, wait=wait, progress=progress)]
-    whole = len(job.numbers(len(plan.units)))
+    passes = plan._passes()
+    whole = sum(len(job.numbers(each.units)) for each in passes)
+    reports: list[Report] = []
+    before, seconds = 0, 0.0
+    for each in passes:
+
+        def report(done: int, _: int, before: int = before) -> None:
+            if progress is not None:
+                progress(before + done, whole)
+
+        if threads == 1:
+            done = [each.run(job, wait=wait, progress=report)]
+        else:
+            done = _run_divided(each, job, threads, wait, report)
+        reports += [replace(part, seconds=seconds + part.seconds) for part in done]
+        before += len(job.numbers(each.units))
+        seconds = max((part.seconds for part in reports), default=0.0)
+    return reports
+
+
+def _run_divided(each: Pass, job: Job, threads: int, wait: float, progress: Progress) -> list[Report]:
+    """Do one pass of a job."""
     counts = [0] * threads
     reports: list[Report] = []
     stop = threading.Event()
 
     def report(part: int, done: int, _: int) -> None:
         counts[part] = done
-        if progress is not None:
-            progress(sum(counts), whole)
+        progress(sum(counts), each.units)
         if stop.is_set():
             raise _StoppedError
 
     def run(part: int) -> None:
         try:
-            done = plan.run(_part(job, part, threads), wait=wait, progress=functools.partial(report, part))
-            reports.append(done)
+            divided = _part(job, part, threads)
+            reports.append(each.run(divided, wait=wait, progress=functools.partial(report, part)))
         except _StoppedError:
             pass
         except BaseException:

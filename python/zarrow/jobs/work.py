@@ -109,6 +109,11 @@ class Item:
         return (self.target,) if isinstance(self.target, New) else ()
 
     @property
+    def read_arrays(self) -> tuple[Array, ...]:
+        """The arrays that units read."""
+        return self.sources
+
+    @property
     def divided(self) -> Array:
         """The array that is divided: by its shape and its write unit."""
         match self.target:
@@ -129,7 +134,8 @@ class Item:
         """
         array = self.divided
         unit = write_unit_of(array)
-        read = _read_unit(self.sources[0]) if self.sources else None
+        arrays = self.read_arrays
+        read = read_unit_of(arrays[0]) if arrays else None
         block = blocks.choose(array.shape, unit, read, self.item_nbytes, memory_nbytes, *self.places)
         return Grid(array.shape, block)
 
@@ -150,8 +156,8 @@ class Item:
     def reads_of_each_byte(self, grid: Grid) -> list[float]:
         """Return how often each stored byte of the sources is read on average."""
         return [
-            blocks.reads_of_each_byte(grid.shape, grid.block, _read_unit(source), *self.places)
-            for source in self.sources
+            blocks.reads_of_each_byte(grid.shape, grid.block, read_unit_of(source), *self.places)
+            for source in self.read_arrays
         ]
 
     def identity(self) -> dict[str, Any]:
@@ -242,7 +248,7 @@ class Item:
         return None
 
 
-def _read_unit(array: Array) -> tuple[int, ...] | None:
+def read_unit_of(array: Array) -> tuple[int, ...] | None:
     """Return the smallest block of an array that is read by itself: a chunk, in a shard the inner one."""
     return array.chunks or array.write_unit
 

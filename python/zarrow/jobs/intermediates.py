@@ -1,0 +1,46 @@
+"""The places of intermediate arrays, which lie beside a target while it is copied in two passes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zarrow._zarrow import _StoredValues
+from zarrow.api.array_options import Store
+from zarrow.errors import NotFoundError
+from zarrow.jobs.ledger import beside
+
+if TYPE_CHECKING:
+    from zarrow.jobs.ledger import Ledger
+
+_ENDING = ".intermediate"
+
+
+def store_beside(target: Store) -> Store | None:
+    """Return the store of intermediate arrays for a target; `None` if it has no place beside it."""
+    return beside(target, _ENDING)
+
+
+def forget_intermediates(ledger: Ledger, target: Store, paths: Collection[str]) -> None:
+    """Erase intermediate arrays of other plans for a target, and the ledgers of their first passes."""
+    store = store_beside(target)
+    if store is not None:
+        ledger.erase_others(str(store), paths)
+        erase(store, paths)
+
+
+def erase(store: Store, paths: Collection[str]) -> None:
+    """Erase intermediate arrays, documents first, and the store with the last one."""
+    with contextlib.suppress(NotFoundError):
+        values = _StoredValues(store, create=False)
+        for path in paths:
+            values.erase("/".join(part for part in (path, "zarr.json") if part))
+            values.erase_prefix(path)
+    if isinstance(store, str) and "://" not in store:
+        # Also the groups above the arrays.
+        for path in paths:
+            for folder in [Path(store, path), *Path(path).parents]:
+                with contextlib.suppress(OSError):
+                    Path(store, folder).rmdir()

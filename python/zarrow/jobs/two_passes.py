@@ -1,0 +1,252 @@
+"""A copy in two passes: through an intermediate array beside the target, with a ledger for each pass.
+
+1. The first pass is a plan of its own, from the sources to the intermediate arrays. Its ledger is in the same
+   store, and its fingerprint is part of that of the copy.
+2. The second pass begins when the first one is finished, in all jobs. A job that cannot wait so long ends after
+   its part of the first pass, and is run again.
+3. `finish` stores that the copy is finished, and then erases the intermediate arrays, documents first. A job
+   that still runs would read missing chunks: after each read, it checks that the array is the one that it
+   opened.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from zarrow._zarrow import Array
+from zarrow.api.array_options import Store
+from zarrow.api.progress import Progress
+from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
+from zarrow.jobs.assignment import Job
+from zarrow.jobs.intermediates import erase, store_beside
+from zarrow.jobs.passes import MOST_READS, Intermediate, Rechunking
+from zarrow.jobs.plan import Plan, Work, kept_paths
+from zarrow.jobs.report import Pass, Report
+from zarrow.jobs.selecting import Copied
+from zarrow.jobs.threads import run_in_threads
+from zarrow.jobs.units import Unit
+from zarrow.jobs.work import New, located, read_unit_of, write_unit_of
+
+# The attribute by which a job notices that the array was erased and created again (step 3).
+_TOKEN = "zarrow_copy"
+
+# Seconds between two looks whether the first pass is finished.
+_FIRST_POLL, _LAST_POLL = 0.1, 5.0
+
+
+def rechunking(item: Copied, memory_nbytes: int) -> Rechunking | None:
+    """Return what is copied; `None` if the chunks of the source differ in shape."""
+    array, chunk = item.divided, read_unit_of(item.sources[0])
+    if chunk is None:
+        return None
+    return Rechunking(
+        tuple(array.shape),
+        tuple(write_unit_of(array)),
+        tuple(chunk),
+        item.item_nbytes,
+        memory_nbytes,
+        item.starts,
+        item.steps,
+    )
+
+
+def divided(
+    items: Mapping[str, Copied], target: Store, ledger: Store | None, memory_nbytes: int, passes: int | None
+) -> tuple[Store | None, dict[str, Copied], dict[str, Copied]]:
+    """Divide arrays into two passes where this moves fewer bytes.
+
+    Returns
+    -------
+    tuple
+        The store of the intermediate arrays, the items of the first pass, and all items of the second one.
+
+    Raises
+    ------
+    ValueError
+        Two passes are demanded, and there is no place for the intermediate arrays.
+    """
+    second = dict(items)
+    place = store_beside(located(target)) or (None if ledger is None else store_beside(located(ledger)))
+    if place is None and passes == 2:
+        raise ValueError(
+            f"passes is 2, but {type(target).__name__} has no place beside it for intermediate arrays: pass 1"
+        )
+    first: dict[str, Copied] = {}
+    for path, item in items.items():
+        found = None if place is None or passes == 1 else rechunking(item, memory_nbytes)
+        if found is None:
+            continue
+        one, two = found.one_pass(), found.two_passes()
+        is_better = two is not None and one.reads > MOST_READS and two.cost.moved < one.moved
+        if two is None or not (is_better or passes == 2):
+            continue
+        new = _between(item, place, two)
+        if new is not None:
+            first[path] = replace(item, target=new)
+            second[path] = SecondPass(item.sources, item.target, item.starts, item.steps, new, two)
+    return place, first, second
+
+
+def _between(item: Copied, store: Store, chosen: Intermediate) -> New | None:
+    """Return the intermediate array; `None` if it cannot have this type, or these chunks."""
+    assert isinstance(item.target, New)
+    kept = {"shape", "dtype", "fill_value"}
+    own = {name: value for name, value in item.target.options.items() if name in kept}
+    new = New(item.sources[0], store, item.target.path, {**own, **_options_of(chosen)})
+    try:
+        new.sample  # noqa: B018
+    except (ZarrowError, ValueError, TypeError):
+        return None
+    return new
+
+
+def _options_of(chosen: Intermediate) -> dict[str, Any]:
+    """Return the options of an intermediate array: compressed fast, and read in parts."""
+    token = {_TOKEN: secrets.token_hex(8)}
+    codecs = {"filters": None, "serializer": "auto", "compressors": "blosc"}
+    layout = {"chunks": chosen.chunks, "shards": chosen.shards, "chunk_key_encoding": "default"}
+    return {**layout, **codecs, "zarr_format": 3, "attributes": token}
+
+
+@dataclass(frozen=True)
+class SecondPass(Copied):
+    """An array that is copied from an intermediate array.
+
+    Attributes
+    ----------
+    intermediate : New
+        The array between the passes. `sources` has the one that the first pass reads.
+    chosen : Intermediate
+        Its chunks and shards.
+    """
+
+    intermediate: New | None = None
+    chosen: Intermediate | None = None
+
+    @property
+    def read_arrays(self) -> tuple[Array, ...]:
+        """The array that units read."""
+        assert self.intermediate is not None
+        return (self.intermediate.sample,)
+
+    @property
+    def places(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Nothing: the intermediate array has the selected elements."""
+        return (), ()
+
+    @cached_property
+    def _opened(self) -> Array:
+        assert self.intermediate is not None
+        return self.intermediate.opened()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_opened"}
+
+    def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
+        """Copy a unit, unless the intermediate array was erased (step 3)."""
+        assert self.intermediate is not None
+        elements = self._opened.read(unit.region)
+        try:
+            now = self.intermediate.open().attrs.get(_TOKEN)
+        except NotFoundError:
+            now = None
+        if now is None or now != self._opened.attrs.get(_TOKEN):
+            raise StaleHandleError(
+                f"the intermediate array {self._opened.store!r} was erased while a job ran: the copy was "
+                "finished or begun anew by another process",
+                kind="stale_handle",
+                store=self._opened.store,
+                path=self._opened.path,
+            )
+        target[unit.region] = elements
+        return None
+
+
+class FirstPass(Plan):
+    """The plan from the sources to the intermediate arrays."""
+
+    # Paths of arrays that the copy keeps, and that need no intermediate array.
+    kept: frozenset[str] = frozenset()
+
+    def _news(self) -> list[New]:
+        items = self._work.items
+        return [new for path, item in items.items() if path not in self.kept for new in item.created]
+
+    def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
+        super()._make_room(overwrite=True, skip_existing=False)
+        kept = self.kept & self._work.items.keys()
+        if kept:
+            self._ledger.skip(self.units, kept)
+        return sorted(kept)
+
+
+class TwoPassPlan(Plan):
+    """A plan of the second pass, which does the first one before."""
+
+    def __init__(self, work: Work, first: FirstPass) -> None:
+        self._first = first
+        super().__init__(work)
+
+    def setup(self, *, overwrite: bool = False, skip_existing: bool = False) -> None:
+        """Create arrays and groups without elements, and begin the ledgers of both passes."""
+        super().setup(overwrite=overwrite, skip_existing=skip_existing)
+        if not self.is_finished:
+            self._first.kept = frozenset(kept_paths(self._ledger.group()))
+            self._first.setup()
+
+    def run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
+        """Do the units of a job that are not finished, of both passes.
+
+        The second pass begins when all jobs have finished the first one. A job waits for the others as long
+        as `wait` says, and then ends: run it again.
+        """
+        return Report.joined(run_in_threads(self, job, 1, wait=wait, progress=progress))
+
+    def remaining(self) -> int:
+        """Return how many units of both passes the ledgers do not have."""
+        left = super().remaining()
+        # The ledger of the first pass is deleted when the copy is finished.
+        return left + self._first.remaining() if left else 0
+
+    def finish(self, *, commit: bool | str = True) -> None:
+        """End the plan as any other, and erase the intermediate arrays (step 3)."""
+        super().finish(commit=commit)
+        self._erase_first()
+
+    def forget(self) -> None:
+        """Delete the ledgers of both passes, and the intermediate arrays."""
+        self._erase_first()
+        super().forget()
+
+    def _erase_first(self) -> None:
+        erase(self._first._work.target.store, [new.path for new in self._first._news()])
+        self._first.forget()
+
+    def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
+        kept = super()._make_room(overwrite, skip_existing)
+        # A copy that begins anew has no first pass: its source may have changed since.
+        self._erase_first()
+        return kept
+
+    def _passes(self) -> Sequence[Pass]:
+        second = Pass(len(self.units), self._run_second)
+        if self.is_finished:
+            return [second]
+        return [Pass(len(self._first.units), self._first.run), second]
+
+    def _run_second(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
+        until, poll = time.monotonic() + wait, _FIRST_POLL
+        while not self.is_finished and self._first.remaining():
+            if time.monotonic() >= until:
+                return Report(0, 0, wait)
+            time.sleep(poll)
+            poll = min(2 * poll, _LAST_POLL)
+        return super().run(job, wait=max(0.0, until - time.monotonic()), progress=progress)
+
+    def _description(self) -> dict[str, Any]:
+        return {**super()._description(), "first": self._first.fingerprint}
