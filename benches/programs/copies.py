@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from zarr.codecs import ZstdCodec
 
 from benches.peers import Copy, Peer
 from benches.row import Row
@@ -25,7 +26,7 @@ Run = Callable[[], tuple[float, Any]]
 def write(path: Path, kind: str, side: int) -> None:
     """Write layers in version 3, or tiles in version 2, compressed by zstd."""
     chunks = (1, side, side) if kind == "layers" else (TILE, TILE, TILE)
-    options: dict[str, Any] = {"zarr_format": 3, "compressors": zarr.codecs.ZstdCodec(level=3)}
+    options: dict[str, Any] = {"zarr_format": 3, "compressors": ZstdCodec(level=3)}
     if kind == "tiles":
         from numcodecs import Zstd
 

@@ -81,9 +81,9 @@ def copy(
     threads
         How many parts are copied at a time: more than 1 is faster with stores that answer slowly.
     passes
-        How often elements are copied: 1, or 2 through an array with `.intermediate` at the end of the target's
-        name, until the copy is finished. By default 2 if one pass would read the source repeatedly, and move
-        more bytes.
+        How often elements are copied: 1, or 2 through an array that is beside the target until the copy is
+        finished, with `.intermediate` at the end of its name. By default 2 if one pass would read the source
+        repeatedly, and move more bytes.
     ledger
         A store for the list of finished parts. By default the target with `.jobs` at the end of its name,
         until the copy is finished.

@@ -67,7 +67,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
         return 1
     if arguments.json:
         print(
-            as_json({"done": report.done, "before": report.skipped, "left": left, "units": len(plan.units)})
+            as_json({"done": report.done, "before": report.skipped, "left": left, "units": plan.unit_count})
         )
     else:
         show(f"{report.done} units done, {report.skipped} before, {left} left")

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         plan = load(given.plan)
         if given.status:
-            print(f"{plan.remaining()} of {len(plan.units)} units are left")
+            print(f"{plan.remaining()} of {plan.unit_count} units are left")
         elif given.finish:
             plan.finish()
         elif given.setup:

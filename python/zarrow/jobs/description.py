@@ -1,17 +1,16 @@
-"""Says what a plan does before it begins: units, memory, and how often stored bytes are read."""
+"""Says what a plan does before it begins: units, memory, passes, and how often stored bytes are read."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from zarrow.api.progress import size
+from zarrow.jobs.passes import MOST_READS
 
 if TYPE_CHECKING:
     from zarrow.jobs.units import Grid
     from zarrow.jobs.work import Item
-
-# Stored bytes that are read more often are worth a remark.
-_MOST_READS = 1.2
 
 _MOST_MEMORY = 1 << 44
 
@@ -22,22 +21,35 @@ def described(path: str, item: Item, grid: Grid, memory_nbytes: int) -> str:
         f"  {path or '(array)'}: {len(grid)} units of {grid.block}, {size(item.unit_nbytes(grid))} in memory"
     )
     reads = item.reads_of_each_byte(grid)
-    for source, times in zip(item.sources, reads, strict=True):
-        text += f", each byte of {source.path or source.store!r} is read {times:.2f} times"
-    if max(reads, default=1) <= _MOST_READS:
+    for source, times in zip(item.read_arrays, reads, strict=True):
+        is_own = any(source is each for each in item.sources)
+        name = repr(source.path or source.store) if is_own else "the intermediate array"
+        text += f", each byte of {name} is read {times:.2f} times"
+    if max(reads, default=1) <= MOST_READS:
         return text
     memory = max(memory_nbytes, item.unit_nbytes(grid))
-    while memory < _MOST_MEMORY and max(reads) > _MOST_READS:
+    while memory < _MOST_MEMORY and max(reads) > MOST_READS:
         memory *= 2
         reads = item.reads_of_each_byte(item.grid(memory))
-    return f"{text} ({max(reads):.2f} times with {size(memory)} of memory)"
+    text += f" ({max(reads):.2f} times with {size(memory)} of memory)"
+    costs = item.costs(memory_nbytes)
+    if costs.keys() == {"one_pass", "two_passes"}:
+        text += f"; one pass has {costs['one_pass']}, two passes {costs['two_passes']}"
+    return text
 
 
-def summary(item: Item, grid: Grid) -> dict[str, Any]:
+def why(path: str, item: Item, memory_nbytes: int) -> str:
+    """Return a line about the reason for two passes."""
+    costs = item.costs(memory_nbytes)
+    return f"  {path or '(array)'}: two passes have {costs['two_passes']}, one pass {costs['one_pass']}"
+
+
+def summary(item: Item, grid: Grid, memory_nbytes: int) -> dict[str, Any]:
     """Return the same for JSON."""
     return {
         "units": len(grid),
         "block": list(grid.block),
         "memory_nbytes": item.unit_nbytes(grid),
         "reads_of_each_byte": item.reads_of_each_byte(grid),
+        **{name: asdict(cost) for name, cost in item.costs(memory_nbytes).items()},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,15 +32,28 @@ def forget_intermediates(ledger: Ledger, target: Store, paths: Collection[str]) 
 
 
 def erase(store: Store, paths: Collection[str]) -> None:
-    """Erase intermediate arrays, documents first, and the store with the last one."""
+    """Erase intermediate arrays, documents first, and groups above them that have no other member."""
     with contextlib.suppress(NotFoundError):
         values = _StoredValues(store, create=False)
         for path in paths:
-            values.erase("/".join(part for part in (path, "zarr.json") if part))
+            values.erase(_document_of(path))
             values.erase_prefix(path)
+            for above in _above(path):
+                if values.list(above) == ["zarr.json"]:
+                    values.erase(_document_of(above))
     if isinstance(store, str) and "://" not in store:
-        # Also the groups above the arrays.
         for path in paths:
-            for folder in [Path(store, path), *Path(path).parents]:
+            for folder in [path, *_above(path)]:
                 with contextlib.suppress(OSError):
                     Path(store, folder).rmdir()
+
+
+def _document_of(path: str) -> str:
+    return f"{path}/zarr.json" if path else "zarr.json"
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths above a node, up to the root."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path

@@ -1,11 +1,11 @@
 """Chooses whether an array is rechunked in one pass or in two, by the bytes that are read and written.
 
-1. In one pass, a block of the target reads all source chunks that it touches: a chunk that touches many blocks
-   is read many times.
+1. In one pass, a block of the target reads all source chunks that it touches: a chunk that touches many
+   blocks is read many times.
 2. In two passes, the first one reads blocks of whole source chunks, and stores each as a shard of an
    intermediate array. The second one reads, for each block of the target, inner chunks of many shards.
-3. A block of a pass grows along the axes where blocks of the other pass are longer. The smaller of both lengths
-   is that of an inner chunk, as in the algorithm of rechunker.
+3. A block of a pass grows along the axes where blocks of the other pass are longer. The smaller of both
+   lengths is that of an inner chunk, as in the algorithm of rechunker.
 4. A shard and its encoded bytes are in memory at the same time, so a shard takes half of the memory.
 """
 
@@ -43,7 +43,7 @@ class Cost:
         return self.reads + self.writes
 
     def __str__(self) -> str:
-        return f"{self.reads:.2f} times the bytes read and {self.writes:.2f} times written"
+        return f"{self.reads:.2f} reads and {self.writes:.2f} writes of each byte"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class Rechunking:
     `starts` and `steps` say where the elements are in the source.
     """
 
-    shape: tuple[int, ...]
-    unit: tuple[int, ...]
-    chunk: tuple[int, ...]
+    shape: Sequence[int]
+    unit: Sequence[int]
+    chunk: Sequence[int]
     item_nbytes: int
     memory_nbytes: int
     starts: Sequence[int] = ()

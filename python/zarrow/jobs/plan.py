@@ -109,6 +109,11 @@ class Plan:
         grids = {path: item.grid(self._work.memory_nbytes) for path, item in self._work.items.items()}
         return Units(grids)
 
+    @property
+    def unit_count(self) -> int:
+        """The number of units, of both passes if there are two."""
+        return len(self.units)
+
     @cached_property
     def fingerprint(self) -> str:
         """The name of the plan: a hash of its arrays, their metadata, its options and its function."""
@@ -367,7 +372,7 @@ class Plan:
 
     def describe(self) -> str:
         """Say what the plan does: its units, their memory, and how often stored bytes are read."""
-        lines = [f"{self._work.kind}: {len(self.units)} units, fingerprint {self.fingerprint}"]
+        lines = [f"{self._work.kind}: {self.unit_count} units, fingerprint {self.fingerprint}"]
         for path, grid in self.units.grids.items():
             if not grid.shape or len(grid):
                 lines.append(described(path, self._work.items[path], grid, self._work.memory_nbytes))
@@ -375,8 +380,11 @@ class Plan:
 
     def summary(self) -> dict[str, Any]:
         """Return what `describe` says as a dict for JSON."""
-        arrays = {path: summary(self._work.items[path], grid) for path, grid in self.units.grids.items()}
-        return {"units": len(self.units), "fingerprint": self.fingerprint, "arrays": arrays}
+        arrays = {
+            path: summary(self._work.items[path], grid, self._work.memory_nbytes)
+            for path, grid in self.units.grids.items()
+        }
+        return {"units": self.unit_count, "fingerprint": self.fingerprint, "arrays": arrays}
 
     def __repr__(self) -> str:
         return f"<zarrow.jobs.Plan {self.describe()}>"

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 from zarrow._zarrow import Array
 from zarrow.jobs import blocks
+from zarrow.jobs.passes import Cost, Rechunking
 from zarrow.jobs.units import Unit
-from zarrow.jobs.work import Item
+from zarrow.jobs.work import Item, read_unit_of, write_unit_of
 
 Selection: TypeAlias = slice | Sequence[slice] | Mapping[str, slice]
 """Slices of the first axes, or of dimensions by name."""
@@ -38,6 +39,23 @@ class Copied(Item):
     def places(self) -> tuple[Sequence[int], Sequence[int]]:
         """Where the elements of the target are in the source."""
         return self.starts, self.steps
+
+    def rechunking(self, memory_nbytes: int) -> Rechunking | None:
+        """Return what is copied; `None` if the chunks of the source differ in shape."""
+        array, chunk = self.divided, read_unit_of(self.sources[0])
+        if chunk is None:
+            return None
+        unit = write_unit_of(array)
+        place = (self.starts, self.steps)
+        return Rechunking(array.shape, unit, chunk, self.item_nbytes, memory_nbytes, *place)
+
+    def costs(self, memory_nbytes: int) -> Mapping[str, Cost]:
+        """Return the costs of one pass and of two passes."""
+        found = self.rechunking(memory_nbytes)
+        if found is None:
+            return {}
+        two = found.two_passes()
+        return {"one_pass": found.one_pass()} | ({} if two is None else {"two_passes": two.cost})
 
     def identity(self) -> dict[str, Any]:
         """Return the arrays, the metadata that must stay, and the selection."""

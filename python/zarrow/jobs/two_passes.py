@@ -1,9 +1,9 @@
 """A copy in two passes: through an intermediate array beside the target, with a ledger for each pass.
 
-1. The first pass is a plan of its own, from the sources to the intermediate arrays. Its ledger is in the same
-   store, and its fingerprint is part of that of the copy.
-2. The second pass begins when the first one is finished, in all jobs. A job that cannot wait so long ends after
-   its part of the first pass, and is run again.
+1. The first pass is a plan of its own, from the sources to the intermediate arrays. Its ledger is in the
+   same store, and its fingerprint is part of that of the copy.
+2. The second pass begins when the first one is finished, in all jobs. A job that does not wait so long ends
+   after its part of the first pass, and is run again.
 3. `finish` stores that the copy is finished, and then erases the intermediate arrays, documents first. A job
    that still runs would read missing chunks: after each read, it checks that the array is the one that it
    opened.
@@ -23,36 +23,21 @@ from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
 from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
 from zarrow.jobs.assignment import Job
+from zarrow.jobs.description import why
 from zarrow.jobs.intermediates import erase, store_beside
-from zarrow.jobs.passes import MOST_READS, Intermediate, Rechunking
+from zarrow.jobs.passes import MOST_READS, Intermediate
 from zarrow.jobs.plan import Plan, Work, kept_paths
 from zarrow.jobs.report import Pass, Report
 from zarrow.jobs.selecting import Copied
 from zarrow.jobs.threads import run_in_threads
 from zarrow.jobs.units import Unit
-from zarrow.jobs.work import New, located, read_unit_of, write_unit_of
+from zarrow.jobs.work import New, located
 
 # The attribute by which a job notices that the array was erased and created again (step 3).
 _TOKEN = "zarrow_copy"
 
 # Seconds between two looks whether the first pass is finished.
 _FIRST_POLL, _LAST_POLL = 0.1, 5.0
-
-
-def rechunking(item: Copied, memory_nbytes: int) -> Rechunking | None:
-    """Return what is copied; `None` if the chunks of the source differ in shape."""
-    array, chunk = item.divided, read_unit_of(item.sources[0])
-    if chunk is None:
-        return None
-    return Rechunking(
-        tuple(array.shape),
-        tuple(write_unit_of(array)),
-        tuple(chunk),
-        item.item_nbytes,
-        memory_nbytes,
-        item.starts,
-        item.steps,
-    )
 
 
 def divided(
@@ -78,7 +63,7 @@ def divided(
         )
     first: dict[str, Copied] = {}
     for path, item in items.items():
-        found = None if place is None or passes == 1 else rechunking(item, memory_nbytes)
+        found = None if place is None or passes == 1 else item.rechunking(memory_nbytes)
         if found is None:
             continue
         one, two = found.one_pass(), found.two_passes()
@@ -150,18 +135,19 @@ class SecondPass(Copied):
     def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
         """Copy a unit, unless the intermediate array was erased (step 3)."""
         assert self.intermediate is not None
-        elements = self._opened.read(unit.region)
         try:
-            now = self.intermediate.open().attrs.get(_TOKEN)
-        except NotFoundError:
-            now = None
-        if now is None or now != self._opened.attrs.get(_TOKEN):
+            elements = self._opened.read(unit.region)
+            is_same = self.intermediate.open().attrs[_TOKEN] == self._opened.attrs[_TOKEN]
+        except (NotFoundError, KeyError):
+            is_same = False
+        if not is_same:
+            store, path = str(self.intermediate.store), self.intermediate.path
             raise StaleHandleError(
-                f"the intermediate array {self._opened.store!r} was erased while a job ran: the copy was "
-                "finished or begun anew by another process",
+                f"the intermediate array in {store} was erased while a job ran: another process finished the "
+                "copy, or began it anew",
                 kind="stale_handle",
-                store=self._opened.store,
-                path=self._opened.path,
+                store=store,
+                path=path,
             )
         target[unit.region] = elements
         return None
@@ -191,6 +177,11 @@ class TwoPassPlan(Plan):
     def __init__(self, work: Work, first: FirstPass) -> None:
         self._first = first
         super().__init__(work)
+
+    @property
+    def unit_count(self) -> int:
+        """The number of units of both passes."""
+        return len(self._first.units) + len(self.units)
 
     def setup(self, *, overwrite: bool = False, skip_existing: bool = False) -> None:
         """Create arrays and groups without elements, and begin the ledgers of both passes."""
@@ -222,6 +213,18 @@ class TwoPassPlan(Plan):
         """Delete the ledgers of both passes, and the intermediate arrays."""
         self._erase_first()
         super().forget()
+
+    def describe(self) -> str:
+        """Say what both passes do, and why there are two."""
+        first, work = self._first.describe().splitlines()[1:], self._work
+        head, *second = super().describe().splitlines()
+        reasons = [why(path, work.items[path], work.memory_nbytes) for path in self._first._work.items]
+        names = ("first pass, to intermediate arrays:", "second pass:", "why:")
+        return "\n".join([head, names[0], *first, names[1], *second, names[2], *reasons])
+
+    def summary(self) -> dict[str, Any]:
+        """Return what `describe` says as a dict for JSON."""
+        return {**super().summary(), "first_pass": self._first.summary()["arrays"]}
 
     def _erase_first(self) -> None:
         erase(self._first._work.target.store, [new.path for new in self._first._news()])

@@ -29,6 +29,7 @@ from zarrow.api.opening import open_array
 from zarrow.errors import NodeExistsError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.jobs import blocks
 from zarrow.jobs.errors import ConflictError
+from zarrow.jobs.passes import Cost
 from zarrow.jobs.units import Grid, Unit
 from zarrow.store_objects.icechunk_sessions import session_of
 
@@ -159,6 +160,10 @@ class Item:
             blocks.reads_of_each_byte(grid.shape, grid.block, read_unit_of(source), *self.places)
             for source in self.read_arrays
         ]
+
+    def costs(self, memory_nbytes: int) -> Mapping[str, Cost]:
+        """Return the costs of one pass and of two passes; nothing if there is no choice."""
+        return {}
 
     def identity(self) -> dict[str, Any]:
         """Return the arrays and the metadata that must stay (step 3)."""
