@@ -23,7 +23,7 @@ from zarrow.jobs.passes import Rechunking
 from zarrow.jobs.two_passes import TwoPassPlan
 
 # Layers to pencils, in memory for a twentieth of the array.
-PENCILS: dict[str, Any] = {"chunks": (40, 5, 5), "memory_nbytes": 16_000}
+PENCILS: dict[str, Any] = {"chunks": (40, 5, 5), "memory_nbytes": 16_000, "passes": 2}
 
 
 def layers(store: Path, **options: Any) -> zarrow.Array:
@@ -43,7 +43,7 @@ def test_each_byte_is_read_twice_and_written_twice(tmp_path: Path) -> None:
     zarrow.copy(source, tmp_path / "b.zarr", **PENCILS)
     assert stored <= source.read <= 1.2 * stored
     source.read = 0
-    zarrow.copy(source, tmp_path / "c.zarr", passes=1, **PENCILS)
+    zarrow.copy(source, tmp_path / "c.zarr", **{**PENCILS, "passes": 1})
     assert source.read > 10 * stored
     assert contents(tmp_path / "b.zarr") == contents(tmp_path / "c.zarr")
     assert names(tmp_path) == ["b.zarr", "c.zarr"]
@@ -134,9 +134,29 @@ def test_arrays_without_elements_or_axes_are_copied_in_one_pass(tmp_path: Path) 
     zarrow.create_array(tmp_path / "a.zarr", path="scalar", data=np.float64(3))
     zarrow.create_array(tmp_path / "a.zarr", path="empty", shape=(0, 4), chunks=(1, 2), dtype="i4")
     layers(tmp_path / "a.zarr", path="below/layers")
-    zarrow.copy(group, tmp_path / "b.zarr", passes=2, **PENCILS)
+    zarrow.copy(group, tmp_path / "b.zarr", **PENCILS)
     assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
     assert names(tmp_path) == ["a.zarr", "b.zarr"]
+
+
+def test_two_passes_are_chosen_when_they_move_less(tmp_path: Path) -> None:
+    source = zarrow.create_array(tmp_path / "a.zarr", shape=(64, 256, 256), chunks=(1, 256, 256), dtype="f4")
+    for memory, expected in ((2 << 20, TwoPassPlan), (8 << 20, jobs.Plan), (64 << 20, jobs.Plan)):
+        plan = jobs.copy(source, tmp_path / "b.zarr", chunks=(64, 8, 8), memory_nbytes=memory)
+        assert type(plan) is expected, plan.describe()
+    for chunks in ((2, 256, 256), (1, 64, 64)):
+        plan = jobs.copy(source, tmp_path / "b.zarr", chunks=chunks, memory_nbytes=2 << 20)
+        assert type(plan) is jobs.Plan
+
+
+def test_a_plan_that_is_set_up_again_is_done_again(tmp_path: Path) -> None:
+    plan = jobs.copy(layers(tmp_path / "a.zarr"), tmp_path / "b.zarr", **PENCILS)
+    for _ in range(2):
+        plan.setup()
+        assert plan.run(plan.job(0, 1)).done == plan.unit_count
+        shutil.rmtree(tmp_path / "b.zarr")
+    plan.complete()
+    assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
 
 
 def test_the_plan_says_why_it_has_two_passes(tmp_path: Path) -> None:
@@ -147,7 +167,7 @@ def test_the_plan_says_why_it_has_two_passes(tmp_path: Path) -> None:
     assert "one pass 21.00 reads and 1.00 writes" in text
     found = command(
         "copy", tmp_path / "a.zarr", tmp_path / "b.zarr", "--chunks", "40,5,5", "--memory", "16000",
-        "--dry-run", "--json",
+        "--passes", "2", "--dry-run", "--json",
     )  # fmt: skip
     described = json.loads(found.stdout)
     assert described["arrays"][""]["one_pass"] == {"reads": 21.0, "writes": 1.0}
@@ -155,7 +175,7 @@ def test_the_plan_says_why_it_has_two_passes(tmp_path: Path) -> None:
     assert described["units"] == plan.unit_count
     assert names(tmp_path) == ["a.zarr"]
     assert "one pass has 1" not in jobs.copy(source, tmp_path / "b.zarr", chunks=(40, 5, 5)).describe()
-    assert type(jobs.copy(source, tmp_path / "b.zarr", passes=1, **PENCILS)) is jobs.Plan
+    assert type(jobs.copy(source, tmp_path / "b.zarr", **{**PENCILS, "passes": 1})) is jobs.Plan
 
 
 def test_wrong_passes_are_refused(tmp_path: Path) -> None:
@@ -166,7 +186,7 @@ def test_wrong_passes_are_refused(tmp_path: Path) -> None:
         jobs.copy(source, tmp_path / "b.zarr", raw=True, passes=2)
     with pytest.raises(ValueError, match="no place beside it"):
         zarrow.copy(source, zarrow.MemoryStore(), passes=2)
-    copied = zarrow.copy(source, zarrow.MemoryStore(), **PENCILS)
+    copied = zarrow.copy(source, zarrow.MemoryStore(), **{**PENCILS, "passes": None})
     np.testing.assert_array_equal(copied[...], source[...])
 
 
@@ -213,6 +233,31 @@ def test_jobs_wait_for_the_first_pass_of_others(tmp_path: Path) -> None:
     for thread in running:
         thread.join()
     assert sum(report.done for report in reports) == plan.unit_count
+    plan.finish()
+    assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
+
+
+def test_the_module_says_that_a_job_is_run_again(tmp_path: Path) -> None:
+    plan = jobs.copy(layers(tmp_path / "a.zarr"), tmp_path / "b.zarr", **PENCILS)
+    (tmp_path / "plan").write_bytes(pickle.dumps(plan))
+    run = [
+        sys.executable,
+        "-m",
+        "zarrow.jobs",
+        str(tmp_path / "plan"),
+        "--count",
+        "2",
+        "--wait",
+        "0",
+        "--index",
+    ]
+    first = subprocess.run([*run, "0"], capture_output=True, text=True)
+    assert (first.returncode, first.stderr) == (
+        1,
+        "other jobs have not finished the first pass: run this job again\n",
+    )
+    assert subprocess.run([*run, "1"]).returncode == 0
+    assert subprocess.run([*run, "0"]).returncode == 0
     plan.finish()
     assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
 
@@ -316,7 +361,7 @@ def killed(at, delay):
 
     child = os.fork()
     if not child:
-        options = {"chunks": (40, 5, 5), "memory_nbytes": 16_000}
+        options = {"chunks": (40, 5, 5), "memory_nbytes": 16_000, "passes": 2}
         zarrow.copy("a.zarr", "b.zarr", threads=threads, progress=progress, **options)
         os._exit(0)
     status = os.waitpid(child, 0)[1]

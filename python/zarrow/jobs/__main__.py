@@ -51,8 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             job = plan.job(*environment.found(os.environ, given.index, given.count), given.assign)
             if job.index == 0:
                 plan.setup()
+            expected = sum(len(job.numbers(each.units)) for each in plan._passes())
             report = plan.run(job, wait=given.wait)
             print(f"job {job.index} of {job.count}: {report.done} units done, {report.skipped} before")
+            if report.done + report.skipped < expected:
+                print("other jobs have not finished the first pass: run this job again", file=sys.stderr)
+                return 1
     except (ZarrowError, ValueError, TypeError) as error:
         print(f"python -m zarrow.jobs: {error}", file=sys.stderr)
         return 1

@@ -20,6 +20,9 @@ from zarrow.jobs import blocks
 # Stored bytes that are read more often than this can make two passes worth it.
 MOST_READS = 1.2
 
+# Smaller shards cost more in requests than they save in bytes.
+LEAST_NBYTES = 1 << 20
+
 # Size of a chunk's entry in the index of a shard.
 _INDEX_NBYTES = 16
 
@@ -54,12 +57,15 @@ class Intermediate:
     ----------
     chunks, shards : tuple of int
         Shapes of inner chunks and of shards.
+    nbytes : int
+        Bytes of a shard's elements.
     cost : Cost
         The cost of both passes.
     """
 
     chunks: tuple[int, ...]
     shards: tuple[int, ...]
+    nbytes: int
     cost: Cost
 
 
@@ -105,7 +111,8 @@ class Rechunking:
             -(-length // short) * short if length >= extent else length // short * short
             for length, short, extent in zip(read, inner, self.shape, strict=True)
         )
-        return Intermediate(inner, shards, self._cost(inner, shards))
+        elements = math.prod(map(min, shards, self.shape))
+        return Intermediate(inner, shards, elements * self.item_nbytes, self._cost(inner, shards))
 
     def _cost(self, inner: tuple[int, ...], shards: tuple[int, ...]) -> Cost:
         first = blocks.choose(

@@ -15,7 +15,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from zarrow._zarrow import Array
@@ -25,7 +24,7 @@ from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
 from zarrow.jobs.assignment import Job
 from zarrow.jobs.description import why
 from zarrow.jobs.intermediates import erase, store_beside
-from zarrow.jobs.passes import MOST_READS, Intermediate
+from zarrow.jobs.passes import LEAST_NBYTES, MOST_READS, Intermediate
 from zarrow.jobs.plan import Plan, Work, kept_paths
 from zarrow.jobs.report import Pass, Report
 from zarrow.jobs.selecting import Copied
@@ -67,8 +66,10 @@ def divided(
         if found is None:
             continue
         one, two = found.one_pass(), found.two_passes()
-        is_better = two is not None and one.reads > MOST_READS and two.cost.moved < one.moved
-        if two is None or not (is_better or passes == 2):
+        if two is None:
+            continue
+        is_better = one.reads > MOST_READS and two.cost.moved < one.moved and two.nbytes >= LEAST_NBYTES
+        if not (is_better or passes == 2):
             continue
         new = _between(item, place, two)
         if new is not None:
@@ -124,20 +125,22 @@ class SecondPass(Copied):
         """Nothing: the intermediate array has the selected elements."""
         return (), ()
 
-    @cached_property
-    def _opened(self) -> Array:
+    def opened(self) -> tuple[Any, Array | None]:
+        """Open the target, and the intermediate array for one run; `None` if it was erased."""
         assert self.intermediate is not None
-        return self.intermediate.opened()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_opened"}
+        try:
+            between = self.intermediate.opened()
+        except NotFoundError:
+            between = None
+        return super().opened(), between
 
     def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
         """Copy a unit, unless the intermediate array was erased (step 3)."""
         assert self.intermediate is not None
+        array, between = target
         try:
-            elements = self._opened.read(unit.region)
-            is_same = self.intermediate.open().attrs[_TOKEN] == self._opened.attrs[_TOKEN]
+            elements = None if between is None else between.read(unit.region)
+            is_same = between is not None and self.intermediate.open().attrs[_TOKEN] == between.attrs[_TOKEN]
         except (NotFoundError, KeyError):
             is_same = False
         if not is_same:
@@ -149,7 +152,7 @@ class SecondPass(Copied):
                 store=store,
                 path=path,
             )
-        target[unit.region] = elements
+        array[unit.region] = elements
         return None
 
 
