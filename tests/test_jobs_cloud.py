@@ -52,6 +52,23 @@ def test_processes_copy_into_a_bucket_and_out_of_it(tmp_path: Path, bucket: zarr
     assert into.remaining() == 10
 
 
+def test_processes_copy_in_two_passes_in_a_bucket(tmp_path: Path, bucket: zarrow.CloudStore) -> None:
+    """They wait for each other between the passes, and the intermediate array is erased."""
+    values = np.arange(4000.0).reshape(100, 40)
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(1, 40))
+    source = zarrow.open(tmp_path / "a.zarr")
+    plan = jobs.copy(source, bucket, "above/two", chunks=(100, 2), memory_nbytes=3200, passes=2)
+    carried_out(plan)
+    assert plan.remaining() == 0
+    between = zarrow.CloudStore("s3://jobs/copy.zarr.intermediate", bucket.__reduce__()[1][1])
+    assert zarrow.open(between)["above/two"].shards is not None
+    plan.finish()
+    np.testing.assert_array_equal(zarrow.open(bucket)["above/two"][...], values)
+    with pytest.raises(zarrow.NotFoundError):
+        zarrow.open(between)
+    plan.forget()
+
+
 def race(pickled: bytes, index: int, count: int) -> None:
     """Set up a plan together with other processes, and run a job."""
     plan: jobs.Plan = pickle.loads(pickled)

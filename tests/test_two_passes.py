@@ -377,7 +377,7 @@ print(kills)
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("seed", range(2))
-def test_killed_copies_resume_to_an_equal_result(tmp_path: Path, seed: int, threads: int) -> None:
+def test_killed_copies_in_two_passes_resume(tmp_path: Path, seed: int, threads: int) -> None:
     source = layers(tmp_path / "a.zarr")
     ended = subprocess.run(
         [sys.executable, "-c", KILLED, str(seed), str(threads)],

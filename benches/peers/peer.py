@@ -13,7 +13,7 @@ from benches.selections import Selection
 
 @dataclass(frozen=True)
 class Copy:
-    """What is new in a copy of an array in version 3."""
+    """Options of a copy in version 3."""
 
     chunks: tuple[int, ...]
     codec: str = "zstd"

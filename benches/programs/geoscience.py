@@ -53,7 +53,7 @@ def write(path: Path, side: int) -> None:
 
 def pencils(dataset: Any) -> Any:
     """Rechunk to all times of small tiles."""
-    # xarray does not look at the arrays that are there.
+    # By default, xarray wraps the arrays of cubed in those of dask.
     kind = "cubed" if type(dataset[NAME].data).__module__.startswith("cubed") else "dask"
     tiles = dataset.chunk({"time": -1, "latitude": 40, "longitude": 40}, chunked_array_type=kind)
     tiles[NAME].encoding.pop("chunks", None)

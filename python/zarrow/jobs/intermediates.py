@@ -1,4 +1,4 @@
-"""The places of intermediate arrays, which lie beside a target while it is copied in two passes."""
+"""Places of intermediate arrays: beside the target of a copy in two passes."""
 
 from __future__ import annotations
 

@@ -144,7 +144,8 @@ def copy(
                     target=Location(place, path.strip("/")),
                     groups={},
                     ledger=_ledger_of(located(target)) if ledger is None else located(ledger),
-                    memory_nbytes=memory_nbytes,
+                    # Encoded shards are in memory, too.
+                    memory_nbytes=max(1, memory_nbytes // 2),
                 )
             )
     remake = functools.partial(

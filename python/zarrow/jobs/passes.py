@@ -71,7 +71,7 @@ class Intermediate:
 
 @dataclass(frozen=True, slots=True)
 class Rechunking:
-    """What is copied: shape, write unit of the target, source chunk, bytes of an element, and memory.
+    """Shapes of a copy: of the array, the target's write unit and the source chunk; and its memory.
 
     `starts` and `steps` say where the elements are in the source.
     """
@@ -116,7 +116,7 @@ class Rechunking:
 
     def _cost(self, inner: tuple[int, ...], shards: tuple[int, ...]) -> Cost:
         first = blocks.choose(
-            self.shape, shards, self.chunk, self.item_nbytes, self.memory_nbytes, self.starts, self.steps
+            self.shape, shards, self.chunk, self.item_nbytes, self.memory_nbytes // 2, self.starts, self.steps
         )
         second = blocks.choose(self.shape, self.unit, inner, self.item_nbytes, self.memory_nbytes)
         read = blocks.reads_of_each_byte(self.shape, first, self.chunk, self.starts, self.steps)

@@ -245,7 +245,7 @@ class Plan:
         return Report(done, len(numbers) - left, time.monotonic() - began)
 
     def _passes(self) -> Sequence[Pass]:
-        """Return the passes of a run, of which one begins when the one before is finished in all jobs."""
+        """Return the passes of a run. Each begins after all jobs have finished the previous one."""
         return [Pass(len(self.units), self.run)]
 
     def remaining(self) -> int:

@@ -42,7 +42,7 @@ class _RunsJob(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Units that jobs do before those of the next pass: their number, and the function that runs a job."""
+    """A pass: the number of its units, and the function that runs a job."""
 
     units: int
     run: _RunsJob

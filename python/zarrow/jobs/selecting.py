@@ -31,7 +31,7 @@ class Copied(Item):
 
     @property
     def item_nbytes(self) -> int:
-        """The bytes of an element in memory: those of the same type are held once."""
+        """The bytes of an element in memory: once, unless the type changes."""
         read, written = (blocks.item_nbytes(each) for each in (self.sources[0], self.divided))
         return read if self.sources[0].data_type == self.divided.data_type else read + written
 
@@ -41,7 +41,7 @@ class Copied(Item):
         return self.starts, self.steps
 
     def rechunking(self, memory_nbytes: int) -> Rechunking | None:
-        """Return what is copied; `None` if the chunks of the source differ in shape."""
+        """Return the shapes of the copy; `None` for source chunks of different shapes."""
         array, chunk = self.divided, read_unit_of(self.sources[0])
         if chunk is None:
             return None

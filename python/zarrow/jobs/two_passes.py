@@ -1,12 +1,11 @@
 """A copy in two passes: through an intermediate array beside the target, with a ledger for each pass.
 
-1. The first pass is a plan of its own, from the sources to the intermediate arrays. Its ledger is in the
-   same store, and its fingerprint is part of that of the copy.
-2. The second pass begins when the first one is finished, in all jobs. A job that does not wait so long ends
-   after its part of the first pass, and is run again.
-3. `finish` stores that the copy is finished, and then erases the intermediate arrays, documents first. A job
-   that still runs would read missing chunks: after each read, it checks that the array is the one that it
-   opened.
+1. The first pass is a separate plan, from the sources to the intermediate arrays. Its ledger is in the same
+   store, and the copy's fingerprint includes its fingerprint.
+2. The second pass begins after all jobs have finished the first one. A job waits until its deadline, and then
+   ends after its part of the first pass: run it again.
+3. `finish` stores that the copy is finished, and then erases the intermediate arrays, documents first. A
+   running job would read missing chunks. After each read, it checks a token in the array's attributes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from zarrow.jobs.threads import run_in_threads
 from zarrow.jobs.units import Unit
 from zarrow.jobs.work import New, located
 
-# The attribute by which a job notices that the array was erased and created again (step 3).
+# Attribute with the token: it changes if the array is erased and created again (step 3).
 _TOKEN = "zarrow_copy"
 
 # Seconds between two looks whether the first pass is finished.
@@ -106,7 +105,7 @@ class SecondPass(Copied):
     Attributes
     ----------
     intermediate : New
-        The array between the passes. `sources` has the one that the first pass reads.
+        The array between the passes. `sources` has the source of the first pass.
     chosen : Intermediate
         Its chunks and shards.
     """
