@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zarrow._zarrow import Array
+from zarrow._zarrow import Array, release_memory
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress
 from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
@@ -251,6 +251,8 @@ class TwoPassPlan(Plan):
                 return Report(0, 0, wait)
             time.sleep(poll)
             poll = min(2 * poll, _LAST_POLL)
+        # The blocks of the first pass have another size, and are not used again.
+        release_memory()
         return super().run(job, wait=max(0.0, until - time.monotonic()), progress=progress)
 
     def _description(self) -> dict[str, Any]:
