@@ -91,9 +91,9 @@ def _between(item: Copied, store: Store, chosen: Intermediate) -> New | None:
 
 
 def _options_of(chosen: Intermediate) -> dict[str, Any]:
-    """Return the options of an intermediate array: compressed fast, and read in parts."""
+    """Return the options of an intermediate array. Compression would take more time than it saves."""
     token = {_TOKEN: secrets.token_hex(8)}
-    codecs = {"filters": None, "serializer": "auto", "compressors": "blosc"}
+    codecs = {"filters": None, "serializer": "auto", "compressors": None}
     layout = {"chunks": chosen.chunks, "shards": chosen.shards, "chunk_key_encoding": "default"}
     return {**layout, **codecs, "zarr_format": 3, "attributes": token}
 
