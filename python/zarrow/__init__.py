@@ -149,6 +149,8 @@ from zarrow.errors import (
 from zarrow.groups.attributes import Attributes
 from zarrow.groups.members import add_to_class as _add_members
 from zarrow.groups.node_info import add_to_classes as _add_info
+from zarrow.hints.module_names import add_to_modules as _add_module_hints
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.hints.unknown_names import add_to_classes as _add_hints
 from zarrow.interchange.consumers import add_to_classes as _add_protocols
 from zarrow.store_objects.python_store import PythonStore
@@ -255,6 +257,7 @@ _add_protocols()
 _add_tables()
 _add_device_methods()
 _add_hints()
+_add_module_hints()
 
 
 # `pydoc` asks `inspect`, which asks `dir`.
@@ -278,6 +281,7 @@ _MODULES = {
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
+    _unknown_name = _getattr_of("zarrow")
 
     def __getattr__(name: str) -> _typing.Any:
         """Import these modules on first access; suggest a replacement for any other name."""
@@ -285,9 +289,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
             import importlib
 
             return importlib.import_module(f"zarrow.{name}")
-        from zarrow.hints.unknown_names import of_module
-
-        raise AttributeError(of_module(name), name=name)
+        return _unknown_name(name)
 
 
 def __dir__() -> list[str]:

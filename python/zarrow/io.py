@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import zarrow
 from zarrow._zarrow import BufferProducer, _import
 from zarrow.errors import ExchangeError
+from zarrow.hints.module_names import getattr_of as _getattr_of
 
 if TYPE_CHECKING:
     import cupy as _cupy
@@ -47,6 +48,9 @@ __all__ = [
     "torch_to_numpy_zero_copy",
     "wrap_for_zero_copy",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)
 
 _T = TypeVar("_T")
 # The integers that a float64 has all of.

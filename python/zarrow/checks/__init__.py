@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from zarrow.checks.benchmarking import bench
 from zarrow.checks.comparing import Difference, diff
 from zarrow.checks.converting import Converted, convert
@@ -9,6 +11,7 @@ from zarrow.checks.digesting import digest
 from zarrow.checks.repairing import Repair, Repaired, repair
 from zarrow.checks.timings import Benchmark, Timing
 from zarrow.checks.verifying import Corrupt, Verified, verify
+from zarrow.hints.module_names import getattr_of as _getattr_of
 
 __all__ = [
     "Benchmark",
@@ -26,3 +29,6 @@ __all__ = [
     "repair",
     "verify",
 ]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from zarrow.dask.reading import from_zarr
 from zarrow.dask.writing import store, to_zarr
+from zarrow.hints.module_names import getattr_of as _getattr_of
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from zarrow.dask.table_reading import read_table
     from zarrow.dask.table_writing import to_table
 
@@ -23,14 +25,15 @@ __all__ = ["from_zarr", "read_table", "store", "to_table", "to_zarr"]
 
 # Dataframes of dask need pandas and pyarrow, which arrays do not.
 _TABLES = {"read_table": "table_reading", "to_table": "table_writing"}
+_missing = _getattr_of(__name__)
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> _Any:
         """Import the functions for tables on first access."""
         if name in _TABLES:
             import importlib
 
             return getattr(importlib.import_module(f"zarrow.dask.{_TABLES[name]}"), name)
-        raise AttributeError(f"module 'zarrow.dask' has no attribute {name!r}")
+        return _missing(name)

@@ -26,9 +26,9 @@ from zarrow.data.plan import Plan
 from zarrow.data.random_access import RandomAccess
 from zarrow.data.sources import Crops, Rows, Windows
 from zarrow.data.stats import Stats
-from zarrow.hints.unknown_names import getattr_of
+from zarrow.hints.module_names import getattr_of
 
 __all__ = ["Crops", "Description", "Loader", "Plan", "RandomAccess", "Rows", "Stats", "Windows"]
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that exists
-    __getattr__ = getattr_of("zarrow.data")
+    __getattr__ = getattr_of(__name__)

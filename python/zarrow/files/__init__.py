@@ -16,7 +16,13 @@
 (1, 3)
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from zarrow.files.exporting import export_file
 from zarrow.files.importing import import_file
+from zarrow.hints.module_names import getattr_of as _getattr_of
 
 __all__ = ["export_file", "import_file"]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

@@ -38,6 +38,7 @@ from zarrow.gpu.devices import (
     why_unavailable,
 )
 from zarrow.gpu.enabling import enable
+from zarrow.hints.module_names import getattr_of as _getattr_of
 
 if _typing.TYPE_CHECKING:
     from zarrow.gpu.buffers import Buffer, NDBuffer, buffer_prototype
@@ -72,7 +73,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
                     f"zarrow.gpu.{name} is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
                 ) from error
             return getattr(buffers, name)
-        raise AttributeError(f"module 'zarrow.gpu' has no attribute {name!r}", name=name)
+        return _getattr_of(__name__)(name)
 
 
 def __dir__() -> list[str]:

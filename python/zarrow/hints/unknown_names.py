@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from zarrow import _zarrow, codecs, errors
+from zarrow import _zarrow
 from zarrow.arrays.arithmetic import BINARY, METHODS, REDUCTIONS, UNARY
 from zarrow.arrays.methods import add_method
 from zarrow.errors import ZarrowError
@@ -42,8 +42,6 @@ def add_to_classes() -> None:
         add_method(owner, "__getattr__", _no_attribute(hint))
     for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
         add_method(kind, "__setattr__", _set_attribute)
-    for module in (codecs, errors):
-        vars(module)["__getattr__"] = getattr_of(module.__name__)
     for made, text in _CONSTRUCTORS.items():
         setattr(made, "__new__", staticmethod(_refused_construction(text)))  # noqa: B010
     for name in BINARY:
@@ -101,48 +99,11 @@ def _refused_construction(text: str) -> Any:
     return create
 
 
-def of_module(name: str) -> str:
-    """Return the message for an unknown name of the module, with the replacement."""
-    from zarrow.hints.familiar_modules import MODULE
-
-    names = _zarrow._import("zarrow").__dir__()
-    blocking = name.removesuffix("_async")
-    if name in MODULE:
-        hint = _to_type(MODULE[name])
-    elif name != blocking and blocking in names:
-        hint = f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
-    else:
-        hint = close_name(name, names) or _of_numpy(name)
-    return f"module 'zarrow' has no attribute {name!r}" + (f": {hint}" if hint else "")
-
-
-def _of_numpy(name: str) -> str:
-    """Name a function of NumPy that computes with arrays."""
-    found = getattr(_zarrow._import("numpy"), name, None)
-    return f"type numpy.{name}, which takes zarrow's arrays" if callable(found) else ""
-
-
-def getattr_of(module: str) -> Any:
-    """Make the `__getattr__` of a module below `zarrow`."""
-
-    def missing(name: str) -> Any:
-        from zarrow.hints.familiar_modules import SUBMODULES
-
-        text = f"module {module!r} has no attribute {name!r}"
-        if not name.startswith("_"):
-            known = SUBMODULES[module].get(name)
-            hint = _to_type(known) if known else close_name(name, vars(sys.modules[module]))
-            text += f": {hint}" if hint else ""
-        raise AttributeError(text, name=name)
-
-    return missing
-
-
 def of_option(name: str, known: Iterable[str], whose: str) -> str:
     """Return the message for an unknown option, with the replacement."""
     from zarrow.hints.familiar_options import OPTIONS
 
-    hint = _to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
+    hint = to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
     return f"unknown option {name!r} {whose}" + (f": {hint}" if hint else "")
 
 
@@ -161,13 +122,14 @@ def refuse_keywords(function: str, given: Mapping[str, Any]) -> NoReturn:
         found = getattr(found, part)
     known = [parameter.name for parameter in _parameters(found)]
     texts = {**OPTIONS, **CALLS.get(function, {})}
-    hint = close_name(name, known) or (_to_type(texts[name]) if name in texts else "")
+    hint = close_name(name, known) or (to_type(texts[name]) if name in texts else "")
     if not hint and known:
         hint = f"its parameters are {', '.join(parameter for parameter in known if parameter != 'self')}"
     raise TypeError(f"{function}() has no parameter {name!r}" + (f": {hint}" if hint else ""))
 
 
-def _to_type(text: str) -> str:
+def to_type(text: str) -> str:
+    """Return a text of the tables as part of a message."""
     return text.removeprefix("nothing: ") if text.startswith("nothing: ") else f"type {text}"
 
 
@@ -188,9 +150,9 @@ def _of_decoded(array: Any, name: str) -> str:
     if name in ("torch", "jax"):
         return f"{name} has no arrays of text: type .numpy() or .arrow()"
     if name in TEXT and array.dtype == _zarrow._import("numpy").dtypes.StringDType():
-        return _to_type(TEXT[name])
+        return to_type(TEXT[name])
     if name in DECODED:
-        return _to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
+        return to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
     way = _way_through_others(array, name)
     return f"type {way}" if way else ""
 
@@ -220,7 +182,7 @@ def of_device_tensor(name: str) -> str:
     np = _zarrow._import("numpy")
     torch = sys.modules.get("torch")
     if name in DEVICE:
-        return _to_type(DEVICE[name])
+        return to_type(DEVICE[name])
     if name in METHODS or hasattr(np.ndarray, name):
         return f"type x.torch().{name}, which shares the memory (or .cupy(), .jax()), or x.cpu().{name}"
     if name in DECODED or hasattr(getattr(torch, "Tensor", None), name):
@@ -240,14 +202,14 @@ def _of_array(array: Any, name: str) -> str:
     if name in _CF_ATTRIBUTES and name not in array.attrs:
         return f'this array has no attribute {name!r}: type array.attrs["{name}"] = value to store one'
     if name in ARRAY:
-        return _to_type(ARRAY[name].replace("{array}", "array"))
+        return to_type(ARRAY[name].replace("{array}", "array"))
     if hasattr(_zarrow.Tensor, name) or name in METHODS:
         return f"read the array first, as array[...].{name}{_axes_by_name(array, name)}"
     if name in array.attrs:
         return f'type array.attrs["{name}"]'
     if name in DECODED:
         text = _for_layout(array, DECODED[name]).replace("{tensor}", "array[...]")
-        return _to_type(text) if text.startswith("nothing: ") else f"read the array first: type {text}"
+        return to_type(text) if text.startswith("nothing: ") else f"read the array first: type {text}"
     if name.endswith("_async") and hasattr(array, name.removesuffix("_async")):
         return f"type await asyncio.to_thread(array.{name.removesuffix('_async')}, ...)"
     if close_name(name, dir(type(array))):
@@ -273,7 +235,7 @@ def _of_group(group: Any, name: str) -> str:
         return text
     text = GROUP.get(name, "").replace("{group}", "group")
     if text and is_for(kind, text):
-        return _to_type(text if kind else _of_some_columns(text))
+        return to_type(text if kind else _of_some_columns(text))
     is_of_array = hasattr(_zarrow.Array, name)
     if name.endswith("_async") and not is_of_array and hasattr(group, name.removesuffix("_async")):
         return f"type await asyncio.to_thread(group.{name.removesuffix('_async')}, ...)"
@@ -309,16 +271,16 @@ def _way_to_members(kind: str, name: str) -> str:
     if hasattr(_zarrow.Tensor, name):
         return f'a group is not one array: type group["name"][...].{name}'
     if name in ARRAY:
-        return _to_type(ARRAY[name].replace("{array}", 'group["name"]'))
+        return to_type(ARRAY[name].replace("{array}", 'group["name"]'))
     text = DECODED.get(name, "").partition("; of a masked layout ")[0]
-    return _to_type(text.replace("{tensor}", 'group["name"][...]')) if text else ""
+    return to_type(text.replace("{tensor}", 'group["name"][...]')) if text else ""
 
 
 def _of_stream(stream: Any, name: str) -> str:
     from zarrow.hints.familiar_names import STREAM
 
     if name in STREAM:
-        return _to_type(STREAM[name].replace("{rows}", "rows"))
+        return to_type(STREAM[name].replace("{rows}", "rows"))
     way = _way_to_a_table(name, "rows")
     return way and f"type {way}"
 
@@ -327,7 +289,7 @@ def _of_rows(table: Any, name: str) -> str:
     from zarrow.hints.familiar_kinds import ROWS
 
     if name in ROWS:
-        return _to_type(ROWS[name].replace("{table}", "table"))
+        return to_type(ROWS[name].replace("{table}", "table"))
     if close_name(name, dir(type(table))):
         return ""
     if name in table.column_names:
@@ -340,7 +302,7 @@ def _of_categorical(categorical: Any, name: str) -> str:
     from zarrow.hints.familiar_names import CATEGORICAL
 
     if name in CATEGORICAL:
-        return _to_type(CATEGORICAL[name])
+        return to_type(CATEGORICAL[name])
     np, pandas = _zarrow._import("numpy"), sys.modules.get("pandas")
     if hasattr(np.ndarray, name):
         return f"type x.numpy().{name}"

@@ -19,8 +19,14 @@ Of zarrow.data
     Plan, Rows, Windows, Crops     samples and their order
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from zarrow.data import Crops, Plan, RandomAccess, Rows, Windows
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.jax.loader import DataLoader
 from zarrow.jax.sharded import make_array
 
 __all__ = ["Crops", "DataLoader", "Plan", "RandomAccess", "Rows", "Windows", "make_array"]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

@@ -17,6 +17,9 @@ independently. A ledger beside the store has the finished units: a job that runs
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.jobs.assignment import Job
 from zarrow.jobs.errors import ConflictError, UnfinishedError
 from zarrow.jobs.making import append, collect, copy, map, write
@@ -37,3 +40,6 @@ __all__ = [
     "map",
     "write",
 ]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

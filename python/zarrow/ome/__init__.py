@@ -12,8 +12,14 @@
 [1, 1]
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.ome.planning import plan_pyramid, pyramid
 from zarrow.ome.reading import Axis, Level, Multiscales
 from zarrow.ome.saving import save
 
 __all__ = ["Axis", "Level", "Multiscales", "plan_pyramid", "pyramid", "save"]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

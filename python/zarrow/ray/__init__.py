@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import typing as _typing
 
+from zarrow.hints.module_names import getattr_of as _getattr_of
+
 if _typing.TYPE_CHECKING:
     from zarrow.ray.reading import ZarrDatasource, metadata, read_zarr
     from zarrow.ray.writing import ZarrDatasink, write_zarr
@@ -25,7 +27,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
     def __getattr__(name: str) -> _typing.Any:
         """Import Ray on first access."""
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+            return _getattr_of(__name__)(name)
         from zarrow.ray import reading, writing
 
         return getattr(writing if name in ("ZarrDatasink", "write_zarr") else reading, name)

@@ -12,7 +12,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.stream.following import follow
 from zarrow.stream.writer import FullError, Writer
 
 __all__ = ["FullError", "Writer", "follow"]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

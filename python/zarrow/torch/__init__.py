@@ -21,7 +21,10 @@ Of zarrow.data
     Plan, Rows, Windows, Crops     samples and their order
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from zarrow.data import Crops, Plan, Rows, Windows
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.torch.datasets import Dataset, IterableDataset, collate
 from zarrow.torch.loader import DataLoader
 from zarrow.torch.tensordicts import tensordict
@@ -39,3 +42,6 @@ __all__ = [
     "collate",
     "tensordict",
 ]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)

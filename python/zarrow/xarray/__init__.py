@@ -26,6 +26,9 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError("zarrow.xarray needs xarray: pip install 'xarray>=2026.9'") from error
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.xarray.enabling import enable
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 from zarrow.xarray.loading import load
@@ -33,6 +36,9 @@ from zarrow.xarray.opening import open_zarr
 from zarrow.xarray.writing import to_zarr
 
 __all__ = ["ZarrowBackendEntrypoint", "enable", "load", "open_zarr", "to_zarr"]
+
+if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
+    __getattr__ = _getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

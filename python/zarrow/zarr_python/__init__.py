@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.zarr_python.enabling import enable
 from zarrow.zarr_python.explaining import explain
 from zarrow.zarr_python.explanation import Explanation
@@ -40,7 +41,7 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
         """Import the classes when they are first looked at: their base classes are zarr-python's."""
         if name in CLASSES:
             return class_of_zarr_python(name)
-        raise AttributeError(f"module 'zarrow.zarr_python' has no attribute {name!r}", name=name)
+        return _getattr_of(__name__)(name)
 
 
 def __dir__() -> list[str]:
