@@ -20,11 +20,13 @@ from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready, transformed
 from zarrow.data.rank_schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
 from zarrow.data.trace import Trace
+from zarrow.hints.parameters import says_parameters
 
 _VERSION = 1
 _STALL_SECONDS = 0.001
 
 
+@says_parameters
 class Loader:
     """Batches of a plan, read ahead by threads. Each iteration is the next epoch.
 

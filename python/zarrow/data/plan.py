@@ -21,6 +21,7 @@ from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.data.rank_schedule import Last, Ranges, Schedule
 from zarrow.data.sources import Crops, Source, Windows
 from zarrow.data.subset import Subset
+from zarrow.hints.parameters import says_parameters
 
 Sources: TypeAlias = Array | Source | Group | Mapping[str, Array | Source | Group]
 
@@ -31,6 +32,7 @@ _READS_COUNTED = 12
 _MOST_SAMPLES = 1 << 18
 
 
+@says_parameters
 class Plan:
     """The samples of one or several arrays in the order of an epoch.
 

@@ -12,8 +12,10 @@ from zarrow.data.nodes import SOLE
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
+from zarrow.hints.parameters import says_parameters
 
 
+@says_parameters
 class RandomAccess:
     """Samples of a plan by number: a `Sequence` for samplers, and a data source of grain.
 

@@ -13,6 +13,7 @@ import copy
 import itertools
 import math
 import operator
+import os
 from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
@@ -23,6 +24,7 @@ from zarrow._zarrow import Array, Group, read_many
 from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.errors import StaleHandleError
+from zarrow.hints.parameters import says_parameters
 
 # Of an epoch: random crops depend on both.
 Draw: TypeAlias = tuple[int, int]
@@ -39,6 +41,7 @@ class Source:
     def __init__(self, array: Array) -> None:
         if not isinstance(array, Array):
             hint = ": pass the group itself to zarrow.data.Plan" if isinstance(array, Group) else ""
+            hint = ": type zarrow.open(path)" if isinstance(array, str | os.PathLike) else hint
             raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}{hint}")
         self.array = array
         self._element_nbytes = element_nbytes(array)
@@ -128,6 +131,7 @@ class Source:
         return count, count * math.prod(chunks) * self._element_nbytes
 
 
+@says_parameters
 class Rows(Source):
     """One sample for each index along an axis, without that axis.
 
@@ -169,6 +173,7 @@ class Rows(Source):
         return self._decoded_along(self.axis, places // self._chunks()[self.axis])
 
 
+@says_parameters
 class Windows(Source):
     """Samples of several neighbouring indices along an axis, which may span chunks.
 
@@ -249,6 +254,7 @@ class Windows(Source):
         return self._decoded_along(self.axis, indices // self._chunks()[self.axis])
 
 
+@says_parameters
 class Crops(Source):
     """Boxes of one shape at random corners, or at given ones.
 

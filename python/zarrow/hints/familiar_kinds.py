@@ -93,7 +93,7 @@ GRID = by_name(
             "sortby stack std swap_dims thin to_array to_dataarray to_dict to_netcdf transpose unstack var "
             "weighted where xindexes"
         ),
-        _DATASET + '.to_dataframe(), or open_zarr(path)["name"].to_dataframe() for one variable': (
+        _DATASET + ".to_dataframe(), or " + _DATASET + '["name"].to_dataframe() for one variable': (
             "to_dataframe to_df"
         ),
         _DATASET + ".sizes, or {group}.tree() for the shape of each array": "shape",

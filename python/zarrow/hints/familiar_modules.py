@@ -9,7 +9,98 @@ _LOADING = (
     "zarrow.open(store) and zarrow.load(store), which raise an error if a document or a chunk is damaged"
 )
 
-MODULE = by_name(
+# Functions of other libraries, which take what zarrow opens.
+_FUNCTIONS = by_name(
+    {
+        "xarray.{name}, which takes variables of " + _XARRAY: (
+            "apply_ufunc align combine_by_coords combine_nested corr infer_freq unify_chunks"
+        ),
+        "xarray.{name}(...)": "Coordinates DataTree cftime_range date_range set_options",
+        _XARRAY + '["name"], or xarray.DataArray(array[...].numpy())': "DataArray",
+        _XARRAY + '["name"].load()': "load_dataarray",
+        'xarray.open_datatree(path, engine="zarrow")': "load_datatree open_groups",
+        "dask.array.{name}, which takes array.to_dask()": (
+            "apply_gufunc argtopk blockwise coarsen map_blocks map_overlap reduction to_hdf5 to_npy_stack topk"
+        ),
+        "array[...], which is read when the call returns": "compute persist visualize_graph",
+        "dask.array.{name}(...), then zarrow.dask.to_zarr(x, store)": (
+            "from_delayed from_npy_stack from_tiledb"
+        ),
+        "anndata.io.{name}(path), then zarrow.save(store, adata)": (
+            "read_excel read_hdf read_loom read_mtx read_text read_umi_tools"
+        ),
+        "zarrow.load(path).{name}(file)": "write_csvs write_h5ad write_loom",
+        'zarrow.open(path)["X"].to_scipy()': "load_npz read_elem_lazy sparse_dataset",
+        "zarrow.save(store, matrix)": "save_npz",
+        'zarrow.data.Plan({"x": group["X"], "label": group["obs/label"]})': (
+            "AnnCollection AnnLoader StackDataset TensorDataset"
+        ),
+        "zarrow.save(store, anndata.concat([zarrow.load(path), ...]))": "concat_on_disk",
+        "scipy.sparse.{name}(array[...].numpy()), or group.to_scipy() of a stored matrix": (
+            "coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix"
+        ),
+        "pandas.{name}, which takes group.to_pandas()": (
+            "crosstab cut factorize get_dummies isna isnull melt merge_asof notna notnull pivot_table qcut"
+        ),
+        "pandas.{name}(path), then zarrow.save(store, table)": (
+            "read_feather read_fwf read_json read_orc read_pickle read_sql read_stata"
+        ),
+        "polars.{name}(path), then zarrow.save(store, table)": (
+            "read_avro read_database read_delta read_ipc read_ndjson scan_csv scan_ipc scan_parquet"
+        ),
+        "zarrow.open(path).to_pandas(), or zarrow.save(store, table) to store one": "DataFrame Series",
+        "zarrow.open(path).scan_polars()": "LazyFrame",
+        "zarrow.open(path).to_arrow().arrow()": "ChunkedArray RecordBatch RecordBatchReader",
+        'pandas.read_hdf(path, "key"), then zarrow.save(store, table)': "HDFStore",
+        "dtype=str of zarrow.create_array": "special_dtype string_dtype vlen_dtype",
+        "array.dtype": "check_dtype check_string_dtype check_vlen_dtype",
+        'nothing: Zarr has no links; group["new"] = group["old"] is a copy': (
+            "ExternalLink HardLink Reference RegionReference SoftLink"
+        ),
+        "nothing: Zarr has no virtual arrays; numpy.concatenate([a[...], b[...]]) reads several": (
+            "VirtualLayout VirtualSource overlay virtual_chunked"
+        ),
+        "h5py.{name}(path)": "is_hdf5",
+        "zarrow.open(path)": "Spec TensorStore",
+        "nothing: pass a path or a URL instead": "KvStore StorePath",
+        "cache_bytes= and limits= of zarrow.open": "Context",
+        "nothing: a write is stored when its call returns": "Transaction",
+        "zarrow.read_many([(array, selection), ...])": "Batch",
+        "await array.read_async(selection), or await array.write_async(selection, values)": (
+            "Future Promise WriteFutures"
+        ),
+        "array[...].astype(dtype)": "cast",
+        'zarrow.ome.pyramid(path, axes="yx"), or array[::2, ::2]': "downsample",
+        "array[selection], of numbers, slices and arrays": "Dim DimExpression d",
+        "array.shape": "IndexDomain IndexTransform",
+        "chunks= and shards= of zarrow.create_array": "ChunkLayout",
+        "compressors= of zarrow.create_array": "CodecSpec",
+        "mode= of zarrow.open": "OpenMode",
+        "import zarrow.torch, and zarrow.torch.IterableDataset(plan)": "IterableDataset",
+        "import zarrow.torch, and zarrow.torch.collate": "default_collate",
+        'zarrow.data.Plan(array, order="shuffle")': "RandomSampler SubsetRandomSampler",
+        'zarrow.data.Plan(array, order="sequential")': "SequentialSampler",
+        "zarrow.data.Plan(array, batch_size=32)": "BatchSampler",
+        "zarrow.data.Loader(plan, rank=0, world=4)": "DistributedSampler",
+        "zarrow.data.Plan(array).split(0.8, 0.2)": "Subset",
+        'zarrow.asarray(numpy.array(x, "bool"))': "BoolTensor",
+        'zarrow.asarray(numpy.array(x, "f8"))': "DoubleTensor",
+        'zarrow.asarray(numpy.array(x, "i4"))': "IntTensor",
+        'zarrow.asarray(numpy.array(x, "u1"))': "ByteTensor",
+        "jax.{name}(array[...].jax())": "block_until_ready device_get device_put",
+        "import zarrow.jax, and zarrow.jax.make_array(array, sharding)": (
+            "make_array_from_callback make_array_from_process_local_data"
+        ),
+        "jax.{name}, which takes array[...].jax()": "grad jit vmap pmap",
+        "zarrow.gpu.device_count()": "device_count devices local_devices",
+        "fsspec.get_mapper(url), which zarrow.open takes": "FSMap filesystem get_mapper url_to_fs",
+        "session.store of icechunk, which zarrow.open takes": "IcechunkStore Repository Session",
+        "zarr.storage.{name}(...), which zarrow accepts": "LoggingStore ManagedMemoryStore WrapperStore",
+        "torch.{name}, which takes zarrow's arrays": "broadcast_tensors cdist combinations one_hot",
+    }
+)
+
+MODULE = _FUNCTIONS | by_name(
     {
         "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one": "AnnData",
         "await zarrow.open_async(store, path), then await array.read_async(selection)": "AsyncArray",
@@ -53,6 +144,9 @@ MODULE = by_name(
         "zarrow.save(store, numpy.arange(...))": "arange",
         "zarrow.create_array(store, data=x), or zarrow.asarray(x) for memory": "array",
         _XARRAY + ", or zarrow.data.Loader(zarrow.data.Plan(array)) for batches": "Dataset",
+        "zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store) of dask": "to_zarr",
+        "zarrow.dask.from_zarr(store), or array.to_dask()": "from_zarr",
+        "zarrow.dask.store(x, array)": "store",
         "zarrow.asarray(x)": "as_array as_tensor from_jax from_tensor from_torch tensor",
         "nothing: zarrow has one engine": "backends",
         "zarrow.read_many([(array, selection), ...])": "batch",
@@ -161,24 +255,68 @@ MODULE = by_name(
 _CODEC = 'compressors={"name": "blosc", "configuration": {"cname": "zstd"}} of zarrow.create_array'
 SUBMODULES = {
     "zarrow.codecs": {
-        "Blosc": _CODEC,
-        "BloscCodec": _CODEC,
-        "BytesCodec": 'serializer={"name": "bytes", "configuration": {"endian": "little"}}',
-        "Crc32cCodec": 'compressors=["zstd", "crc32c"]',
-        "GZip": 'compressors={"name": "gzip", "configuration": {"level": 5}}',
-        "GzipCodec": 'compressors={"name": "gzip", "configuration": {"level": 5}}',
-        "ShardingCodec": "shards=... of zarrow.create_array",
-        "TransposeCodec": 'filters={"name": "transpose", "configuration": {"order": [1, 0]}}',
-        "VLenUTF8Codec": "dtype=str of zarrow.create_array",
-        "Zstd": 'compressors={"name": "zstd", "configuration": {"level": 5}}',
-        "ZstdCodec": 'compressors={"name": "zstd", "configuration": {"level": 5}}',
-        "get_codec": "the codec itself as compressors=..., which zarrow takes",
-        "register_codec": "zarrow.codecs.register(CLASS)",
+        **by_name(
+            {
+                _CODEC: "Blosc BloscCodec BloscCname BloscShuffle",
+                'compressors={"name": "gzip", "configuration": {"level": 5}}': "GZip GzipCodec",
+                'compressors={"name": "zstd", "configuration": {"level": 5}}': "Zstd ZstdCodec",
+                'serializer={"name": "bytes", "configuration": {"endian": "little"}}': "BytesCodec Endian",
+                'compressors=["zstd", "crc32c"]': "Crc32cCodec CRC32C",
+                "shards=... of zarrow.create_array": "ShardingCodec ShardingCodecIndexLocation",
+                'filters={"name": "transpose", "configuration": {"order": [1, 0]}}': "TransposeCodec",
+                "dtype=str of zarrow.create_array": "VLenUTF8 VLenUTF8Codec",
+                "dtype=bytes of zarrow.create_array": "VLenBytes VLenBytesCodec",
+                "numcodecs.{name}(...) as filters=... or compressors=... of zarrow.create_array": (
+                    "Adler32 AsType BZ2 BitRound CRC32 Categorize Delta FixedScaleOffset Fletcher32 LZ4 LZMA "
+                    "PackBits Quantize Shuffle Zlib"
+                ),
+                "the codec itself as compressors=..., which zarrow takes": "get_codec",
+                "zarrow.codecs.register(CLASS)": "register_codec",
+            }
+        ),
     },
     "zarrow.data": {
         "DataLoader": "zarrow.data.Loader(zarrow.data.Plan(array)); for PyTorch's, import zarrow.torch, and "
         "zarrow.torch.DataLoader(zarrow.torch.Plan(array))",
         "Dataset": "import zarrow.torch, and zarrow.torch.Dataset(zarrow.torch.Plan(array))",
+    },
+    "zarrow.dask": {
+        "array": "array.to_dask()",
+        "from_array": "array.to_dask()",
+        "compute": "array[...]",
+    },
+    "zarrow.xarray": {
+        "DataArray": 'zarrow.xarray.open_zarr(path)["name"]',
+        "Dataset": _XARRAY,
+        "load_dataset": _XARRAY + ".load()",
+        "open_dataarray": 'zarrow.xarray.open_zarr(path)["name"]',
+        "open_dataset": _XARRAY,
+        "open_datatree": 'xarray.open_datatree(path, engine="zarrow")',
+        "open_mfdataset": 'xarray.open_mfdataset(paths, engine="zarrow")',
+        "save": "zarrow.xarray.to_zarr(dataset, store)",
+    },
+    "zarrow.torch": {
+        **dict.fromkeys(("Loader", "dataloader"), "zarrow.torch.DataLoader(plan)"),
+        **dict.fromkeys(("default_collate", "collate_fn"), "zarrow.torch.collate"),
+        "TensorDataset": 'zarrow.torch.Plan({"x": x, "y": y})',
+        "random_split": "zarrow.torch.Plan(array).split(0.8, 0.2)",
+        **dict.fromkeys(("Tensor", "as_tensor", "from_numpy", "tensor"), "array[...].torch()"),
+    },
+    "zarrow.jax": {
+        "Loader": "zarrow.jax.DataLoader(plan)",
+        **dict.fromkeys(("array", "asarray", "device_put"), "array[...].jax()"),
+    },
+    "zarrow.gpu": {
+        "to_device": 'zarrow.gpu.asarray(x), or array.read(selection, device="cuda")',
+        "cuda": 'array.read(selection, device="cuda")',
+        "device": 'array.read(selection, device="cuda")',
+        "empty_cache": "zarrow.gpu.release_memory()",
+        **dict.fromkeys(("array", "to_gpu"), "zarrow.gpu.asarray(x)"),
+    },
+    "zarrow.zarr_python": {
+        **dict.fromkeys(
+            ("Pipeline", "ZarrowCodecPipeline", "BatchedCodecPipeline"), "zarrow.zarr_python.enable()"
+        ),
     },
     "zarrow.errors": {
         "ArrayNotFoundError": "zarrow.NotFoundError",

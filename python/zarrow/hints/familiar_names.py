@@ -13,6 +13,7 @@ from __future__ import annotations
 from zarrow.hints.by_name import by_name
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
+_VARIABLE = "xarray.DataArray({array}[...].numpy())"
 _STORED = "nothing: a write is stored when its call returns"
 
 _TO_GPU = 'array.read(selection, device="cuda") to read to a GPU, zarrow.gpu.asarray({tensor}) to copy there'
@@ -24,12 +25,13 @@ ARRAY = by_name(
         "{array}[...].numpy()": (
             "A as_numpy as_slice asnumpy data get_image_data pixels toarray todense values"
         ),
-        '{array}.attrs["add_offset"], or xarray.open_zarr(path), which decodes': "add_offset",
+        '{array}.attrs["{name}"], or {array}.read(decode="cf"), which decodes': "add_offset scale_factor",
         "{array}[...].numpy().ctypes.data": "as_ptr",
         "{array}[...] = values": "assignValue write_direct",
-        _XARRAY: (
+        _VARIABLE: "to_xarray",
+        _VARIABLE + ".{name}": (
             "assign_coords coarsen coords drop_vars groupby hvplot interp reindex resample rolling sel shift "
-            "sortby to_dataset weighted"
+            "sortby to_dataframe to_dataset to_netcdf weighted"
         ),
         "{array}[...].tolist(), which gives text as str": "asstr",
         "{array}.attrs": "attributes",
@@ -46,6 +48,7 @@ ARRAY = by_name(
         "for place, chunk in {array}.iter_chunks(), or {array}.blocks[i, j]": "chunk_iter",
         "numpy.ndindex({array}.cdata_shape)": "chunk_keys",
         "{array}.chunks": "chunk_shape chunking chunksize",
+        "{array}.to_dask().chunks": "chunksizes",
         "{array}.store": "chunk_store",
         _STORED: "close commit flush store_metadata sync",
         '{array}.metadata["codecs"], or .filters, .serializer, .compressors': "codecs",
@@ -72,7 +75,8 @@ ARRAY = by_name(
         '{array}.serializer["configuration"]["endian"]': "endian",
         "{array}.blocks[i, j] = {array}.fill_value": "erase_chunk",
         "{array}.append(values)": "extend insert push",
-        "zarrow.open({array}.store)": "file group parent",
+        "zarrow.open({store})": "file",
+        "{parent}": "group parent",
         "{array}.fill_value": "fillvalue",
         "{array}[index]": "get getrow iloc indices read_at",
         "{array}[[1, 0]], or zarrow.read_many([({array}, selection), ...])": "get_batch read_batch",
@@ -87,7 +91,9 @@ ARRAY = by_name(
         "for row in {array}": "into_iter iter",
         "{array}.size == 0": "is_empty",
         "nothing: arrays are dense": "is_sparse",
-        "{array}[index] with an index for each axis, such as {array}[0, :]": "isel",
+        "{array}[index] with an index for each axis, such as {array}[0, :], or "
+        + _VARIABLE
+        + ".isel": "isel",
         "len({array})": "len",
         "nothing: threads and processes may write at once": "lock synchronizer",
         '{array}.attrs["{name}"]': "long_name standard_name units",
@@ -102,7 +108,7 @@ ARRAY = by_name(
         "{array}.nchunks": "npartitions",
         "{array}[...], which several threads decode": "par_iter",
         "group.multiscales[0].scale": "physical_pixel_sizes scale",
-        "matplotlib's plot({array}[...]), or " + _XARRAY: "plot",
+        "matplotlib's plot({array}[...]), or " + _VARIABLE + ".plot()": "plot",
         "async for place, chunk in {array}.iter_chunks_async(prefetch=8)": "prefetch",
         "{array}.read(selection, out=buffer)": "read_direct read_into",
         "zarrow.copy({array}, target, chunks=...)": "rechunk",
@@ -110,7 +116,6 @@ ARRAY = by_name(
         'group["new"] = group["old"], then del group["old"]': "rename",
         "{array}[::2, ::2], or skimage.transform.rescale({array}[...].numpy(), scale)": "rescale",
         "{array}[numpy.random.choice(len({array}), count)]": "sample",
-        '{array}.attrs["scale_factor"], or xarray.open_zarr(path), which decodes': "scale_factor",
         "{array}.filters": "scaleoffset",
         "{array}.to_arrow()": "scan",
         "{array}.metadata, or pyarrow.schema({array}.to_arrow())": "schema",
@@ -125,11 +130,15 @@ ARRAY = by_name(
         '{array}.attrs["name"] = value': "setncattr setncattr_string",
         "{array}.attrs.update(values)": "setncatts",
         "{array}.shards": "shard_shape",
+        "{array}[...].torch().split([2, 1]) for sizes, numpy.split({array}[...], [2]) for positions, or "
+        "zarrow.data.Plan({array}).split(0.8, 0.2) for fractions of the samples": "split",
         "{array}[numpy.random.permutation(len({array}))], or zarrow.data.Loader(zarrow.data.Plan({array}, "
         'batch_size=32, order="shuffle", seed=0)) for batches': "shuffle",
         "zarrow.data.Plan({array}).split(0.8, 0.2), or "
         "sklearn.model_selection.train_test_split({array}[...])": "random_split train_test_split",
         "{array}[...].torch(), or .numpy() or .jax()": "set_format with_format",
+        '{array}[...].torch(), or {array}.read(device="cuda").torch() on a GPU': "to_torch torch",
+        '{array}[...].jax(), or {array}.read(device="cuda").jax() on a GPU': "jax to_jax",
         "dict(zip({array}.dimension_names or (), {array}.shape))": "sizes",
         "numpy.sort({array}[...])": "sort sort_values",
         "numpy.stack([{array}[0], {array}[1]])": "stack",
@@ -138,10 +147,6 @@ ARRAY = by_name(
         "{array}.store and {array}.path": "store_path",
         "{array}[::16, ::16]": "thumbnail",
         _READ_TO_GPU + ", or {array}[...].astype(dtype)": "to",
-        "{array}.to_arrow().arrow().to_pandas()": "to_dataframe to_df",
-        "xarray.DataArray({array}[...].numpy()).to_netcdf(path)": "to_netcdf",
-        "{array}[...].arrow().to_pandas()": "to_pandas",
-        "xarray.DataArray({array}[...].numpy())": "to_xarray",
         "scipy.sparse.coo_matrix({array}[...])": "tocoo",
         "scipy.sparse.csc_matrix({array}[...])": "tocsc",
         "scipy.sparse.csr_matrix({array}[...])": "tocsr",
@@ -157,8 +162,9 @@ GROUP = by_name(
         "{group}.append(table)": "append_rows extend insert",
         '{group}.create_array("name", data=x)': "array",
         "{group}.attrs": "attributes",
-        "xarray.open_zarr(path).chunk(...)": "chunk",
-        "{group}.store": "chunk_store file filename",
+        "zarrow.xarray.open_zarr(path).chunk(...)": "chunk",
+        "{group}.store": "chunk_store filename",
+        "zarrow.open({store})": "file",
         _STORED: "close flush sync",
         "{group}.to_arrow().arrow()": "collect to_pyarrow to_table",
         "{group}.to_arrow().column_names": "column_names",
@@ -170,7 +176,7 @@ GROUP = by_name(
         "{group}.num_rows": "count_rows",
         '{group}.create_array("name", shape=..., dtype=...)': "create",
         '{group}.create_array("name", ..., dimension_names=[...])': "createDimension",
-        '{group}.create_group("name")': "createGroup",
+        '{group}.create_group("name")': "createGroup group",
         '{group}.create_array("name", shape=..., dtype=..., dimension_names=[...])': "createVariable",
         "{group}.create_group and {group}.create_array": "create_hierarchy",
         '{group}["name"].read(device="cuda")': "cuda gpu to",
@@ -198,7 +204,7 @@ GROUP = by_name(
         '{group}["new"] = {group}["old"], then del {group}["old"]': "move rename renameGroup renameVariable",
         "list({group}.attrs)": "ncattrs",
         '{group}.ones("name", array.shape, dtype=array.dtype)': "ones_like",
-        "zarrow.open({group}.store, path)": "parent",
+        "{parent}": "parent",
         "matplotlib's plot, or zarrow.xarray.open_zarr(path)": "plot",
         '{group}["name"][...], then del {group}["name"]': "pop",
         'rows = {group}.to_arrow(), and duckdb.sql("select * from rows")': "query sql to_duckdb",
@@ -211,7 +217,7 @@ GROUP = by_name(
         "and masks them": "set_auto_mask set_auto_maskandscale set_auto_scale",
         "nothing: chunks without elements are not stored": "set_fill_off set_fill_on",
         'zarrow.data.Loader(zarrow.data.Plan({group}["name"]), rank=0, world=4)': "shard",
-        "xarray.open_zarr(path).sizes": "sizes",
+        "zarrow.xarray.open_zarr(path).sizes": "sizes",
         'zarrow.data.Loader(zarrow.data.Plan({group}["name"], batch_size=32, order="shuffle"))': "shuffle",
         'zarrow.data.Loader(zarrow.data.Plan({group}["name"], batch_size=32))': "batch batches iter_batches",
         'zarrow.data.Plan({group}["name"]).split(0.8, 0.2)': "random_split train_test_split",
@@ -222,7 +228,7 @@ GROUP = by_name(
         "{group}.to_arrow(batch_rows=1000), which is a stream": "to_batches",
         "{group}.to_pandas().to_csv(path)": "to_csv",
         "{group}.to_pandas()": "to_dataframe to_df",
-        "xarray.open_zarr(path).to_netcdf(file)": "to_netcdf",
+        "zarrow.xarray.open_zarr(path).to_netcdf(file)": "to_netcdf",
         "pyarrow.RecordBatchReader.from_stream({group}.to_arrow())": "to_reader",
         '{group}["name"] = x, for each name': "update",
         "for name, member in {group}.members(max_depth=None)": "visit visititems visitkeys visitvalues walk",
@@ -254,7 +260,11 @@ DECODED = by_name(
         "array.chunks, of the Array that was read": "chunks",
         "{tensor}.clip(low, high)": "clamp",
         "{tensor}.copy()": "clone",
-        "nothing: the values are in memory: leave .{name}() out": "compute load persist result",
+        "nothing: the values are in memory: leave .{name}() out": "compute load persist read result",
+        "nothing: the values are in memory: leave .{name}() out; array[selection] = values stores them": (
+            "close commit flush sync"
+        ),
+        "array[selection] = values to store them, or {tensor}[...] = values in memory": "store write",
         "numpy.concatenate([{tensor}, ...])": "concat extend",
         "numpy.ascontiguousarray({tensor})": "contiguous",
         "x[...] = values": "copy_",
@@ -317,6 +327,7 @@ DECODED = by_name(
         "matplotlib.pyplot.imshow({tensor})": "show",
         "{tensor}.torch().softmax(axis), or jax.nn.softmax({tensor})": "softmax",
         "numpy.sort({tensor})": "sort_values",
+        "{tensor}.torch().split([2, 1]) for sizes, or numpy.split({tensor}, [2]) for positions": "split",
         "numpy.stack([x, y])": "stack",
         "numpy.strings, such as numpy.strings.upper({tensor}.numpy())": "str",
         "{tensor}.strides": "stride",
@@ -365,6 +376,9 @@ DEVICE = by_name(
         "x.ndim": "dim",
         "x.astype('f8')": "double",
         "x.itemsize": "element_size",
+        "nothing: the values are in the memory of the GPU: leave .{name}() out": (
+            "compute load persist read result"
+        ),
         "x.torch().expand(shape)": "expand",
         "x.astype('f4')": "float",
         "x.astype('f2')": "half",

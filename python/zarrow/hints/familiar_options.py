@@ -5,6 +5,8 @@ from __future__ import annotations
 from zarrow.hints.by_name import by_name
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
+_PLAN = "zarrow.data.Plan(array"
+_LOADER = "zarrow.data.Loader(plan"
 
 # Parameters of a new array.
 OPTIONS = by_name(
@@ -33,7 +35,34 @@ OPTIONS = by_name(
         "nothing: consolidated metadata are used where the store has them": "consolidated use_consolidated",
         "nothing: an array has no coordinates, store them as arrays beside it": "coords",
         'array.read(decode="cf")': "decode_cf decode_times",
-        _XARRAY: "decode_coords drop_variables",
+        _XARRAY: (
+            "chunked_array_type combine concat_characters concat_dim create_default_indexes data_vars "
+            "decode_coords decode_timedelta drop_variables from_array_kwargs inline_array "
+            "overwrite_encoded_chunks parallel preprocess use_cftime"
+        ),
+        'zarrow.create_array(store, shape=..., dtype=...), or mode="a" of zarrow.open': "create",
+        "overwrite=True of zarrow.create_array": "delete_existing",
+        'mode="r+" of zarrow.open': "open_mode write",
+        'mode="r" of zarrow.open': "read",
+        "nothing: an existing array is opened without it, leave it out": "open",
+        "cache_bytes= and limits= of zarrow.open": "context rdcc_nbytes",
+        "nothing: a write is stored when its call returns": "transaction",
+        "nothing: array.refresh() reads the metadata anew": (
+            "assume_cached_metadata assume_metadata recheck_cached recheck_cached_data "
+            "recheck_cached_metadata"
+        ),
+        "zarrow.read_many([(array, selection), ...])": "batch",
+        "nothing: the path or the URL of the store is the first argument": (
+            "driver filesystem kvstore spec url"
+        ),
+        "shape=... and dtype=...": "domain schema",
+        "chunks=... and shards=...": "chunk_layout",
+        'attributes={"units": ...}, or one text per axis': "dimension_units",
+        "nothing: a Zarr store has no such option, leave it out": (
+            "fs_strategy libver lock locking rdcc_nslots rdcc_w0 swmr userblock_size"
+        ),
+        "order=... of zarrow.create_array": "config",
+        "nothing: values are stored when the call returns": "compute return_stored",
         "fill_value=...": "default fill fillvalue missing_value nodata",
         'array.read(selection, device="cuda"): a GPU is named where an array is read': "device",
         'chunk_key_encoding={"name": "v2", "separator": "/"}': "dimension_separator",
@@ -106,3 +135,31 @@ CALLS = {
     "asarray": {"device": "zarrow.gpu.asarray(x)", "order": "numpy.asarray(x, order=...)"},
     "read_many": {"axis": "nothing: arrays are stacked along a new first axis"},
 }
+
+# Parameters of other libraries' data sets and loaders, for the classes of `zarrow.data`.
+LOADING = by_name(
+    {
+        _PLAN + ", batch_size=32)": "batch_size",
+        _PLAN + ', order="shuffle"), or order="sequential" for the stored order': "shuffle",
+        _PLAN + ', last="drop")': "drop_last drop_remainder",
+        _PLAN + ", seed=0)": "generator seed worker_seed",
+        _PLAN + ", window_nbytes=64 << 20)": "buffer_size shuffle_buffer_size",
+        "nothing: threads of zarrow.data.Loader read ahead, leave it out; processes are "
+        "zarrow.torch.DataLoader(plan, num_workers=2)": (
+            "max_workers multiprocessing_context num_parallel_calls num_workers persistent_workers "
+            "worker_count worker_init_fn workers"
+        ),
+        _LOADER + ", memory_nbytes=256 << 20)": "num_prefetch prefetch prefetch_factor",
+        _LOADER + ", transform=function)": "collate_fn transform transforms",
+        _LOADER + ", rank=0, world=4)": "num_replicas num_shards rank shard_id world world_size",
+        _LOADER + ', device="cuda"), which copies batches beside the work': (
+            "device pin_memory pin_memory_device"
+        ),
+        _LOADER + ', on_bad="skip")': "ignore_errors on_bad on_error",
+        "zarrow.torch.Dataset(plan), which samplers of PyTorch take": "batch_sampler sampler",
+        "nothing: read errors are raised at once, leave it out": "timeout",
+        "nothing: a batch is read in the order of the plan, leave it out": "in_order",
+        "zarrow.data.Windows(array, 6)": "sequence_length timesteps window window_size",
+        "zarrow.data.Crops(array, (64, 64), 1000)": "crop_size patch_size roi_size",
+    }
+)

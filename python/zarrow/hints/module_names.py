@@ -20,7 +20,7 @@ def add_to_modules() -> None:
 def getattr_of(module: str) -> Callable[[str], Any]:
     """Make the `__getattr__` of a module: it raises the error for an unknown name."""
 
-    def __getattr__(name: str) -> Any:
+    def missing(name: str) -> Any:
         ask = _of_package if module == "zarrow" else _of_module
         hint = "" if name.startswith("_") else ask(name, module)
         # Python falls back to the module of that name, which may be half imported.
@@ -29,7 +29,7 @@ def getattr_of(module: str) -> Callable[[str], Any]:
         text = f"module {module!r} has no attribute {name!r}"
         raise AttributeError(f"{text}: {hint}" if hint else text, name=name)
 
-    return __getattr__
+    return missing
 
 
 def _is_imported() -> bool:
@@ -37,7 +37,7 @@ def _is_imported() -> bool:
     from opcode import opmap
 
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_name in ("_is_imported", "__getattr__"):
+    while frame.f_back is not None and frame.f_code.co_name in ("_is_imported", "missing", "__getattr__"):
         frame = frame.f_back
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
@@ -66,10 +66,10 @@ def _of_module(name: str, module: str) -> str:
     """Return what to type for an unknown name of a module below `zarrow`."""
     from zarrow.hints.familiar_modules import MODULE, SUBMODULES
 
-    package = _zarrow._import("zarrow")
+    found, package = sys.modules[module], _zarrow._import("zarrow")
     if text := SUBMODULES.get(module, {}).get(name):
         return to_type(text)
-    if text := close_name(name, vars(sys.modules[module])):
+    if text := close_name(name, getattr(found, "__all__", None) or vars(found)):
         return text
     if name in package.__all__:
         return f"type zarrow.{name}"

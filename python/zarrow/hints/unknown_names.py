@@ -26,6 +26,7 @@ from zarrow.arrays.methods import add_method
 from zarrow.errors import ZarrowError
 from zarrow.groups.attributes import Attributes
 from zarrow.hints.close_names import close_name
+from zarrow.hints.reopening import with_places
 from zarrow.tables.table import Table
 
 
@@ -136,6 +137,8 @@ def to_type(text: str) -> str:
 def _no_attribute(hint: Any) -> Any:
     def method(self: Any, name: str, /) -> Any:
         text = "" if name.startswith("_") else hint(self, name) or close_name(name, dir(type(self)))
+        if isinstance(self, _zarrow.Array | _zarrow.Group):
+            text = with_places(text, self)
         plain = f"{type(self).__name__!r} object has no attribute {name!r}"
         # If given the object, Python would look for close names itself, and repeat ours.
         raise AttributeError(f"{plain}: {text}" if text else plain, name=name)
@@ -153,6 +156,8 @@ def _of_decoded(array: Any, name: str) -> str:
         return to_type(TEXT[name])
     if name in DECODED:
         return to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
+    if hasattr(_zarrow.Array, name):
+        return f"type array.{name}, of the Array that was read"
     way = _way_through_others(array, name)
     return f"type {way}" if way else ""
 
@@ -172,7 +177,7 @@ def _for_layout(array: Any, text: str) -> str:
     if array.ndim == 2:
         return text.replace("{tensor}" + way, "pandas.DataFrame({tensor}.numpy())").replace(".to_frame()", "")
     rest = [part for part in text.split(", or ") if way not in part]
-    return ", or ".join(rest) or "xarray.DataArray({tensor}.numpy())"
+    return ", or ".join(rest) or "xarray.DataArray({tensor}.numpy()).to_series()"
 
 
 def of_device_tensor(name: str) -> str:
@@ -266,7 +271,7 @@ def _way_to_members(kind: str, name: str) -> str:
     if kind != "grid" and (way := _way_to_a_table(name, "group.to_arrow()")):
         return f"type {way if kind else _of_some_columns(way)}"
     if name in XARRAY_ARRAY and kind != "table":
-        way = "xarray.open_zarr(path)" if kind else 'xarray.DataArray(group["name"][...].numpy())'
+        way = "zarrow.xarray.open_zarr(path)" if kind else 'xarray.DataArray(group["name"][...].numpy())'
         return f"type {way}.{name}"
     if hasattr(_zarrow.Tensor, name):
         return f'a group is not one array: type group["name"][...].{name}'

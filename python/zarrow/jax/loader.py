@@ -10,9 +10,11 @@ import jax
 from zarrow.data.loader import Loader
 from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
+from zarrow.hints.parameters import says_parameters
 from zarrow.jax.batches import arrays, check_dtypes
 
 
+@says_parameters
 class DataLoader(Loader):
     """Batches of a plan as arrays of JAX.
 

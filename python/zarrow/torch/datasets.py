@@ -12,6 +12,7 @@ from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
 from zarrow.data.random_access import RandomAccess
 from zarrow.data.stats import Stats
+from zarrow.hints.parameters import says_parameters
 from zarrow.torch.options import SharedEpoch, place
 from zarrow.torch.tensors import check_dtypes, part, tensors
 
@@ -32,6 +33,7 @@ def collate(samples: Sequence[Any]) -> Any:
     return samples.batch if isinstance(samples, Samples) else torch.utils.data.default_collate(list(samples))
 
 
+@says_parameters
 class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
     """Samples of a plan by number, for samplers of PyTorch. Each batch is one read.
 
@@ -76,6 +78,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
         return Samples(batch, [part(batch, at, count) for at in range(count)])
 
 
+@says_parameters
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """Batches of a plan, for `torch.utils.data.DataLoader(dataset, batch_size=None)`.
 

@@ -12,11 +12,13 @@ import torch.utils.data
 from zarrow.data.loader import Loader
 from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
+from zarrow.hints.parameters import says_parameters
 from zarrow.torch.datasets import IterableDataset
 from zarrow.torch.options import place
 from zarrow.torch.tensors import check_dtypes, tensors
 
 
+@says_parameters
 class DataLoader(Loader):
     """Batches of a plan as tensors, which share the memory that zarrow decodes into.
 
