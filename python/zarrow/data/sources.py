@@ -41,7 +41,10 @@ class Source:
     def __init__(self, array: Array) -> None:
         if not isinstance(array, Array):
             hint = ": pass the group itself to zarrow.data.Plan" if isinstance(array, Group) else ""
-            hint = ": type zarrow.open(path)" if isinstance(array, str | os.PathLike) else hint
+            if isinstance(array, str | os.PathLike):
+                hint = ": type zarrow.open(path)"
+            elif hasattr(type(array), "__array__") and not hint:
+                hint = ": type zarrow.create_array(zarrow.MemoryStore(), data=x)"
             raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}{hint}")
         self.array = array
         self._element_nbytes = element_nbytes(array)

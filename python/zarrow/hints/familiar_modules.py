@@ -15,12 +15,13 @@ _FUNCTIONS = by_name(
         "xarray.{name}, which takes variables of " + _XARRAY: (
             "apply_ufunc align combine_by_coords combine_nested corr infer_freq unify_chunks"
         ),
-        "xarray.{name}(...)": "Coordinates DataTree cftime_range date_range set_options",
+        "xarray.{name}(...)": "Coordinates DataTree cftime_range date_range",
         _XARRAY + '["name"], or xarray.DataArray(array[...].numpy())': "DataArray",
         _XARRAY + '["name"].load()': "load_dataarray",
         'xarray.open_datatree(path, engine="zarrow")': "load_datatree open_groups",
         "dask.array.{name}, which takes array.to_dask()": (
-            "apply_gufunc argtopk blockwise coarsen map_blocks map_overlap reduction to_hdf5 to_npy_stack topk"
+            "apply_gufunc argtopk blockwise coarsen map_blocks map_overlap reduction to_hdf5 to_npy_stack "
+            "topk"
         ),
         "array[...], which is read when the call returns": "compute persist visualize_graph",
         "dask.array.{name}(...), then zarrow.dask.to_zarr(x, store)": (
@@ -31,10 +32,14 @@ _FUNCTIONS = by_name(
         ),
         "zarrow.load(path).{name}(file)": "write_csvs write_h5ad write_loom",
         'zarrow.open(path)["X"].to_scipy()': "load_npz read_elem_lazy sparse_dataset",
-        "zarrow.save(store, matrix)": "save_npz",
-        'zarrow.data.Plan({"x": group["X"], "label": group["obs/label"]})': (
-            "AnnCollection AnnLoader StackDataset TensorDataset"
+        "zarrow.save(store, anndata.AnnData(matrix))": "save_npz",
+        'zarrow.data.Plan({"x": group["X"], "label": group["obs/label"]})': ("AnnCollection AnnLoader"),
+        'zarrow.data.Plan({"x": array, "y": other})': "StackDataset TensorDataset",
+        "numpy.{name}(...), then zarrow.save(store, x)": (
+            "frombuffer fromfile fromfunction fromiter genfromtxt loadtxt"
         ),
+        "zarrow.open(store).read(mmap=True)": "memmap",
+        "zarrow.save(store, a=x, b=y)": "savez savez_compressed",
         "zarrow.save(store, anndata.concat([zarrow.load(path), ...]))": "concat_on_disk",
         "scipy.sparse.{name}(array[...].numpy()), or group.to_scipy() of a stored matrix": (
             "coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix"
@@ -70,7 +75,7 @@ _FUNCTIONS = by_name(
             "Future Promise WriteFutures"
         ),
         "array[...].astype(dtype)": "cast",
-        'zarrow.ome.pyramid(path, axes="yx"), or array[::2, ::2]': "downsample",
+        "zarrow.ome.pyramid(array, target), or array[::2, ::2]": "downsample",
         "array[selection], of numbers, slices and arrays": "Dim DimExpression d",
         "array.shape": "IndexDomain IndexTransform",
         "chunks= and shards= of zarrow.create_array": "ChunkLayout",
@@ -258,12 +263,12 @@ SUBMODULES = {
         **by_name(
             {
                 _CODEC: "Blosc BloscCodec BloscCname BloscShuffle",
-                'compressors={"name": "gzip", "configuration": {"level": 5}}': "GZip GzipCodec",
-                'compressors={"name": "zstd", "configuration": {"level": 5}}': "Zstd ZstdCodec",
-                'serializer={"name": "bytes", "configuration": {"endian": "little"}}': "BytesCodec Endian",
-                'compressors=["zstd", "crc32c"]': "Crc32cCodec CRC32C",
+                'compressors={"name": "gzip", "configuration": {"level": 5}} of zarrow.create_array': "GZip GzipCodec",
+                'compressors={"name": "zstd", "configuration": {"level": 5}} of zarrow.create_array': "Zstd ZstdCodec",
+                'serializer={"name": "bytes", "configuration": {"endian": "little"}} of zarrow.create_array': "BytesCodec Endian",
+                'compressors=["zstd", "crc32c"] of zarrow.create_array': "Crc32cCodec CRC32C",
                 "shards=... of zarrow.create_array": "ShardingCodec ShardingCodecIndexLocation",
-                'filters={"name": "transpose", "configuration": {"order": [1, 0]}}': "TransposeCodec",
+                'filters={"name": "transpose", "configuration": {"order": [1, 0]}} of zarrow.create_array': "TransposeCodec",
                 "dtype=str of zarrow.create_array": "VLenUTF8 VLenUTF8Codec",
                 "dtype=bytes of zarrow.create_array": "VLenBytes VLenBytesCodec",
                 "numcodecs.{name}(...) as filters=... or compressors=... of zarrow.create_array": (

@@ -48,7 +48,6 @@ def _of_package(name: str, module: str) -> str:
     from zarrow.hints.names_of_others import TORCH_TENSOR
 
     names = _zarrow._import(module).__dir__()
-    numpy = _zarrow._import("numpy")
     blocking = name.removesuffix("_async")
     if name in MODULE:
         return to_type(MODULE[name])
@@ -58,8 +57,9 @@ def _of_package(name: str, module: str) -> str:
         return text
     if codec := SUBMODULES["zarrow.codecs"].get(name):
         return to_type(codec)
-    library = "numpy" if callable(getattr(numpy, name, None)) else "torch" if name in TORCH_TENSOR else ""
-    return f"type {library}.{name}, which takes zarrow's arrays" if library else ""
+    if callable(getattr(_zarrow._import("numpy"), name, None)):
+        return f"type numpy.{name}, which takes zarrow's arrays"
+    return f"type array[...].torch().{name}" if name in TORCH_TENSOR else ""
 
 
 def _of_module(name: str, module: str) -> str:

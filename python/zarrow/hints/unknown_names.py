@@ -156,9 +156,9 @@ def _of_decoded(array: Any, name: str) -> str:
         return to_type(TEXT[name])
     if name in DECODED:
         return to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
-    if hasattr(_zarrow.Array, name):
-        return f"type array.{name}, of the Array that was read"
     way = _way_through_others(array, name)
+    if not way and hasattr(_zarrow.Array, name):
+        return f"type array.{name}, of the Array that was read"
     return f"type {way}" if way else ""
 
 
@@ -203,6 +203,7 @@ _CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor
 
 def _of_array(array: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED
+    from zarrow.hints.names_of_others import XARRAY_ARRAY
 
     if name in _CF_ATTRIBUTES and name not in array.attrs:
         return f'this array has no attribute {name!r}: type array.attrs["{name}"] = value to store one'
@@ -212,6 +213,8 @@ def _of_array(array: Any, name: str) -> str:
         return f"read the array first, as array[...].{name}{_axes_by_name(array, name)}"
     if name in array.attrs:
         return f'type array.attrs["{name}"]'
+    if array.dimension_names and name in XARRAY_ARRAY:
+        return f"type xarray.DataArray(array[...].numpy()).{name}"
     if name in DECODED:
         text = _for_layout(array, DECODED[name]).replace("{tensor}", "array[...]")
         return to_type(text) if text.startswith("nothing: ") else f"read the array first: type {text}"
