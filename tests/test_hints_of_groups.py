@@ -136,7 +136,7 @@ def test_what_a_hint_names_works_on_that_kind_of_group(case: str, tmp_path: Path
     with pytest.raises((AttributeError, TypeError, zarrow.ShapeError)) as raised:
         eval(typed, names)
     # The message writes `group` or `table` for the object, and "name" for an array.
-    said = str(raised.value)
+    said = str(raised.value).replace(f'"{path}"', "path")
     owner = next((part for part in ("X", "obs/kind", "obs/n", "obs") if f'group["{part}"]' in named), None)
     told = named if owner is None or typed == "group.obs" else named.replace(f'group["{owner}"]', "group")
     told = told.replace("group[:2]", "table") if typed.startswith("group[:2].") else told

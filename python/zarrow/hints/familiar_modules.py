@@ -119,7 +119,7 @@ MODULE = _FUNCTIONS | by_name(
         "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))": "torch",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "random_split train_test_split",
         _XARRAY: (
-            "date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray xarray"
+            "date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray"
         ),
         "nothing: pass a dict instead": "DictStore",
         "nothing: pass the folder's path instead": (
@@ -258,17 +258,19 @@ MODULE = _FUNCTIONS | by_name(
 
 # Of the modules below it.
 _CODEC = 'compressors={"name": "blosc", "configuration": {"cname": "zstd"}} of zarrow.create_array'
+_NEW = " of zarrow.create_array"
 SUBMODULES = {
     "zarrow.codecs": {
         **by_name(
             {
                 _CODEC: "Blosc BloscCodec BloscCname BloscShuffle",
-                'compressors={"name": "gzip", "configuration": {"level": 5}} of zarrow.create_array': "GZip GzipCodec",
-                'compressors={"name": "zstd", "configuration": {"level": 5}} of zarrow.create_array': "Zstd ZstdCodec",
-                'serializer={"name": "bytes", "configuration": {"endian": "little"}} of zarrow.create_array': "BytesCodec Endian",
-                'compressors=["zstd", "crc32c"] of zarrow.create_array': "Crc32cCodec CRC32C",
+                'compressors={"name": "gzip", "configuration": {"level": 5}}' + _NEW: "GZip GzipCodec",
+                'compressors={"name": "zstd", "configuration": {"level": 5}}' + _NEW: "Zstd ZstdCodec",
+                'serializer={"name": "bytes", "configuration": {"endian": "little"}}'
+                + _NEW: "BytesCodec Endian",
+                'compressors=["zstd", "crc32c"]' + _NEW: "Crc32cCodec CRC32C",
                 "shards=... of zarrow.create_array": "ShardingCodec ShardingCodecIndexLocation",
-                'filters={"name": "transpose", "configuration": {"order": [1, 0]}} of zarrow.create_array': "TransposeCodec",
+                'filters={"name": "transpose", "configuration": {"order": [1, 0]}}' + _NEW: "TransposeCodec",
                 "dtype=str of zarrow.create_array": "VLenUTF8 VLenUTF8Codec",
                 "dtype=bytes of zarrow.create_array": "VLenBytes VLenBytesCodec",
                 "numcodecs.{name}(...) as filters=... or compressors=... of zarrow.create_array": (

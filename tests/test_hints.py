@@ -1,0 +1,146 @@
+"""Hints as code: what a message names runs and means the same, also in `from … import`."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow import data
+from zarrow.hints.familiar_modules import MODULE, SUBMODULES
+
+MODULES = (
+    "checks",
+    "codecs",
+    "dask",
+    "data",
+    "errors",
+    "files",
+    "gpu",
+    "io",
+    "jax",
+    "jobs",
+    "ome",
+    "ray",
+    "stream",
+)
+
+
+def _said(error: BaseException) -> str:
+    return str(error).partition(": ")[2]
+
+
+@pytest.mark.parametrize("name", [*MODULES, "xarray", "zarr_python"])
+def test_import_from_shows_the_hint_of_the_attribute(name: str) -> None:
+    module = pytest.importorskip(f"zarrow.{name}")
+    unknown = next(iter(SUBMODULES.get(f"zarrow.{name}", ())), "write_table")
+    with pytest.raises(AttributeError) as attribute:
+        getattr(module, unknown)
+    with pytest.raises(ImportError, match="cannot import name") as imported:
+        exec(f"from zarrow.{name} import {unknown}", {})
+    assert _said(imported.value) == _said(attribute.value) != ""
+    assert imported.value.name == f"zarrow.{name}" and not hasattr(module, unknown)
+
+
+def test_import_from_with_many_names_and_of_the_package() -> None:
+    many = "\n".join(f"x{number} = {number}" for number in range(300))
+    for module, name in (("zarrow.codecs", "ZstdCodec"), ("zarrow", "DataLoader")):
+        with pytest.raises(ImportError, match="type ") as raised:
+            exec(f"{many}\nfrom {module} import {name}", {})
+        assert name in str(raised.value)
+    exec("from zarrow import data, codecs, io", {})
+    with pytest.raises(ImportError, match="cannot import name 'far_from_all'"):
+        exec("from zarrow import far_from_all", {})
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("zarrow.far_from_all")
+
+
+def test_no_hint_hides_a_name_of_zarrow() -> None:
+    assert not [name for name in MODULE if name in dir(zarrow)]
+    for module, names in SUBMODULES.items():
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            continue
+        assert not [name for name in names if name in getattr(found, "__all__", ())]
+
+
+def _code(node: Any, name: str) -> str:
+    with pytest.raises(AttributeError) as raised:
+        getattr(node, name)
+    return _said(raised.value).removeprefix("read the array first: ").removeprefix("type ")
+
+
+def _run(code: str, **names: Any) -> Any:
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("dask")
+    importlib.import_module("zarrow.xarray")
+    return eval(code, {"zarrow": zarrow, "xarray": xarray, **names})
+
+
+@pytest.mark.filterwarnings("ignore:Failed to open Zarr store:RuntimeWarning")
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("path", ["", "a", "a/b"])
+def test_names_of_xarray_keep_names_and_chunks(path: str, zarr_format: int, tmp_path: Path) -> None:
+    store = tmp_path / 'of "quotes".zarr'
+    root = zarrow.create_group(store, zarr_format=zarr_format)
+    group = root.create_group(path) if path else root
+    values = np.arange(12.0).reshape(4, 3)
+    group.create_array(
+        "rain", data=values, chunks=(2, 3), dimension_names=["time", "x"], attributes={"u": "K"}
+    )
+    group.create_array("time", data=np.arange(4) * 10, dimension_names=["time"])
+    for array in (group["rain"], zarrow.open(store / path / "rain")):
+        found = _run(_code(array, "to_xarray"), array=array)
+        assert (found.name, found.dims, found.attrs["u"]) == ("rain", ("time", "x"), "K")
+        assert found.chunksizes["time"] == (2, 2) == _run(_code(array, "chunksizes"), array=array)[0]
+        assert _run(_code(array, "sel"), array=array)(time=10).values.tolist() == values[1].tolist()
+        frame = _run(_code(array, "to_dataframe"), array=array)()
+        assert list(frame.index.names) == ["time", "x"] and frame["rain"].tolist() == values.ravel().tolist()
+        assert "rain" in _run(_code(array, "parent"))
+    assert _run(_code(group, "to_xarray")).sizes == {"time": 4, "x": 3}
+
+
+@pytest.mark.parametrize("names", [None, ["y", "x"]])
+def test_an_array_that_xarray_does_not_open_is_read_first(names: list[str] | None, tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "x.zarr")
+    root.create_array("without", data=np.ones(3))
+    alone = zarrow.create_array(tmp_path / "alone.zarr", data=np.ones((2, 3)), dimension_names=names)
+    for array in (root.create_array("a", data=np.ones((2, 3)), dimension_names=names), alone):
+        found = _run(_code(array, "to_xarray"), array=array)
+        assert found.dims == (tuple(names) if names else ("dim_0", "dim_1")) and float(found.sum()) == 6
+        assert len(_run(_code(array, "to_dataframe"), array=array)) == 6
+    assert _code(alone, "parent") == "this is the root of its store, which has no parent"
+
+
+@pytest.mark.filterwarnings("ignore:Failed to open Zarr store:RuntimeWarning")
+def test_a_store_in_memory_is_shown_as_store() -> None:
+    store = zarrow.MemoryStore()
+    group = zarrow.create_group(store).create_group("a/b")
+    array = group.create_array("x", data=np.arange(3), dimension_names=["t"])
+    assert _run(_code(array, "to_xarray"), store=store).values.tolist() == [0, 1, 2]
+    assert _run(_code(array, "parent"), store=store).path == "a/b"
+    assert _run(_code(group, "parent"), store=store).path == "a"
+
+
+def test_classes_of_loaders_keep_their_signature_and_their_pickles() -> None:
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(8))
+    loader = data.Loader(data.Plan(array, batch_size=4, order="sequential"))
+    assert [batch.tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert pickle.loads(pickle.dumps(data.Plan)) is data.Plan
+
+    class Own(data.Loader):
+        def __init__(self, plan: data.Plan, colour: str, **options: Any) -> None:
+            super().__init__(plan, **options)
+            self.colour = colour
+
+    assert Own(loader.plan, "red", rank=0).colour == "red"
+    with pytest.raises(TypeError, match=r"has no parameter 'shuffle': type zarrow.data.Plan"):
+        Own(loader.plan, "red", shuffle=True)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        data.Plan()  # type: ignore[call-arg]
