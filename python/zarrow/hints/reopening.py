@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from zarrow import _zarrow
-from zarrow.errors import ZarrowError
+from zarrow.errors import ZarrowError, ZarrowWarning
 
 _DATASET = "zarrow.xarray.open_zarr(path)"
 _VARIABLE = "xarray.DataArray(array[...].numpy())"
@@ -65,13 +65,16 @@ def _is_dataset(group: Any) -> bool:
     sizes: dict[str, int] = {}
     if len(group) > _MOST_MEMBERS:
         return True
-    for _, array in group.arrays():
-        names = array.dimension_names or ()
-        if len(names) != array.ndim or None in names:
-            return False
-        if any(sizes.setdefault(name, size) != size for name, size in zip(names, array.shape, strict=True)):
-            return False
-    return True
+    with contextlib.suppress(ZarrowError, ZarrowWarning):  # a damaged member
+        for _, array in group.arrays():
+            names = array.dimension_names or ()
+            if len(names) != array.ndim or None in names:
+                return False
+            pairs = zip(names, array.shape, strict=True)
+            if any(sizes.setdefault(name, size) != size for name, size in pairs):
+                return False
+        return True
+    return False
 
 
 def _argument(name: str, path: str) -> str:
