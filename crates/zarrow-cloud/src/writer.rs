@@ -8,16 +8,18 @@
 //! 4. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
 //!    condition there is preceded by puts that must be refused (`conditional_put_check`).
 
+use crate::answer_body::broken;
 use crate::borrowed_payload::BorrowedPayload;
 use crate::conditional_put_check;
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::{Failure, causes};
 use crate::retry::{Attempts, Fault};
 use crate::sent_change;
 use crate::version;
 use bytes::Bytes;
 use futures_util::future::join;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path;
 use object_store::{
     Error as ClientError, GetOptions, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
@@ -280,18 +282,27 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
     let mut first = None;
     for some in paths.chunks(KEYS_AT_ONCE) {
         let (client, own) = (Arc::clone(&connection.client), some.to_vec());
+        let counted = Arc::clone(attempts);
         let deleted = async move {
-            let mut first = None;
-            let mut deleted = client.store.delete_stream(stream::iter(own.into_iter().map(Ok)).boxed());
-            while let Some(path) = deleted.next().await {
-                match path {
-                    Ok(_) | Err(ClientError::NotFound { .. }) => {}
-                    Err(error) => {
-                        first.get_or_insert(error);
+            loop {
+                let mut first = None;
+                let paths = own.clone().into_iter().map(Ok);
+                let mut deleted = client.store.delete_stream(stream::iter(paths).boxed());
+                while let Some(path) = deleted.next().await {
+                    match path {
+                        Ok(_) | Err(ClientError::NotFound { .. }) => {}
+                        Err(error) => {
+                            first.get_or_insert(error);
+                        }
                     }
                 }
+                // The client reads the answer to a batch after the transport has passed it on.
+                let cut = first.as_ref().and_then(cut_answer);
+                match cut.and_then(|(fault, failure)| counted.again(fault, failure)) {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => return first,
+                }
             }
-            first
         };
         let failed = sent_change::finish(connection, some.to_vec(), attempts, deleted).await;
         first = first.or(failed);
@@ -307,6 +318,13 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
             Err(connection.error(&error, attempts, true))
         }
     }
+}
+
+/// Returns the fault of an answer whose body was cut off, if `error` is that.
+fn cut_answer(error: &ClientError) -> Option<(Fault, Failure)> {
+    let kinds = causes(error).filter_map(|cause| cause.downcast_ref::<HttpError>()).map(HttpError::kind);
+    let is_cut = |kind| matches!(kind, HttpErrorKind::Interrupted | HttpErrorKind::Timeout);
+    kinds.into_iter().any(is_cut).then(|| broken(error))
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! Changes that fail after their first step: the state that remains, and the report.
 
-use crate::arrays::adapter;
-use crate::message::Message;
-use crate::server::{Fault, Manner, Server, well};
+use crate::arrays::{adapter, policy};
+use crate::message::{Answer, Message};
+use crate::server::{Fault, Manner, Server, once, well};
+use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use zarrow::store::Store;
+use zarrow::store::remote::{RemoteStore, wait};
 use zarrow::{
     Array, ArrayBuilder, Existing, Number, OpenOptions, Values, WriteOptions, create_array,
     create_array_with, open, with_warnings,
 };
+use zarrow_cloud::{CloudStore, StorageOptions};
 
 /// Refuses chunks.
 fn without_chunks() -> Manner {
@@ -104,4 +107,20 @@ fn a_put_with_a_passing_error_is_tried_again_and_recognised() {
             assert_eq!(elements.as_slice::<i32>().unwrap(), [2; 4], "{fault:?}");
         }
     }
+}
+
+#[test]
+fn a_batch_of_deletes_is_sent_again_if_its_answer_is_cut_off() {
+    let server = Server::start(once(Fault::Cut));
+    server.answer_by(|_| {
+        let body = "--parts\r\nContent-Type: application/http\r\nContent-ID: 0\r\n\r\nHTTP/1.1 202 \
+                    Accepted\r\nx-ms-version: 2018-11-09\r\n\r\n--parts--\r\n";
+        Answer::new(202).with("content-type", "multipart/mixed; boundary=parts").of(body)
+    });
+    let options = json!({"account_name": "me", "endpoint_url": server.url(""), "sas_token": "sv=1&sig=c2ln"});
+    let options = StorageOptions::from_json(&options.to_string()).unwrap();
+    let store = CloudStore::new("az://files/a", options).unwrap().with_policy(policy());
+    let writer = store.writer().unwrap();
+    wait(|done| writer.delete(vec!["k".into()], done), &|| Ok(())).unwrap();
+    assert_eq!(server.take_log().iter().filter(|message| message.target.contains("comp=batch")).count(), 2);
 }

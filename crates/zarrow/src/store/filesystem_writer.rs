@@ -237,7 +237,14 @@ impl FileDraft<'_> {
     /// Completes steps 1 and 2.
     fn finish(&mut self, is_timed: bool) -> Result<()> {
         if is_timed {
-            set_time(&self.file).map_err(write)?;
+            set_time(&self.file).map_err(|error| match error {
+                Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {
+                    let text = "a file system that refuses to set modification times (`utimensat`), which tell \
+                                the versions of a value apart";
+                    ErrorKind::Unsupported(text.into())
+                }
+                other => write(other),
+            })?;
         }
         if self.durability != Durability::None {
             system_calls::fsync(&self.file).map_err(write)?;
