@@ -1,8 +1,9 @@
-"""`progress=` of `save` and `load`: equal results, and reports that rise to the total."""
+"""`progress=` of `save`, `load` and `Array.read`: equal results, and reports that rise to the total."""
 
 from __future__ import annotations
 
 import gc
+import math
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,48 @@ def test_other_values_of_progress_are_refused(tmp_path: Path) -> None:
     assert zarrow.load(tmp_path / "a.zarr", progress=True)["progress"].shape == (3,)
     with pytest.raises(TypeError, match="progress is a function"):
         zarrow.load(tmp_path / "a.zarr", progress=3)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_reads_with_progress_equal_others(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("reads")
+    shape, chunks = (9, 11, 7), data.draw(st.sampled_from([(2, 3, 7), (9, 11, 7), (1, 11, 2)]))
+    values = np.arange(math.prod(shape), dtype="i4").reshape(shape)
+    array = zarrow.create_array(folder / "x.zarr", data=values, chunks=chunks, overwrite=True)
+    places = [
+        data.draw(st.one_of(st.integers(-extent, extent - 1), st.slices(extent), st.just(slice(None))))
+        for extent in shape
+    ]
+    selection = data.draw(st.sampled_from([tuple(places), (places[0], ...), (..., places[2]), places[0]]))
+    expected = values[selection]
+    reports = Reports()
+    found: Any = array.read(selection, dtype="f8", progress=reports)
+    assert np.array_equal(np.asarray(found), expected) and np.asarray(found).dtype == "f8"
+    assert reports[-1] == (expected.size * 8, expected.size * 8) and reports == sorted(reports)
+    out = np.zeros(expected.shape, "i4")
+    if expected.shape:
+        assert array.read(selection, out=out, progress=True) is out and np.array_equal(out, expected)
+
+
+def test_a_large_read_is_reported_part_by_part(tmp_path: Path, large: Any) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=large, chunks=(100_000,))
+    reports = Reports()
+    found: Any = array.read(slice(150_000, None), progress=reports)
+    assert np.array_equal(found.numpy(), large[150_000:])
+    reports.check(large[150_000:].nbytes, 3)
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        array.read(progress=stop)
+    with pytest.raises(ValueError, match="shape"):
+        array.read(out=np.zeros(3), progress=reports)
+    with pytest.raises(ValueError, match="pass it with out= and dtype= only"):
+        array.read(progress=True, order="F")
+    assert zarrow.create_array(tmp_path / "t.zarr", data=np.array(["a"])).read(progress=reports).tolist() == [
+        "a"
+    ]

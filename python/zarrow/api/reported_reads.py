@@ -1,21 +1,26 @@
-"""Reads the members of a group for `load(progress=...)`, in an order that can be reported.
+"""Reads for `load(progress=...)` and `Array.read(progress=...)`, in an order that can be reported.
 
 1. The hierarchy is opened first, so that the total is known.
 2. Small arrays are read many at a time, as without `progress`. A large array of numbers is read part by
    part, in whole chunks or shards, straight into the memory of the result. Any other array is read at once.
+3. So is a selection, unless it is a block: integers, and slices of step 1.
 """
 
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, Group, _import, _read_each, _RecycledMemory, asarray
+from zarrow.api.amounts import Amount
+from zarrow.api.progress import Progress, reporting
+from zarrow.arrays.casting import read_type
 from zarrow.interchange.lazy_arrays import estimated_nbytes, parts
 
 if TYPE_CHECKING:
     from zarrow import DecodedArray
-    from zarrow.api.amounts import Amount
     from zarrow.groups.descent import Way
 
 # Elements that are read between two reports.
@@ -80,10 +85,7 @@ def read_array(array: Array, amount: Amount) -> DecodedArray:
     nbytes = estimated_nbytes(array)
     amount.begin(nbytes)
     unit, dtype = array.write_unit, array.dtype
-    kind = array.data_type
-    is_masked = not isinstance(kind, str) and kind.get("name") == "zarrs.optional"
-    is_plain = dtype.kind in "biufcmM" and dtype.isnative and not is_masked
-    if unit is None or not is_plain or nbytes <= _READ_NBYTES:
+    if unit is None or not _has_numbers(array) or nbytes <= _READ_NBYTES:
         whole: DecodedArray = array[...]
         amount.finish()
         return whole
@@ -94,3 +96,89 @@ def read_array(array: Array, amount: Amount) -> DecodedArray:
         amount.add(dtype.itemsize * math.prod(part.stop - part.start for part in region))
     amount.finish()
     return asarray(values)
+
+
+def read_selection(
+    array: Array, selection: Any, out: Any, dtype: Any, progress: Progress | bool
+) -> DecodedArray | Any:
+    """Read a selection for `Array.read` (step 3)."""
+    options: dict[str, Any] = {"out": out, "dtype": dtype}
+    with reporting(progress, "read") as report:
+        block, unit = _block(array, selection), array.write_unit
+        if report is None or block is None or unit is None or not _has_numbers(array):
+            found: Any = array.read(selection, **options)
+            if report is not None:
+                nbytes = getattr(found, "nbytes", 0)
+                report(nbytes, nbytes)
+            return found
+        wanted = array.dtype if dtype is None else read_type(array.dtype, dtype)
+        shape = tuple(len(places) for places in block if isinstance(places, range))
+        amount = Amount(report, math.prod(shape) * wanted.itemsize)
+        amount.begin(math.prod(shape) * wanted.itemsize)
+        if out is not None and tuple(out.shape) != shape:
+            return array.read(selection, **options)  # raises the error
+        memory: Any = _RecycledMemory(math.prod(shape) * wanted.itemsize) if out is None else None
+        values = _import("numpy").ndarray(shape, wanted, memory) if out is None else out
+        for source, target in _parts_of(block, unit, array.dtype.itemsize):
+            array.read(source, out=values[target], dtype=dtype)
+            amount.add(wanted.itemsize * math.prod(part.stop - part.start for part in target))
+        amount.finish()
+        return asarray(values) if out is None else out
+
+
+def _has_numbers(array: Array) -> bool:
+    """Return whether elements are numbers or times, and none can be missing."""
+    kind = array.data_type
+    is_masked = not isinstance(kind, str) and kind.get("name") == "zarrs.optional"
+    return array.dtype.kind in "biufcmM" and array.dtype.isnative and not is_masked
+
+
+def _block(array: Array, selection: Any) -> list[range | int] | None:
+    """Return the positions along each axis, a number where the axis is dropped; None if it is no block."""
+    items = list(selection) if isinstance(selection, tuple) else [selection]
+    if (dots := sum(item is Ellipsis for item in items)) > 1 or len(items) - dots > array.ndim:
+        return None
+    at = next((at for at, item in enumerate(items) if item is Ellipsis), len(items))
+    rest = [slice(None)] * (array.ndim - len(items) + dots)
+    items = [*items[:at], *rest, *items[at + 1 :]]
+    block: list[range | int] = []
+    for item, extent in zip(items, array.shape, strict=True):
+        if isinstance(item, slice):
+            places = range(*item.indices(extent))
+            if places.step != 1 or not places:
+                return None
+            block.append(places)
+        else:
+            try:
+                place = operator.index(item)
+            except TypeError:
+                return None
+            if isinstance(item, bool) or not -extent <= place < extent:
+                return None
+            block.append(place % extent)
+    return block if any(isinstance(places, range) for places in block) else None
+
+
+def _parts_of(
+    block: list[range | int], unit: tuple[int, ...], item_nbytes: int
+) -> Iterator[tuple[tuple[slice | int, ...], tuple[slice, ...]]]:
+    """Divide a block at edges of units: yield the places in the array, and those in the result."""
+    starts = [places.start if isinstance(places, range) else places for places in block]
+    stops = [places.stop if isinstance(places, range) else places + 1 for places in block]
+    # Parts are counted from the edge of a unit before the block.
+    edges = [start - start % max(step, 1) for start, step in zip(starts, unit, strict=True)]
+    extents = tuple(stop - edge for stop, edge in zip(stops, edges, strict=True))
+    for region in parts(extents, unit, unit, item_nbytes):
+        source: list[slice | int] = []
+        target: list[slice] = []
+        for places, part, edge, start in zip(block, region, edges, starts, strict=True):
+            low, high = max(part.start + edge, start), part.stop + edge
+            if isinstance(places, int):
+                source.append(places)
+            else:
+                source.append(slice(low, high))
+                target.append(slice(low - start, high - start))
+            if low >= high:
+                break
+        else:
+            yield tuple(source), tuple(target)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from typing_extensions import CapsuleType
 
 from zarrow.api import asynchronous, dask_arrays
+from zarrow.api.progress import Progress
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays import chunk_grid, selections
 from zarrow.arrays._indexer import Indexer
@@ -81,13 +82,7 @@ class Array(_Node):
         """The number of (inner) chunks; None for a rectilinear grid."""
     @property
     def nchunks_initialized(self) -> int:
-        """The number of stored chunks, found by listing them. A shard counts as all its chunks.
-
-        Raises
-        ------
-        NotFoundError, StaleHandleError
-            The array was erased or replaced since it was opened.
-        """
+        """The number of stored chunks, found by listing them. A shard counts as all its chunks."""
     @property
     def shards(self) -> tuple[int, ...] | None:
         """The shape of a shard; None for an array without shards."""
@@ -108,10 +103,7 @@ class Array(_Node):
         """
     @property
     def order(self) -> Literal["C", "F"]:
-        """Memory order of stored chunks: "C", or "F" if the first axis is contiguous.
-
-        Reads return "C" in both cases.
-        """
+        """Memory order of stored chunks: "C", or "F" if the first axis is contiguous. Reads return "C"."""
     @property
     def attrs(self) -> Attributes:
         """The attributes: a mapping that stores each change. `array.attrs = {...}` replaces all."""
@@ -228,6 +220,7 @@ class Array(_Node):
         device: Any = None,
         stream: Any = None,
         decompress: Decompress = None,
+        progress: Progress | bool | None = None,
     ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
@@ -290,6 +283,9 @@ class Array(_Node):
             A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) that uses
             the result; `out` may be memory of a GPU too. Chunks are decompressed on the `"host"`, or on the
             `"device"` by nvCOMP; `"auto"`: see `zarrow.gpu.explain`. Not with `mmap`, `mask`, `order`.
+        progress
+            Called with the bytes that are read and all bytes, or True for a bar. A block of numbers is read
+            part by part. Only with `out` and `dtype`.
 
         Returns
         -------
@@ -348,6 +344,7 @@ class Array(_Node):
         device: Any = None,
         stream: Any = None,
         decompress: Decompress = None,
+        progress: Progress | bool | None = None,
     ) -> Out: ...
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""

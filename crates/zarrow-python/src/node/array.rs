@@ -244,9 +244,9 @@ impl Array {
     #[doc = help!("Array.read")]
     #[pyo3(
         signature = (selection = None, *more, out = None, dtype = None, mmap = false, mask = None, decode = None,
-                     order = "C", device = None, stream = None, decompress = None, **unknown),
+                     order = "C", device = None, stream = None, decompress = None, progress = None, **unknown),
         text_signature = "($self, selection=None, *, out=None, dtype=None, mmap=False, mask=None, decode=None, \
-                          order=\"C\", device=None, stream=None, decompress=None)"
+                          order=\"C\", device=None, stream=None, decompress=None, progress=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
@@ -262,6 +262,7 @@ impl Array {
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument)] decompress: Option<&str>,
+        progress: Option<Bound<'py, PyAny>>,
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         known(slf.py(), "Array.read", unknown)?;
@@ -269,7 +270,7 @@ impl Array {
             let text = "read takes one selection: type array.read((0, slice(1, 3))), or array[0, 1:3]";
             return Err(PyTypeError::new_err(text));
         }
-        let options = Reading { out, dtype, mmap, mask, decode, order, device, stream, decompress };
+        let options = Reading { out, dtype, mmap, mask, decode, order, device, stream, decompress, progress };
         options.read(slf.as_any(), &slf.get().array, selection)
     }
 

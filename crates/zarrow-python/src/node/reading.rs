@@ -37,6 +37,8 @@ pub struct Reading<'a, 'py> {
     pub stream: Option<Bound<'py, PyAny>>,
     /// Where chunks are decompressed.
     pub decompress: Option<&'a str>,
+    /// What is told of the progress.
+    pub progress: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Reading<'_, 'py> {
@@ -48,7 +50,7 @@ impl<'py> Reading<'_, 'py> {
         selection: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = array.py();
-        let Reading { out, dtype, mmap, mask, decode, order, device, stream, decompress } = self;
+        let Reading { out, dtype, mmap, mask, decode, order, device, stream, decompress, progress } = self;
         if order != "C" && (out.is_some() || mmap || mask.is_some()) {
             let text = "order= needs new memory without a mask: pass it without out=, mmap= and mask=";
             return Err(PyValueError::new_err(text));
@@ -63,6 +65,14 @@ impl<'py> Reading<'_, 'py> {
             return Err(PyValueError::new_err(text));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        if let Some(progress) = progress {
+            if mmap || mask.is_some() || decode.is_some() || order != "C" || device.is_some() {
+                let text = "progress= is for reads to the CPU in C order: pass it with out= and dtype= only";
+                return Err(PyValueError::new_err(text));
+            }
+            let read = import(py, "zarrow.api.reported_reads")?.getattr("read_selection")?;
+            return read.call1((array, index, out, dtype, progress));
+        }
         if let Some(decode) = decode {
             let others = [
                 ("out", out),
