@@ -57,6 +57,7 @@ anndata | group.to_memory() | zarrow.load(path)
 anndata | group.to_df() | zarrow.load(path).to_df
 anndata | group.head() | zarrow.load(path)[:5]
 anndata | group[:2] | zarrow.load(path)[:2]
+anndata | group["obs/n"][:2] | group["obs/n"].read()[:2]
 anndata | group[0:2, 1] | zarrow.load(path)[0:2, 1]
 anndata | group.obs | group["obs"]
 anndata | group["X"].toarray() | group["X"].to_scipy().toarray

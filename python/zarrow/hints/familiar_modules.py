@@ -207,6 +207,10 @@ SUBMODULES = {
     },
     "zarrow.torch": {
         **dict.fromkeys(("Loader", "dataloader"), "zarrow.torch.DataLoader(plan)"),
+        **dict.fromkeys(
+            ("MapDataset", "TorchDataset", "ZarrDataset", "ZarrIterableDataset"),
+            "zarrow.torch.Dataset(zarrow.torch.Plan(array, batch_size=8))",
+        ),
         **dict.fromkeys(("default_collate", "collate_fn"), "zarrow.torch.collate"),
         "TensorDataset": 'zarrow.torch.Plan({"x": x, "y": y})',
         "random_split": "zarrow.torch.Plan(array).split(0.8, 0.2)",

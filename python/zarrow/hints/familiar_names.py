@@ -49,6 +49,7 @@ ARRAY = by_name(
         "numpy.ndindex({array}.cdata_shape)": "chunk_keys",
         "{array}.chunks": "chunk_shape chunking chunksize",
         "{array}.to_dask().chunks": "chunksizes",
+        '{array}.read(decode="cf")': "decode_cf",
         "{array}.store": "chunk_store",
         _STORED: "close commit flush store_metadata sync with_transaction",
         '{array}.metadata["codecs"], or .filters, .serializer, .compressors': "codec codecs",

@@ -33,6 +33,8 @@ def _getitem(self: Group, key: Any, /) -> Any:
     if isinstance(key, str):
         return _member(self, key)
     try:
+        if isinstance(key, slice) and str(self.attrs.get("encoding-type")).startswith("nullable-"):
+            raise TypeError("values and their mask are one array")
         found = table.selected(self, key) if isinstance(key, slice | tuple | list) else None
         return _member(self, key) if found is None else found
     except (ShapeError, TypeError) as error:
