@@ -115,8 +115,8 @@ def read_selection(
         shape = tuple(len(places) for places in block if isinstance(places, range))
         amount = Amount(report, math.prod(shape) * wanted.itemsize)
         amount.begin(math.prod(shape) * wanted.itemsize)
-        if out is not None and tuple(out.shape) != shape:
-            return array.read(selection, **options)  # raises the error
+        if out is not None and tuple(getattr(out, "shape", ())) != shape:
+            return array.read(selection, **options)  # plain bytes, or memory that is refused
         memory: Any = _RecycledMemory(math.prod(shape) * wanted.itemsize) if out is None else None
         values = _import("numpy").ndarray(shape, wanted, memory) if out is None else out
         for source, target in _parts_of(block, unit, array.dtype.itemsize):
