@@ -11,9 +11,10 @@ from typing import Any
 
 from werkzeug.serving import make_server
 
+import zarrow
+from round_trips import Rounds
 from stores.s3_by_moto import Quiet, application
 from test_cloud import KEY, SECRET
-from xarray_cases import Rounds
 
 
 class Bucket:
@@ -41,6 +42,14 @@ class Bucket:
         self.is_counting = False
         return self.rounds.take()
 
+    def expect(self, write: Callable[[], object], most: int) -> None:
+        """Check that a write takes at most `most` round trips."""
+        self.rounds.take()
+        self.is_counting = True
+        write()
+        self.is_counting = False
+        self.rounds.expect(most)
+
     def download(self, name: str, folder: Path) -> Path:
         for listed in self.client.list_objects_v2(Bucket=self.name, Prefix=f"{name}/")["Contents"]:
             path = folder / listed["Key"].removeprefix(f"{name}/")
@@ -50,7 +59,7 @@ class Bucket:
 
 
 @contextmanager
-def counted_bucket() -> Iterator[Bucket]:
+def counted_bucket(_: Path | None = None) -> Iterator[Bucket]:
     """Serve a bucket during the `with` block."""
     rounds = Rounds()
     found: list[Bucket] = []
@@ -64,7 +73,11 @@ def counted_bucket() -> Iterator[Bucket]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     found.append(Bucket(f"http://127.0.0.1:{server.server_port}", rounds))
-    yield found[0]
-    server.shutdown()
-    thread.join()
-    rounds.close()
+    # The first conditional put to a server checks that it heeds conditions.
+    zarrow.save(found[0].url("first"), [1], storage_options=found[0].options)
+    try:
+        yield found[0]
+    finally:
+        server.shutdown()
+        thread.join()
+        rounds.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from xarray.backends.zarr import ZarrBackendEntrypoint
 
 import zarrow
 import zarrow.xarray
-from xarray_cases import DATASETS, Rounds, cf, kinds, many, same, tree, write
+from round_trips import Rounds, in_few_round_trips
+from xarray_cases import DATASETS, cf, kinds, many, same, tree, write
 from zarrow.xarray import loading
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
@@ -282,9 +284,9 @@ def test_a_failed_load_changes_nothing(tmp_path: Path) -> None:
 # Round trips
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, Rounds]]:
-    """Serve the test's folder, and count round trips."""
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, Rounds]]:
+    """Serve a folder, and count round trips."""
     rounds = Rounds()
 
     class Handler(SimpleHTTPRequestHandler):
@@ -298,31 +300,35 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Rounds]]:
     class Server(ThreadingHTTPServer):
         request_queue_size = 256
 
-    server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path)))
+    server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", rounds
-    server.shutdown()
-    thread.join()
-    server.server_close()
-    rounds.close()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", rounds
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        rounds.close()
 
 
 @pytest.mark.parametrize("version", [2, 3])
+@in_few_round_trips(served)
 def test_a_dataset_opens_in_two_round_trips_and_loads_in_one(
-    tmp_path: Path, server: tuple[str, Rounds], version: int
+    server: tuple[str, Rounds], tmp_path: Path, version: int
 ) -> None:
     path = write(many(), tmp_path / "many.zarr", zarr_format=version)
     url, rounds = server
     for chunks in (None, {}):
         found = xr.open_dataset(f"{url}/many.zarr", engine="zarrow", chunks=chunks)
-        assert rounds.take() <= 2
+        rounds.expect(2)
         zarrow.xarray.load(found)
-        assert rounds.take() == 1
+        rounds.expect(1)
         xr.testing.assert_identical(found, xr.open_dataset(path, engine="zarr"))
 
 
-def test_a_tree_opens_in_two_round_trips(tmp_path: Path, server: tuple[str, Rounds]) -> None:
+@in_few_round_trips(served)
+def test_a_tree_opens_in_two_round_trips(server: tuple[str, Rounds], tmp_path: Path) -> None:
     nodes = {
         f"/{first}/{second}": xr.Dataset(
             {"a": (("time", "x"), np.zeros((2, 3)))},
@@ -334,9 +340,9 @@ def test_a_tree_opens_in_two_round_trips(tmp_path: Path, server: tuple[str, Roun
     path = write(xr.DataTree.from_dict(nodes), tmp_path / "tree.zarr")
     url, rounds = server
     found = xr.open_datatree(f"{url}/tree.zarr", engine="zarrow")
-    assert rounds.take() <= 2
+    rounds.expect(2)
     zarrow.xarray.load(found)
-    assert rounds.take() <= 1
+    rounds.expect(1)
     xr.testing.assert_identical(found, xr.open_datatree(path, engine="zarr"))
 
 

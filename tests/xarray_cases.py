@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -163,65 +160,3 @@ def same_encoding(ours: dict[str, Any], stock: dict[str, Any]) -> None:
         found = ours[name]
         assert type(found) is type(value), name
         assert found == value or (found != found and value != value), name
-
-
-# Waits, for each line of its input, until no thread of its parent runs or waits for a CPU or for a disk.
-_SLEEPER = """
-import os, sys, time
-folder = f"/proc/{os.getppid()}/task"
-def sleeps():
-    for thread in os.listdir(folder):
-        try:
-            with open(f"{folder}/{thread}/stat") as stat:
-                if stat.read().rpartition(")")[2].split()[0] in "RD":
-                    return False
-        except OSError:
-            return False
-    return True
-for _ in sys.stdin:
-    last, count = time.monotonic() + 20, 0
-    while count < 8 and time.monotonic() < last:
-        time.sleep(0.003)
-        count = count + 1 if sleeps() else 0
-    print(flush=True)
-"""
-
-
-class Rounds:
-    """Counts round trips: the server, in this process, answers when every thread of this process waits."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._is_led = False
-        self._sleeper = subprocess.Popen(
-            [sys.executable, "-S", "-c", _SLEEPER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self.count = 0
-        self.requests = 0
-
-    def wait(self) -> None:
-        """Wait until the client waits for all answers."""
-        with self._condition:
-            self.requests += 1
-            mine = self.count
-            if self._is_led:
-                self._condition.wait_for(lambda: self.count > mine)
-                return
-            self._is_led = True
-        assert self._sleeper.stdin is not None and self._sleeper.stdout is not None
-        self._sleeper.stdin.write(b"\n")
-        self._sleeper.stdin.flush()
-        self._sleeper.stdout.readline()
-        with self._condition:
-            self._is_led = False
-            self.count += 1
-            self._condition.notify_all()
-
-    def close(self) -> None:
-        """Stop counting."""
-        self._sleeper.communicate()
-
-    def take(self) -> int:
-        """Return the number of round trips since the last call."""
-        found, self.count = self.count, 0
-        return found
