@@ -190,6 +190,22 @@ def test_memory_stores_are_verified() -> None:
     assert (found.arrays, found.stored, found.is_sound) == (2, 2, True)
 
 
+def test_chunks_that_are_not_read_are_not_called_corrupt(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(8), chunks=2)
+    chunks = tmp_path / "a.zarr" / "c"
+    (chunks / "0").write_bytes(b"garbage")
+    (chunks / "2").unlink()
+    (chunks / "2").symlink_to("2")
+    found = verify(array, deep=True)
+    assert [each.chunk for each in found.corrupt] == [(0,)]
+    assert [(each.chunk, each.kind) for each in found.unread] == [((2,), "io")]
+    assert not found.is_sound
+    assert "1 corrupt, 0 foreign keys, 1 not read" in str(found)
+    done = zarrow.checks.repair(tmp_path / "a.zarr")
+    assert [each.chunk for each in done.mended] == [(0,)]
+    assert [each.chunk for each in done.left] == [(2,)]
+
+
 def test_differences_are_found(tmp_path: Path) -> None:
     values = np.arange(12.0).reshape(3, 4)
     values[0, 0] = np.nan

@@ -372,3 +372,28 @@ def test_erasing_makes_room_on_a_full_disk(tmp_path: Path, zarr_format: int) -> 
         "done",
         "[]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "named"),
+    [
+        ("fsync", "EINVAL", "refuses `fsync`, which this durability needs"),
+        ("fsync", "ENOSYS", "refuses `fsync`, which this durability needs"),
+        ("utimensat", "EPERM", r"refuses to set modification times (`utimensat`)"),
+    ],
+)
+def test_a_call_that_the_file_system_refuses_is_named(
+    tmp_path: Path, call: str, error: str, named: str
+) -> None:
+    program = """
+        store = zarrow.LocalStore(folder, durability="full")
+        root = zarrow.create_group(store)
+        array = root.create_array("x", data=np.arange(9))
+        seccomp.refuse({sys.argv[2]: getattr(errno, sys.argv[3])})
+        try:
+            array[1:3] = 7
+        except zarrow.UnsupportedError as refused:
+            print(refused)
+        assert array[...].tolist() == list(range(9))
+    """
+    assert named in run(program, tmp_path, call, error)

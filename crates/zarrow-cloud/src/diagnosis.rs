@@ -1,14 +1,11 @@
 //! Explains missing answers, and names what to change: the address, https or http, a proxy, a certificate.
 
 use crate::failure::{Failure, causes, innermost};
-use crate::trusted_certificates::is_certificate_refused;
+use crate::tls_failure::TlsFailure;
 use http::Uri;
 use object_store::client::{HttpError, HttpErrorKind};
 use std::fmt;
 use std::io;
-
-const CERTIFICATE: &str = "if the server has its own authority, pass the file of its certificate: \
-    storage_options={\"verify\": \"authority.pem\"}, or SSL_CERT_FILE in the environment";
 
 const PLAIN_SERVER: &str =
     "the server may not speak TLS on this port: write http:// for https:// in the URL or the endpoint";
@@ -25,11 +22,13 @@ const NO_PROXY: &str = "check the proxy, or name this host in NO_PROXY";
 /// Returns the failure of a request without an answer.
 pub fn connection_failure(uri: &Uri, error: &HttpError) -> Failure {
     let kind = io_kind(error);
-    let mut failure = Failure::new(kind, format!("{}: {}", address(uri), innermost(error)));
+    let refused = TlsFailure::from_error(error);
+    let text = refused.as_ref().map_or_else(|| innermost(error).to_string(), |refused| refused.text.clone());
+    let mut failure = Failure::new(kind, format!("{}: {text}", address(uri)));
     failure.is_unsent = error.kind() == HttpErrorKind::Connect;
     let is_tls = uri.scheme_str() == Some("https");
-    failure.advice = if is_certificate_refused(error) {
-        Some(CERTIFICATE)
+    failure.advice = if let Some(refused) = refused {
+        Some(refused.advice)
     } else if is_tls && causes(error).any(is_without_tls) {
         Some(PLAIN_SERVER)
     } else if let Some(proxy) = Proxy::from_uri(uri) {
@@ -72,12 +71,10 @@ fn is_unknown_host(error: &(dyn std::error::Error + 'static)) -> bool {
     error.to_string().starts_with("failed to lookup address")
 }
 
-/// Whether an answer was not HTTP: the alert of a TLS server, or nothing at all.
+/// Whether an answer was not HTTP: the alert of a TLS server. A closed connection says nothing of TLS.
 fn is_no_http(error: &(dyn std::error::Error + 'static)) -> bool {
     let text = error.to_string();
-    ["invalid HTTP version", "invalid HTTP status", "connection closed before message"]
-        .iter()
-        .any(|start| text.starts_with(start))
+    ["invalid HTTP version", "invalid HTTP status"].iter().any(|start| text.starts_with(start))
 }
 
 /// Returns the kind of the system's error, if any.

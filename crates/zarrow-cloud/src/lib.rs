@@ -16,7 +16,7 @@
 //! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
 //! 3. `transport` sends it: `retry` decides whether and when to try again, `request_limit` limits the concurrent requests of a host,
 //!    `hedge` decides when to send a second copy of a request; `answer_body` watches for silence, speed and size;
-//!    `diagnosis` explains missing answers, and `secret` redacts every message.
+//!    `diagnosis` and `tls_failure` explain missing answers, and `secret` redacts every message.
 //! 4. `reqwest` owns the connections, which all stores of a process share (`process`).
 //!
 //! Nothing runs before the first request. A forked child forgets its parent's state, and creates its own.
@@ -50,6 +50,7 @@ mod secret;
 mod sent_change;
 mod store;
 mod time_outs_and_retries;
+mod tls_failure;
 mod transport;
 mod trusted_certificates;
 mod version;

@@ -27,7 +27,8 @@ use crate::request_limit::Permit;
 use crate::retry::{Attempts, Fault, retry_after};
 use crate::secret::Secrets;
 use crate::time_outs_and_retries::TransportPolicy;
-use crate::trusted_certificates::{TrustedCertificates, is_certificate_refused};
+use crate::tls_failure::TlsFailure;
+use crate::trusted_certificates::TrustedCertificates;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -551,5 +552,5 @@ fn no_ranges(attempts: &Attempts) -> HttpError {
 }
 
 fn is_worth_a_retry(error: &HttpError) -> bool {
-    error.kind() != HttpErrorKind::Decode && !is_certificate_refused(error)
+    error.kind() != HttpErrorKind::Decode && TlsFailure::from_error(error).is_none()
 }

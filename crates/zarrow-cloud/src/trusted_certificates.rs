@@ -3,7 +3,6 @@
 //! As in requests and botocore, a file replaces the system's authorities: only the file's authorities are trusted.
 //! `SSL_CERT_FILE` and `SSL_CERT_DIR` set the system's authorities, for this library as for others.
 
-use crate::failure::causes;
 use crate::location::unsupported;
 use reqwest::{Certificate, ClientBuilder};
 use std::error::Error;
@@ -61,11 +60,6 @@ impl TrustedCertificates {
             TrustedCertificates::Anyone => client.tls_danger_accept_invalid_certs(true),
         })
     }
-}
-
-/// Whether an error means that a certificate is not accepted, which a retry does not change.
-pub fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
-    causes(error).any(|error| matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))))
 }
 
 impl fmt::Debug for TrustedCertificates {

@@ -222,6 +222,8 @@ class _Work:
                 self._leave(path, None, each.error)
         for path, corrupt in chunks.items():
             self._mend_chunks(path, self._array(path), corrupt)
+        for each in found.unread:
+            self._leave(joined(prefix, each.path), each.chunk, each.error)
         if self.missing:
             for path, member in walk(node, []):
                 if isinstance(member, Array):

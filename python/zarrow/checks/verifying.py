@@ -45,6 +45,10 @@ class Corrupt:
     kind: str
 
 
+# Kinds of errors that say nothing of the stored bytes.
+_NOT_OF_BYTES = frozenset(("out_of_memory", "io", "permission"))
+
+
 @dataclass(slots=True)
 class Verified:
     """What `verify` found.
@@ -56,7 +60,9 @@ class Verified:
     stored, missing : int
         Numbers of chunks, or of shards. Missing ones read as fill values.
     corrupt : list of Corrupt
-        What cannot be read.
+        Chunks and metadata whose bytes are wrong.
+    unread : list of Corrupt
+        What could not be read for another reason, such as memory, a permission or the network.
     foreign : list of str
         Keys in the store that belong to no node: files, or folders with everything in them.
     """
@@ -66,21 +72,24 @@ class Verified:
     stored: int = 0
     missing: int = 0
     corrupt: list[Corrupt] = field(default_factory=list)
+    unread: list[Corrupt] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
     @property
     def is_sound(self) -> bool:
         """Whether all that was checked can be read."""
-        return not self.corrupt
+        return not self.corrupt and not self.unread
 
     def __str__(self) -> str:
         lines = [
             f"{self.arrays} arrays and {self.groups} groups: {self.stored} chunks stored, "
             f"{self.missing} missing, {len(self.corrupt)} corrupt, {len(self.foreign)} foreign keys"
+            + (f", {len(self.unread)} not read" if self.unread else "")
         ]
-        for each in self.corrupt:
-            place = "" if each.chunk is None else f" chunk {each.chunk}"
-            lines.append(f"  corrupt  {one_line(each.path) or '/'}{place}: {one_line(each.error)}")
+        for word, faults in (("corrupt", self.corrupt), ("not read", self.unread)):
+            for each in faults:
+                place = "" if each.chunk is None else f" chunk {each.chunk}"
+                lines.append(f"  {word:8} {one_line(each.path) or '/'}{place}: {one_line(each.error)}")
         lines += [f"  foreign  {one_line(key)}" for key in self.foreign]
         return "\n".join(lines)
 
@@ -148,6 +157,8 @@ def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> 
                     extents = [part.stop - part.start for part in region]
                     done += nbytes_of(array) * math.prod(extents) // max(1, array.size)
                     progress(done, total)
+    found.unread = [each for each in found.corrupt if each.kind in _NOT_OF_BYTES]
+    found.corrupt = [each for each in found.corrupt if each.kind not in _NOT_OF_BYTES]
     return found
 
 

@@ -63,7 +63,9 @@ def pyarrow(module: str) -> Any:
     """
     try:
         return _import(module)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyarrow":
+            raise
         raise UnsupportedError(
             "Parquet and Arrow files need pyarrow: pip install pyarrow", kind="unsupported"
         ) from error

@@ -33,7 +33,7 @@ use crate::store::retry::Retry;
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::system_calls;
 use crate::store::temporary_name::{lock_path, unique_name};
-use crate::store::write_errors::{MODE, behind_link, disappears, write};
+use crate::store::write_errors::{MODE, behind_link, disappears, refused, write};
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice};
@@ -176,7 +176,7 @@ impl FilesystemStore {
         let mut path = path;
         loop {
             if let Some(folder) = self.folder(path)? {
-                system_calls::fsync(&folder).map_err(write)?;
+                system_calls::fsync(&folder).map_err(refused(FSYNC))?;
             }
             if path.is_empty() {
                 break;
@@ -188,7 +188,7 @@ impl FilesystemStore {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let above = system_calls::openat(self.root(), &*"../".repeat(level), flags, Mode::empty())
                 .map_err(write)?;
-            system_calls::fsync(&above).map_err(write)?;
+            system_calls::fsync(&above).map_err(refused(FSYNC))?;
         }
         Ok(())
     }
@@ -217,6 +217,8 @@ impl FilesystemStore {
     }
 }
 
+const FSYNC: &str = "`fsync`, which this durability needs";
+
 /// A new value in a separate file, which is removed unless it was published.
 struct FileDraft<'a> {
     store: &'a FilesystemStore,
@@ -237,17 +239,12 @@ impl FileDraft<'_> {
     /// Completes steps 1 and 2.
     fn finish(&mut self, is_timed: bool) -> Result<()> {
         if is_timed {
-            set_time(&self.file).map_err(|error| match error {
-                Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {
-                    let text = "a file system that refuses to set modification times (`utimensat`), which tell \
-                                the versions of a value apart";
-                    ErrorKind::Unsupported(text.into())
-                }
-                other => write(other),
-            })?;
+            set_time(&self.file).map_err(refused(
+                "to set modification times (`utimensat`), which tell the versions of a value apart",
+            ))?;
         }
         if self.durability != Durability::None {
-            system_calls::fsync(&self.file).map_err(write)?;
+            system_calls::fsync(&self.file).map_err(refused(FSYNC))?;
         }
         step("rename");
         fault().map_err(write)?;

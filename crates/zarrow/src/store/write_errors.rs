@@ -14,6 +14,16 @@ pub fn write(error: Errno) -> ErrorKind {
     ErrorKind::Write(error.into())
 }
 
+/// Returns the error for a call that some file systems refuse. `call` names it, and what needs it.
+pub fn refused(call: &str) -> impl Fn(Errno) -> ErrorKind {
+    move |error| match error {
+        Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {
+            ErrorKind::Unsupported(format!("a file system that refuses {call}").into())
+        }
+        other => write(other),
+    }
+}
+
 /// As [`write`], as an error of the engine.
 pub fn write_error(error: Errno) -> Error {
     write(error).into()
