@@ -55,7 +55,7 @@ def unchanged(_: ssl.SSLContext) -> None:
     pass
 
 
-# For each server: how it differs, the host of its certificate, when that expired, whether its authority is passed;
+# For each server: its difference, the host of its certificate, when that expired, if its authority is passed;
 # and what the error names and does not name.
 CASES = {
     "expired": (unchanged, "127.0.0.1", 3, True, "renewed on the server", OWN_AUTHORITY),

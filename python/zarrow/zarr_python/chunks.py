@@ -6,7 +6,7 @@
    differently.
 3. A null fill value of version 2 means that the data type's default is missing, as in zarr-python.
 4. zarr-python finds the store by its path at each call. The engine keeps the folder that it opened, and opens
-   the path again when another folder is there.
+   the path again when another folder is there. An archive stays open on both sides: it must be the same file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from itertools import accumulate
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from zarr.storage import ZipStore
 
 from zarrow._zarrow import _ChunkParts
 from zarrow.errors import ZarrowError
@@ -128,6 +130,8 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         # Before it is opened: of a folder that is replaced meanwhile, the identity is then out of date.
         identity = None if folder is None else _identity(folder)
         engine = _ChunkParts(resolved, array_path, metadata.zarr_format, document(metadata))
+        if isinstance(resolved, str) and archive_of(store) != resolved:
+            raise FallbackError("the archive was replaced since zarr-python opened it")
     except (ZarrowError, TypeError, ValueError) as error:
         raise FallbackError(f"the engine cannot open the array: {error}") from error
     axes, unit = _axes(metadata), _unit(metadata)
@@ -189,13 +193,27 @@ def resolve_store(store: Any) -> Any:
     known = _STORES.get(id(store))
     if known is not None and known[0]() is store:
         return known[1]
-    found = native.resolve(store)
+    native_form = native.resolve(store)
+    found = archive_of(store) if native_form is None else native_form[0]
     if found is None:
         kind = type(store)
         raise FallbackError(f"the engine has no form of the store {kind.__module__}.{kind.__qualname__}")
     key = id(store)
-    _STORES[key] = (weakref.ref(store, lambda _: _STORES.pop(key, None)), found[0])
-    return found[0]
+    _STORES[key] = (weakref.ref(store, lambda _: _STORES.pop(key, None)), found)
+    return found
+
+
+def archive_of(store: Any) -> str | None:
+    """Return the URL of the archive that zarr-python reads; None for other stores, and if it was replaced."""
+    if type(store) is not ZipStore or not store.read_only or not store._is_open:
+        return None
+    file = store._zf.fp
+    path = Path(store.path).absolute()
+    try:
+        is_same = os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except (OSError, ValueError):
+        return None
+    return f"zip://{path}" if is_same else None
 
 
 def document(metadata: Any) -> bytes:

@@ -66,7 +66,8 @@ impl<'py> Reading<'_, 'py> {
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         if let Some(progress) = progress {
-            if mmap || mask.is_some() || decode.is_some() || order != "C" || device.is_some() {
+            let is_on_device = device.is_some() || stream.is_some() || decompress.is_some();
+            if mmap || mask.is_some() || decode.is_some() || order != "C" || is_on_device {
                 let text = "progress= is for reads to the CPU in C order: pass it with out= and dtype= only";
                 return Err(PyValueError::new_err(text));
             }
@@ -80,6 +81,8 @@ impl<'py> Reading<'_, 'py> {
                 ("mask", mask),
                 ("order", (order != "C").then(|| order.into_bound_py_any(py)).transpose()?),
                 ("device", device),
+                ("stream", stream),
+                ("decompress", decompress.map(|route| route.into_bound_py_any(py)).transpose()?),
             ];
             let arguments = (array, index, decode, others.into_py_dict(py)?);
             return import(py, "zarrow.arrays.cf")?.call_method1("read", arguments);
