@@ -386,9 +386,7 @@ def test_a_call_that_the_file_system_refuses_is_named(
     tmp_path: Path, call: str, error: str, named: str
 ) -> None:
     program = """
-        store = zarrow.LocalStore(folder, durability="full")
-        root = zarrow.create_group(store)
-        array = root.create_array("x", data=np.arange(9))
+        array = zarrow.create_array(folder / "x", data=np.arange(9), durability="full")
         seccomp.refuse({sys.argv[2]: getattr(errno, sys.argv[3])})
         try:
             array[1:3] = 7
