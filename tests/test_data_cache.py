@@ -74,11 +74,15 @@ def sent(tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
     server.server_close()
 
 
-def test_a_cache_saves_later_epochs_the_transfer_of_shards(
-    tmp_path: Path, sent: tuple[str, list[int]]
+@pytest.mark.parametrize("layout", ["chunks", "shards", "transposed chunks"])
+def test_a_cache_saves_later_epochs_the_transfer(
+    tmp_path: Path, sent: tuple[str, list[int]], layout: str
 ) -> None:
     url, sizes = sent
-    stored = zarrow.create_array(tmp_path / "a", data=VALUES, chunks=(10, 100), shards=(100, 100))
+    options: dict[str, Any] = {"shards": (100, 100)} if layout == "shards" else {}
+    if layout == "transposed chunks":
+        options["order"] = "F"
+    stored = zarrow.create_array(tmp_path / "a", data=VALUES, chunks=(10, 100), **options)
     plan = data.Plan(zarrow.open_array(f"{url}/a"), 32)
     loader, transferred = data.Loader(plan, cache_nbytes=1 << 20, numbers=True), []
     for _ in range(3):

@@ -215,8 +215,12 @@ def test_a_large_read_is_reported_part_by_part(tmp_path: Path, large: Any) -> No
         array.read(progress=stop)
     with pytest.raises(ValueError, match="shape"):
         array.read(out=np.zeros(3), progress=reports)
-    with pytest.raises(ValueError, match="pass it with out= and dtype= only"):
-        array.read(progress=True, order="F")
+    lost: Any
+    for lost in ({"order": "F"}, {"stream": 1}, {"decompress": "device"}, {"mask": [1.0]}, {"decode": "cf"}):
+        with pytest.raises(ValueError, match="pass it with out= and dtype= only"):
+            array.read(progress=True, **lost)
+    with pytest.raises(ValueError, match="pass it without decompress="):
+        array.read(decode="cf", decompress="device")
     assert zarrow.create_array(tmp_path / "t.zarr", data=np.array(["a"])).read(progress=reports).tolist() == [
         "a"
     ]

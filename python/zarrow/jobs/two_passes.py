@@ -51,7 +51,7 @@ def divided(
     Raises
     ------
     ValueError
-        Two passes are demanded, and there is no place for the intermediate arrays.
+        Two passes are demanded, and there is no place for the intermediate arrays, or one cannot be made.
     """
     second = dict(items)
     place = store_beside(located(target)) or (None if ledger is None else store_beside(located(ledger)))
@@ -70,23 +70,31 @@ def divided(
         is_better = one.reads > MOST_READS and two.cost.moved < one.moved and two.nbytes >= LEAST_NBYTES
         if not (is_better or passes == 2):
             continue
-        new = _between(item, place, two)
-        if new is not None:
-            first[path] = replace(item, target=new)
-            second[path] = SecondPass(item.sources, item.target, item.starts, item.steps, new, two)
+        try:
+            new = _between(item, place, two)
+        except (ZarrowError, ValueError, TypeError) as error:
+            if passes == 2:
+                text = f"passes is 2, but {path or 'the array'!r} has no intermediate array: {error}"
+                raise ValueError(text) from error
+            continue
+        first[path] = replace(item, target=new)
+        second[path] = SecondPass(item.sources, item.target, item.starts, item.steps, new, two)
     return place, first, second
 
 
-def _between(item: Copied, store: Store, chosen: Intermediate) -> New | None:
-    """Return the intermediate array; `None` if it cannot have this type, or these chunks."""
+def _between(item: Copied, store: Store, chosen: Intermediate) -> New:
+    """Return the intermediate array.
+
+    Raises
+    ------
+    ZarrowError, ValueError, TypeError
+        It cannot have this type, or these chunks.
+    """
     assert isinstance(item.target, New)
     kept = {"shape", "dtype", "fill_value"}
     own = {name: value for name, value in item.target.options.items() if name in kept}
     new = New(item.sources[0], store, item.target.path, {**own, **_options_of(chosen)})
-    try:
-        new.sample  # noqa: B018
-    except (ZarrowError, ValueError, TypeError):
-        return None
+    new.sample  # noqa: B018 -- creates it in memory
     return new
 
 

@@ -25,7 +25,7 @@ pub struct Reader<'a> {
     pub chain: &'a Chain,
     /// The indexes of its shards.
     pub indexes: &'a Cache<ShardIndex>,
-    /// Cached versions of a remote store's shards, for shards with a cached index.
+    /// Cached versions of a remote store's shards and chunks, for those with a cached index or cached elements.
     pub versions: &'a Cache<SeenVersion>,
     /// Cache of decoded chunks, if enabled.
     pub chunks: Option<&'a Cache<Buffer>>,
@@ -63,11 +63,11 @@ impl Reader<'_> {
     }
 }
 
-/// The version of a shard with a cached index.
+/// The version of a shard with a cached index, or of a chunk with cached elements.
 #[derive(Debug)]
 pub struct SeenVersion {
     /// The version.
     pub version: ObjectVersion,
-    /// Size of the shard in bytes.
+    /// Size of the stored value in bytes.
     pub nbytes: u64,
 }

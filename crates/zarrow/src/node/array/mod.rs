@@ -100,8 +100,9 @@ impl Array {
         let chain = compile(&metadata.codecs, &metadata.data_type, &largest, &options.limits)
             .map_err(|error| error.in_array(store.name(), &path))?;
         let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
+        let versions_nbytes = INDEXES_NBYTES / 16 + options.cache_nbytes / 64;
         let (indexes, versions) =
-            (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(INDEXES_NBYTES / 16)));
+            (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(versions_nbytes)));
         let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
         let (seen, has_document, revision) = (Arc::default(), false, revision::present());
         let options = *options;

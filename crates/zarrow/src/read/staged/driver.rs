@@ -16,7 +16,7 @@ use crate::read::chunk_list::ChunkList;
 use crate::read::item::Item;
 use crate::read::staged::direct_copy::{DirectCopy, DirectFrames};
 use crate::read::staged::inbox::{Arrival, Inbox, Reply};
-use crate::read::staged::kept_indexes::slot;
+use crate::read::staged::kept_indexes::{remember, slot};
 use crate::read::staged::object::{Leaf, Object, ObjectPlan, RangeFetch, Split};
 use crate::read::staged::state::{Answer, Next, Pending, Ready, State, Work};
 use crate::store::remote::bodies::{InFlight, InFlightBody};
@@ -440,17 +440,22 @@ impl<'p, 'i> Staged<'p, 'i> {
             let open = state.open.get(&object);
             (open.and_then(|open| open.version.clone()), open.and_then(|open| open.nbytes))
         };
-        let slot = slot(plan, version.as_ref());
+        let slot = slot(plan, version.as_ref()).map(|slot| Slot { kept: leaf.kept.clone(), ..slot });
         let Some(inner) = &leaf.inner else {
             let shape = chunk.stored_shape();
             let chunk = Chunk { shape: &shape, slot: slot.as_ref(), ..chunk };
             let input = Input::from_bodies(&leaf.bodies, 0, nbytes.unwrap_or_else(|| leaf.bodies.end()));
             // SAFETY: the object is one leaf, which is decoded by one task: that of a void attempt has ended.
             let mut claims = unsafe { self.claim(&plan.pieces) };
-            return chunk.read_stored(&input, &mut claims, None, worker);
+            chunk.read_stored(&input, &mut claims, None, worker)?;
+            // Step 6.
+            if let Some(version) = version.filter(|_| slot.is_some() && leaf.kept.is_none()) {
+                remember(plan, &version, input.nbytes()?);
+            }
+            return Ok(());
         };
         let Some(inner_chunks) = plan.reader.inner_chunks() else { return Ok(()) };
-        let slot = slot.map(|slot| Slot { kept: inner.kept.clone(), ..slot.inner(inner.number) });
+        let slot = slot.map(|slot| Slot { kept: leaf.kept.clone(), ..slot.inner(inner.number) });
         let chunk = Chunk {
             chain: &inner_chunks.chain,
             shape: &inner_chunks.chunk_shape,

@@ -18,8 +18,8 @@
 //! 5. All bytes of an object are of one version, if the store distinguishes versions. If a request finds another
 //!    version, the object's earlier bytes are discarded, and the object restarts, including its index, once no work on
 //!    it is left.
-//! 6. An index is cached for later reads together with its version. Requests that depend on it ask for that version
-//!    only.
+//! 6. An index is cached for later reads together with its version, and so are decoded chunks if their array has a cache.
+//!    Requests that depend on them ask for that version only. A cached chunk needs one request, without its bytes.
 //! 7. The first error, or the caller, stops the job; then all requests are cancelled.
 
 pub(crate) mod coalesce;

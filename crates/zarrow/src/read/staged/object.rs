@@ -50,6 +50,8 @@ pub struct Leaf {
     pub bodies: Bodies,
     /// The place in the result where bytes land directly; such a leaf needs no decoding.
     pub place: Option<Place>,
+    /// The elements, if cached by an earlier read.
+    pub kept: Option<Arc<Buffer>>,
 }
 
 /// A stored inner chunk.
@@ -61,8 +63,6 @@ pub struct InnerLeaf {
     pub range: Range<u64>,
     /// The selected parts: the number of a piece of the plan, and the number in that piece's `chunk_parts`.
     pub wanted: InnerPieces,
-    /// The elements, if cached by an earlier read.
-    pub kept: Option<Arc<Buffer>>,
 }
 
 /// The number of a piece, and the number within its `chunk_parts`.
@@ -238,8 +238,8 @@ impl<'p> ObjectPlan<'p> {
                     Ok(wanted.try_push((part.start.max(landed_nbytes)..part.end, leaf))?)
                 })?;
             }
-            let inner = Some(InnerLeaf { number, range, wanted: of_inner, kept });
-            let mut leaf = Leaf { inner, ..Leaf::default() };
+            let inner = Some(InnerLeaf { number, range, wanted: of_inner });
+            let mut leaf = Leaf { inner, kept, ..Leaf::default() };
             start.filter(|_| begins).into_iter().for_each(|start| leaf.bodies.add(Arc::clone(start)));
             Ok(split.leaves.try_push(leaf)?)
         })?;
@@ -376,7 +376,8 @@ fn fetches(wanted: Vec<LeafRange>, nbytes: Option<u64>, policy: &FetchPolicy) ->
     Ok(allocation::collected(merged.into_iter().map(fetch))?)
 }
 
-fn one<T>(item: T) -> Result<Vec<T>> {
+/// Returns a vector of one item.
+pub fn one<T>(item: T) -> Result<Vec<T>> {
     let mut items = allocation::with_capacity(1)?;
     items.push(item);
     Ok(items)

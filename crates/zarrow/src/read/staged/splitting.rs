@@ -6,12 +6,11 @@
 //! 2. The index is in the landed bytes, or is fetched.
 //! 3. Inner chunks that landed with the index are decoded from there. The others are fetched.
 
-use crate::decode::reader::SeenVersion;
 use crate::error::{ErrorKind, Result};
 use crate::pool::job::Checkpoint;
 use crate::read::staged::driver::Staged;
-use crate::read::staged::kept_indexes::{index_key, kept};
-use crate::read::staged::object::{Beginning, Leaf, ObjectPlan, RangeFetch, Split};
+use crate::read::staged::kept_indexes::{index_key, kept, kept_whole, remember};
+use crate::read::staged::object::{Beginning, Leaf, ObjectPlan, RangeFetch, Split, one};
 use crate::read::staged::state::{State, Work};
 use crate::store::remote::bodies::InFlightBody;
 use crate::store::remote::{Body, ByteRange, ObjectVersion};
@@ -67,6 +66,15 @@ impl<'p> Staged<'p, '_> {
                 return self.add_split(object, attempt, split, version, Some(seen.nbytes));
             }
         }
+        if let Beginning::Leaf(_) = &beginning
+            && attempt == 0
+            && let Some((seen, elements)) = kept_whole(plan)
+        {
+            let leaf = Leaf { kept: Some(elements), ..Leaf::default() };
+            let split =
+                Split { leaves: one(leaf)?, fetches: one(RangeFetch::nothing())?, ..Split::default() };
+            return self.add_split(object, attempt, split, Some(seen.version.clone()), Some(seen.nbytes));
+        }
         match beginning {
             Beginning::Leaf(mut split) => {
                 self.place_leaves(plan, &chunk, &mut split)?;
@@ -119,10 +127,8 @@ impl<'p> Staged<'p, '_> {
         };
         let index = Arc::new(inner_chunks.parse_index(bytes, &grid, nbytes)?);
         if let Some(version) = version {
-            let seen = SeenVersion { version: version.clone(), nbytes };
-            let held = seen.version.as_str().len();
             plan.reader.indexes.insert(&index_key(plan, version), Arc::clone(&index), index.nbytes());
-            plan.reader.versions.insert(&plan.chunk_index.to_vec(), Arc::new(seen), held);
+            remember(plan, version, nbytes);
         }
         // Step 3.
         let kept = |number| kept(plan, version.as_ref(), number);
