@@ -1,7 +1,7 @@
 """Counts the round trips of a client to a server in the same process.
 
 A busy machine can split requests that go together into two round trips. It never joins two that follow each
-other. So a test of round trips runs again, in a folder of its own, before it fails.
+other. So a test of round trips runs again, in a new folder, before it fails.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ pytestmark = [
 
 
 def pack(path: Path, seed: int, **options: Any) -> Any:
-    """Write an archive with an array in a group, some of whose chunks are missing."""
+    """Write an archive with an array in a group. Some chunks are missing."""
     values = elements(SHAPE, "f4", seed)
     values[:6] = 0
     with ZipStore(path, mode="w") as store:

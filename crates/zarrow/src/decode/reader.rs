@@ -25,7 +25,7 @@ pub struct Reader<'a> {
     pub chain: &'a Chain,
     /// The indexes of its shards.
     pub indexes: &'a Cache<ShardIndex>,
-    /// Cached versions of a remote store's shards and chunks, for those with a cached index or cached elements.
+    /// Versions of a remote store's shards and chunks: those with a cached index, or with cached elements.
     pub versions: &'a Cache<SeenVersion>,
     /// Cache of decoded chunks, if enabled.
     pub chunks: Option<&'a Cache<Buffer>>,

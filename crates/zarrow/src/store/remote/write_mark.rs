@@ -116,7 +116,7 @@ pub fn random_number() -> u64 {
 #[must_use]
 pub fn uncertain(text: String) -> Error {
     Error::from(ErrorKind::Uncertain(text))
-        .with_hint("look at what is stored before you try again: a repeated append stores its rows twice")
+        .with_hint("read the array before you try again: a repeated append stores its rows twice")
 }
 
 #[cfg(test)]
