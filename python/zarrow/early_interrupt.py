@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import PurePath
 from typing import Any
 
 _STATUS = 130
@@ -44,7 +43,7 @@ def _is_command() -> bool:
         return sys.orig_argv[sys.orig_argv.index("-m") + 1 :][:1] == ["zarrow"]
     # A process that multiprocessing starts has the same `sys.argv`, but no such file.
     file = getattr(sys.modules.get("__main__"), "__file__", None)
-    return file is not None and PurePath(file).name in ("zarrow", "zarrow.exe")
+    return file is not None and os.path.basename(file) in ("zarrow", "zarrow.exe")  # noqa: PTH119 -- pathlib takes 10 ms
 
 
 # On import, so that `zarrow/__init__.py` need not run anything between its imports.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +77,8 @@ class Bar:
             # The output may be a file, while the bar is in a terminal.
             return os.get_terminal_size(self._stream.fileno()).columns or 80
         except (OSError, ValueError):
+            import shutil
+
             return shutil.get_terminal_size().columns
 
     def __enter__(self) -> Self:

@@ -6,7 +6,6 @@ For a sharded array, these are the shards: each has a key.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +169,8 @@ def stored_chunks(
     first, separator = encoding
     grid = grid_of(array)
     names = first + ["(0|[1-9][0-9]*)"] * len(grid) or ["0"]
+    import re
+
     levels = names if separator == "/" else [re.escape(separator).join(names)]
     chunk = re.compile("/".join(levels))
 
@@ -185,6 +186,8 @@ def stored_chunks(
 
 def _keys(values: _StoredValues, path: str, prefix: str, levels: list[str]) -> Iterator[str]:
     """Yield the keys below an array's path, and folders that lead to no chunk as a whole."""
+    import re
+
     names = values.list("/".join(part for part in (path, prefix) if part))
     # Numbers in their order.
     for name in sorted(names, key=lambda name: [(len(part), part) for part in re.split("[./]", name)]):

@@ -6,7 +6,6 @@ folder have one place. The place of a store object without a name is unknown, ex
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from zarrow._zarrow import Array, CloudStore, Group
@@ -25,6 +24,8 @@ def place(store: Any, path: str) -> str | None:
         store = f"icechunk://{session.branch}@{session.snapshot_id}"
     store = without_scheme(store)
     if "://" not in store:
+        from pathlib import Path
+
         # Folders on the way to a node may be links, too.
         return Path(store, path.strip("/")).resolve().as_posix()
     return "/".join(part for part in (store.rstrip("/"), path.strip("/")) if part)
@@ -49,6 +50,8 @@ def place_below(above: str, name: str) -> str:
     """Return the place of a member of a group, by the place of the group."""
     if "://" in above:
         return f"{above}/{name}"
+    from pathlib import Path
+
     found = Path(above, name)
     return found.resolve().as_posix() if found.is_symlink() else found.as_posix()
 

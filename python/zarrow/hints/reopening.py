@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import Any
 
 from zarrow import _zarrow
@@ -52,6 +51,8 @@ def _place(node: Any) -> tuple[str, str, Any]:
         return "store", node.path, None
     else:
         shown, path = _quoted(node.store), node.path
+    from pathlib import Path
+
     with contextlib.suppress(ZarrowError, OSError):
         if path or not isinstance(store, str):
             return shown, path, open_group(store, path.rpartition("/")[0], mode="r")

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import operator
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
@@ -259,6 +258,8 @@ def _of_group(group: Any, name: str) -> str:
 
 def _of_some_columns(text: str) -> str:
     """Select columns in a hint for a group that is no table: its arrays differ in length."""
+    import re
+
     return re.sub(r"group\.to_(arrow|pandas|polars)\(\)", r'group.to_\1(["name"])', text)
 
 
