@@ -15,7 +15,7 @@ use crate::python::summary::{Summary, nbytes, tuple};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use zarrow::visible;
 use zarrow_array::DataType;
 use zarrow_array::shape::{self, Axes};
@@ -94,11 +94,6 @@ pub fn add_aliases(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pymethods]
 impl DecodedArray {
-    /// Raise an AttributeError that says what to type. A method of Python would make every attribute slower.
-    fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
-        import(slf.py(), "zarrow.hints.unknown_names")?.call_method1("missing_of_decoded", (slf, name))
-    }
-
     #[doc = help!("DecodedArray.shape")]
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
