@@ -65,7 +65,7 @@ impl ObjectPlan<'_> {
         let nbytes = shape::nbytes(shape, chain.item_size()?).ok()? as u64;
         // Steps 3 and 4.
         if !leaf.bodies.is_empty()
-            || inner.kept.is_some()
+            || leaf.kept.is_some()
             || chain.order.is_some()
             || nbytes != inner.range.end - start
         {
