@@ -86,6 +86,34 @@ def test_types_that_jax_lacks_are_refused_before_anything_is_read(values: Any, t
         zarrow.jax.DataLoader(zarrow.jax.Plan(array))
 
 
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        (np.arange(4) + 2**33, False),
+        (np.array([-(2**31), 2**31 - 1, 0, 1]), True),
+        (np.array([2**32, 1, 2, 3], "u8"), False),
+        (np.array([1e300, 1, 2, 3]), False),
+        (np.array([np.inf, np.nan, -0.0, 0.1]), True),
+        (np.array([1e300j, 1, 2, 3]), False),
+    ],
+)
+def test_numbers_of_64_bits_are_narrowed_only_if_they_fit(values: Any, fits: bool) -> None:
+    array = zarrow.create_array(zarrow.MemoryStore(), data=values)
+    plan = zarrow.jax.Plan(array, batch_size=4, order="sequential", last="drop")
+    mesh = jax.make_mesh((1,), ("b",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("b"))
+    for read in (
+        lambda: next(iter(zarrow.jax.DataLoader(plan))),
+        lambda: next(iter(zarrow.jax.DataLoader(plan, sharding=sharding))),
+        lambda: zarrow.jax.make_array(array, sharding),
+    ):
+        if fits:
+            assert np.array_equal(read(), values.astype(read().dtype), equal_nan=True)
+        else:
+            with pytest.raises(zarrow.ExchangeError, match="does not fit"):
+                read()
+
+
 def test_arguments_that_do_not_fit_together_are_refused(root: zarrow.Group) -> None:
     plan = zarrow.jax.Plan(root["x"], 16)
     sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])

@@ -84,8 +84,8 @@ def test_a_refused_connection_says_what_helps(tmp_path: Path, case: str) -> None
         assert named in str(refused.value)
         assert unnamed not in str(refused.value)
         assert "Context" not in str(refused.value)
-        # Several documents are asked for at once; a refusal is final.
-        assert len(connections) <= 4
+        # A few documents are asked for, and each once: by default a failed request is sent 10 times.
+        assert len(connections) < 10
 
 
 def test_a_required_certificate_of_the_client_is_named(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@
 
 use crate::location::unsupported;
 use reqwest::{Certificate, ClientBuilder};
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use zarrow::Result;

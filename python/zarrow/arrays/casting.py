@@ -40,20 +40,56 @@ def read_type(found: Any, dtype: Any) -> Any:
     Raises
     ------
     DataTypeError
-        These elements cannot be cast while they are read (a `TypeError`).
+        There is no such number type, or these elements cannot be read as it (a `TypeError`).
+    """
+    wanted = _dtype(dtype)
+    if wanted is None:
+        raise DataTypeError(f"dtype is {dtype!r}, expected a number type of NumPy, ml_dtypes or PyTorch")
+    numbers = all(_is_number(each) for each in (found, wanted))
+    if found != wanted and not (numbers and is_allowed(found, wanted, "same_kind")):
+        last = "torch(dtype=dtype)" if type(dtype).__module__ == "torch" else "astype(dtype)"
+        raise DataTypeError(f"elements of {found} cannot be read as {wanted}: type array[...].{last}")
+    return wanted
+
+
+def read_then_cast(array: Any, selection: Any, wanted: Any, out: Any, order: str, error: Any) -> Any:
+    """Read a selection and cast it, where elements cannot be cast while they are decoded.
+
+    An integer of another element of a chunk, or a fill value, may not fit. If one of the selection does not
+    fit, `error` is raised.
     """
     np = _zarrow._import("numpy")
 
-    of_torch = type(dtype).__module__ == "torch"
+    values = array.read(selection, order=order).numpy()
+    with np.errstate(all="ignore"):
+        made = values.astype(wanted, order="K")
+    if wanted.kind in "iu" or _is_small_integer(wanted):
+        lost = np.ma.compressed(made).astype(values.dtype) != np.ma.compressed(values)
+        if lost.any():
+            raise error or _does_not_fit(np.ma.compressed(values)[lost][0], wanted)
+    if out is None:
+        return _zarrow.asarray(made)
+    store = _zarrow.MemoryStore()
+    return _zarrow._import("zarrow").create_array(store, data=made, compressors=None).read(out=out)
+
+
+def _dtype(dtype: Any) -> Any:
+    """Return a dtype of NumPy, also for one of PyTorch, in the machine's byte order; `None` for no dtype."""
+    np = _zarrow._import("numpy")
+
+    name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
     try:
-        wanted = np.dtype(str(dtype).removeprefix("torch.") if of_torch else dtype).newbyteorder("=")
+        return np.dtype(name).newbyteorder("=")
     except TypeError:
-        wanted = None
-    if wanted is None or "V" in (found.kind, wanted.kind) or not is_allowed(found, wanted, "same_kind"):
-        name = str(dtype if wanted is None else wanted)
-        last = "torch(dtype=dtype)" if of_torch else "astype(dtype)"
-        raise DataTypeError(f"elements of {found} cannot be read as {name}: type array[...].{last}")
-    return wanted
+        if not isinstance(name, str) or not name.startswith(("bfloat16", "float8")):
+            return None
+    small = getattr(_zarrow._import("ml_dtypes"), name, None)
+    return None if small is None else np.dtype(small)
+
+
+def _is_number(dtype: Any) -> bool:
+    """Return whether elements are numbers, also those of ml_dtypes, which are of kind V."""
+    return dtype.kind in "biufc" or (dtype.kind == "V" and dtype.names is None and dtype.name[:4] != "void")
 
 
 def check(values: Any, wanted: Any, casting: str) -> None:

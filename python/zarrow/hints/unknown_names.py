@@ -32,8 +32,8 @@ from zarrow.tables.table import Table
 def add_to_classes() -> None:
     """Give the classes their messages.
 
-    The interpreter specializes calls of methods where `__getattr__` is a function of Python. Compiled into the
-    class, it takes 40 ns of each attribute.
+    The interpreter specializes calls of methods where `__getattr__` is a function of Python. Compiled into
+    the class, it takes 40 ns of each attribute.
     """
     for owner, hint in (
         (_zarrow.DecodedArray, _of_decoded),

@@ -23,7 +23,8 @@ class DataLoader(Loader):
 
     On the CPU an array shares the memory that zarrow decodes into, if it begins at a multiple of 64 bytes:
     each batch does if its samples together are such a multiple. Otherwise JAX copies. Numbers of 64 bits
-    become numbers of 32 bits, as everywhere in JAX, unless `jax_enable_x64` is on.
+    become numbers of 32 bits, as everywhere in JAX, unless `jax_enable_x64` is on. One that does not fit is
+    an error, where JAX would change it silently.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class DataLoader(Loader):
         The samples fill no batch on each rank, batches differ in size and cannot be sharded, or an argument
         is out of range.
     ExchangeError
-        JAX has no such data type.
+        JAX has no such data type, or a number does not fit.
 
     Examples
     --------

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from zarrow._zarrow import Array, read_many
 from zarrow.data.elements import has_fixed_size
 from zarrow.errors import ExchangeError, IndexingError
+from zarrow.jax.batches import narrowed
 
 # The selection along an axis: one index, evenly spaced indices, or a list.
 _Along: TypeAlias = int | range | npt.NDArray[np.int64]
@@ -38,14 +39,14 @@ def make_array(array: Array, sharding: Any, selection: Any = ...) -> jax.Array:
     Returns
     -------
     jax.Array
-        Numbers of 64 bits become numbers of 32 bits, unless `jax_enable_x64` is on.
+        Numbers of 64 bits become numbers of 32 bits, if they fit, unless `jax_enable_x64` is on.
 
     Raises
     ------
     IndexingError
         The selection lies outside of the array (an `IndexError`).
     ExchangeError
-        JAX has no such data type.
+        JAX has no such data type, or a number does not fit.
     ValueError
         The sharding does not divide the shape.
 
@@ -72,11 +73,9 @@ def make_array(array: Array, sharding: Any, selection: Any = ...) -> jax.Array:
     places = sharding.addressable_devices_indices_map(shape).values()
     shards = list(dict.fromkeys(_key(index, shape) for index in places))
     decoded = read_many([(array.oindex, _part(along, shard)) for shard in shards])
-    parts = {shard: decoded[at].numpy() for at, shard in enumerate(shards)}
+    parts = {shard: narrowed(decoded[at].numpy()) for at, shard in enumerate(shards)}
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
-    return jax.make_array_from_callback(
-        shape, sharding, lambda index: parts[_key(index, shape)].astype(dtype, copy=False), dtype=dtype
-    )
+    return jax.make_array_from_callback(shape, sharding, lambda index: parts[_key(index, shape)], dtype=dtype)
 
 
 def _along_axes(selection: Any, shape: tuple[int, ...]) -> list[_Along]:

@@ -87,8 +87,34 @@ impl<'py> Reading<'_, 'py> {
             let arguments = (array, index, decode, others.into_py_dict(py)?);
             return import(py, "zarrow.arrays.cf")?.call_method1("read", arguments);
         }
-        let cast = dtype.map(|dtype| read_as(current, &dtype)).transpose()?;
-        let current = cast.as_ref().unwrap_or(current);
+        if let Some(dtype) = dtype {
+            let is_on_device = device.is_some();
+            let casting = import(py, "zarrow.arrays.casting")?;
+            let own = numpy::dtype(py, current.get().data_type())?;
+            let wanted = casting.call_method1("read_type", (own, dtype))?;
+            let read = read_as(current, &wanted).and_then(|cast| {
+                let out = out.clone();
+                let options = Reading {
+                    out,
+                    dtype: None,
+                    mmap,
+                    mask: None,
+                    decode: None,
+                    order,
+                    device,
+                    stream,
+                    decompress,
+                    progress: None,
+                };
+                options.read(array, &cast, Some(index.clone()))
+            });
+            return match read {
+                Err(error) if !is_on_device && is_castable_later(py, &error)? => {
+                    casting.call_method1("read_then_cast", (array, index, wanted, out, order, error))
+                }
+                read => read,
+            };
+        }
         let (device, stream) = (device.as_ref(), stream.as_ref());
         let arguments = Arguments { device, out: out.as_ref(), stream, decompress };
         if let Some(place) = Destination::from_arguments(&arguments)? {
@@ -124,13 +150,19 @@ impl<'py> Reading<'_, 'py> {
     }
 }
 
-/// Returns the array read as `dtype`, of NumPy or PyTorch, if its numbers may be cast to that type.
-fn read_as(current: &Current<zarrow::Array>, dtype: &Bound<'_, PyAny>) -> PyResult<Current<zarrow::Array>> {
-    let (py, array) = (dtype.py(), current.get());
-    let own = numpy::dtype(py, array.data_type())?;
-    let wanted = import(py, "zarrow.arrays.casting")?.call_method1("read_type", (own, dtype))?;
-    let element = data_type::from_numpy(&wanted)?.ok_or_else(|| data_type::unknown(&wanted))?;
+/// Returns the array read as the NumPy dtype `wanted`.
+fn read_as(current: &Current<zarrow::Array>, wanted: &Bound<'_, PyAny>) -> PyResult<Current<zarrow::Array>> {
+    let (py, array) = (wanted.py(), current.get());
+    let element = data_type::from_numpy(wanted)?.ok_or_else(|| data_type::unknown(wanted))?;
     Ok(Current::new(py.detach(|| array.read_as(&element.dtype)).raise(py)?))
+}
+
+/// Whether a read failed because chunks cannot be cast while they are decoded: a type that the engine does not compute
+/// with, or an integer that does not fit, which may lie outside of the selection.
+fn is_castable_later(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
+    let kind = error.value(py).getattr_opt("kind")?;
+    let kind = kind.and_then(|kind| kind.extract::<String>().ok());
+    Ok(matches!(kind.as_deref(), Some("bad_value" | "unsupported" | "data_type")))
 }
 
 /// Returns whether `order` means Fortran order; "A" is the stored order.

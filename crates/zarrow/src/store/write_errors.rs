@@ -18,7 +18,7 @@ pub fn write(error: Errno) -> ErrorKind {
 pub fn refused(call: &str) -> impl Fn(Errno) -> ErrorKind {
     move |error| match error {
         Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {
-            ErrorKind::Unsupported(format!("a file system that refuses {call}").into())
+            ErrorKind::Unsupported(format!("a file system that refuses {call}"))
         }
         other => write(other),
     }
