@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +73,37 @@ def test_an_integer_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
         fills.read(dtype="u1")
 
 
+def test_an_integer_outside_of_the_selection_need_not_fit(tmp_path: Path) -> None:
+    values = np.array([1, 2, 300, 4])
+    for options in ({"chunks": (4,)}, {"chunks": (2,), "fill_value": -9999}, {"missing": "optional"}):
+        array = zarrow.create_array(tmp_path / "x.zarr", data=values, overwrite=True, **options)
+        assert array.read(np.s_[:2], dtype="u1").tolist() == [1, 2]
+        assert array.read([3, 0], dtype="u1", order="F").tolist() == [4, 1]
+        out = np.zeros(2, "u1")
+        assert array.read(np.s_[:2], dtype="u1", out=out) is out and out.tolist() == [1, 2]
+        assert array.read(np.s_[:2], dtype="u1", progress=lambda *_: None).tolist() == [1, 2]
+        with pytest.raises((CodecError, OverflowError, ValueError), match=r"300|does not fit"):
+            array.read(dtype="u1")
+
+
+SMALL = ("bfloat16", "float8_e4m3fn", "int4")
+PAIRS = [(one, other) for one in (*SMALL, "f4", "c8") for other in (*SMALL, "f8", "c16")]
+
+
+@pytest.mark.parametrize(("stored", "wanted"), PAIRS)
+def test_small_floats_and_complex_numbers_are_cast(tmp_path: Path, stored: str, wanted: str) -> None:
+    own, other = (np.dtype(getattr(ml_dtypes, name, name)) for name in (stored, wanted))
+    values = np.array([0, 1, 2, 3]).astype(own)
+    array = zarrow.create_array(tmp_path / "x.zarr", data=values, chunks=(2,))
+    try:
+        found: Any = array.read(np.s_[1:], dtype=other)
+    except DataTypeError:
+        # Only what loses the fraction or the imaginary part.
+        assert stored == "c8" and other.kind != "c" or wanted == "int4"
+        return
+    assert found.dtype == other and np.array_equal(found.numpy(), values[1:].astype(other))
+
+
 def test_the_array_stays_as_it_was(tmp_path: Path) -> None:
     array = zarrow.create_array(tmp_path / "x.zarr", data=np.arange(8, dtype="u1"), chunks=(4,))
     array.resize(12)
@@ -93,11 +125,13 @@ def test_options_that_exclude_a_cast(tmp_path: Path, options: Any) -> None:
 
 def test_types_that_are_not_cast(tmp_path: Path) -> None:
     numbers = zarrow.create_array(tmp_path / "numbers.zarr", data=np.arange(8))
-    for wanted in ("?", "S3", "M8[s]", "nonsense"):
+    for wanted in ("?", "S3", "U3", "m8[s]", "M8[s]"):
         with pytest.raises(DataTypeError, match="cannot be read as"):
             numbers.read(dtype=wanted)
-    with pytest.raises(UnsupportedError, match="complex64"):
-        numbers.read(dtype="c8")
+    for unknown in ("nonsense", 5):
+        with pytest.raises(DataTypeError, match="expected a number type of NumPy, ml_dtypes or PyTorch"):
+            numbers.read(dtype=unknown)  # type: ignore[call-overload]
+    assert numbers.read(dtype="c8").tolist() == list(range(8))
     text = zarrow.create_array(tmp_path / "text.zarr", data=np.array(["a", "b"]))
     with pytest.raises((DataTypeError, UnsupportedError)):
         text.read(dtype="f4")
