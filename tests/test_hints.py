@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import inspect
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,9 @@ import pytest
 
 import zarrow
 from zarrow import data
+from zarrow.hints import functions_of_others
 from zarrow.hints.familiar_modules import MODULE, SUBMODULES
+from zarrow.hints.familiar_modules import MODULES as MODULES_OF_OTHERS
 
 MODULES = (
     "checks",
@@ -144,3 +149,59 @@ def test_classes_of_loaders_keep_their_signature_and_their_pickles() -> None:
         Own(loader.plan, "red", shuffle=True)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         data.Plan()  # type: ignore[call-arg]
+
+
+def test_the_finder_of_missing_modules_answers_only_import_of_zarrow() -> None:
+    assert importlib.util.find_spec("zarrow.storage") is None
+    assert importlib.util.find_spec("zarrow.data") is not None
+    with pytest.raises(ModuleNotFoundError, match=r"'zarrow.storage': type from zarrow import") as raised:
+        importlib.import_module("zarrow.storage")
+    assert raised.value.name == "zarrow.storage"
+    for name in ("storage", "far_from_all.storage", "numpy.storage"):
+        with pytest.raises(ModuleNotFoundError) as plain:
+            importlib.import_module(name)
+        assert "type" not in str(plain.value)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES_OF_OTHERS))
+def test_import_of_a_module_of_others_says_what_to_type(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=f"No module named 'zarrow.{name}': "):
+        importlib.import_module(f"zarrow.{name}")
+
+
+def test_functions_of_others_exist_there() -> None:
+    for library, names in (
+        ("pandas", functions_of_others.PANDAS),
+        ("polars", functions_of_others.POLARS),
+        ("pyarrow", functions_of_others.ARROW),
+        ("jax", functions_of_others.JAX),
+        ("xarray", functions_of_others.XARRAY),
+    ):
+        module = pytest.importorskip(library)
+        assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_open_keeps_its_signature_and_its_pickle() -> None:
+    assert pickle.loads(pickle.dumps(zarrow.open)) is zarrow.open
+    assert list(inspect.signature(zarrow.open).parameters)[:3] == ["store", "path", "mode"]
+    assert zarrow.open.__doc__ and zarrow.open.__name__ == "open"
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "a", "w", "w-", "x"])
+def test_a_mode_by_position_is_named_where_the_root_is_an_array(mode: str, tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1, 2])
+    for function in (zarrow.open, zarrow.open_array, zarrow.open_group):
+        with pytest.raises(zarrow.NotFoundError, match=f"pass mode='{re.escape(mode)}'"):
+            function(tmp_path / "a.zarr", mode)
+    assert zarrow.open(tmp_path / "a.zarr").shape == (2,)
+
+
+def test_a_store_before_the_shape_holds_the_array(tmp_path: Path) -> None:
+    for function, value in ((zarrow.zeros, 0), (zarrow.ones, 1), (zarrow.empty, 0)):
+        array = function(tmp_path / function.__name__, (2,), "i4")
+        assert zarrow.open(array.store)[...].tolist() == [value] * 2
+    memory = zarrow.MemoryStore()
+    zarrow.full(memory, 3, 7, path="x")
+    assert zarrow.open(memory, "x")[...].tolist() == [7.0] * 3
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'shape'"):
+        zarrow.zeros(tmp_path / "none")  # type: ignore[arg-type]

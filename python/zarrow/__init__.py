@@ -108,6 +108,7 @@ from zarrow._zarrow import (
     write_many,
 )
 from zarrow.anndata.methods import add_to_class as _add_anndata
+from zarrow.api.array_options import says_options as _says_options
 from zarrow.api.asynchronous import add_to_class as _add_asynchronous
 from zarrow.api.asynchronous import open_async, read_many_async
 from zarrow.api.creation import consolidate_metadata, create_array, create_group
@@ -149,6 +150,7 @@ from zarrow.errors import (
 from zarrow.groups.attributes import Attributes
 from zarrow.groups.members import add_to_class as _add_members
 from zarrow.groups.node_info import add_to_classes as _add_info
+from zarrow.hints.missing_modules import add_finder as _add_finder
 from zarrow.hints.module_names import add_to_modules as _add_module_hints
 from zarrow.hints.module_names import getattr_of as _getattr_of
 from zarrow.hints.unknown_names import add_to_classes as _add_hints
@@ -258,6 +260,11 @@ _add_tables()
 _add_device_methods()
 _add_hints()
 _add_module_hints()
+_add_finder()
+
+if not _typing.TYPE_CHECKING:  # the compiled function, with messages for calls that other libraries take
+    open = _says_options(open)
+    open.__module__ = "zarrow"
 
 
 # `pydoc` asks `inspect`, which asks `dir`.

@@ -100,7 +100,7 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
             return _with_mode_as_path(function, checked.__name__, given, options)
         try:
             return function(*given, **options)
-        except TypeError:
+        except (TypeError, ValueError, LookupError):
             _check_call(function, checked.__name__, given, options)
             raise
 
@@ -126,6 +126,8 @@ def _with_mode_as_path(
     try:
         return function(*given, mode="r+", **opening)
     except NotFoundError as error:
+        if "mode=" not in str(error):
+            error.args = (f"{error}; to set the mode, pass mode={given[1]!r}",)
         error.add_note(f"to create a node of that name, type {name}(store, path={given[1]!r}, ...)")
         raise
 
@@ -154,18 +156,71 @@ def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], optio
 def _check_call(
     function: Callable[..., Any], name: str, given: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
-    """Refuse unknown names of options, and options given by position."""
+    """Refuse unknown names of options, options given by position, and objects in place of a store."""
     import inspect
 
     parameters = inspect.signature(function).parameters
+    if "store" in parameters and "arrays" not in parameters:
+        _check_store(name, given, options)
     if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values()):
         check_names(options, parameters, f"of {name}")
+    if len(given) > 1 and list(parameters)[1] == "path" and "data" in parameters and _is_array(given[1]):
+        raise TypeError(
+            f"the second argument is the path of a node, got an array: type {name}(store, data=x)"
+        )
     keywords = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
     by_position = sum(parameter.kind not in keywords for parameter in parameters.values())
+    if len(given) > by_position and "arrays" in parameters:
+        raise TypeError(f"{name} stores one array by position: type {name}(store, a=x, b=y) for several")
     if len(given) > by_position:
+        first = 1 if "store" in parameters else 2
+        if any(_is_array(value) for value in given[first:]):
+            raise TypeError(f"the elements of {name} go by name: type data=x")
         shown = ", ".join(
-            repr(value) if isinstance(value, int | str | tuple) else "..." for value in given[1:]
+            repr(value) if isinstance(value, int | str | tuple) else "..." for value in given[first:]
         )
         raise TypeError(
             f"options of {name} go by name, as shape=(365, 100), dtype='f4', not by position: {shown}"
         )
+
+
+def _check_store(name: str, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Refuse a missing store, and opened nodes or arrays in its place."""
+    if not given and "store" not in options:
+        way = "" if name.startswith(("open", "load")) else ", or store=zarrow.MemoryStore() for memory"
+        raise TypeError(
+            f'the first argument is the store, a path or a URL: type {name}("data.zarr", ...){way}'
+        )
+    store = given[0] if given else options["store"]
+    library = type(store).__module__.partition(".")[0]
+    if library in ("zarr", "zarrow") and hasattr(store, "attrs") and hasattr(store, "path"):
+        leave = "leave zarrow.open out, or " if library == "zarrow" else ""
+        raise TypeError(
+            f"a store is expected, got an opened node of {library}: {leave}type {name}(x.store, path=x.path)"
+        )
+    if library == "xarray":
+        raise TypeError(
+            f"a store is expected, got {type(store).__name__}: type zarrow.xarray.to_zarr(x, store)"
+        )
+    if _is_array(store) or library in ("pandas", "polars"):
+        raise TypeError(
+            f"a store is expected, got {type(store).__name__}: type zarrow.save(store, x) to store it, or "
+            "zarrow.asarray(x)"
+        )
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array__") or isinstance(value, list)
+
+
+def store_first(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a store stand before the shape, as in `create_array`."""
+
+    @functools.wraps(function)
+    def with_store(*given: Any, **options: Any) -> _Result:
+        is_store = given and isinstance(given[0], (str, os.PathLike, CloudStore, MemoryStore))
+        if is_store and "store" not in options:
+            return function(*given[1:], store=given[0], **options)  # type: ignore[call-arg]
+        return function(*given, **options)  # type: ignore[arg-type]
+
+    return with_store  # type: ignore[return-value]

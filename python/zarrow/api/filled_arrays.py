@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, MemoryStore, _import
+from zarrow.api.array_options import store_first
 from zarrow.api.creation import create_array, layout_of
 from zarrow.interchange.labels import names_for
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
 
+@store_first
 def full(
     shape: int | Sequence[int], fill_value: Any, dtype: Any = "f8", **options: Unpack[FilledOptions]
 ) -> Array:
@@ -41,8 +43,9 @@ def full(
         Data type, as for `create_array`; `"f8"` by default.
     options
         `store`, anything that `open` takes, by default a new store in memory, which lives as long as the
-        array; `path`, the path in the store; `zarr_format`, the version of the format; and the other options
-        of `create_array`: `chunks`, `compressors`, `overwrite` and so on.
+        array; a path, a URL or a store of zarrow may also come before the shape; `path`, the path in the
+        store; `zarr_format`, the version of the format; and the other options of `create_array`: `chunks`,
+        `compressors`, `overwrite` and so on.
 
     Raises
     ------
@@ -66,6 +69,7 @@ def full(
     return _created({"shape": shape, "dtype": dtype, "fill_value": fill_value, **options})
 
 
+@store_first
 def zeros(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
     """Create an array of zeros: `full` with 0. See there for parameters and errors.
 
@@ -78,6 +82,7 @@ def zeros(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Fille
     return full(shape, zero_of(dtype), dtype, **options)
 
 
+@store_first
 def ones(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
     """Create an array of ones: `full` with 1. See there for parameters and errors.
 
@@ -90,6 +95,7 @@ def ones(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[Filled
     return full(shape, 1, dtype, **options)
 
 
+@store_first
 def empty(shape: int | Sequence[int], dtype: Any = "f8", **options: Unpack[FilledOptions]) -> Array:
     """Create an array with the default fill value of `create_array`, to be written later.
 

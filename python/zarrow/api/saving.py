@@ -26,7 +26,7 @@ from zarrow._zarrow import (
 )
 from zarrow.anndata.encoding import is_anndata
 from zarrow.api.amounts import Amount, size_of
-from zarrow.api.array_options import Store
+from zarrow.api.array_options import Store, says_options
 from zarrow.api.copying import copy_array, copy_group
 from zarrow.api.creation import _create, _require_group
 from zarrow.api.progress import Progress, reporting
@@ -60,6 +60,7 @@ _OPTIONS_OF_OTHERS = frozenset(
 )
 
 
+@says_options
 def save(
     store: Store,
     array: Any = None,
@@ -170,7 +171,7 @@ def save(
             "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "
             "the two"
         )
-    _refuse_text(array)
+    _refuse_text(array, store)
     tables.refuse_sparse(array)
     store = _with_options(store, storage_options)
     if is_anndata(array):
@@ -220,10 +221,20 @@ def _opened_group(store: Store) -> Group:
     return group
 
 
-def _refuse_text(value: Any) -> None:
-    """Refuse text or a path as the only array: the caller means the array at that path."""
+def _refuse_text(value: Any, store: Any) -> None:
+    """Refuse text or a path as the only array: the caller means the array at that path.
+
+    With an array in place of the store, as in `torch.save`, the two are swapped.
+    """
     if isinstance(value, str | bytes) or hasattr(value, "__fspath__"):
         name = str(os.fsdecode(value))
+        is_of_bytes = isinstance(store, Mapping) and all(isinstance(item, bytes) for item in store.values())
+        if (
+            hasattr(store, "__array__")
+            or isinstance(store, list)
+            or (isinstance(store, Mapping) and not is_of_bytes)
+        ):
+            raise TypeError(f"the store is the first argument: type zarrow.save({name!r}, x)")
         raise TypeError(
             f"save stores arrays, got the text {name!r}: type zarrow.save(store, zarrow.open({name!r})) to "
             f"copy an array or a group of a store, zarrow.save(store, zarrow.load({name!r})) for its "

@@ -42,7 +42,10 @@ def part(array: DecodedArray, index: Any) -> Any:
             return _masked_strings(array, positions, index)
         return _strings(array, positions)  # type: ignore[arg-type]  # of the four layouts this one is left
     except IndexError as error:
-        raise IndexingError(str(error), kind="index") from None
+        text = str(error)
+        if isinstance(index, str):
+            text += f": for the elements of another array, type group[{index!r}][...]"
+        raise IndexingError(text, kind="index") from None
 
 
 def _positions(array: DecodedArray, index: Any) -> numpy.ndarray[Any, Any]:

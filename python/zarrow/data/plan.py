@@ -256,6 +256,8 @@ class Plan:
             The fractions are negative, exceed 1 together, or leave a part without samples. Random crops are
             not split: pass regions as `within`.
         """
+        if any(hasattr(fraction, "__iter__") for fraction in fractions):
+            raise TypeError(f"fractions are numbers, found {fractions[0]!r}: type split(0.8, 0.2)")
         if not fractions or min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
             raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
         self._refuse_random("split")

@@ -11,7 +11,7 @@ FUNCTIONS = by_name(
         "xarray.{name}, which takes variables of " + _XARRAY: (
             "apply_ufunc align combine_by_coords combine_nested corr infer_freq unify_chunks"
         ),
-        "xarray.{name}(...)": "Coordinates DataTree cftime_range date_range",
+        "xarray.{name}(...)": "Coordinates DataTree cftime_range",
         _XARRAY + '["name"], or xarray.DataArray(array[...].numpy())': "DataArray",
         _XARRAY + '["name"].load()': "load_dataarray",
         'xarray.open_datatree(path, engine="zarrow")': "load_datatree open_groups",

@@ -66,6 +66,10 @@ TABLE = by_name(
 # Of a zarrow.Table, the selected rows and columns of a group.
 ROWS = by_name(
     {
+        "{table}.to_pandas().{name}": "T index ndim plot size style values",
+        'rows = {table}.to_arrow(), and duckdb.sql("from rows").{name}': (
+            "aggregate distinct fetch_arrow_table fetchdf fetchmany fetchnumpy order project"
+        ),
         "{table}.to_arrow().arrow()": "arrow collect compute read read_all to_table",
         "{table}.column_names": "names",
         "({table}.num_rows, len({table}.column_names))": "shape",

@@ -16,7 +16,9 @@ MODULE = FUNCTIONS | by_name(
         "await zarrow.open_async(store, path), then await array.read_async(selection)": "AsyncArray",
         "await zarrow.open_async(store, path) for each array": "AsyncGroup",
         'compressors={"id": "blosc", "cname": "lz4"} of zarrow.create_array': "Blosc",
-        "nothing: pass a mapping of keys to bytes instead": "DBMStore KVStore",
+        "nothing: pass a mapping of keys to bytes instead": (
+            "DBMStore KVStore LMDBStore MongoDBStore RedisStore SQLiteStore"
+        ),
         "zarrow.data.Loader(zarrow.data.Plan(array, batch_size=32)); for PyTorch's, import zarrow.torch, and "
         "zarrow.torch.DataLoader(zarrow.torch.Plan(array))": (
             "DataLoader batches dataloader iter_batches loader"
@@ -37,10 +39,10 @@ MODULE = FUNCTIONS | by_name(
         'compressors={"name": "gzip", "configuration": {"level": 5}} of zarrow.create_array': "GZip",
         "cache_bytes= of zarrow.open": "LRUStoreCache",
         'zarrow.asarray(numpy.array(x, "i8"))': "LongTensor",
-        "nothing: zarrow does not read N5": "N5Store",
+        "nothing: zarrow does not read N5": "N5FSStore N5Store",
         "zarr.storage.ObjectStore(...), which zarrow accepts, or the URL with storage_options": "ObjectStore",
         "nothing: threads and processes may write at once": "ProcessSynchronizer ThreadSynchronizer",
-        "zarrow.open(store)": "Reader dataset open_store zopen",
+        "zarrow.open(store)": "Reader dataset open_root open_store parse_store zopen",
         'fsspec.get_mapper("reference://", fo="references.json"), which zarrow.open takes': (
             "ReferenceFileSystem"
         ),
@@ -55,6 +57,71 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store) of dask": "to_zarr",
         "zarrow.dask.from_zarr(store), or array.to_dask()": "from_zarr",
         "zarrow.dask.store(x, array)": "store",
+        "zarrow.dask.to_zarr(x, store)": "from_dask",
+        "array.to_dask()": "to_dask",
+        "zarrow.save(store, a=x, b=y), or zarrow.save(store, values) of a dict": "from_dict",
+        'zarrow.save(store, name=file["name"][...]), of a file of h5py': (
+            "from_h5 from_h5py from_hdf5 read_h5 read_hdf5"
+        ),
+        "zarrow.xarray.to_zarr(xarray.open_dataset(file), store)": (
+            "from_nc from_netcdf open_netcdf open_rasterio read_netcdf"
+        ),
+        "zarrow.xarray.open_zarr(path).to_netcdf(file)": "to_netcdf",
+        "zarrow.open(path).to_pandas().{name}(file)": "to_csv to_excel to_json",
+        "zarrow.open(path).to_polars().write_parquet(file)": "to_parquet",
+        "[zarrow.open(path) for path in paths]": "open_files open_many open_multi",
+        "pickle.dumps(x)": "dumps",
+        "await array.read_async(selection)": "read_async",
+        "await array.write_async(selection, values)": "write_async",
+        "zarrow.open(store).arrays()": "arrays list_arrays",
+        "zarrow.open(store).groups()": "groups list_groups",
+        "zarrow.open(store)[:5]": "first head peek",
+        "zarrow.open(store)[-5:]": "tail",
+        "isinstance(x, zarrow.Array)": "is_array isarray",
+        "isinstance(x, zarrow.Group)": "is_group isgroup",
+        "isinstance(x, zarrow.Tensor)": "is_tensor",
+        "zarrow.data.Loader(zarrow.data.Plan(array, batch_size=32), transform=function)": (
+            "DataPipeline StatefulDataLoader StreamingDataLoader WebLoader ZarrDataLoader filter map "
+            "set_transform with_transform"
+        ),
+        "import zarrow.torch, and zarrow.torch.Dataset(zarrow.torch.Plan(array))": (
+            "ArrayDataset MapDataset StreamingDataset TorchDataset WebDataset ZarrDataset"
+        ),
+        "import zarrow.torch, and zarrow.torch.IterableDataset(zarrow.torch.Plan(array))": (
+            "IterDataPipe ZarrIterableDataset"
+        ),
+        "torch.utils.data.{name}, which takes zarrow.torch.Dataset(plan)": (
+            "ChainDataset ConcatDataset Sampler WeightedRandomSampler get_worker_info"
+        ),
+        "lightning.{name}, with zarrow.torch.DataLoader(plan) as its loaders": (
+            "LightningDataModule LightningModule Trainer"
+        ),
+        'zarrow.data.Plan({"x": array, "y": other})': "from_tensor_slices zip",
+        'zarrow.data.Plan(array, order="shuffle")': "shuffle",
+        "zarrow.data.Loader(plan, memory_nbytes=256 << 20), which reads ahead": "Prefetcher prefetch",
+        "zarrow.jobs, or dask.distributed.{name} with array.to_dask()": ("Client LocalCluster map_chunks"),
+        "array.to_dask(), or dask.{name}(function)": "delayed",
+        "nothing: pass a path, a URL, a zarrow.MemoryStore or a zarrow.CloudStore instead": (
+            "BaseStore Store StoreLike"
+        ),
+        'zarrow.open("gs://bucket/data.zarr"): URLs need no store object': "GCSStore GcsStore GSStore",
+        'zarrow.open("az://container/data.zarr"): URLs need no store object': (
+            "ABSStore AzureBlobStore AzureStore"
+        ),
+        'zarrow.open("https://server/data.zarr"): URLs need no store object': "HTTPStore HttpStore",
+        "nothing: a write is stored when its call returns": "commit flush transaction",
+        "icechunk.{name}(...), and zarrow.open(session.store) of a session": (
+            "Storage local_filesystem_storage s3_storage gcs_storage azure_storage in_memory_storage "
+            "VirtualChunkContainer RepositoryConfig"
+        ),
+        "zarrow.open(url, storage_options=...)": "from_url",
+        "zarrow.open(path).multiscales[0].array": "AICSImage BioImage get_image_data",
+        "tifffile.{name}(file), then zarrow.save(store, image)": "TiffFile TiffSequence",
+        "imageio.v3.{name}(file), then zarrow.save(store, image)": "imiter imopen mimread volread",
+        "zarrow.save(store, images)": "TiffWriter get_writer mimsave mimwrite volwrite",
+        "zarrow.ome.pyramid(array, target)": "Scaler",
+        "zarrow.create_array(store, data=[value], dtype=str)": "stringtochar",
+        "group.scan_arrow()": "Scanner",
         "zarrow.asarray(x)": "as_array as_tensor from_jax from_tensor from_torch tensor",
         "nothing: zarrow has one engine": "backends",
         "zarrow.read_many([(array, selection), ...])": "batch",
@@ -80,23 +147,25 @@ MODULE = FUNCTIONS | by_name(
         'del zarrow.open(store)["name"]': "delete remove",
         'array.read(selection, device="cuda")': "device",
         "numpy.dtype, or the name of a Zarr data type": "dtype",
-        'zarrow.open(store), which raises NotFoundError, or "name" in group': "exists",
+        'zarrow.open(store), which raises NotFoundError, or "name" in group': (
+            "array_exists contains contains_array contains_group exists group_exists is_zarr"
+        ),
         'zarrow.create_array(store, data=x), or group["name"] = array to keep chunks and codecs': (
             "from_array"
         ),
         "zarrow.asarray(x), or zarrow.save(store, table)": "from_pandas from_polars",
         "dataset.to_zarr(path), or zarrow.save(store, array)": "from_xarray",
         "zarrow.full(shape, value)": "full_array",
-        "zarrow.num_threads()": "get_num_threads",
+        "zarrow.num_threads()": ("get_num_threads get_options"),
         "zarrow.create_group(store), or zarrow.open_group(store)": "group",
         "zarrow.Group, and zarrow.Array": "hierarchy",
         "zarrow.load(store, path)": "imread read_image",
         "zarrow.save(store, image)": "imsave imwrite",
-        "matplotlib.pyplot.imshow(array[...])": "imshow",
+        "matplotlib.pyplot.imshow(array[...])": "imshow plot view",
         "zarrow.open(store).info, or zarrow info PATH in a shell": "info zarrinfo zinfo",
         "zarrow.gpu.is_available()": "is_available",
-        "zarrow.open(store).keys()": "list",
-        "zarrow.load(store)": "load_array load_group read_array",
+        "zarrow.open(store).keys()": "keys list",
+        "zarrow.load(store)": "load_array load_group loads read_array",
         "zarrow.open(store)[...].torch()": "load_torch",
         "zarrow.open(store).keys(), or zarrow info PATH in a shell": "ls",
         "nothing: nothing is random here": "manual_seed",
@@ -112,23 +181,23 @@ MODULE = FUNCTIONS | by_name(
             "open_kerchunk open_reference"
         ),
         "zarrow.empty_like(array, store=...)": "open_like",
-        'xarray.open_mfdataset(paths, engine="zarrow")': "open_mfdataset",
+        'xarray.open_mfdataset(paths, engine="zarrow")': ("MFDataset open_mfdataset"),
         "zarrow.open(store).to_arrow()": "open_table scan",
         "zarrow.open(url)": "parse_url",
-        "zarrow.__version__, numpy.__version__": "print_debug_info",
+        "zarrow.__version__, numpy.__version__": "print_debug_info show_versions",
         "zarrow.asarray(numpy.random.rand(2, 3))": "rand",
         "zarrow.asarray(numpy.random.randn(2, 3))": "randn",
         "numpy.random, and zarrow.save or zarrow.asarray for its arrays": "random",
         "zarrow.load(store), or zarrow.open(store)[...]": "read zarrread zread",
-        "polars.read_csv(path), and zarrow.save(store, table)": "read_csv",
+        "polars.read_csv(path), and zarrow.save(store, table)": "from_csv read_csv",
         'group["name"].read(), or zarrow.load(store, path)': "read_elem",
         "anndata.read_h5ad(path), which reads HDF5": "read_h5ad",
-        "polars.read_parquet(path), and zarrow.save(store, table)": "read_parquet",
+        "polars.read_parquet(path), and zarrow.save(store, table)": "from_parquet read_parquet",
         "zarrow.open(store).to_arrow().arrow()": "read_table",
         "zarrow.load(store), or zarrow.open(store)": "read_zarr",
         "zarrow.copy(source, target, chunks=...)": "rechunk",
         'del zarrow.open(store)["name"], or shutil.rmtree(path) for a whole folder': "rm",
-        "zarrow.save(store, x)": ("save_array save_zarr write write_array write_zarr zarrwrite zwrite"),
+        "zarrow.save(store, x)": ("dump save_array save_zarr write write_array write_zarr zarrwrite zwrite"),
         "zarrow.save(store, name=x)": "save_group",
         "zarrow.save(store, a=x, b=y)": "save_many",
         "zarrow.open(store).to_arrow(), which polars and DuckDB read in batches": "scan_zarr",
@@ -136,19 +205,18 @@ MODULE = FUNCTIONS | by_name(
         'array.read(selection, device="cuda"): a GPU is named where an array is read': "set_default_device",
         "zarrow.set_num_threads(count)": "set_threads",
         "zarrow.open(store).shape": "shape",
-        "zarrow.open(store).info, or .tree()": "show",
+        "zarrow.open(store).info, or .tree()": "describe inspect show summary",
         "zarrow.open(store).nbytes": "size",
-        "duckdb.sql(...) with rows = group.to_arrow() as a table of that name": "sql",
+        "duckdb.sql(...) with rows = group.to_arrow() as a table of that name": "execute query sql",
         "numpy.stack([...]), or zarrow.read_many([...]) to read at once": "stack",
-        "zarr.storage and pass its stores, or pass a path, a URL or a zarrow.MemoryStore": "storage",
         "zarrow.save(store, table), and zarrow.open(store).to_arrow()": "table",
         "group.to_arrow(), or array.to_arrow()": "to_arrow",
         "array[...].jax()": "to_jax",
         "array[...].numpy()": "to_numpy",
-        "group.to_pandas()": "to_pandas",
+        "group.to_pandas()": "to_dataframe to_df to_pandas",
         "group.to_polars()": "to_polars",
         "array[...].torch()": "to_torch",
-        "zarrow.open(store).tree()": "tree visualize",
+        "zarrow.open(store).tree()": "print_tree tree visualize walk",
         _LOADING: "validate",
         "zarrow.__version__": "version",
         "numpy.vstack([...]), which takes zarrow's arrays": "vstack",
@@ -156,6 +224,50 @@ MODULE = FUNCTIONS | by_name(
         'group["name"] = x, or zarrow.save(store, name=x)': "write_elem",
         'zarrow.ome.save(store, [image, smaller], axes="cyx")': "write_image write_multiscale",
         "zarrow.open(store).to_arrow().polars().write_parquet(path)": "write_parquet",
+    }
+)
+
+# Of modules of other libraries, in `import zarrow.name`.
+MODULES = by_name(
+    {
+        "from zarrow import MemoryStore, or pass a path, a URL or a store of zarr.storage": (
+            "abc memory storage store stores"
+        ),
+        "from zarrow import Array, Group, open, create_array": ("array core creation group zarr"),
+        "from zarrow import open, load, save": "convenience reader readers writer writers",
+        "import zarrow.errors": "error exc exception exceptions",
+        "import zarrow.codecs, or compressors=... of zarrow.create_array": (
+            "blosc codec compression compressor compressors filters numcodecs registry zstd"
+        ),
+        "import numpy, which takes zarrow's arrays": "np numpy",
+        "numpy.{name}": "fft linalg ma testing",
+        "group.to_pandas()": "dataframe pandas pd table",
+        "group.to_polars(), or group.scan_polars()": "pl polars",
+        "group.to_arrow()": "arrow ipc parquet pa pyarrow",
+        'rows = group.to_arrow(), and duckdb.sql("from rows")': "duckdb sql",
+        "import zarrow.torch": "lightning nn pytorch torchdata",
+        "import zarrow.data": "batching dataloader dataloaders dataset datasets loader loaders ml training",
+        "array[...].numpy(), which tensorflow.constant takes": "keras tensorflow tf",
+        "import zarrow.gpu": "cuda cupy cp gds kvikio",
+        'zarrow.save(store, name=file["name"][...]), of a file of h5py': "h5 h5py hdf hdf5",
+        "zarrow.xarray.to_zarr(xarray.open_dataset(file), store)": "nc netcdf netCDF4",
+        "import zarrow.xarray": "backends backend rioxarray xr",
+        "import zarrow.dask": "da distributed",
+        "import zarrow.jax": "flax jnp",
+        "zarrow.load(path), which returns the AnnData": "ad scanpy scverse spatialdata",
+        "import zarrow.ome": "bioio imageio images image ngff ome_zarr omezarr tifffile",
+        "zarrow.open_async, and array.read_async": "aio asyncio asynchronous sync",
+        "zarrow.open(url, storage_options=...)": "azure cloud fs fsspec gcs http obstore remote s3 s3fs",
+        "zarrow.open(session.store), of a session of icechunk": "icechunk",
+        "zarrow.open, which takes store objects of VirtualiZarr": "kerchunk virtual virtualizarr",
+        "zarrow.open(path)": "tensorstore ts",
+        "zarrow.set_num_threads, and cache_bytes= and limits= of zarrow.open": "config options settings",
+        "array[selection]": "indexers indexing selection",
+        "group.attrs and array.attrs": "attributes attrs",
+        "array.metadata": "meta metadata",
+        "matplotlib.pyplot.imshow(array[...])": "napari plot plotting viz",
+        "zarrow info PATH in a shell": "shell tool tools",
+        "import zarrow.jobs": "multiprocessing parallel tasks",
     }
 )
 

@@ -35,6 +35,23 @@ ARRAY = by_name(
         ),
         "{array}[...].tolist(), which gives text as str": "asstr",
         "{array}.attrs": "attributes",
+        "not {array}.read_only": "writable writeable",
+        "nothing: each Array can be read": "readable",
+        "{array}.nbytes_stored()": "storage_statistics",
+        'group["new"] = {array}': "save_to_disk",
+        "nothing: Zarr stores elements in its own chunks": "external",
+        "nothing: names are text, and are not turned into characters": (
+            "chartostring set_auto_chartostring set_ncstring_attrs"
+        ),
+        '{array}.read(mask="cf")': "set_always_mask",
+        '{array}.attrs["new"] = {array}.attrs.pop("old")': "renameAttribute",
+        "cache_bytes= of zarrow.open": "get_var_chunk_cache set_var_chunk_cache",
+        "nothing: processes may write at once": "set_collective",
+        "zarrow.data.Loader(zarrow.data.Plan({array}), cache_nbytes=1 << 30)": "cache",
+        "{array}[count:]": "skip",
+        "len({array})": "len nrows num_rows",
+        '"name" in group': "exists",
+        "nothing: an Array is not closed": "closed",
         "{array}.dimension_names, or group.multiscales.axes": "axes",
         "zarrow.data.Loader(zarrow.data.Plan({array}, batch_size=32)), which gives batch after batch": (
             "batch batches iter_batches"
@@ -78,7 +95,10 @@ ARRAY = by_name(
         "{array}.dimension_names, and an array of that name beside it": "is_scale make_scale",
         "nothing: an Array is no future: leave .{name}() out, or type {array}[...] for its values": "result",
         "nothing: options are given when an array is opened: leave .{name}(...) out": "with_config",
-        "{array}.to_dask().{name}": "dask visualize",
+        "{array}.to_dask().{name}": (
+            "argtopk compute_chunk_sizes dask map_overlap numblocks partitions to_backend "
+            "to_delayed to_hdf5 to_svg visualize"
+        ),
         "{array}[::2, ::2]": "downsample pyramid",
         "{array}.metadata": "encoding spec",
         '{array}.serializer["configuration"]["endian"]': "endian",
@@ -94,7 +114,7 @@ ARRAY = by_name(
         "{array}[start:stop]": "get_slice islice retrieve_array_subset slice subset",
         "{array}[:, index]": "getcol",
         "{array}[selection], or await {array}.read_async(selection)": "getitem",
-        "await {array}.read_async(selection)": "getitem_async",
+        "await {array}.read_async(selection)": ("getitem_async"),
         '{array}.attrs["name"]': "getncattr",
         "hashlib.sha256({array}[...].tobytes()).hexdigest()": "hexdigest",
         "for row in {array}": "into_iter iter",
@@ -103,9 +123,8 @@ ARRAY = by_name(
         "{array}[index] with an index for each axis, such as {array}[0, :], or "
         + _VARIABLE
         + ".isel": "isel",
-        "len({array})": "len",
         "nothing: threads and processes may write at once": "lock synchronizer",
-        '{array}.attrs["{name}"]': "long_name standard_name units",
+        '{array}.attrs["{name}"]': ("crs long_name nodata standard_name units"),
         "{array}[...].max(axis=0)": "max_projection",
         "nothing: every axis can grow, by {array}.resize(shape) and {array}.append(values)": (
             "maxshape unlimited"
@@ -153,7 +172,7 @@ ARRAY = by_name(
         "numpy.stack([{array}[0], {array}[1]])": "stack",
         "{array}[start:stop] = values": "store_array_subset",
         "{array}.blocks[i, j] = values": "store_chunk write_chunk",
-        "{array}.store and {array}.path": "id ref store_path",
+        "{array}.store and {array}.path": ("id kvstore ref store_path url"),
         "{array}[::16, ::16]": "thumbnail",
         _READ_TO_GPU + ", or {array}[...].astype(dtype)": "to",
         "scipy.sparse.coo_matrix({array}[...])": "to_coo tocoo",
@@ -172,14 +191,12 @@ GROUP = by_name(
         '{group}.create_array("name", data=x)': "array",
         "{group}.attrs": "attributes",
         "zarrow.xarray.open_zarr(path).chunk(...)": "chunk",
-        "{group}.store": "chunk_store driver filename",
         "zarrow.open({store})": "file",
         _STORED: "close flush sync",
         "{group}.to_arrow().arrow()": "collect to_pyarrow to_table",
         "{group}.to_arrow().column_names": "column_names",
-        "{group}.keys()": "columns",
         "zarrow.load({group}.store)": "compute load to_dict to_memory",
-        _XARRAY: "to_dataset to_xarray",
+        _XARRAY: "dataset ds to_dataset to_xarray",
         _XARRAY + ".{name}": "coords sel to_array to_dataarray",
         '{group}["name"][index], or ' + _XARRAY + ".isel": "isel",
         "nothing: Zarr has no virtual arrays": "build_virtual_dataset create_virtual_dataset",
@@ -188,18 +205,55 @@ GROUP = by_name(
         '{group}["new"] = {group}["old"]': "copy",
         "{group}.num_rows": "count_rows",
         '{group}.create_array("name", shape=..., dtype=...)': "create",
-        '{group}.create_array("name", ..., dimension_names=[...])': "createDimension",
-        '{group}.create_group("name")': "createGroup group",
+        '"name" in {group}': "exists is_dir is_file",
+        "{group}.keys()": ("columns glob iterdir listdir ls rglob"),
+        "zarrow.open({group}.store, path=...)": "open",
+        "{group}.arrays()": "leaves",
+        "{group}.members(max_depth=None)": "descendants subtree subtree_with_keys",
+        'xarray.open_datatree(path, engine="zarrow").{name}': (
+            "ancestors filter_like find_common_ancestor isomorphic lineage map_over_datasets match parents "
+            "relative_to siblings"
+        ),
+        '{group}.path == ""': "is_root",
+        "{group}.store": ("chunk_store driver filename filepath"),
+        '{group}.attrs["{name}"]': "history title",
+        '{group}.attrs["new"] = {group}.attrs.pop("old")': "renameAttribute",
+        "{group}.create_array with a structured dtype of NumPy": "createCompoundType",
+        '{group}["name"].read(mask="cf")': "set_always_mask",
+        "nothing: text is stored with dtype=str": "set_auto_chartostring set_ncstring_attrs",
+        '{group}.require_group("name")': "setdefault",
+        "{group}[count:]": "skip",
+        'zarrow.data.Loader(zarrow.data.Plan({group}["name"]), transform=function)': (
+            "set_transform with_transform"
+        ),
+        "nothing: a write is stored when its call returns; session.commit(message) of icechunk commits": (
+            "amend commit rebase transaction"
+        ),
+        "repository.{name}, of icechunk": (
+            "ancestry create_branch create_tag list_branches list_tags lookup_branch readonly_session "
+            "writable_session"
+        ),
+        "{group}.scan_polars().{name}": "collect_async explain sink_csv sink_ipc sink_ndjson sink_parquet",
+        'rows = {group}.to_arrow(), and duckdb.sql("from rows").{name}': (
+            "create_view distinct fetchall fetchdf fetchmany fetchnumpy fetchone project"
+        ),
+        "nothing: a group is not closed, leave it out": "closed",
+        '{group}["name"].multiscales[0].array': "get_image_data xarray_dask_data",
+        "{group}.scan_arrow()": "get_fragments scanner",
+        '{group}.create_array("name", ..., dimension_names=[...])': ("createDimension renameDimension"),
+        '{group}.create_group("name")': ("createGroup group mkdir"),
         '{group}.create_array("name", shape=..., dtype=..., dimension_names=[...])': "createVariable",
         "{group}.create_group and {group}.create_array": "create_hierarchy",
         '{group}["name"].read(device="cuda")': "cuda gpu to",
         "{group}.zarr_format": "data_model disk_format file_format",
         "dict({group}.arrays())": "data_vars variables",
-        'del {group}["name"]': "delete drop drop_vars remove",
+        'del {group}["name"]': ("delete drop drop_vars remove rmdir unlink"),
         "{group}.to_pandas().describe()": "describe",
         "{group}.to_pandas(), or {group}.to_polars()": "df",
-        "{group}.schema": "dtypes",
-        '{group}.create_array("name", shape=array.shape, dtype=array.dtype)': "empty_like",
+        "{group}.schema": ("dtypes features"),
+        '{group}.create_array("name", shape=array.shape, dtype=array.dtype)': (
+            "create_dataset_like empty_like"
+        ),
         '{group}["name"].metadata': "encoding",
         '{group}.to_arrow().arrow().filter(pyarrow.compute.field("name") > 1)': "filter",
         '[a for _, a in {group}.arrays() if a.attrs.get("units") == "K"]': (
@@ -223,9 +277,9 @@ GROUP = by_name(
         'rows = {group}.to_arrow(), and duckdb.sql("select * from rows")': "query sql to_duckdb",
         '{group}["name"].read(selection, out=buffer)': "read_direct",
         '{group}["name"]': "ref",
-        "zarrow.save(store, {group})": "save to_zarr",
+        "zarrow.save(store, {group})": ("push_to_hub save save_to_disk to_zarr"),
         "{group}.to_arrow(), which polars and DuckDB read in batches": "scan",
-        '{group}.to_arrow(["name"])': "select",
+        '{group}.to_arrow(["name"])': ("remove_columns select select_columns"),
         'nothing: {group}["name"][...] gives stored elements, {group}["name"].read(decode="cf") scales '
         "and masks them": "set_auto_mask set_auto_maskandscale set_auto_scale",
         "nothing: chunks without elements are not stored": "set_fill_off set_fill_on",
@@ -235,7 +289,7 @@ GROUP = by_name(
         'zarrow.data.Plan({group}["name"]).split(0.8, 0.2)': "random_split train_test_split",
         '{group}["name"][...].torch(), or .numpy() or .jax()': "set_format with_format",
         "{group}.store and {group}.path": "store_path",
-        "dict({group}.groups())": "subgroups",
+        "dict({group}.groups())": ("children subgroups"),
         "nothing: threads and processes may write at once": "synchronizer",
         "{group}.to_arrow(batch_rows=1000), which is a stream": "to_batches",
         "{group}.to_pandas().to_csv(path)": "to_csv",
@@ -254,6 +308,20 @@ GROUP = by_name(
 # Names on decoded arrays: the library may be missing, and the shortest way is not always through it.
 DECODED = by_name(
     {
+        "{tensor}.jax().{name}": (
+            "addressable_data addressable_shards copy_to_host_async is_fully_addressable is_ready sharding"
+        ),
+        "{tensor}.arrow().{name}": (
+            "buffers combine_chunks dictionary_encode drop_null get_total_buffer_size iterchunks num_chunks "
+            "validate"
+        ),
+        "{tensor}.torch().{name}": "H is_shared layout mH",
+        "dask.array.from_array({tensor}).{name}": (
+            "chunksize compute_chunk_sizes dask map_overlap numblocks rechunk to_delayed to_hdf5 visualize"
+        ),
+        "numpy.random.permutation({tensor})": "shuffle",
+        "nothing: {tensor} has .__dlpack__(), which from_dlpack of other libraries takes": "toDlpack",
+        "hashlib.sha256({tensor}.tobytes()).hexdigest()": "hexdigest",
         "{tensor} += value": "add_",
         "numpy.append({tensor}, values), or array.append(values) to store them": "append",
         "{tensor}.arrow().to_pandas().apply(...) of one axis, or numpy.vectorize(function)({tensor})": (
@@ -281,7 +349,7 @@ DECODED = by_name(
         "array[selection] = values to store them, or {tensor}[...] = values in memory": "store write",
         "numpy.concatenate([{tensor}, ...])": "concat extend",
         "numpy.ascontiguousarray({tensor})": "contiguous",
-        "x[...] = values": "copy_",
+        "x[...] = values": "copy_ set",
         "numpy.count_nonzero({tensor})": "count_nonzero",
         "{tensor}[start:stop, start:stop]": "crop",
         _TO_GPU + ", or {tensor}.torch().cuda()": "cuda",
@@ -290,6 +358,7 @@ DECODED = by_name(
         "{tensor}.device": "devices is_cuda",
         "{tensor}.ndim": "dim",
         "array.dimension_names, of the Array that was read": "dims",
+        'array.attrs["{name}"], of the Array that was read': "long_name standard_name units",
         "{tensor}.torch().double(), or {tensor}.astype('f8') for an array of NumPy": "double",
         "numpy.unique({tensor})": "drop_duplicates",
         "{tensor}[~numpy.isnan({tensor})]; of a masked layout .compressed()": "drop_nulls dropna",
@@ -434,8 +503,30 @@ CATEGORICAL = by_name(
     }
 )
 
+MEMORY = by_name(
+    {
+        "store.to_dict().{name}()": "copy items keys values",
+        "store.to_dict()": "as_dict asdict dict list list_prefix",
+        "store.to_dict().get(key)": "get get_sync getitem",
+        "list(store.to_dict())": "list_dir listdir",
+        "zarrow.open(store)": "group open read",
+        "zarrow.save(store, x)": "save set write",
+        "key in store.to_dict()": "contains exists",
+        "zarrow.create_group(store, overwrite=True)": "clear",
+        'del zarrow.open(store)["name"]': "delete delete_dir pop remove",
+        "sum(map(len, store.to_dict().values()))": "getsize nbytes size",
+        "nothing: memory is given back when the store is gone: leave .{name}() out": "close flush sync",
+        "nothing: the store has no path": "path root url",
+    }
+)
+
 STREAM = by_name(
     {
+        "{rows}.arrow().to_pandas().{name}": "T index ndim plot size style values",
+        'duckdb.sql("from rows").{name}': (
+            "aggregate distinct fetch_arrow_table fetchdf fetchmany fetchnumpy order project"
+        ),
+        "nothing: a stream ends with its rows": "close",
         "{rows}.arrow()": "collect read_all to_arrow to_table",
         "{rows}.arrow().column(name)": "column",
         "{rows}.column_names": "columns",

@@ -125,7 +125,7 @@ _ROWS = by_name(
 CALLS = {
     "Array.append": {"dim": "axis=...", "append_dim": "axis=..."},
     "Array.read": _READ,
-    "Array.resize": {"refcheck": "nothing: leave it out"},
+    "Array.resize": {"refcheck": "nothing: leave it out", "axis": "array.resize((new, *array.shape[1:]))"},
     "Array.to_arrow": _ROWS,
     "Array.write": {"mode": "nothing: leave it out", "dtype": "values.astype(dtype) first"},
     "Group.create_group": {"attrs": "attributes=...", "exist_ok": "group.require_group(name)"},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -44,33 +47,90 @@ def _is_imported() -> bool:
 
 def _of_package(name: str, module: str) -> str:
     """Return what to type for an unknown name of `zarrow`."""
-    from zarrow.hints.familiar_modules import MODULE, SUBMODULES
-    from zarrow.hints.names_of_others import TORCH_TENSOR
-
     names = _zarrow._import(module).__dir__()
     blocking = name.removesuffix("_async")
-    if name in MODULE:
-        return to_type(MODULE[name])
+    if text := _of_tables(name):
+        return text
     if name != blocking and blocking in names:
         return f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
-    if text := close_name(name, names):
-        return text
-    if codec := SUBMODULES["zarrow.codecs"].get(name):
-        return to_type(codec)
-    if callable(getattr(_zarrow._import("numpy"), name, None)):
-        return f"type numpy.{name}, which takes zarrow's arrays"
-    return f"type array[...].torch().{name}" if name in TORCH_TENSOR else ""
+    return close_name(name, names) or _of_others(name)
 
 
 def _of_module(name: str, module: str) -> str:
     """Return what to type for an unknown name of a module below `zarrow`."""
-    from zarrow.hints.familiar_modules import MODULE, SUBMODULES
+    from zarrow.hints.familiar_modules import SUBMODULES
 
-    found, package = sys.modules[module], _zarrow._import("zarrow")
     if text := SUBMODULES.get(module, {}).get(name):
         return to_type(text)
+    if name in _zarrow._import("zarrow").__all__:
+        return f"type zarrow.{name}"
+    if text := _of_library(name, module):
+        return text
+    found = sys.modules[module]
     if text := close_name(name, getattr(found, "__all__", None) or vars(found)):
         return text
-    if name in package.__all__:
-        return f"type zarrow.{name}"
-    return to_type(MODULE[name]) if name in MODULE else ""
+    return _of_tables(name) or _of_others(name)
+
+
+def _of_tables(name: str) -> str:
+    from zarrow.hints.familiar_modules import MODULE, MODULES
+
+    return to_type(MODULE.get(name) or MODULES[name]) if name in MODULE or name in MODULES else ""
+
+
+def _of_others(name: str) -> str:
+    """Return what to type for a codec, or a name of NumPy, PyTorch, pandas and so on."""
+    from zarrow.hints import functions_of_others as others
+    from zarrow.hints.familiar_modules import SUBMODULES
+    from zarrow.hints.names_of_others import TORCH_TENSOR
+
+    if codec := SUBMODULES["zarrow.codecs"].get(name):
+        return to_type(codec)
+    if text := _of_numpy(name):
+        return text
+    if name in TORCH_TENSOR:
+        return f"type array[...].torch().{name}"
+    functions = {
+        "pandas": others.PANDAS,
+        "polars": others.POLARS,
+        "pyarrow": others.ARROW,
+        "xarray": others.XARRAY,
+        "torch": others.TORCH,
+        "jax": others.JAX,
+    }
+    found = [library for library, names in functions.items() if name in names]
+    return f"type {min(found, key=lambda library: library not in sys.modules)}.{name}" if found else ""
+
+
+def _of_numpy(name: str) -> str:
+    np = _zarrow._import("numpy")
+    if name not in np.__all__:
+        return ""
+    found = getattr(np, name)
+    if isinstance(found, type):
+        return f'type numpy.{name}, or "{name}"' if issubclass(found, np.generic) else f"type numpy.{name}"
+    return f"type numpy.{name}" + (", which takes zarrow's arrays" if callable(found) else "")
+
+
+# Libraries that modules serve, each with the way to its arrays.
+_LIBRARIES = {
+    "zarrow.torch": (("torch",), "array[...].torch()"),
+    "zarrow.jax": (("jax", "jax.numpy"), "array[...].jax()"),
+    "zarrow.dask": (("dask.array", "dask"), "array.to_dask()"),
+    "zarrow.xarray": (("xarray",), "zarrow.xarray.open_zarr(path)"),
+}
+_CLASSES = {"zarrow.torch": "Tensor", "zarrow.dask": "Array", "zarrow.xarray": "Dataset"}
+
+
+def _of_library(name: str, module: str) -> str:
+    """Return what to type for a name of the library that a module below `zarrow` serves."""
+    libraries, way = _LIBRARIES.get(module, ((), ""))
+    for library in libraries:
+        with contextlib.suppress(ImportError):
+            owner = importlib.import_module(library)
+            if hasattr(owner, name):
+                is_of_arrays = inspect.isroutine(getattr(owner, name))
+                return f"type {library}.{name}" + (f", which takes {way}" if is_of_arrays else "")
+            if hasattr(getattr(owner, _CLASSES.get(module, ""), None), name):
+                return f"type {way}.{name}"
+    return ""

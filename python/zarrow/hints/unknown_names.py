@@ -43,6 +43,7 @@ def add_to_classes() -> None:
         (Table, _of_rows),
         (_zarrow.Categorical, _of_categorical),
         (Attributes, _of_attributes),
+        (_zarrow.MemoryStore, _of_memory),
     ):
         add_method(owner, "__getattr__", _no_attribute(hint))
     for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
@@ -73,6 +74,28 @@ _SETTERS: dict[str, dict[type, str]] = {
     "dtype": {
         _zarrow.Array: 'group["new"] = array[...].astype(dtype)',
         _zarrow.DecodedArray: "x.astype(dtype), or x.numpy().view(dtype)",
+    },
+    **{
+        name: {_zarrow.Array: f"zarrow.copy(array, target), with {option}=..., which stores a new array"}
+        for name, option in (
+            ("chunks", "chunks"),
+            ("shards", "shards"),
+            ("compressor", "compressors"),
+            ("compressors", "compressors"),
+            ("filters", "filters"),
+        )
+    },
+    **{
+        name: {_zarrow.Array: f"zarrow.create_array(store, data=array[...], {option}=...)"}
+        for name, option in (
+            ("fill_value", "fill_value"),
+            ("dims", "dimension_names"),
+            ("dimension_names", "dimension_names"),
+        )
+    },
+    "name": {
+        _zarrow.Array: 'group["new"] = array, then del group["old"]',
+        _zarrow.Group: 'group["new"] = group["old"], then del group["old"]',
     },
     "flat": {_zarrow.DecodedArray: "x[...] = value"},
     "data": {_zarrow.Array: "array[...] = values", _zarrow.DecodedArray: "x[...] = values"},
@@ -307,6 +330,12 @@ def _of_rows(table: Any, name: str) -> str:
         return f'type table["{name}"]'
     way = _way_to_a_table(name, "table.to_arrow()")
     return way and f"type {way}"
+
+
+def _of_memory(store: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import MEMORY
+
+    return to_type(MEMORY[name]) if name in MEMORY else ""
 
 
 def _of_categorical(categorical: Any, name: str) -> str:

@@ -1,0 +1,41 @@
+"""Names on plans and loaders of batches, each with what to type: see `zarrow.hints.familiar_names`.
+
+`{plan}` stands for the plan of the object.
+"""
+
+from __future__ import annotations
+
+from zarrow.hints.by_name import by_name
+
+NAMES = by_name(
+    {
+        'zarrow.data.Plan(array, order="shuffle")': "shuffle shuffle_buffer",
+        "zarrow.data.Plan(array, batch_size=32)": "batch batched batches iter_batches",
+        'zarrow.data.Plan(array, last="drop")': "drop_last",
+        "{plan}.where(mask)": "filter select",
+        "{plan}.where(numpy.arange(count) < n), of count samples": "head limit skip take",
+        "{plan}.split(0.8, 0.2)": "random_split train_test_split",
+        "zarrow.data.Loader({plan}, transform=function)": (
+            "collate_fn decode map map_dict set_format set_transform to_tuple transform with_format "
+            "with_transform"
+        ),
+        "zarrow.data.Loader({plan}, memory_nbytes=256 << 20), which reads ahead": (
+            "num_workers prefetch prefetch_factor"
+        ),
+        'zarrow.data.Loader({plan}, device="cuda")': "cuda pin_memory to",
+        "zarrow.data.Loader({plan}, cache_nbytes=1 << 30)": "cache persist",
+        "zarrow.data.Loader({plan}, rank=0, world=4)": "shard split_by_node split_by_worker",
+        "zarrow.data.Loader({plan}), and each iteration of it is the next epoch": "repeat with_epoch",
+        "zarrow.data.Loader({plan}), and iter of it": "as_numpy_iterator iter",
+        "next(iter(zarrow.data.Loader({plan})))": "first get get_batch get_next next sample",
+        "import zarrow.torch, and zarrow.torch.DataLoader({plan})": "torch to_torch with_torch",
+        "import zarrow.jax, and zarrow.jax.DataLoader({plan})": "jax to_jax",
+        "zarrow.torch.Dataset({plan}), which samplers of PyTorch take": "batch_sampler sampler",
+        'zarrow.data.Plan({"x": array, "y": other})': "concatenate interleave join zip",
+        "{plan}.batch_size": "batch_size",
+        "{plan}.sources": "arrays dataset sources",
+        "len({plan})": "num_batches num_rows num_samples",
+        "array[...].{name}(), of the Array that the plan samples": "to_pandas to_polars",
+        "nothing: memory is given back when the object is gone: leave .{name}() out": "shutdown stop",
+    }
+)

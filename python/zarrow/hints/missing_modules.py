@@ -1,0 +1,46 @@
+"""Hints in `import zarrow.name` for modules of other libraries that zarrow lacks.
+
+The finder is the last one that Python asks, so it sees only modules that no other finder has. It raises the
+error in place of Python, and answers `importlib.util.find_spec` with None.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+
+from zarrow.hints.close_names import close_name
+
+
+class _Hints(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> None:
+        """Raise a ModuleNotFoundError that says what to type, for a module directly below zarrow."""
+        package, _, name = fullname.rpartition(".")
+        if package != "zarrow" or sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+            return
+        if hint := _of_module(name):
+            raise ModuleNotFoundError(f"No module named {fullname!r}: {hint}", name=fullname)
+
+
+def add_finder() -> None:
+    """Make `import` say what to type."""
+    if not any(isinstance(finder, _Hints) for finder in sys.meta_path):
+        sys.meta_path.append(_Hints())
+
+
+def _of_module(name: str) -> str:
+    from zarrow import __all__, _zarrow
+    from zarrow.hints.familiar_modules import MODULE, MODULES
+    from zarrow.hints.unknown_names import to_type
+
+    if name in MODULES:
+        return to_type(MODULES[name])
+    if name in __all__:
+        return f"type from zarrow import {name}"
+    package = _zarrow._import("zarrow")
+    modules = [*package._MODULES, "codecs", "errors", "torch", "jax"]
+    return close_name(name, modules) or (to_type(MODULE[name]) if name in MODULE else "")
