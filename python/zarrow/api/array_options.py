@@ -220,7 +220,7 @@ def store_first(function: Callable[_Parameters, _Result]) -> Callable[_Parameter
     def with_store(*given: Any, **options: Any) -> _Result:
         is_store = given and isinstance(given[0], (str, os.PathLike, CloudStore, MemoryStore))
         if is_store and "store" not in options:
-            return function(*given[1:], store=given[0], **options)  # type: ignore[call-arg]
-        return function(*given, **options)  # type: ignore[arg-type]
+            return function(*given[1:], store=given[0], **options)
+        return function(*given, **options)
 
-    return with_store  # type: ignore[return-value]
+    return with_store

@@ -1,7 +1,7 @@
 """Hints in `import zarrow.name` for modules of other libraries that zarrow lacks.
 
-The finder is the last one that Python asks, so it sees only modules that no other finder has. It raises the
-error in place of Python, and answers `importlib.util.find_spec` with None.
+Python asks this finder last, so it sees only modules that all other finders lack. It raises the error in place
+of Python, and returns None to `importlib.util.find_spec`.
 """
 
 from __future__ import annotations
