@@ -1,20 +1,19 @@
 """Hints in `import zarrow.name` for modules of other libraries that zarrow lacks.
 
-Python asks this finder last, so it sees only modules that all other finders lack. It raises the error in place
-of Python, and returns None to `importlib.util.find_spec`.
+Python asks this finder last, so it sees only modules that all other finders lack. It raises the error in
+place of Python, and returns None to `importlib.util.find_spec`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 
 from zarrow.hints.close_names import close_name
 
 
-class _Hints(MetaPathFinder):
+class _Hints:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -124,6 +123,8 @@ _CLASSES = {"zarrow.torch": "Tensor", "zarrow.dask": "Array", "zarrow.xarray": "
 
 def _of_library(name: str, module: str) -> str:
     """Return what to type for a name of the library that a module below `zarrow` serves."""
+    import inspect
+
     libraries, way = _LIBRARIES.get(module, ((), ""))
     for library in libraries:
         with contextlib.suppress(ImportError):
