@@ -268,6 +268,8 @@ def test_unknown_fields_are_named(tmp_path: Path) -> None:
         zarrow.read_many([(array, "x")])
     with pytest.raises(errors.IndexingError, match='unknown field "x": the elements are float32'):
         zarrow.create_array(tmp_path / "plain", shape=3, dtype="f4")["x"]
+    with pytest.raises(errors.IndexingError, match=r'the axis "x" read its group\'s array, group\["x"\]'):
+        zarrow.create_array(tmp_path / "named", shape=3, dtype="f4", dimension_names=["x"])["x"]
     assert bits(array[...].numpy()) == bits(values)
 
 

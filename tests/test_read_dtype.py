@@ -99,7 +99,7 @@ def test_small_floats_and_complex_numbers_are_cast(tmp_path: Path, stored: str, 
         found: Any = array.read(np.s_[1:], dtype=other)
     except DataTypeError:
         # Only what loses the fraction or the imaginary part.
-        assert stored == "c8" and other.kind != "c" or wanted == "int4"
+        assert (stored == "c8" and other.kind != "c") or wanted == "int4"
         return
     assert found.dtype == other and np.array_equal(found.numpy(), values[1:].astype(other))
 

@@ -245,8 +245,9 @@ class Array(_Node):
             strides, if no elements overlap. Nothing else is written. No other thread may access the memory
             during the call, which releases the GIL.
         dtype
-            A number type of NumPy or PyTorch to read as: integers as floats, floats as other floats, integers
-            as others that they fit. Each chunk is cast while it is decoded. Not with `mmap` and `mask`.
+            A number type of NumPy or PyTorch to read as: integers as any number that they fit, floats as
+            floats and complex numbers. Each chunk is cast while it is decoded, or the result is cast, if the
+            types are small floats, complex or optional ones. Not with `mmap` and `mask`.
         mmap
             Map the store's files instead of reading them, if they hold uncompressed native-endian elements in
             the layout of the result: within one chunk, or in chunks that are whole rows. Nothing is copied,

@@ -45,8 +45,7 @@ def read_type(found: Any, dtype: Any) -> Any:
     wanted = _dtype(dtype)
     if wanted is None:
         raise DataTypeError(f"dtype is {dtype!r}, expected a number type of NumPy, ml_dtypes or PyTorch")
-    numbers = all(_is_number(each) for each in (found, wanted))
-    if found != wanted and not (numbers and is_allowed(found, wanted, "same_kind")):
+    if found != wanted and (wanted.kind == "b" or not 0 <= _rank(found) <= _rank(wanted)):
         last = "torch(dtype=dtype)" if type(dtype).__module__ == "torch" else "astype(dtype)"
         raise DataTypeError(f"elements of {found} cannot be read as {wanted}: type array[...].{last}")
     return wanted
@@ -87,9 +86,11 @@ def _dtype(dtype: Any) -> Any:
     return None if small is None else np.dtype(small)
 
 
-def _is_number(dtype: Any) -> bool:
-    """Return whether elements are numbers, also those of ml_dtypes, which are of kind V."""
-    return dtype.kind in "biufc" or (dtype.kind == "V" and dtype.names is None and dtype.name[:4] != "void")
+def _rank(dtype: Any) -> int:
+    """Return 0 for integers, 1 for floats, 2 for complex numbers and -1 for others; ml_dtypes has kind V."""
+    if dtype.kind == "V" and dtype.name.startswith(("bfloat", "float")):
+        return 1
+    return 0 if _is_small_integer(dtype) else {"b": 0, "i": 0, "u": 0, "f": 1, "c": 2}.get(dtype.kind, -1)
 
 
 def check(values: Any, wanted: Any, casting: str) -> None:

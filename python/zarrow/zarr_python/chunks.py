@@ -207,8 +207,8 @@ def archive_of(store: Any) -> str | None:
     """Return the URL of the archive that zarr-python reads; None for other stores, and if it was replaced."""
     if type(store) is not ZipStore or not store.read_only or not store._is_open:
         return None
-    file = store._zf.fp
-    path = Path(store.path).absolute()
+    file: Any = store._zf.fp
+    path = Path(str(store.path)).absolute()
     try:
         is_same = os.path.samestat(os.fstat(file.fileno()), path.stat())
     except (OSError, ValueError):

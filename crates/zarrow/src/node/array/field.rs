@@ -69,7 +69,14 @@ impl Array {
 
 impl FieldSelection {
     fn no_field(&self, name: &str) -> ErrorKind {
-        ErrorKind::Index(format!("unknown field {name:?}: the elements are {}", self.place.data_type))
+        let mut text = format!("unknown field {name:?}: the elements are {}", self.place.data_type);
+        let names = self.whole.dimension_names.iter().flatten();
+        if names.flatten().any(|axis| axis == name) {
+            text = format!(
+                "{text}; for the coordinates of the axis {name:?} read its group's array, group[{name:?}]"
+            );
+        }
+        ErrorKind::Index(text)
     }
 
     /// Finds the field `name` within this one.
