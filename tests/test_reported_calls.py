@@ -159,6 +159,20 @@ def test_a_function_that_fails_leaves_the_store_unchanged(tmp_path: Path, large:
         zarrow.load(tmp_path / "b.zarr", progress=fail)
 
 
+def test_a_function_that_always_fails_changes_nothing(tmp_path: Path) -> None:
+    def fail(done: int, total: int) -> None:
+        raise ZeroDivisionError
+
+    zarrow.save(tmp_path / "a.zarr", [1, 2])
+    zarrow.save(tmp_path / "b.zarr", a=[1], b=[2])
+    before = stored(tmp_path)
+    values: Any
+    for name, values in (("a", [3, 4]), ("b", {"a": [3], "b": [4]}), ("c", ["text"]), ("d", [1, None])):
+        with pytest.raises(ZeroDivisionError):
+            zarrow.save(tmp_path / f"{name}.zarr", values, progress=fail)
+    assert stored(tmp_path) == before
+
+
 def test_a_damaged_chunk_is_an_error(tmp_path: Path, large: Any) -> None:
     zarrow.save(tmp_path / "a.zarr", large)
     last = max((tmp_path / "a.zarr" / "c").iterdir(), key=lambda path: int(path.name))

@@ -2,6 +2,7 @@
 
 1. The total is estimated before: text counts by a guess, and values without a known size as nothing.
 2. An array that takes several parts advances by each of them, and any other value when it is finished.
+3. The first report is made before anything is stored or read: a function that always fails changes nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class Amount:
     def begin(self, nbytes: int) -> None:
         """Begin a value of this size (step 2)."""
         self._end = min(self._done + nbytes, self._total)
+        if self._done == 0:
+            # Step 3.
+            self._reach(0)
 
     def add(self, nbytes: int) -> None:
         """Report that a part of the value is finished."""
