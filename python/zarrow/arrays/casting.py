@@ -55,7 +55,12 @@ def read_then_cast(array: Any, selection: Any, wanted: Any, out: Any, order: str
     """Read a selection and cast it, where elements cannot be cast while they are decoded.
 
     An integer of another element of a chunk, or a fill value, may not fit. If one of the selection does not
-    fit, `error` is raised.
+    fit, `error` is raised if it says so.
+
+    Raises
+    ------
+    OverflowError
+        An integer of the selection does not fit.
     """
     np = _zarrow._import("numpy")
 
@@ -65,7 +70,10 @@ def read_then_cast(array: Any, selection: Any, wanted: Any, out: Any, order: str
     if wanted.kind in "iu" or _is_small_integer(wanted):
         lost = np.ma.compressed(made).astype(values.dtype) != np.ma.compressed(values)
         if lost.any():
-            raise error or _does_not_fit(np.ma.compressed(values)[lost][0], wanted)
+            if error.kind == "bad_value":
+                raise error
+            value = np.ma.compressed(values)[lost][0]
+            raise OverflowError(f"{value} does not fit {wanted}: type array[selection].astype(dtype)")
     if out is None:
         return _zarrow.asarray(made)
     store = _zarrow.MemoryStore()
