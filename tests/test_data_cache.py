@@ -61,11 +61,24 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+class Careless(Handler):
+    """Ignores conditions, and names the version only with a body."""
+
+    def do_GET(self) -> None:
+        del self.headers["If-Match"]
+        super().do_GET()
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        if self.command == "HEAD":
+            headers.pop("ETag", None)
+        super()._answer(status, body, headers)
+
+
 @pytest.fixture
-def sent(tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
+def sent(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, list[int]]]:
     """Serve the folder of the test; return the URL, and the sizes of the bodies."""
     sizes: list[int] = []
-    handler = type("Handler", (Handler,), {"folder": tmp_path, "sent": sizes})
+    handler = type("Handler", (getattr(request, "param", Handler),), {"folder": tmp_path, "sent": sizes})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -98,3 +111,17 @@ def test_a_cache_saves_later_epochs_the_transfer(
     before = sum(sizes)
     assert all(np.array_equal(batch, expected[numbers]) for batch, numbers in loader)
     assert sum(sizes) > before
+
+
+@pytest.mark.parametrize("sent", [Careless], indirect=True)
+def test_a_server_that_names_no_version_sends_chunks_again(
+    tmp_path: Path, sent: tuple[str, list[int]]
+) -> None:
+    url, _ = sent
+    stored = zarrow.create_array(tmp_path / "a", data=VALUES, chunks=(10, 100))
+    loader = data.Loader(data.Plan(zarrow.open_array(f"{url}/a"), 32), cache_nbytes=1 << 20, numbers=True)
+    for value in (None, 7, 8):
+        if value is not None:
+            stored[105:115] = value
+        expected = np.asarray(stored[...])
+        assert all(np.array_equal(batch, expected[numbers]) for batch, numbers in loader)
