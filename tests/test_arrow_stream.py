@@ -293,3 +293,14 @@ def test_threads_read_streams_of_one_object(group):
     for thread in threads:
         thread.join()
     assert found == [True] * 12
+
+
+def test_a_stream_is_an_iterable_of_its_batches(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "t.zarr", {"x": np.arange(10), "name": [str(n) for n in range(10)]})
+    stream = zarrow.open(tmp_path / "t.zarr").to_arrow(batch_rows=4)
+    for _ in range(2):
+        batches = list(stream)
+        assert [batch.num_rows for batch in batches] == [4, 4, 2]
+        assert pa.Table.from_batches(batches).equals(stream.arrow())
+    array = zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10.0), chunks=(4,))
+    assert [x for chunk in array.to_arrow() for x in chunk.to_pylist()] == list(range(10))

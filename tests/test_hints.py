@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 import zarrow
 from zarrow import data
@@ -205,3 +207,51 @@ def test_a_store_before_the_shape_holds_the_array(tmp_path: Path) -> None:
     assert zarrow.open(memory, "x")[...].tolist() == [7.0] * 3
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'shape'"):
         zarrow.zeros(tmp_path / "none")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "read_polars",
+        "load_pandas",
+        "get_dataframe",
+        "scan_arrow",
+        "from_xarray",
+        "open_lazy",
+        "read_group",
+        "load_dask",
+        "write_arrow",
+        "dump_df",
+        "export_table",
+        "append_table",
+        "extend_dataframe",
+    ],
+)
+def test_a_verb_and_a_library_name_a_line_that_works(tmp_path: Path, name: str) -> None:
+    table = pd.DataFrame({"x": [1.0, 2.0]})
+    store = tmp_path / "t.zarr"
+    if name == "from_xarray":
+        xr.Dataset({"x": ("time", [1.0, 2.0])}).to_zarr(store, consolidated=False)
+    elif name == "load_dask":
+        zarrow.save(store, [1.0, 2.0])
+    else:
+        zarrow.save(store, table)
+    with pytest.raises(AttributeError) as refused:
+        getattr(zarrow, name)
+    line = str(refused.value).partition(": type ")[2].partition(", which")[0]
+    found = eval(line, {"zarrow": zarrow, "store": store, "x": table, "table": table})
+    if name.startswith(("append", "extend")):
+        assert zarrow.open(store).num_rows == 4
+    elif not name.startswith(("write", "dump", "export")):
+        assert len(found) in (1, 2)
+
+
+@pytest.mark.parametrize("name", ["Loader", "loader", "dataloader", "batches"])
+def test_loaders_are_named(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"zarrow\.data\.Loader\(zarrow\.data\.Plan\(array"):
+        getattr(zarrow, name)
+
+
+def test_an_unknown_option_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="unknown option 'as_' of load: its options are path, progress"):
+        zarrow.load(tmp_path, as_="torch")  # type: ignore[call-overload]

@@ -52,7 +52,9 @@ def _of_package(name: str, module: str) -> str:
         return text
     if name != blocking and blocking in names:
         return f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
-    return close_name(name, names) or _of_others(name)
+    from zarrow.hints.verbs import of_function
+
+    return of_function(name) or close_name(name, names) or _of_others(name)
 
 
 def _of_module(name: str, module: str) -> str:

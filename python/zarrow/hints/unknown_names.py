@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 from zarrow import _zarrow
@@ -127,11 +127,12 @@ def _refused_construction(text: str) -> Any:
     return create
 
 
-def of_option(name: str, known: Iterable[str], whose: str) -> str:
+def of_option(name: str, known: Collection[str], whose: str) -> str:
     """Return the message for an unknown option, with the replacement."""
     from zarrow.hints.familiar_options import OPTIONS
 
     hint = to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
+    hint = hint or (f"its options are {', '.join(known)}" if known else "")
     return f"unknown option {name!r} {whose}" + (f": {hint}" if hint else "")
 
 

@@ -1,5 +1,6 @@
 """The class ArrowStream."""
 
+from collections.abc import Iterator
 from typing import final
 
 import polars as _polars
@@ -40,6 +41,9 @@ class ArrowStream:
     @property
     def column_names(self) -> list[str] | None:
         """The names of the columns; None for the rows of a single array."""
+    def __iter__(self) -> Iterator[_pyarrow.RecordBatch] | Iterator[_pyarrow.Array]:
+        """Yield batches of `batch_rows` rows, each read when it is asked for; of an array its chunks."""
+
     def arrow(self) -> _pyarrow.Table | _pyarrow.ChunkedArray:
         """Read all rows into a pyarrow.Table, or a pyarrow.ChunkedArray for the rows of a single array."""
     def polars(self) -> _polars.DataFrame | _polars.Series:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Group
+from zarrow._zarrow import ArrowStream, Group, _import
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import ShapeError
 from zarrow.tables import table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars
     import pyarrow
     import pyarrow.dataset
@@ -20,13 +22,24 @@ _member = Group.__getitem__
 
 
 def add_to_class() -> None:
-    """Give the class Group these methods."""
+    """Give the classes Group and ArrowStream these methods."""
     add_method(Group, "__getitem__", _getitem)
     for function in (scan_arrow, scan_polars, to_parquet):
         add_method(Group, function.__name__, function)
     add_method(Group, "__arrow_c_schema__", _arrow_schema)
+    add_method(ArrowStream, "__iter__", _batches)
     add_property(Group, "num_rows", num_rows)
     add_property(Group, "schema", schema)
+
+
+def _batches(self: ArrowStream) -> Iterator[pyarrow.RecordBatch] | Iterator[pyarrow.Array]:
+    """Yield batches of `batch_rows` rows, each read when it is asked for; of an array its chunks."""
+    rows: Any = self
+    reader = _import("pyarrow").RecordBatchReader
+    batches: Iterator[Any] = iter(
+        rows.arrow().chunks if self.column_names is None else reader.from_stream(self)
+    )
+    return batches
 
 
 def _getitem(self: Group, key: Any, /) -> Any:
