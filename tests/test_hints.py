@@ -216,7 +216,7 @@ def test_a_store_before_the_shape_holds_the_array(tmp_path: Path) -> None:
         "load_pandas",
         "get_dataframe",
         "scan_arrow",
-        "from_xarray",
+        "read_xr",
         "open_lazy",
         "read_group",
         "load_dask",
@@ -230,7 +230,7 @@ def test_a_store_before_the_shape_holds_the_array(tmp_path: Path) -> None:
 def test_a_verb_and_a_library_name_a_line_that_works(tmp_path: Path, name: str) -> None:
     table = pd.DataFrame({"x": [1.0, 2.0]})
     store = tmp_path / "t.zarr"
-    if name == "from_xarray":
+    if name == "read_xr":
         xr.Dataset({"x": ("time", [1.0, 2.0])}).to_zarr(store, consolidated=False)
     elif name == "load_dask":
         zarrow.save(store, [1.0, 2.0])
