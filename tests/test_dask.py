@@ -11,10 +11,12 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import xarray
 import zarr
 
 import zarrow
 import zarrow.dask
+import zarrow.xarray
 from zarrow.dask.alignment import aligned
 
 CASES = range(40)
@@ -197,3 +199,22 @@ def test_another_type_is_refused_before_an_array_is_created(tmp_path: Path) -> N
     assert target[...].tolist() == [1, 1, 1, 1]
     zarrow.dask.to_zarr(da.ones(4), tmp_path / "b.zarr", dtype="f4")
     assert zarrow.open_array(tmp_path / "b.zarr").dtype == "f4"
+
+
+def test_an_array_does_not_erase_its_own_source(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a")
+    for name in "xy":
+        root.create_array(name, data=np.ones(10), dimension_names=["t"])
+    for read in (
+        zarrow.dask.from_zarr(tmp_path / "a", "x", chunks=5) + 1,
+        da.from_zarr(zarr.open_array(tmp_path / "a/x", mode="r")) + 1,
+        zarrow.xarray.open_zarr(tmp_path / "a", consolidated=False, chunks={})["x"].data[:5],
+        xarray.open_zarr(tmp_path / "a", consolidated=False, chunks={})["x"].data[:5],
+    ):
+        for path, options in (("x", {"mode": "w"}), ("x", {"overwrite": True}), ("", {"mode": "w"})):
+            with pytest.raises(zarrow.NodeExistsError, match=r"reads '/x?' in .*erased"):
+                zarrow.dask.to_zarr(read, tmp_path / "a", path, **options)
+            with pytest.raises(zarrow.NodeExistsError, match=r"reads '/x?' in .*erased"):
+                zarrow.dask.to_zarr(read, zarr.storage.LocalStore(tmp_path / "a"), path, **options)
+        zarrow.dask.to_zarr(read, tmp_path / "a", "y", mode="w")
+    assert root["x"][...].tolist() == [1] * 10

@@ -96,3 +96,11 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert memory[...].tolist() == [0, 1, 2, 3]
     with dask.config.set(scheduler="processes"), pytest.raises(TypeError, match="MemoryStore"):
         zarrow.dask.store(da.ones(4, chunks=2), memory)
+
+
+def test_an_array_does_not_erase_its_own_source(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a", {"x": np.ones(10)})
+    read = zarrow.dask.from_zarr(tmp_path / "a", "x", chunks=5, library="dask_array") + 1
+    with pytest.raises(zarrow.NodeExistsError, match=r"reads '/x' in .*erased"):
+        zarrow.dask.to_zarr(read, tmp_path / "a", "x", mode="w")
+    assert zarrow.open(tmp_path / "a")["x"][...].tolist() == [1] * 10

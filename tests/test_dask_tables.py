@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import dask.array as da
 import dask.dataframe as dd
 import distributed  # noqa: F401 - it changes dask's settings, which `dask.config.set` cannot undo
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 from pandas.testing import assert_frame_equal
 
 import zarrow
@@ -348,6 +350,63 @@ def test_what_cannot_be_stored_changes_nothing(tmp_path: Path) -> None:
             call()
     assert sorted(tmp_path.rglob("*")) == before
     assert read.compute()["x"].tolist() == [1, 2]
+
+
+def test_no_way_of_reading_a_table_lets_it_be_erased(tmp_path: Path) -> None:
+    plain = pd.DataFrame({"x": np.arange(30), "k": np.arange(30) % 7})
+    zarrow.dask.to_table(dd.from_pandas(plain, npartitions=3), tmp_path / "a", index=False)
+    zarrow.dask.to_table(dd.from_pandas(plain, npartitions=3), tmp_path / "b", index=False)
+    (tmp_path / "link").symlink_to("a")
+    root = zarrow.open(tmp_path / "a")
+    read = zarrow.dask.read_table(tmp_path / "a", partition_rows=10)
+
+    def of_closure(number: int, source: Any = (root,)) -> pd.DataFrame:
+        return source[0].to_pandas(rows=slice(number, number + 1))
+
+    def series(array: Any) -> Any:
+        return dd.from_dask_array(array, columns="x").to_frame()
+
+    frames = {
+        "delayed": dd.from_delayed(read.to_delayed(), meta=read._meta),
+        "array of dask": read.to_dask_array(lengths=True).to_dask_dataframe(columns=["x", "k"]),
+        "array": series(root["x"].to_dask(chunks=10)),
+        "path": series(zarrow.dask.from_zarr(tmp_path / "link", "x", chunks=10)),
+        "zarr-python": series(da.from_zarr(zarr.open_array(tmp_path / "a/x"))),
+        "function": dd.from_map(of_closure, [0, 1], meta=plain.iloc[:0]),
+        "method": dd.from_delayed(dask.delayed(root.to_pandas)(), meta=plain),
+        "rows": dd.from_delayed(dask.delayed(zarrow.Table.to_pandas)(root[:9]), meta=plain),
+        "indexer": dd.from_delayed(
+            dask.delayed(lambda column: pd.DataFrame({"x": column[:].numpy()}))(root["x"].oindex),
+            meta=plain[["x"]],
+        ),
+        "join": dd.from_pandas(plain, npartitions=2).merge(read, on="x")[["x"]],
+    }
+    for way, frame in frames.items():
+        for target, component in ((tmp_path / "a", None), (tmp_path, "link"), (root, None), (tmp_path, None)):
+            with pytest.raises(zarrow.NodeExistsError, match=r"reads '/x?' in .* erased"):
+                zarrow.dask.to_table(frame, target, component=component, mode="w")
+        assert_frame_equal(root.to_pandas(), plain)
+        zarrow.dask.to_table(frame, tmp_path / "b", mode="w")
+        assert zarrow.open(tmp_path / "b")["x"][...].tolist(), way
+    held = read.persist()
+    zarrow.dask.to_table(held, tmp_path / "a", mode="w", index=False)
+    assert_frame_equal(zarrow.open(tmp_path / "a").to_pandas(), plain)
+
+
+@pytest.mark.parametrize("kind", [zarrow.MemoryStore, zarr.storage.MemoryStore])
+def test_a_table_in_memory_does_not_erase_itself(kind: Any) -> None:
+    one, other = kind(), kind()
+    for store in (one, other):
+        zarrow.dask.to_table(dd.from_pandas(table(), npartitions=3), store, component="a/t")
+    read = zarrow.dask.read_table(one, component="a/t")
+    with dask.config.set(scheduler="synchronous"):
+        for path in ("a/t", "/a/t/", "a", "", "a/t/kind"):
+            with pytest.raises(zarrow.NodeExistsError, match=r"reads '/a/t'"):
+                zarrow.dask.to_table(read, one, component=path, mode="w")
+        zarrow.dask.to_table(read, one, component="a/u", mode="w")
+        zarrow.dask.to_table(read, other, component="a/t", mode="w")
+    for store, path in ((one, "a/t"), (one, "a/u"), (other, "a/t")):
+        assert_frame_equal(zarrow.open_group(store, path=path).to_pandas(), table())
 
 
 def test_a_failed_task_leaves_no_table(tmp_path: Path) -> None:

@@ -30,9 +30,8 @@ from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.dask.alignment import aligned
 from zarrow.dask.table_columns import Columns, nodes_of
-from zarrow.dask.table_reading import ReadTable
-from zarrow.errors import DataTypeError, NodeExistsError, ShapeError
-from zarrow.groups.places import is_within, place, place_of
+from zarrow.errors import DataTypeError, ShapeError
+from zarrow.groups.referenced_nodes import check_apart
 
 
 def to_table(
@@ -105,14 +104,8 @@ def to_table(
         raise TypeError(f"to_table takes no {min(refused)}: each column has its own")
     nodes_of(ddf._meta, index=index)
     store = _with_options(os.fspath(path) if isinstance(path, os.PathLike) else path, storage_options)
-    where = place(store, component or "")
-    for source in ddf.expr.find_operations(ReadTable) if mode == "w" else ():
-        read = place_of(source.func.group)
-        if where is not None and read is not None and (is_within(read, where) or is_within(where, read)):
-            raise NodeExistsError(
-                f"the dataframe reads the table that would be replaced, {where!r}: write to another path",
-                kind="node_exists",
-            )
+    if mode == "w":
+        check_apart(ddf, "the dataframe", store, component or "")
     counted, meta = _counted(ddf, lengths)
     columns = Columns(meta, nodes_of(meta, index=index))
     options = {"chunks": max(1, chunks or max(counted, default=1)), **kwargs}

@@ -24,6 +24,7 @@ from zarrow.dask.alignment import aligned
 from zarrow.dask.libraries import is_array, library_of
 from zarrow.dask.reading import Elements
 from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError
+from zarrow.groups.referenced_nodes import check_apart
 
 Region = tuple[slice, ...]
 
@@ -125,7 +126,8 @@ def to_zarr(
     Raises
     ------
     NodeExistsError
-        There is a node, and the mode is `"a"` or `"w-"`.
+        There is a node, and the mode is `"a"` or `"w-"`; or the array of dask reads the node that it would
+        replace.
     ShapeError
         The shape is unknown, or another than that of the target or region.
     MetadataError, CodecError
@@ -166,6 +168,8 @@ def to_zarr(
             )
         # Options are checked on an array in memory, before anything is erased or created.
         _check_type(arr, create_array(MemoryStore(), **{**options, "overwrite": False}))
+        if options["overwrite"]:
+            check_apart(arr, "the array of dask", opened, path)
         target = create_array(opened, path, **options)
     return store(arr, target, compute=compute, return_stored=return_stored)
 

@@ -6,6 +6,7 @@ folder have one place. The place of a store object without a name is unknown, ex
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from zarrow._zarrow import Array, CloudStore, Group
@@ -16,6 +17,8 @@ def place(store: Any, path: str) -> str | None:
     """Return the place of a node; `None` in a store object without a name."""
     if isinstance(store, CloudStore):
         store = store.__reduce__()[1][0]
+    elif isinstance(store, os.PathLike):
+        store = os.fspath(store)
     if not isinstance(store, str):
         session = session_of(store)
         if session is None or session.read_only:

@@ -6,34 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import zarr
-from xarray.backends.zarr import ZarrArrayWrapper
-
-from zarrow._zarrow import Array, CloudStore
-from zarrow.store_objects import native
-from zarrow.xarray.arrays import ZarrowArray
+from zarrow._zarrow import CloudStore
+from zarrow.groups.referenced_nodes import nodes_of
 
 
 def sources_read(data: Any) -> Iterator[tuple[Path | CloudStore, str]]:
     """Return the stores and paths of the arrays that a dask array reads, by xarray or directly."""
-    for task in dict(data.dask).values():
-        found: Any = getattr(task, "value", task)
-        # Classes of xarray's that wrap lazy arrays.
-        while not isinstance(found, ZarrowArray | ZarrArrayWrapper) and hasattr(found, "array"):
-            found = found.array
-        if isinstance(found, ZarrowArray):
-            found = found.node
-        if isinstance(found, ZarrArrayWrapper):
-            found = found._array
-        if isinstance(found, zarr.Array):
-            store = native.resolve(found.store)
-            if store is not None:
-                yield store[0], found.path
-        elif isinstance(found, Array):
-            if "://" not in found.store:
-                yield Path(found.store), found.path
-            elif isinstance(opened := found.__reduce__()[1][0], CloudStore):
-                yield opened, found.path
+    for node in nodes_of(data):
+        store = node.__reduce__()[1][0]
+        if isinstance(store, CloudStore):
+            yield store, node.path
+        elif isinstance(store, str) and "://" not in store:
+            yield Path(store), node.path
 
 
 def are_one_place(one: CloudStore, other: CloudStore) -> bool:
