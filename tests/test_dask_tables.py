@@ -16,6 +16,7 @@ import dask.dataframe as dd
 import distributed  # noqa: F401 - it changes dask's settings, which `dask.config.set` cannot undo
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import zarr
 from pandas.testing import assert_frame_equal
@@ -147,7 +148,7 @@ def test_lengths_that_are_known_are_not_computed(tmp_path: Path) -> None:
     read = zarrow.dask.read_table(tmp_path / "a", partition_rows=7)
     (tmp_path / "a/x/c/0").write_bytes(b"damaged")
     written = zarrow.dask.to_table(read.assign(y=read["x"] + 1), tmp_path / "b", chunks=10, compute=False)
-    assert zarrow.open(tmp_path / "b").num_rows == 100
+    assert zarrow.open(tmp_path / "b")["y"].shape == (100,)
     with pytest.raises(zarrow.CodecError):
         dask.compute(written)
 
@@ -417,11 +418,60 @@ def test_a_failed_task_leaves_no_table(tmp_path: Path) -> None:
 
     plain = pd.DataFrame({"x": [1, 2]})
     frame = dd.from_map(failing, [plain] * 3, range(3), meta=plain.iloc[:0])
-    with pytest.raises(RuntimeError, match="lost"):
-        zarrow.dask.to_table(frame, tmp_path / "a", lengths=[2, 2, 2])
-    assert "encoding-type" not in zarrow.open(tmp_path / "a").attrs
-    zarrow.dask.to_table(frame.partitions[:2], tmp_path / "a", mode="w")
-    assert zarrow.open(tmp_path / "a").to_pandas()["x"].tolist() == [1, 2, 1, 2]
+    for index in (True, False):
+        with pytest.raises(RuntimeError, match="lost"):
+            zarrow.dask.to_table(frame, tmp_path / "a", lengths=[2, 2, 2], index=index, mode="w")
+        _expect_unfinished(tmp_path / "a")
+        rest = zarrow.dask.to_table(
+            frame.partitions[:2], tmp_path / "a", index=index, mode="w", compute=False
+        )
+        assert rest is not None
+        _expect_unfinished(tmp_path / "a")
+        group = zarrow.open(tmp_path / "a")
+        group.attrs["title"] = "birds"
+        for _ in range(2):  # tasks may run again
+            rest.compute()
+            assert zarrow.open(tmp_path / "a").to_pandas()["x"].tolist() == [1, 2, 1, 2]
+        assert group.num_rows == 4
+        encoding = {"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index"}
+        expected = {"title": "birds", "column-order": ["x"]} | (encoding if index else {})
+        assert group.attrs.asdict() == zarrow.open(tmp_path / "a").attrs.asdict() == expected
+
+
+def _expect_unfinished(path: Path) -> None:
+    group = zarrow.open(path)
+    assert "column-order" not in group.attrs
+    for read in (
+        lambda: zarrow.dask.read_table(path),
+        lambda: zarrow.dask.read_table(path, ["x"]),
+        lambda: zarrow.dask.read_table(path.parent, component=path.name),
+        lambda: zarrow.load(path),
+        lambda: group.num_rows,
+        lambda: group.schema,
+        lambda: group[:1],
+        lambda: group["x",],
+        lambda: group.to_pandas(),
+        lambda: group.to_pandas(["x"]),
+        lambda: group.to_polars(),
+        lambda: group.to_arrow("x"),
+        lambda: pyarrow.table(group),
+        lambda: group.scan_polars(),
+        lambda: group.scan_arrow(sorted_by="x"),
+        lambda: group.to_parquet(path.parent / "parquet"),
+        lambda: group.append({"x": [3], "_index": [4]}),
+    ):
+        with pytest.raises(zarrow.MetadataError, match=r"'/a?' is an unfinished table: .* mode='w'"):
+            read()
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_columns_that_are_saved_finish_a_table(index: bool, tmp_path: Path) -> None:
+    frame = dd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=1)
+    zarrow.dask.to_table(frame, tmp_path / "a", index=index, compute=False)
+    if index:
+        zarrow.open(tmp_path / "a")["_index"] = [0, 1, 2]
+    zarrow.save(tmp_path / "a", pd.DataFrame({"x": [1, 2, 3]}))
+    assert zarrow.open(tmp_path / "a").to_pandas()["x"].tolist() == [1, 2, 3]
 
 
 def test_threads_read_and_write_tables_at_once(tmp_path: Path) -> None:

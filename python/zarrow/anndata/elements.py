@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _import, _read_each, read_many
 from zarrow.anndata import sparse
-from zarrow.anndata.encoding import KNOWN, UNFINISHED, encoding_of, is_known
+from zarrow.anndata.encoding import KNOWN, UNFINISHED, encoding_of, is_known, refuse_unfinished
 from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
 from zarrow.hints.calling_line import frames_of_zarrow
 
@@ -71,6 +71,7 @@ def is_whole(group: Group, members: list[tuple[str, Any]]) -> bool:
     """
     encoding, tables = encoding_of(group), {"obs", "var"}
     found = {name for name, node in members if name in tables and encoding_of(node) == "dataframe"}
+    refuse_unfinished(group)
     if encoding == "anndata" and not is_known(group):
         raise _unknown(group, encoding)
     if encoding == UNFINISHED["encoding-type"]:
@@ -112,6 +113,8 @@ def plan(node: Array | Group, batch: Batch) -> Made:
     """Add the arrays of an element to the batch; the returned function makes its object (step 1)."""
     encoding = encoding_of(node)
     if not is_known(node):
+        if isinstance(node, Group):
+            refuse_unfinished(node)
         raise _unknown(node, encoding)
     if isinstance(node, Array):
         return _array(node, encoding, batch)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from zarrow._zarrow import Array, Group
+from zarrow.errors import MetadataError
 
 # Attributes of the root until an AnnData is stored completely.
 UNFINISHED = {"encoding-type": "unfinished-anndata", "encoding-version": "0.1.0"}
+# Attributes of a group until all rows of a table are stored.
+UNFINISHED_TABLE = {"encoding-type": "unfinished-table", "encoding-version": "0.1.0"}
 
 
 def is_anndata(value: Any) -> bool:
@@ -21,6 +24,39 @@ def is_anndata(value: Any) -> bool:
 def encoding_of(node: Array | Group) -> str:
     """Return the attribute `encoding-type`; "" if there is none."""
     return str(node._attributes().get("encoding-type", ""))
+
+
+def refuse_unfinished(group: Group) -> None:
+    """Refuse to read a table with rows that are not stored yet.
+
+    Raises
+    ------
+    MetadataError
+        The group is one.
+    """
+    if encoding_of(group) != UNFINISHED_TABLE["encoding-type"]:
+        return
+    # Another handle or process may have finished it.
+    group.refresh()
+    if encoding_of(group) == UNFINISHED_TABLE["encoding-type"]:
+        raise MetadataError(
+            f"{group.name!r} is an unfinished table: its writer is running, or it failed; compute what "
+            "to_table(..., compute=False) returned, or write the table again with mode='w'",
+            kind="metadata",
+            store=group.store,
+            path=group.path,
+        )
+
+
+def finish(group: Group, attributes: dict[str, Any]) -> None:
+    """Store attributes of a table, and remove the mark of an unfinished one in the same write."""
+    if "encoding-type" not in attributes and encoding_of(group) == UNFINISHED_TABLE["encoding-type"]:
+        group.refresh()
+        found = group._attributes()
+        if found.get("encoding-type") == UNFINISHED_TABLE["encoding-type"]:
+            others = {key: value for key, value in found.items() if key not in UNFINISHED_TABLE}
+            return group.attrs.put({**others, **attributes})
+    return group.attrs.update(attributes)
 
 
 # The version of each encoding that anndata 0.13 reads.

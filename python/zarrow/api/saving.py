@@ -24,7 +24,7 @@ from zarrow._zarrow import (
     asarray,
     open,
 )
-from zarrow.anndata.encoding import is_anndata
+from zarrow.anndata.encoding import finish, is_anndata
 from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.copying import copy_array, copy_group
@@ -352,7 +352,7 @@ def _store_each(
     present = set(group) if others and group._is_remote() else group
     left = [name for name in others if name in present]
     if any(group.attrs.get(key) != value for key, value in attributes.items()):
-        group.attrs.update(attributes)
+        finish(group, attributes)
     if left:
         path = f", {group.path!r}" if group.path else ""
         warnings.warn(

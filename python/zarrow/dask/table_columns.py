@@ -16,6 +16,7 @@ import pandas
 from dask.dataframe.utils import UNKNOWN_CATEGORIES
 
 from zarrow._zarrow import Array, Group, MemoryStore
+from zarrow.anndata.encoding import finish
 from zarrow.anndata.saving import Stored, node_of
 from zarrow.errors import DataTypeError, ExchangeError, ShapeError
 
@@ -104,7 +105,7 @@ class Columns:
         """Make the group a table (step 4)."""
         del written
         assert self.group is not None
-        self.group.attrs.update(self.nodes.attributes)
+        finish(self.group, self.nodes.attributes)
 
 
 def _load(meta: pandas.DataFrame, nodes: Stored, group: Group | None, arrays: dict[str, Array]) -> Columns:

@@ -6,7 +6,8 @@
 3. The task of a partition encodes its rows as arrays of NumPy, which are cut at edges of write units
    (`alignment`). One task gathers the parts of its write units and writes them: no lock is held, and each
    unit is encoded once.
-4. The last task sets the attributes that make the group a table. Until then, it is a group of arrays.
+4. The last task sets the attributes that make the group a table. Until then, its attributes say that it is
+   unfinished, and readers of tables refuse it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrow._zarrow import MemoryStore, _with_options
+from zarrow.anndata.encoding import UNFINISHED_TABLE
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.dask.alignment import aligned
@@ -112,7 +114,7 @@ def to_table(
     total = sum(counted)
     # Options are checked in memory, before anything is erased or created.
     Columns(meta, columns.nodes).create(create_group(MemoryStore()), total, options)
-    group = create_group(store, component or "", overwrite=mode == "w")
+    group = create_group(store, component or "", overwrite=mode == "w", attributes=UNFINISHED_TABLE)
     columns.create(group, total, options)
     written = _graph(_optimized(ddf), columns, counted)
     return written.compute() if compute else written  # type: ignore[no-untyped-call]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from zarrow._zarrow import Array, Group, asarray
+from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.groups import tables
 
 
@@ -52,6 +53,7 @@ def _elements(name: str, column: Any, array: Array) -> Any:
 
 def _columns_of(group: Group, columns: dict[str, Any]) -> dict[str, Array]:
     """Return the arrays to append to; refuse a table with other columns (step 1)."""
+    refuse_unfinished(group)
     names = group.attrs.get("column-order") or sorted(group.keys())
     lacking = [name for name in names if name not in columns]
     unknown = [name for name in columns if name not in names]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import ArrowStream, Group, _import
+from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import ShapeError
 from zarrow.tables import table
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
 _member = Group.__getitem__
+_stream = Group.to_arrow
 
 
 def add_to_class() -> None:
@@ -28,6 +31,7 @@ def add_to_class() -> None:
         add_method(Group, function.__name__, function)
     add_method(Group, "__arrow_c_schema__", _arrow_schema)
     add_method(ArrowStream, "__iter__", _batches)
+    add_method(Group, "to_arrow", to_arrow)
     add_property(Group, "num_rows", num_rows)
     add_property(Group, "schema", schema)
 
@@ -40,6 +44,13 @@ def _batches(self: ArrowStream) -> Iterator[pyarrow.RecordBatch] | Iterator[pyar
         rows.arrow().chunks if self.column_names is None else reader.from_stream(self)
     )
     return batches
+
+
+@functools.wraps(_stream)
+def to_arrow(self: Group, /, *given: Any, **options: Any) -> ArrowStream:
+    """Return a stream of the rows, unless some rows are not stored yet."""
+    refuse_unfinished(self)
+    return _stream(self, *given, **options)
 
 
 def _getitem(self: Group, key: Any, /) -> Any:
