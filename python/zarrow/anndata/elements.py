@@ -102,6 +102,8 @@ def load_anndata(members: list[tuple[str, Any]]) -> Any:
 
 def read_frame(group: Group, columns: str | Sequence[str] | None, rows: slice | None) -> pandas.DataFrame:
     """Read a table."""
+    if rows is not None and not isinstance(rows, slice):
+        raise TypeError(f"expected rows as a slice, such as slice(0, 10), or None, got {rows!r}")
     batch = Batch(rows)
     make = _table(group, batch, [columns] if isinstance(columns, str) else columns)
     batch.read()

@@ -332,22 +332,22 @@ def _masked(attributes: dict[str, Any], values: Any, mask: Any, place: str) -> S
 
 
 def _of_frame(frame: Any, place: str) -> Stored:
-    names = list(frame.columns)
+    names, where = list(frame.columns), repr(place) if place else "the table"
     index = "_index" if frame.index.name is None else frame.index.name
     for name in (*names, index):
         if not isinstance(name, str) or "/" in name or name == "" or (name == "_index" and name is not index):
             raise ExchangeError(
-                f"{place!r} has the column {name!r}, expected text without '/', and not '_index': "
+                f"{where} has the column {name!r}, expected text without '/', and not '_index': "
                 "rename it first",
                 kind="no_such_type",
             )
     if len(set(names)) < len(names):
         raise ExchangeError(
-            f"{place!r} has several columns of one name: rename them first", kind="no_such_type"
+            f"{where} has several columns of one name: rename them first", kind="no_such_type"
         )
     if index in names and not (frame[index] == frame.index).all():
         raise ExchangeError(
-            f"{place!r}: the index is named {index!r}, as is a column with other values: rename one of "
+            f"{where}: the index is named {index!r}, as is a column with other values: rename one of "
             "them first",
             kind="no_such_type",
         )

@@ -77,8 +77,8 @@ class Columns:
         """
         if len(frame) != expected:
             raise ShapeError(
-                f"a partition has {len(frame)} rows, and had {expected} when its rows were counted: its "
-                "computation gives other rows each time",
+                f"a partition has {len(frame)} rows, expected {expected}: correct lengths= if you passed it; "
+                "without lengths=, the computation gives other rows each time",
                 kind="shape",
             )
         if list(frame.columns) != list(self.meta.columns):
@@ -120,11 +120,15 @@ def nodes_of(meta: pandas.DataFrame, *, index: bool) -> Stored:
     Raises
     ------
     ExchangeError
-        A column's type or name cannot be stored.
+        A column's type or name cannot be stored, or the index has the name of a column.
     DataTypeError
         dask does not know the categories of the index.
     """
-    if isinstance(meta.index, pandas.CategoricalIndex) and UNKNOWN_CATEGORIES in meta.index.categories:
+    if (
+        index
+        and isinstance(meta.index, pandas.CategoricalIndex)
+        and UNKNOWN_CATEGORIES in meta.index.categories
+    ):
         raise DataTypeError(
             "the categories of the index are unknown: call ddf.categorize(index=True) first", kind="data_type"
         )
@@ -133,14 +137,42 @@ def nodes_of(meta: pandas.DataFrame, *, index: bool) -> Stored:
     for name in frame.columns if frame.columns.is_unique else ():
         if isinstance(name, str) and frame[name].dtype == object:
             frame[name] = frame[name].astype(text)
-    if frame.index.dtype == object:
+    if not index:
+        frame = frame.reset_index(drop=True)
+    elif frame.index.dtype == object:
         frame.index = frame.index.astype(text)
+    _check_frame(frame, index=index)
     node = node_of(frame, "")
     if not index:
         members = dict(node.members or {})
         del members[node.attributes["_index"]]
         return Stored({"column-order": node.attributes["column-order"]}, members=members)
     return node
+
+
+def _check_frame(frame: pandas.DataFrame, *, index: bool) -> None:
+    """Refuse types that cannot be stored, and a column with the name of the index."""
+    label = "_index" if frame.index.name is None else frame.index.name
+    if label in frame.columns:
+        raise ExchangeError(
+            f"the index and a column are named {label!r}: rename one of them"
+            + (", or pass index=False" if index and label != "_index" else ""),
+            kind="no_such_type",
+        )
+    columns = [(f"column {name!r}", frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    for what, values in [*columns, *([("the index", frame.index)] if index else [])]:
+        try:
+            node_of(values, what)
+        except ExchangeError as error:
+            way = "by astype()"
+            if getattr(values.dtype, "tz", None) is not None:
+                way = 'by .dt.tz_convert("UTC").dt.tz_localize(None)'
+                if values is frame.index:
+                    way = 'by ddf.map_partitions(lambda part: part.tz_convert("UTC").tz_localize(None))'
+            raise ExchangeError(
+                f"{what} has type {values.dtype}, which is not stored: convert it {way} first",
+                kind="no_such_type",
+            ) from error
 
 
 def _leaves(path: str, node: Stored) -> Iterator[tuple[str, Stored]]:

@@ -32,6 +32,7 @@ from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.dask.alignment import aligned
 from zarrow.dask.table_columns import Columns, nodes_of
+from zarrow.dask.writing import naming_mode
 from zarrow.errors import DataTypeError, ShapeError
 from zarrow.groups.referenced_nodes import check_apart
 
@@ -86,7 +87,7 @@ def to_table(
     NodeExistsError
         There is a node, and the mode is not `"w"`; or the dataframe reads the table that it would replace.
     ExchangeError
-        A column's type or name cannot be stored; nothing was changed.
+        A column's type or name cannot be stored, or the index has the name of a column; nothing was changed.
     DataTypeError, ShapeError
         Raised by tasks: a partition has other types or another number of rows than dask says.
 
@@ -114,7 +115,8 @@ def to_table(
     total = sum(counted)
     # Options are checked in memory, before anything is erased or created.
     Columns(meta, columns.nodes).create(create_group(MemoryStore()), total, options)
-    group = create_group(store, component or "", overwrite=mode == "w", attributes=UNFINISHED_TABLE)
+    with naming_mode():
+        group = create_group(store, component or "", overwrite=mode == "w", attributes=UNFINISHED_TABLE)
     columns.create(group, total, options)
     written = _graph(_optimized(ddf), columns, counted)
     return written.compute() if compute else written  # type: ignore[no-untyped-call]

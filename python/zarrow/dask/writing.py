@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import dask.array
@@ -23,7 +24,7 @@ from zarrow.api.opening import open_array
 from zarrow.dask.alignment import aligned
 from zarrow.dask.libraries import is_array, library_of
 from zarrow.dask.reading import Elements
-from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError
+from zarrow.errors import DataTypeError, NodeExistsError, ReadOnlyError, ShapeError
 from zarrow.groups.referenced_nodes import check_apart
 
 Region = tuple[slice, ...]
@@ -170,8 +171,19 @@ def to_zarr(
         _check_type(arr, create_array(MemoryStore(), **{**options, "overwrite": False}))
         if options["overwrite"]:
             check_apart(arr, "the array of dask", opened, path)
-        target = create_array(opened, path, **options)
+        with naming_mode():
+            target = create_array(opened, path, **options)
     return store(arr, target, compute=compute, return_stored=return_stored)
+
+
+@contextmanager
+def naming_mode() -> Iterator[None]:
+    """Let the error of an existing node say `mode="w"`, which these functions take."""
+    try:
+        yield
+    except NodeExistsError as error:
+        error.args = (f'{str(error).partition(": ")[0]}: mode="w" replaces it and all of its descendants',)
+        raise
 
 
 class _InMemory(Elements):
