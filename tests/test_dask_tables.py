@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -254,6 +255,19 @@ def test_names_depend_on_the_table(tmp_path: Path) -> None:
     assert len(read) == 2 and read["x"].compute().tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("sorted_by", [None, "x"])
+def test_a_table_written_anew_is_read_beside_older_dataframes(sorted_by: str | None, tmp_path: Path) -> None:
+    held = []
+    for turn in range(1, 4):
+        shutil.rmtree(tmp_path / "a", ignore_errors=True)
+        plain = pd.DataFrame({"x": np.arange(30), "y": np.arange(30) * turn})
+        zarrow.dask.to_table(dd.from_pandas(plain, npartitions=3), tmp_path / "a")
+        for path in (tmp_path / "a", zarrow.open(tmp_path / "a")):
+            held.append(zarrow.dask.read_table(path, sorted_by=sorted_by, partition_rows=10))
+            assert held[-1]["y"].compute().tolist() == plain["y"].tolist()
+            assert int(held[-1]["y"].sum().compute()) == plain["y"].sum()
+
+
 def test_graphs_pickle_small(tmp_path: Path) -> None:
     root = zarrow.create_group(tmp_path / "a")
     for number in range(50):
@@ -327,11 +341,11 @@ def test_what_cannot_be_stored_changes_nothing(tmp_path: Path) -> None:
     named = dd.from_pandas(pd.DataFrame({"x": [1, 2]}, index=pd.Index([0, 2], name="x")), npartitions=1)
     hidden = frame.rename(columns={"x": "_index"})
     for call, error, message in (
-        (lambda: zarrow.dask.to_table(frame, tmp_path / "old"), zarrow.NodeExistsError, r'old\): mode="w" rep'),
+        (lambda: zarrow.dask.to_table(frame, tmp_path / "old"), FileExistsError, r'old\): mode="w" rep'),
         (lambda: zarrow.dask.to_table(zone, tmp_path / "new"), ExchangeError, "column 't'.*UTC.*tz_localize"),
         (lambda: zarrow.dask.to_table(zone.set_index("t", sorted=True), tmp_path / "new"), ExchangeError,
          "the index has type .*UTC.*map_partitions"),
-        (lambda: zarrow.dask.to_table(named, tmp_path / "new"), ExchangeError, "named 'x': rename.*index=False"),
+        (lambda: zarrow.dask.to_table(named, tmp_path / "new"), ExchangeError, "named 'x'.*index=False"),
         (lambda: zarrow.dask.to_table(hidden, tmp_path / "new"), ExchangeError, "named '_index': rename"),
         (lambda: zarrow.dask.to_table(hidden, tmp_path / "new", index=False), ExchangeError, "'_index'"),
         (lambda: zarrow.dask.to_table(frame.rename(columns={"x": 1}), tmp_path / "new"), ExchangeError,

@@ -20,6 +20,7 @@ import dask.dataframe
 import numpy as np
 import pandas
 from dask._collections import new_collection
+from dask.base import tokenize
 from dask.dataframe.dask_expr._expr import Index, Lengths, Literal
 from dask.dataframe.dask_expr._reductions import Len
 from dask.dataframe.dask_expr.io import FromMapProjectable
@@ -36,13 +37,16 @@ from zarrow.tables.table import Table, selected, whole
 class Rows:
     """Reads rows of a table into pandas, in a task (step 2)."""
 
-    __slots__ = ("first", "group", "index", "is_sorted")
+    __slots__ = ("first", "group", "index", "is_sorted", "token")
 
-    def __init__(self, group: Group, index: str | None, first: int, *, is_sorted: bool) -> None:
+    def __init__(
+        self, group: Group, index: str | None, first: int, *, is_sorted: bool, token: str | None = None
+    ) -> None:
         self.group, self.index, self.first, self.is_sorted = group, index, first, is_sorted
+        self.token = token or self._token()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rows, (self.group, self.index, self.first, self.is_sorted)
+        return _rows, (self.group, self.index, self.first, self.is_sorted, self.token)
 
     def __call__(self, start: int, stop: int, columns: Sequence[str]) -> pandas.DataFrame:
         """Read these columns of rows.
@@ -81,15 +85,21 @@ class Rows:
             return lambda: _text(made())
         return made
 
-    def __dask_tokenize__(self) -> Any:
+    def _token(self) -> str:
         documents = [json.dumps(array.metadata, sort_keys=True) for array in arrays_of(self.group, None)]
         attributes = json.dumps(self.group._attributes(), sort_keys=True)
         place = self.group.__reduce__()[1]
-        return (type(self).__qualname__, place, self.index, self.first, self.is_sorted, attributes, documents)
+        # dask shares objects of one name. After a group is replaced, its old handle must not be shared.
+        version = self.group._document_version()
+        found: str = tokenize(place, version, self.index, self.first, self.is_sorted, attributes, documents)
+        return found
+
+    def __dask_tokenize__(self) -> Any:
+        return (type(self).__qualname__, self.token)
 
 
-def _rows(group: Group, index: str | None, first: int, is_sorted: bool) -> Rows:
-    return Rows(group, index, first, is_sorted=is_sorted)
+def _rows(group: Group, index: str | None, first: int, is_sorted: bool, token: str) -> Rows:
+    return Rows(group, index, first, is_sorted=is_sorted, token=token)
 
 
 class ReadTable(FromMapProjectable):
