@@ -155,7 +155,7 @@ def _check_frame(frame: pandas.DataFrame, *, index: bool) -> None:
     label = "_index" if frame.index.name is None else frame.index.name
     if label in frame.columns:
         raise ExchangeError(
-            f"the index and a column are named {label!r}: rename one of them"
+            f"the index and a column are named {label!r}: rename either"
             + (", or pass index=False" if index and label != "_index" else ""),
             kind="no_such_type",
         )

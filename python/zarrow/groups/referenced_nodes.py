@@ -1,4 +1,4 @@
-"""Finds the arrays and groups that an object refers to, such as those that a graph of dask reads.
+"""Finds arrays and groups by references from an object, such as a graph of dask.
 
 1. References are followed as by the garbage collector, for many objects at once. This finds nodes in graphs
    and tasks of all kinds, and does not make the tasks of a layer.
@@ -98,7 +98,7 @@ def _open(store: Any, path: str) -> Array | Group | None:
 
 
 def _follow(_: Any) -> None:
-    """Stand for an object without a node of its own, which is followed."""
+    """Mark a class of objects to follow."""
 
 
 def _itself(node: Any) -> Array | Group:
