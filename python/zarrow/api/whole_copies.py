@@ -82,8 +82,8 @@ def copy(
         How many parts are copied at a time: more than 1 is faster with stores that answer slowly.
     passes
         How often elements are copied: 1, or 2 through an array that is beside the target until the copy is
-        finished, with `.intermediate` at the end of its name. By default 2 if one pass would read the source
-        repeatedly, and move more bytes.
+        finished, with `.intermediate` and a hash at the end of its name. By default 2 if one pass would read
+        the source repeatedly, and move more bytes.
     ledger
         A store for the list of finished parts. By default the target with `.jobs` at the end of its name,
         until the copy is finished.
@@ -106,6 +106,8 @@ def copy(
     ------
     NodeExistsError
         An array exists at the target (a `FileExistsError`).
+    ConflictError
+        An array at the target belongs to an unfinished copy with other options: `zarrow.jobs.ConflictError`.
     NotFoundError
         The source does not exist (a `FileNotFoundError`).
     DataTypeError
@@ -127,6 +129,7 @@ def copy(
     ((31, 100), 10)
     """
     from zarrow import jobs
+    from zarrow.jobs.errors import renamed
     from zarrow.jobs.ledger import beside
     from zarrow.jobs.work import located
 
@@ -151,12 +154,13 @@ def copy(
         passes=passes,
         **options,
     )
-    plan.complete(
-        overwrite=if_exists == "overwrite",
-        skip_existing=if_exists == "skip",
-        threads=threads,
-        progress=progress,
-    )
+    with renamed(overwrite='if_exists="overwrite"'):
+        plan.complete(
+            overwrite=if_exists == "overwrite",
+            skip_existing=if_exists == "skip",
+            threads=threads,
+            progress=progress,
+        )
     try:
         return open(target, path, mode="r+")
     except ReadOnlyError:

@@ -10,7 +10,9 @@ from zarrow.cli import arguments as types
 from zarrow.cli.terminal import show, visible
 
 if TYPE_CHECKING:
-    from zarrow.jobs import Plan
+    from collections.abc import Mapping
+
+    from zarrow.jobs import Plan, Report
 
 CODEC_HELP = "a compressor by name, such as zstd or blosc; none stores raw elements"
 
@@ -33,34 +35,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     """Do a plan, or a job of it, and return the exit status."""
-    from zarrow.api.progress import reporting
     from zarrow.cli.description import as_json
-    from zarrow.jobs.report import Report
-    from zarrow.jobs.threads import run_in_threads
+    from zarrow.jobs.errors import renamed
 
     if arguments.dry_run:
         show(as_json(plan.summary()) if arguments.json else plan.describe())
         return 0
     if_exists = getattr(arguments, "if_exists", "overwrite" if arguments.overwrite else "error")
     existing = {"overwrite": if_exists == "overwrite", "skip_existing": if_exists == "skip"}
-    threads = getattr(arguments, "jobs", 1)
     if getattr(arguments, "resume", False) and not plan.is_begun:
         print(f"zarrow {label}: there is no unfinished {label} with these options", file=sys.stderr)
         return 1
     was_finished = plan.is_finished
     try:
-        if arguments.job is None:
-            report = plan.complete(**existing, threads=threads, progress=True)
-            left = 0
-        else:
-            if arguments.job[0] == 0:
-                plan.setup(**existing)
-            job = plan.job(*arguments.job)
-            with reporting(True, label, "{} units".format, resumes=True) as bar:
-                report = Report.joined(run_in_threads(plan, job, threads, wait=_SETUP_WAIT, progress=bar))
-            left = plan.remaining()
-            if not left:
-                plan.finish()
+        with renamed(overwrite="--overwrite", memory_nbytes="--memory"):
+            report, left = _done(label, plan, arguments, existing)
     except (OverflowError, FloatingPointError) as error:
         # Elements that do not fit the new type.
         print(f"zarrow {label}: {visible(str(error))}", file=sys.stderr)
@@ -76,3 +65,25 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
             f"zarrow {label}: it was finished before: delete {plan.ledger!r} to do it again", file=sys.stderr
         )
     return 0
+
+
+def _done(
+    label: str, plan: Plan, arguments: argparse.Namespace, existing: Mapping[str, bool]
+) -> tuple[Report, int]:
+    """Do a plan, or a job of it; return what was done, and how many units are left."""
+    from zarrow.api.progress import reporting
+    from zarrow.jobs.report import Report
+    from zarrow.jobs.threads import run_in_threads
+
+    threads = getattr(arguments, "jobs", 1)
+    if arguments.job is None:
+        return plan.complete(**existing, threads=threads, progress=True), 0
+    if arguments.job[0] == 0:
+        plan.setup(**existing)
+    job = plan.job(*arguments.job)
+    with reporting(True, label, "{} units".format, resumes=True) as bar:
+        report = Report.joined(run_in_threads(plan, job, threads, wait=_SETUP_WAIT, progress=bar))
+    left = plan.remaining()
+    if not left:
+        plan.finish()
+    return report, left

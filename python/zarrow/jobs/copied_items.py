@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from zarrow._zarrow import Array, Group
+from zarrow._zarrow import Array, Group, open
 from zarrow.api.array_options import OPTIONS, Store, check_names
+from zarrow.api.creation import create_group
 from zarrow.arrays.casting import is_allowed
-from zarrow.errors import DataTypeError
+from zarrow.errors import DataTypeError, NodeExistsError
 from zarrow.groups.places import is_within, place, place_of
 from zarrow.interchange import labels
+from zarrow.jobs.intermediates import ENDING
 from zarrow.jobs.selecting import Copied, Selection, slices_of
 from zarrow.jobs.work import New, located
 
@@ -49,8 +51,12 @@ def nodes_below(source: Array | Group, target: Store, path: str) -> tuple[dict[s
     arrays: dict[str, Array] = {}
     groups = {"": source}
     own, copied = place_of(source), place(located(target), path)
+    beside = place(located(target), "")
     for below, node in source.members(max_depth=None):
         if copied != own and is_within(f"{own}/{below}", copied):
+            continue
+        # Intermediate arrays of an earlier run, where the copy is a store in the folder of the group.
+        if beside is not None and f"{own}/{below}".startswith(f"{beside}{ENDING}"):
             continue
         if isinstance(node, Array):
             arrays[below] = node
@@ -62,6 +68,19 @@ def nodes_below(source: Array | Group, target: Store, path: str) -> tuple[dict[s
 def group_description(group: Group, options: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
     """Return the version and the attributes of a group to create."""
     return options.get("zarr_format", group.zarr_format), dict(group.attrs)
+
+
+def require_group(store: Store, path: str, made: tuple[int, Mapping[str, Any]]) -> None:
+    """Create a group of a plan, or give an existing one its attributes, which then has others, too."""
+    zarr_format, attributes = made
+    try:
+        create_group(store, path, attributes=attributes, zarr_format=3 if zarr_format == 3 else 2)
+    except NodeExistsError:
+        existing = open(store, path, mode="r+")
+        if not isinstance(existing, Group):
+            raise
+        if attributes:
+            existing.attrs.update(attributes)
 
 
 def copied_item(

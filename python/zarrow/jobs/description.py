@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from zarrow.api.progress import size
-from zarrow.jobs.passes import MOST_READS
+from zarrow.jobs.passes import LEAST_NBYTES, MOST_READS
 
 if TYPE_CHECKING:
     from zarrow.jobs.units import Grid
@@ -35,6 +35,11 @@ def described(path: str, item: Item, grid: Grid, memory_nbytes: int) -> str:
     costs = item.costs(memory_nbytes)
     if costs.keys() == {"one_pass", "two_passes"}:
         text += f"; one pass has {costs['one_pass']}, two passes {costs['two_passes']}"
+        nbytes = item.shard_nbytes(memory_nbytes)
+        if costs["two_passes"].moved < costs["one_pass"].moved and nbytes < LEAST_NBYTES:
+            text += (
+                f", but by shards of {size(nbytes)}: below {size(LEAST_NBYTES)}, only passes=2 chooses them"
+            )
     return text
 
 
@@ -52,4 +57,5 @@ def summary(item: Item, grid: Grid, memory_nbytes: int) -> dict[str, Any]:
         "memory_nbytes": item.unit_nbytes(grid),
         "reads_of_each_byte": item.reads_of_each_byte(grid),
         **{name: asdict(cost) for name, cost in item.costs(memory_nbytes).items()},
+        **({"shard_nbytes": nbytes} if (nbytes := item.shard_nbytes(memory_nbytes)) else {}),
     }

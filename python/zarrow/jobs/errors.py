@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from zarrow.errors import ZarrowError
+import contextlib
+from collections.abc import Iterator
+
+from zarrow.errors import NodeExistsError, ZarrowError
 
 
 class UnfinishedError(ZarrowError, RuntimeError):
@@ -11,3 +14,16 @@ class UnfinishedError(ZarrowError, RuntimeError):
 
 class ConflictError(ZarrowError, RuntimeError):
     """Another plan, or a commit to the branch of icechunk, writes the same; its kind is `"conflict"`."""
+
+
+@contextlib.contextmanager
+def renamed(**options: str) -> Iterator[None]:
+    """Name the caller's options in errors about existing arrays, in place of those of `Plan.setup`."""
+    try:
+        yield
+    except (NodeExistsError, ConflictError) as error:
+        text = str(error)
+        for name, own in options.items():
+            text = text.replace({"overwrite": "overwrite=True"}.get(name, name), own)
+        error.args = (text,)
+        raise

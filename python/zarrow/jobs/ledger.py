@@ -200,7 +200,7 @@ class Ledger:
             owner = successor.attrs.get("owner")
         return owner
 
-    def take_over(self, ledger: Group, last: Any, owner: Any, state: str) -> None:
+    def take_over(self, ledger: Group, last: Any, owner: Any, attributes: Mapping[str, Any]) -> None:
         """Begin the ledger anew, unless another process did so after this one read it (step 4)."""
         try:
             create_group(self._store, self._below(_successor_of(last)), attributes={"owner": owner})
@@ -209,7 +209,7 @@ class Ledger:
         current = self.group()
         if current is None or current.attrs.get("owner") != ledger.attrs.get("owner"):
             return
-        current.attrs.update(state=state, owner=owner)
+        current.attrs.update(attributes, owner=owner)
         values = _StoredValues(self._store, create=False)
         for name in values.list(self._path):
             if _job_of(name) is not None:
@@ -236,7 +236,10 @@ class Ledger:
 
     def others(self, store: str, paths: Container[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the names of other plans' ledgers with an array of these paths, and their attributes."""
-        values = _StoredValues(self._above, create=False)
+        try:
+            values = _StoredValues(self._above, create=False)
+        except NotFoundError:
+            return
         names = [name for name in values.list("") if name != self._fingerprint]
         for name, document in zip(
             names, values.get_each([_document_of(name) for name in names]), strict=True
@@ -245,13 +248,8 @@ class Ledger:
                 attributes = {} if document is None else _attributes(name, document)
             except MetadataError:
                 continue
-            if any(path in paths for path in _paths(attributes.get("plan"), store)):
+            if any(path in paths for path in paths_of(attributes, store)):
                 yield name, attributes
-
-    def erase_others(self, store: str, paths: Container[str]) -> None:
-        """Delete the ledgers of other plans with an array of these paths. Their runs end."""
-        for name, _ in self.others(store, paths):
-            Ledger(self._above, name).erase()
 
     def skip(self, units: Units, paths: Container[str]) -> None:
         """Enter all units of some arrays as finished."""
@@ -357,11 +355,15 @@ def _attributes(name: str, document: bytes) -> dict[str, Any]:
     )
 
 
-def _paths(plan: object, store: str) -> Iterator[str]:
-    """Yield the paths of a plan's arrays in a store. People can edit the ledger."""
-    match plan:
-        case {"target": [str(found), str(above)], "blocks": dict(blocks)} if found == store:
-            yield from ("/".join(part for part in (above, below) if part) for below in blocks)
+def paths_of(
+    attributes: Mapping[str, Any], store: str | None = None, without: Container[str] = ()
+) -> set[str]:
+    """Return the paths of a plan's arrays, if they are in this store. People can edit the ledger."""
+    match attributes.get("plan"):
+        case {"target": [str(found), str(above)], "blocks": dict(blocks)} if store in (None, found):
+            names = [below for below in blocks if below not in without]
+            return {"/".join(part for part in (above, below) if part) for below in names}
+    return set()
 
 
 def beside(store: Store, ending: str) -> Store | None:

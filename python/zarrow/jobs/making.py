@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -73,8 +74,9 @@ def copy(
         A store for the ledger. By default the target with `.jobs` at the end of its name.
     passes
         How often elements are copied. In two passes, they are first stored in an array with `.intermediate`
-        at the end of the target's name, which `finish` erases. By default, each array is copied in two passes
-        if one would read the source repeatedly, and move more bytes: `Plan.describe` compares them.
+        and a hash at the end of the target's name, which `finish` erases. By default, each array is copied in
+        two passes if one would read the source repeatedly, and move more bytes: `Plan.describe` compares
+        them.
     options
         Options of `create_array` for each array: `chunks`, `shards`, `compressors`, `zarr_format`, ...
         `chunks` and `shards` can be dicts by names of dimensions. In a group, they are for the arrays with
@@ -93,7 +95,8 @@ def copy(
     UnsupportedError
         The chunks of the copy would differ in shape.
     ValueError
-        The copy would replace its source, or no array has a dimension of `chunks` or `select`.
+        The copy would replace its source, its ledger would be in an array, or no array has a dimension of
+        `chunks` or `select`.
     TypeError
         An option is unknown, or the store needs `ledger`.
 
@@ -110,6 +113,7 @@ def copy(
     >>> zarrow.open("compressed.zarr")[...].tolist()
     [[1, 2], [3, 4]]
     """
+    memory_nbytes = checked_memory(memory_nbytes)
     arrays, groups = nodes_below(source, target, path)
     if passes not in (None, 1, 2):
         raise ValueError(f"passes is {passes!r}, expected 1 or 2")
@@ -133,7 +137,7 @@ def copy(
         copied = {
             below: copied_item(array, target, path, below, select, options) for below, array in arrays.items()
         }
-        place, items_before, items = divided(copied, target, ledger, memory_nbytes, passes)
+        name, place, items_before, items = divided(copied, target, ledger, memory_nbytes, passes)
         if place is not None and items_before:
             first = FirstPass(
                 Work(
@@ -146,7 +150,8 @@ def copy(
                     ledger=_ledger_of(located(target)) if ledger is None else located(ledger),
                     # Encoded shards are in memory, too.
                     memory_nbytes=max(1, memory_nbytes // 2),
-                )
+                ),
+                name,
             )
     remake = functools.partial(
         copy,
@@ -174,6 +179,7 @@ def copy(
         consolidate=consolidate,
         remake=remake,
         first=first,
+        source=source,
     )
 
 
@@ -442,12 +448,13 @@ def planned(
     consolidate: bool = False,
     remake: functools.partial[Plan] | None = None,
     first: FirstPass | None = None,
+    source: Array | Group | None = None,
 ) -> Plan:
     """Return a plan of these items, after checking that it replaces nothing that it reads."""
-    if memory_nbytes < 1:
-        raise ValueError(f"memory_nbytes is at least 1, got {memory_nbytes}")
+    memory_nbytes = checked_memory(memory_nbytes)
     store = located(store)
-    check_apart(items.values())
+    ledger = _ledger_of(store) if ledger is None else located(ledger)
+    check_apart([*items.values(), *(() if first is None else first.items)], ledger, source)
     work = Work(
         kind=kind,
         items=items,
@@ -455,7 +462,7 @@ def planned(
         passes_unit=passes_unit,
         target=Location(store, path.strip("/")),
         groups=groups or {},
-        ledger=_ledger_of(store) if ledger is None else located(ledger),
+        ledger=ledger,
         memory_nbytes=memory_nbytes,
         attributes=dict(attributes or {}),
         consolidate=consolidate,
@@ -464,6 +471,27 @@ def planned(
     if first is not None:
         return TwoPassPlan(work, first)
     return _type_of(kind, store, consolidate)(work)
+
+
+def checked_memory(memory_nbytes: Any) -> int:
+    """Return a number of bytes.
+
+    Raises
+    ------
+    TypeError
+        It is no integer.
+    ValueError
+        It is below 1.
+    """
+    try:
+        found = operator.index(memory_nbytes)
+    except TypeError:
+        raise TypeError(
+            f"memory_nbytes is a number of bytes, such as 256 << 20, got {memory_nbytes!r}"
+        ) from None
+    if found < 1:
+        raise ValueError(f"memory_nbytes is at least 1, got {found}")
+    return found
 
 
 def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:

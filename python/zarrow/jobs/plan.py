@@ -17,29 +17,30 @@ import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, SupportsIndex
 
 from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
-from zarrow.api.creation import consolidate_metadata, create_group
+from zarrow.api.creation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
 from zarrow.errors import (
-    MetadataError,
     NodeExistsError,
     NotFoundError,
     StaleHandleError,
     UnsupportedError,
     ZarrowError,
 )
+from zarrow.jobs import ledger_states as states
 from zarrow.jobs.assignment import Assignment, Job, checked
+from zarrow.jobs.copied_items import require_group
 from zarrow.jobs.description import described, summary
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.function_identity import identity
-from zarrow.jobs.intermediates import forget_intermediates
-from zarrow.jobs.ledger import Changes, Ledger
+from zarrow.jobs.intermediates import forget_other
+from zarrow.jobs.ledger import Changes, Ledger, paths_of
 from zarrow.jobs.owners import is_alive, new_owner
 from zarrow.jobs.report import Pass, Report
 from zarrow.jobs.threads import check_threads, run_in_threads
@@ -51,9 +52,6 @@ _POLL = 0.2
 
 # Seconds to wait for another process that erases the target.
 _ERASE_WAIT = 60.0
-
-# States of a ledger, in order. Units are written only after the first two.
-_ERASING, _CREATING, _RUNNING, _FINISHED = "erasing", "setup", "running", "finished"
 
 
 @dataclass(frozen=True)
@@ -174,13 +172,13 @@ class Plan:
         if ledger is None:
             return
         try:
-            self._create_nodes(kept_paths(ledger))
+            self._create_nodes(states.kept_paths(ledger.attrs))
         except UnsupportedError:
             # The store takes no arrays: nothing was created.
             self.forget()
             raise
-        if _state(ledger) == _CREATING:
-            ledger.attrs.update(state=_RUNNING)
+        if states.state_of(ledger) == states.CREATING:
+            ledger.attrs.update(state=states.RUNNING)
 
     def run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
         """Do the units of a job that are not finished.
@@ -282,15 +280,15 @@ class Plan:
         if commit is not True:
             raise ValueError(f"commit={commit!r} is for sessions of icechunk; other stores have no commits")
         ledger = self._finished_ledger()
-        self._write_end(kept_paths(ledger))
-        ledger.attrs.update(state=_FINISHED)
+        self._write_end(states.kept_paths(ledger.attrs))
+        ledger.attrs.update(state=states.FINISHED)
 
     def _finished_ledger(self) -> Group:
         """Return the ledger of a plan without unfinished units."""
         ledger = self._ledger.group()
         if ledger is None:
             raise UnfinishedError("the plan is not set up: call setup()", kind="unfinished")
-        if _state(ledger) == _FINISHED:
+        if states.state_of(ledger) == states.FINISHED:
             return ledger
         total = len(self.units)
         first = next(self._ledger.finished(total).remaining(range(total)), None)
@@ -364,7 +362,7 @@ class Plan:
     def is_finished(self) -> bool:
         """Whether the plan has a ledger that says that it was finished."""
         ledger = self._ledger.group()
-        return ledger is not None and _state(ledger) == _FINISHED
+        return ledger is not None and states.state_of(ledger) == states.FINISHED
 
     def forget(self) -> None:
         """Delete the ledger of the plan. A plan that was not finished begins anew."""
@@ -430,7 +428,7 @@ class Plan:
         """Create groups and arrays without elements, or keep existing ones."""
         work = self._work
         for path, attributes in work.groups.items():
-            _require_group(work.target, path, attributes)
+            require_group(work.target.store, _joined(work.target.path, path), attributes)
         for path, item in work.items.items():
             for new in item.created if path not in kept else ():
                 new.create()
@@ -442,27 +440,39 @@ class Plan:
         while True:
             ledger = self._ledger.group()
             if ledger is None:
-                self._ledger.begin({**self._summary(), "state": _ERASING, "owner": owner})
+                begun = {"state": states.ERASING, "owner": owner, "overwrite": overwrite}
+                self._ledger.begin({**self._summary(), **begun})
                 continue
-            state, last = _state(ledger), self._ledger.last_owner(ledger)
-            if state == _CREATING:
+            state, last = states.state_of(ledger), self._ledger.last_owner(ledger)
+            if state == states.CREATING:
                 return ledger
-            is_set_up = state in (_RUNNING, _FINISHED) and last == ledger.attrs.get("owner")
+            is_set_up = state in (states.RUNNING, states.FINISHED) and last == ledger.attrs.get("owner")
             if is_set_up and all(_exists(new) for new in self._news()):
                 return None
             if is_set_up or (last != owner and not is_alive(last)):
                 # The target was erased after it was set up, or the process that erases it was killed.
-                self._ledger.take_over(ledger, last, owner, _ERASING)
+                left = None if overwrite else self._unfinished(ledger)
+                if left is not None and self._ledger.last_owner(ledger) == last:
+                    raise states.unfinished(
+                        "this plan, of which other arrays were erased,", left.store, left.path
+                    )
+                self._ledger.take_over(ledger, last, owner, {"state": states.ERASING, "overwrite": overwrite})
                 continue
             if last == owner:
+                is_refused = True
                 try:
                     self._claim(overwrite)
+                    is_refused = not overwrite
                     kept = self._make_room(overwrite, skip_existing)
-                    ledger.attrs.update(state=_CREATING, kept=kept)
+                    ledger.attrs.update(state=states.CREATING, kept=kept)
                 except BaseException:
                     # Else this process would wait for itself. The first error counts.
                     with contextlib.suppress(ZarrowError):
-                        self.forget()
+                        if is_refused:
+                            self.forget()
+                        else:
+                            # Some arrays may be empty now: they must not count as finished.
+                            ledger.attrs.update(owner=["ended", *owner])
                     raise
                 return ledger
             if time.monotonic() >= until:
@@ -477,22 +487,25 @@ class Plan:
         """Refuse other plans that write the same chunks, or delete their ledgers."""
         for path, item in self._work.items.items():
             if overwrite and item.existing is not None:
-                self._forget_others([path])
-            others = self._ledger.others(self._target_name(), self._paths([path]))
-            item.claim(other for other in others if other[1].get("state") != _FINISHED)
+                self._forget_others(dict(self._others([path])))
+            item.claim(other for other in self._others([path]) if other[1].get("state") != states.FINISHED)
+
+    def _unfinished(self, ledger: Group) -> New | None:
+        """Return an existing array that this plan created or erased, and did not finish."""
+        state, kept = states.state_of(ledger), states.kept_paths(ledger.attrs)
+        if state == states.FINISHED or (state == states.ERASING and not ledger.attrs.get("overwrite")):
+            return None
+        items = [item for path, item in self._work.items.items() if path not in kept]
+        return next((new for item in items for new in item.created if _exists(new)), None)
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
         """Check that nothing is where the plan creates its nodes, or erase it; return the paths to skip."""
-        items = self._work.items
+        items = {path: item for path, item in self._work.items.items() if item.created}
+        others = dict(self._others(items)) if items else {}
         existing = {
             path: found for path, item in items.items() if (found := [*filter(_exists, item.created)])
         }
-        if not existing:
-            return []
-        if skip_existing:
-            self._ledger.skip(self.units, existing)
-            return list(existing)
-        if not overwrite:
+        if existing and not (overwrite or skip_existing):
             new = next(iter(existing.values()))[0]
             raise NodeExistsError(
                 f"{repr(new.path) if new.path else 'the root'} of {new.store} exists, and this plan did "
@@ -502,28 +515,44 @@ class Plan:
                 store=str(new.store),
                 path=new.path,
             )
-        self._forget_others(existing)
-        for item in items.values():
+        taken, missing = self._paths(existing), self._paths(items.keys() - existing)
+        if skip_existing:
+            states.check_finished(others, self._work.target.store, taken)
+        replaced = taken if overwrite else set[str]()
+        self._forget_others(
+            {
+                name: found
+                for name, found in others.items()
+                if states.is_dead(found, missing) or not replaced.isdisjoint(paths_of(found))
+            }
+        )
+        if skip_existing and existing:
+            self._ledger.skip(self.units, existing)
+            return list(existing)
+        for item in self._work.items.values() if existing else ():
             item.before_erasing()
         for news in existing.values():
             for new in news:
                 new.create(overwrite=True)
         return []
 
-    def _forget_others(self, items: Iterable[str]) -> None:
+    def _others(self, items: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of other plans for these items, and the attributes of their ledgers."""
+        return self._ledger.others(self._target_name(), self._paths(items))
+
+    def _forget_others(self, others: Mapping[str, Mapping[str, Any]]) -> None:
         """Delete ledgers of other plans: their units would count as finished when they run again."""
-        paths = self._paths(items)
-        self._ledger.erase_others(self._target_name(), paths)
-        forget_intermediates(self._ledger, self._work.target.store, paths)
+        for name, attributes in others.items():
+            forget_other(self._work.ledger, name, attributes, self._work.target.store)
 
     def _paths(self, items: Iterable[str]) -> set[str]:
         """Return the paths of items in the target's store."""
-        return {"/".join(part for part in (self._work.target.path, item) if part) for item in items}
+        return {_joined(self._work.target.path, item) for item in items}
 
     def _wait_for_setup(self, until: float) -> None:
         while True:
             ledger = self._ledger.group()
-            if ledger is not None and _state(ledger) in (_RUNNING, _FINISHED):
+            if ledger is not None and states.state_of(ledger) in (states.RUNNING, states.FINISHED):
                 return
             if time.monotonic() >= until:
                 raise UnfinishedError(
@@ -551,17 +580,6 @@ def _remade(remake: functools.partial[Plan], fingerprint: str) -> Plan:
     return plan
 
 
-def _state(ledger: Group) -> str:
-    """Return the state of a plan, which people can edit."""
-    state = ledger.attrs.get("state")
-    if state not in (_ERASING, _CREATING, _RUNNING, _FINISHED):
-        raise MetadataError(
-            f"the ledger in {ledger.store} has the state {state!r}: delete it, and call setup() again",
-            kind="metadata",
-        )
-    return str(state)
-
-
 def _exists(new: New) -> bool:
     try:
         open(new.store, new.path, mode="r")
@@ -570,21 +588,5 @@ def _exists(new: New) -> bool:
     return True
 
 
-def kept_paths(ledger: Group | None) -> set[str]:
-    """Return the paths of arrays that were skipped when the plan was set up."""
-    kept = [] if ledger is None else ledger.attrs.get("kept", [])
-    return set(kept) if isinstance(kept, list) else set()
-
-
-def _require_group(target: Location, path: str, made: tuple[int, Mapping[str, Any]]) -> None:
-    """Create a group of the plan, or give an existing one its attributes, which then has others, too."""
-    below = "/".join(part for part in (target.path, path) if part)
-    zarr_format, attributes = made
-    try:
-        create_group(target.store, below, attributes=attributes, zarr_format=3 if zarr_format == 3 else 2)
-    except NodeExistsError:
-        existing = open(target.store, below, mode="r+")
-        if not isinstance(existing, Group):
-            raise
-        if attributes:
-            existing.attrs.update(attributes)
+def _joined(above: str, below: str) -> str:
+    return "/".join(part for part in (above, below) if part)

@@ -57,6 +57,12 @@ class Copied(Item):
         two = found.two_passes()
         return {"one_pass": found.one_pass()} | ({} if two is None else {"two_passes": two.cost})
 
+    def shard_nbytes(self, memory_nbytes: int) -> int:
+        """Return the bytes of a shard between two passes."""
+        found = self.rechunking(memory_nbytes)
+        two = None if found is None else found.two_passes()
+        return 0 if two is None else two.nbytes
+
     def identity(self) -> dict[str, Any]:
         """Return the arrays, the metadata that must stay, and the selection."""
         selection = {"starts": list(self.starts), "steps": list(self.steps)} if self.starts else {}

@@ -4,15 +4,14 @@
    store, and the copy's fingerprint includes its fingerprint.
 2. The second pass begins after all jobs have finished the first one. A job waits until its deadline, and then
    ends after its part of the first pass: run it again.
-3. `finish` stores that the copy is finished, and then erases the intermediate arrays, documents first. A
-   running job would read missing chunks. After each read, it checks a token in the array's attributes.
+3. `finish` stores that the copy is finished, and then erases the intermediate arrays. After each read, a
+   running job checks the array's token.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,17 +21,15 @@ from zarrow.api.progress import Progress
 from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
 from zarrow.jobs.assignment import Job
 from zarrow.jobs.description import why
-from zarrow.jobs.intermediates import erase, store_beside
+from zarrow.jobs.intermediates import TOKEN, check_free, erase, name_of, new_token, store_beside
+from zarrow.jobs.ledger_states import kept_paths
 from zarrow.jobs.passes import LEAST_NBYTES, MOST_READS, Intermediate
-from zarrow.jobs.plan import Plan, Work, kept_paths
+from zarrow.jobs.plan import Plan, Work
 from zarrow.jobs.report import Pass, Report
 from zarrow.jobs.selecting import Copied
 from zarrow.jobs.threads import run_in_threads
 from zarrow.jobs.units import Unit
-from zarrow.jobs.work import New, located
-
-# Attribute with the token: it changes if the array is erased and created again (step 3).
-_TOKEN = "zarrow_copy"
+from zarrow.jobs.work import Item, New, located
 
 # Seconds between two looks whether the first pass is finished.
 _FIRST_POLL, _LAST_POLL = 0.1, 5.0
@@ -40,13 +37,14 @@ _FIRST_POLL, _LAST_POLL = 0.1, 5.0
 
 def divided(
     items: Mapping[str, Copied], target: Store, ledger: Store | None, memory_nbytes: int, passes: int | None
-) -> tuple[Store | None, dict[str, Copied], dict[str, Copied]]:
+) -> tuple[str, Store | None, dict[str, Copied], dict[str, Copied]]:
     """Divide arrays into two passes where this moves fewer bytes.
 
     Returns
     -------
     tuple
-        The store of the intermediate arrays, the items of the first pass, and all items of the second one.
+        The name of the intermediate arrays' place and its store, the items of the first pass, and all items
+        of the second one.
 
     Raises
     ------
@@ -54,7 +52,8 @@ def divided(
         Two passes are demanded, and there is no place for the intermediate arrays, or one cannot be made.
     """
     second = dict(items)
-    place = store_beside(located(target)) or (None if ledger is None else store_beside(located(ledger)))
+    target, ledger = located(target), None if ledger is None else located(ledger)
+    name, place = "", store_beside(target, ledger, "")
     if place is None and passes == 2:
         raise ValueError(
             f"passes is 2, but {type(target).__name__} has no place beside it for intermediate arrays: pass 1"
@@ -70,8 +69,10 @@ def divided(
         is_better = one.reads > MOST_READS and two.cost.moved < one.moved and two.nbytes >= LEAST_NBYTES
         if not (is_better or passes == 2):
             continue
+        name = name or name_of(items, target, memory_nbytes)
+        place = store_beside(target, ledger, name)
         try:
-            new = _between(item, place, two)
+            new = _between(item, place, two, name)
         except (ZarrowError, ValueError, TypeError) as error:
             if passes == 2:
                 text = f"passes is 2, but {path or 'the array'!r} has no intermediate array: {error}"
@@ -79,10 +80,10 @@ def divided(
             continue
         first[path] = replace(item, target=new)
         second[path] = SecondPass(item.sources, item.target, item.starts, item.steps, new, two)
-    return place, first, second
+    return name, place, first, second
 
 
-def _between(item: Copied, store: Store, chosen: Intermediate) -> New:
+def _between(item: Copied, store: Store, chosen: Intermediate, name: str) -> New:
     """Return the intermediate array.
 
     Raises
@@ -93,14 +94,14 @@ def _between(item: Copied, store: Store, chosen: Intermediate) -> New:
     assert isinstance(item.target, New)
     kept = {"shape", "dtype", "fill_value"}
     own = {name: value for name, value in item.target.options.items() if name in kept}
-    new = New(item.sources[0], store, item.target.path, {**own, **_options_of(chosen)})
+    new = New(item.sources[0], store, item.target.path, {**own, **_options_of(chosen, name)})
     new.sample  # noqa: B018 -- creates it in memory
     return new
 
 
-def _options_of(chosen: Intermediate) -> dict[str, Any]:
+def _options_of(chosen: Intermediate, name: str) -> dict[str, Any]:
     """Return the options of an intermediate array. Compression would take more time than it saves."""
-    token = {_TOKEN: secrets.token_hex(8)}
+    token = {TOKEN: new_token(name)}
     codecs = {"filters": None, "serializer": "auto", "compressors": None}
     layout = {"chunks": chosen.chunks, "shards": chosen.shards, "chunk_key_encoding": "default"}
     return {**layout, **codecs, "zarr_format": 3, "attributes": token}
@@ -147,7 +148,7 @@ class SecondPass(Copied):
         array, between = target
         try:
             elements = None if between is None else between.read(unit.region)
-            is_same = between is not None and self.intermediate.open().attrs[_TOKEN] == between.attrs[_TOKEN]
+            is_same = between is not None and self.intermediate.open().attrs[TOKEN] == between.attrs[TOKEN]
         except (NotFoundError, KeyError):
             is_same = False
         if not is_same:
@@ -166,15 +167,35 @@ class SecondPass(Copied):
 class FirstPass(Plan):
     """The plan from the sources to the intermediate arrays."""
 
-    # Paths of arrays that the copy keeps, and that need no intermediate array.
-    kept: frozenset[str] = frozenset()
+    def __init__(self, work: Work, name: str) -> None:
+        # The name of the intermediate arrays' place.
+        self.name = name
+        # Paths of arrays that the copy keeps, and that need no intermediate array.
+        self.kept: frozenset[str] = frozenset()
+        super().__init__(work)
+
+    @property
+    def items(self) -> Iterable[Item]:
+        """The arrays of the first pass."""
+        return self._work.items.values()
+
+    def erase(self) -> None:
+        """Erase the intermediate arrays."""
+        erase(self._work.target.store, self.name, self._all_paths())
+
+    def check_free(self) -> None:
+        """Refuse a place with anything but intermediate arrays of this copy."""
+        check_free(self._work.target.store, self.name, self._all_paths())
+
+    def _all_paths(self) -> list[str]:
+        return [new.path for item in self.items for new in item.created]
 
     def _news(self) -> list[New]:
         items = self._work.items
         return [new for path, item in items.items() if path not in self.kept for new in item.created]
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
-        super()._make_room(overwrite=True, skip_existing=False)
+        self.erase()
         kept = self.kept & self._work.items.keys()
         if kept:
             self._ledger.skip(self.units, kept)
@@ -197,8 +218,10 @@ class TwoPassPlan(Plan):
         """Create arrays and groups without elements, and begin the ledgers of both passes."""
         super().setup(overwrite=overwrite, skip_existing=skip_existing)
         if not self.is_finished:
-            self._first.kept = frozenset(kept_paths(self._ledger.group()))
-            self._first.setup()
+            ledger = self._ledger.group()
+            self._first.kept = frozenset(kept_paths(None if ledger is None else ledger.attrs))
+            # Other intermediate arrays of this copy were checked before.
+            self._first.setup(overwrite=True)
 
     def run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
         """Do the units of a job that are not finished, of both passes.
@@ -237,14 +260,21 @@ class TwoPassPlan(Plan):
         return {**super().summary(), "first_pass": self._first.summary()["arrays"]}
 
     def _erase_first(self) -> None:
-        erase(self._first._work.target.store, [new.path for new in self._first._news()])
+        self._first.erase()
         self._first.forget()
+
+    def _claim(self, overwrite: bool) -> None:
+        self._first.check_free()
+        super()._claim(overwrite)
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
         kept = super()._make_room(overwrite, skip_existing)
         # A copy that begins anew has no first pass: its source may have changed since.
         self._erase_first()
         return kept
+
+    def _summary(self) -> dict[str, Any]:
+        return {**super()._summary(), "intermediate": self._first.name}
 
     def _passes(self) -> Sequence[Pass]:
         second = Pass(len(self.units), self._run_second)

@@ -18,7 +18,7 @@ import dataclasses
 import functools
 import io
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _import
@@ -26,7 +26,8 @@ from zarrow.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedE
 from zarrow.jobs.appending import Appended
 from zarrow.jobs.errors import ConflictError
 from zarrow.jobs.ledger import Changes
-from zarrow.jobs.plan import _FINISHED, _RUNNING, Plan, Work, _remade
+from zarrow.jobs.ledger_states import FINISHED, RUNNING
+from zarrow.jobs.plan import Plan, Work, _remade
 from zarrow.jobs.work import Item
 from zarrow.store_objects.icechunk_sessions import session_of
 
@@ -70,7 +71,7 @@ class VersionedPlan(Plan):
         with _store_errors():
             paths = {*_changed(created.status()), *self._existing()}
             description = {
-                "state": _RUNNING,
+                "state": RUNNING,
                 "replaced": {path: _node_id(session, path) for path in sorted(paths)},
                 "nodes": _text(created),
                 "base": _text(created.fork()),
@@ -80,7 +81,7 @@ class VersionedPlan(Plan):
     def finish(self, *, commit: bool | str = True) -> None:
         """Merge the changes of all runs into the session, and commit it (step 3)."""
         ledger, session = self._finished_ledger(), self._session
-        if ledger.attrs.get("state") == _FINISHED:
+        if ledger.attrs.get("state") == FINISHED:
             return
         if session.read_only:
             raise _read_only()
@@ -103,13 +104,13 @@ class VersionedPlan(Plan):
                 if session.has_uncommitted_changes:
                     message = commit if isinstance(commit, str) else f"{self._work.kind} by a plan of zarrow"
                     _commit(session, message)
-        ledger.attrs.update(state=_FINISHED)
+        ledger.attrs.update(state=FINISHED)
 
     @property
     def _session(self) -> Any:
         return session_of(self._work.target.store)
 
-    def _forget_others(self, items: Iterable[str]) -> None:
+    def _forget_others(self, others: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep all ledgers: commits of other plans are conflicts."""
 
     def _target_name(self) -> str:

@@ -165,6 +165,10 @@ class Item:
         """Return the costs of one pass and of two passes; nothing if there is no choice."""
         return {}
 
+    def shard_nbytes(self, memory_nbytes: int) -> int:
+        """Return the bytes of a shard between two passes; 0 if there is no choice."""
+        return 0
+
     def identity(self) -> dict[str, Any]:
         """Return the arrays and the metadata that must stay (step 3)."""
         found: dict[str, Any] = {"sources": [identity_of(source) for source in self.sources]}

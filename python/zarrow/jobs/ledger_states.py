@@ -1,0 +1,80 @@
+"""States of a ledger, and what the ledgers of other plans say of a target.
+
+1. An array of an unfinished plan may lack elements: it never counts as finished.
+2. A plan is dead if its arrays are gone after it was set up, or if its setup was killed. Its ledger is read
+   before looking for its arrays: a plan that creates them at the same time is not yet set up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from zarrow._zarrow import Group
+from zarrow.api.array_options import Store
+from zarrow.errors import MetadataError
+from zarrow.jobs.errors import ConflictError
+from zarrow.jobs.ledger import paths_of
+from zarrow.jobs.owners import is_alive
+
+# States of a ledger, in order. Units are written only after the first two.
+ERASING, CREATING, RUNNING, FINISHED = "erasing", "setup", "running", "finished"
+
+# Kinds of plans that create no array.
+_KINDS_WITHOUT_ARRAYS = frozenset(("write", "append", "collect"))
+
+
+def state_of(ledger: Group) -> str:
+    """Return the state of a plan, which people can edit."""
+    state = ledger.attrs.get("state")
+    if state not in (ERASING, CREATING, RUNNING, FINISHED):
+        raise MetadataError(
+            f"the ledger in {ledger.store} has the state {state!r}: delete it, and call setup() again",
+            kind="metadata",
+        )
+    return str(state)
+
+
+def kept_paths(attributes: Mapping[str, Any] | None) -> set[str]:
+    """Return the paths of arrays that were skipped when the plan was set up."""
+    kept = [] if attributes is None else attributes.get("kept", [])
+    return set(kept) if isinstance(kept, list) else set()
+
+
+def check_finished(others: Mapping[str, Mapping[str, Any]], store: Store, paths: Collection[str]) -> None:
+    """Refuse to keep arrays of unfinished plans (step 1).
+
+    Raises
+    ------
+    ConflictError
+        Such a plan has one of these paths.
+    """
+    for name, attributes in others.items():
+        kind = attributes["plan"].get("kind")
+        if attributes.get("state") == FINISHED or kind in _KINDS_WITHOUT_ARRAYS:
+            continue
+        created = paths_of(attributes, without=kept_paths(attributes))
+        for path in paths:
+            if path in created:
+                raise unfinished(f"plan {name} ({kind})", store, path)
+
+
+def unfinished(plan: str, store: Store, path: str) -> ConflictError:
+    """Return an error about an array that an unfinished plan has created."""
+    return ConflictError(
+        f"{repr(path) if path else 'the root'} of {store} is not whole: {plan} has not finished it. "
+        "Continue with the options of that plan, or erase the array",
+        kind="conflict",
+        store=str(store),
+        path=path,
+    )
+
+
+def is_dead(attributes: Mapping[str, Any], missing: Collection[str]) -> bool:
+    """Return whether another plan for missing arrays is dead (step 2). Results of `collect` stay."""
+    if attributes["plan"].get("kind") == "collect" or not any(
+        path in missing for path in paths_of(attributes)
+    ):
+        return False
+    is_set_up = attributes.get("state") not in (ERASING, CREATING)
+    return is_set_up or not is_alive(attributes.get("owner"))
