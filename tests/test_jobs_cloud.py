@@ -60,7 +60,9 @@ def test_processes_copy_in_two_passes_in_a_bucket(tmp_path: Path, bucket: zarrow
     plan = jobs.copy(source, bucket, "above/two", chunks=(100, 2), memory_nbytes=3200, passes=2)
     carried_out(plan)
     assert plan.remaining() == 0
-    between = zarrow.CloudStore("s3://jobs/copy.zarr.intermediate", bucket.__reduce__()[1][1])
+    between = zarrow.CloudStore(
+        f"s3://jobs/copy.zarr.intermediate-{plan._first.name}", bucket.__reduce__()[1][1]
+    )
     assert zarrow.open(between)["above/two"].shards is not None
     plan.finish()
     np.testing.assert_array_equal(zarrow.open(bucket)["above/two"][...], values)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 def test_a_source_beside_the_target_stays(tmp_path: Path, name: str, is_link: bool) -> None:
     layers(tmp_path / ("a.zarr" if is_link else name))
     if is_link:
-        os.symlink("a.zarr", tmp_path / name)
+        (tmp_path / name).symlink_to("a.zarr")
     before = tree(tmp_path / name)
     zarrow.copy(tmp_path / name, tmp_path / "b.zarr", **PENCILS)
     assert tree(tmp_path / name) == before
@@ -61,7 +62,7 @@ def place_of_copy(source: zarrow.Array, target: Path, **options: Any) -> Path:
 
 def test_a_place_that_is_a_link_to_the_source_is_refused(tmp_path: Path) -> None:
     source = layers(tmp_path / "a.zarr")
-    os.symlink("a.zarr", place_of_copy(source, tmp_path / "b.zarr"))
+    place_of_copy(source, tmp_path / "b.zarr").symlink_to("a.zarr")
     before = tree(tmp_path / "a.zarr")
     with pytest.raises(ValueError, match="would replace"):
         zarrow.copy(source, tmp_path / "b.zarr", **PENCILS)
@@ -269,6 +270,56 @@ def test_an_interrupted_copy_into_a_folder_of_its_source_resumes(tmp_path: Path)
     assert seen[0] == 16
     assert names(tmp_path / "a.zarr") == ["copy", "x", "zarr.json"]
     assert names(tmp_path / "a.zarr/copy") == ["x", "zarr.json"]
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("at", [1, 8, 20])
+def test_a_copy_that_another_process_finished_ends_well(tmp_path: Path, at: int, passes: Any) -> None:
+    """While a process copies, another one does the same copy, and returns."""
+    source = layers(tmp_path / "a.zarr")
+    options = {**PENCILS, "passes": passes}
+    seen: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        seen.append(done)
+        if done == at:
+            code = "import sys, json, zarrow; zarrow.copy(*sys.argv[1:3], **json.loads(sys.argv[3]))"
+            arguments = [str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), json.dumps(options)]
+            subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+            zarrow.open_array(tmp_path / "b.zarr").attrs["note"] = "changed by its owner"
+
+    copied = zarrow.copy(source, tmp_path / "b.zarr", progress=progress, **options)
+    assert seen[-1] <= at + 1, "at most one unit is written again"
+    np.testing.assert_array_equal(copied[...], source[...])
+    assert names(tmp_path) == ["a.zarr", "b.zarr"]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_process_that_ends_after_another_has_finished_leaves_nothing_for_ever(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    layers(tmp_path / "a.zarr")
+    code = f"""
+import os, zarrow
+options = {PENCILS!r}
+def progress(done, total):
+    if done == 8:
+        if os.fork() == 0:
+            zarrow.copy("a.zarr", "b.zarr", **options)
+            os._exit(0)
+        assert os.wait()[1] == 0
+        if {is_killed}:
+            os.kill(os.getpid(), 9)
+        raise KeyboardInterrupt
+zarrow.copy("a.zarr", "b.zarr", progress=progress, **options)
+"""
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, stderr=subprocess.PIPE)
+    assert ended.returncode in (-9, 1, -2, 130), ended.stderr
+    assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
+    assert names(tmp_path) == ["a.zarr", "b.zarr", "b.zarr.jobs"][: 2 + is_killed]
+    if is_killed:
+        zarrow.copy(tmp_path / "a.zarr", tmp_path / "b.zarr", **PENCILS)
+        assert names(tmp_path) == ["a.zarr", "b.zarr"]
 
 
 def test_messages_name_the_option_that_the_caller_has(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
 def _done(
     label: str, plan: Plan, arguments: argparse.Namespace, existing: Mapping[str, bool]
 ) -> tuple[Report, int]:
-    """Do a plan, or a job of it; return what was done, and how many units are left."""
+    """Do a plan or a job; return its report and the number of units left."""
     from zarrow.api.progress import reporting
     from zarrow.jobs.report import Report
     from zarrow.jobs.threads import run_in_threads

@@ -18,7 +18,7 @@ class ConflictError(ZarrowError, RuntimeError):
 
 @contextlib.contextmanager
 def renamed(**options: str) -> Iterator[None]:
-    """Name the caller's options in errors about existing arrays, in place of those of `Plan.setup`."""
+    """Replace names of options by the caller's in errors about existing arrays."""
     try:
         yield
     except (NodeExistsError, ConflictError) as error:

@@ -33,10 +33,14 @@ from zarrow.api.opening import open_group
 from zarrow.errors import MetadataError, NodeExistsError, NotFoundError
 from zarrow.jobs.assignment import Job, checked
 from zarrow.jobs.errors import UnfinishedError
+from zarrow.jobs.owners import is_here, new_owner
 from zarrow.jobs.units import Units
 
 # Seconds between two records of a run in a remote store, where each takes a round trip.
 _REMOTE_INTERVAL = 1.0
+
+# Begin of the names of processes that do the whole plan.
+_USER = "user-"
 
 # Numbers of units in one bitmap.
 _WINDOW = 1 << 16
@@ -129,8 +133,7 @@ class Record:
             attributes["results"] = self._results
         if self._change_count:
             attributes["changes"] = self._change_count
-        document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-        self._values.set(_document_of(self._path), json.dumps(document, indent=2).encode())
+        self._values.set(_document_of(self._path), _group(attributes))
 
 
 class Finished:
@@ -234,6 +237,41 @@ class Ledger:
             with contextlib.suppress(OSError):
                 Path(self._store).parent.rmdir()
 
+    def add_user(self) -> str | None:
+        """Enter a process that does the whole plan, in a local store; return its name."""
+        try:
+            values = _StoredValues(self._store, create=False)
+        except NotFoundError:
+            return None
+        if self._path or not values.is_local():
+            return None
+        name = f"{_USER}{secrets.token_hex(8)}"
+        values.set(_document_of(name), _group({"owner": new_owner()}))
+        return name
+
+    def remove_user(self, name: str | None, *, is_finished: bool = False) -> bool:
+        """Remove a process that does the whole plan; return whether no other one runs on this machine.
+
+        Of a finished plan, the entries of runs go first, so that the others stop.
+        """
+        if name is None:
+            return True
+        try:
+            values = _StoredValues(self._store, create=False)
+        except NotFoundError:
+            return True
+        values.erase_prefix(name)
+        names = values.list("")
+        users = [each for each in names if each.startswith(_USER)]
+        documents = values.get_each([_document_of(each) for each in users])
+        found = [_attributes(*each) for each in zip(users, documents, strict=True) if each[1] is not None]
+        if not any(is_here(attributes.get("owner")) for attributes in found):
+            return True
+        for each in names if is_finished else ():
+            if _job_of(each) is not None:
+                values.erase_prefix(each)
+        return False
+
     def others(self, store: str, paths: Container[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the names of other plans' ledgers with an array of these paths, and their attributes."""
         try:
@@ -331,6 +369,12 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(item) for item in value]
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _group(attributes: Mapping[str, Any]) -> bytes:
+    """Return the document of a group."""
+    document = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+    return json.dumps(document, indent=2).encode()
 
 
 def _document_of(path: str) -> str:

@@ -47,7 +47,7 @@ def check_finished(others: Mapping[str, Mapping[str, Any]], store: Store, paths:
     Raises
     ------
     ConflictError
-        Such a plan has one of these paths.
+        A path belongs to an unfinished plan.
     """
     for name, attributes in others.items():
         kind = attributes["plan"].get("kind")

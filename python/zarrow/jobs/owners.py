@@ -17,6 +17,11 @@ def new_owner() -> list[Any]:
     return [socket.gethostname(), os.getpid(), f"{_PROCESS}-{secrets.token_hex(4)}"]
 
 
+def is_here(owner: Any) -> bool:
+    """Return whether a process runs on this machine."""
+    return isinstance(owner, list) and owner[:1] == [socket.gethostname()] and is_alive(owner)
+
+
 def is_alive(owner: Any) -> bool:
     """Return whether a process may still run: of another machine, this is not known."""
     match owner:

@@ -35,6 +35,7 @@ from zarrow.errors import (
 )
 from zarrow.jobs import ledger_states as states
 from zarrow.jobs.assignment import Assignment, Job, checked
+from zarrow.jobs.completion import complete
 from zarrow.jobs.copied_items import require_group
 from zarrow.jobs.description import described, summary
 from zarrow.jobs.errors import UnfinishedError
@@ -43,7 +44,7 @@ from zarrow.jobs.intermediates import forget_other
 from zarrow.jobs.ledger import Changes, Ledger, paths_of
 from zarrow.jobs.owners import is_alive, new_owner
 from zarrow.jobs.report import Pass, Report
-from zarrow.jobs.threads import check_threads, run_in_threads
+from zarrow.jobs.threads import check_threads
 from zarrow.jobs.units import Units
 from zarrow.jobs.work import Item, New
 
@@ -343,9 +344,7 @@ class Plan:
             if overwrite and self.is_finished:
                 self.forget()
             self.setup(overwrite=overwrite, skip_existing=skip_existing)
-            reports = run_in_threads(self, self.job(0, 1), threads, progress=report)
-            self.finish()
-        self.forget()
+            reports = complete(self, threads, report)
         return Report.joined(reports)
 
     @property
@@ -453,9 +452,7 @@ class Plan:
                 # The target was erased after it was set up, or the process that erases it was killed.
                 left = None if overwrite else self._unfinished(ledger)
                 if left is not None and self._ledger.last_owner(ledger) == last:
-                    raise states.unfinished(
-                        "this plan, of which other arrays were erased,", left.store, left.path
-                    )
+                    raise states.unfinished("this plan, which lost other arrays,", left.store, left.path)
                 self._ledger.take_over(ledger, last, owner, {"state": states.ERASING, "overwrite": overwrite})
                 continue
             if last == owner:
