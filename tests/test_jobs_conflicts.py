@@ -243,6 +243,33 @@ def test_a_copy_erases_what_dead_ones_left(tmp_path: Path, passes: Any, others: 
     assert names(tmp_path) == ["a.zarr", "b.zarr"]
 
 
+def test_a_copy_of_an_array_erases_what_a_dead_copy_of_a_group_left(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        layers(tmp_path / "a.zarr", path=name)
+    killed(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    shutil.rmtree(tmp_path / "b.zarr")
+    zarrow.copy(tmp_path / "a.zarr/one", tmp_path / "b.zarr")
+    assert names(tmp_path) == ["a.zarr", "b.zarr"]
+
+
+def test_a_copy_leaves_unfinished_ones_beside_it_alone(tmp_path: Path) -> None:
+    """They have other arrays of the same group, or the same array and another ledger."""
+    for name in ("one", "two"):
+        layers(tmp_path / "a.zarr", path=name)
+    killed(tmp_path / "a.zarr", tmp_path / "b.zarr", at=20)
+    before = tree(tmp_path)
+    zarrow.copy(tmp_path / "a.zarr/one", tmp_path / "b.zarr", "three", **OTHER)
+    with pytest.raises(zarrow.NodeExistsError):
+        zarrow.copy(tmp_path / "a.zarr", tmp_path / "b.zarr", ledger=str(tmp_path / "ledger"), **PENCILS)
+    shutil.rmtree(tmp_path / "b.zarr/three")
+    assert tree(tmp_path) == before
+    seen: list[int] = []
+    zarrow.copy(
+        tmp_path / "a.zarr", tmp_path / "b.zarr", progress=lambda *done: seen.append(done[0]), **PENCILS
+    )
+    assert seen[0] == 21
+
+
 def test_a_copy_leaves_results_and_other_targets_alone(tmp_path: Path) -> None:
     """Dead plans of other arrays, results of `collect`, and ledgers with strange entries stay."""
     source = layers(tmp_path / "a.zarr")

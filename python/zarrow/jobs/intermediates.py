@@ -37,11 +37,12 @@ ENDING = ".intermediate-"
 _CHUNKS = "c"
 
 
-def name_of(items: Mapping[str, Copied], target: Store, memory_nbytes: int) -> str:
-    """Return a hash of what a copy does (step 1)."""
+def name_of(items: Mapping[str, Copied], target: Store, ledger: Store | None, memory_nbytes: int) -> str:
+    """Return a hash of what a copy does, and where its ledger is (step 1)."""
+    stores = [str(target), str(beside(target, ".jobs") if ledger is None else ledger)]
     places = {below: item.created[0].path for below, item in items.items()}
     identities = {below: item.identity() for below, item in items.items()}
-    text = json.dumps([str(target), places, identities, memory_nbytes], sort_keys=True, default=str)
+    text = json.dumps([stores, places, identities, memory_nbytes], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -264,7 +264,11 @@ class Ledger:
         names = values.list("")
         users = [each for each in names if each.startswith(_USER)]
         documents = values.get_each([_document_of(each) for each in users])
-        found = [_attributes(*each) for each in zip(users, documents, strict=True) if each[1] is not None]
+        found = [
+            _attributes(each, document)
+            for each, document in zip(users, documents, strict=True)
+            if document is not None
+        ]
         if not any(is_here(attributes.get("owner")) for attributes in found):
             return True
         for each in names if is_finished else ():

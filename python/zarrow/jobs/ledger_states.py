@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from zarrow._zarrow import Group
+from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
-from zarrow.errors import MetadataError
+from zarrow.errors import MetadataError, NotFoundError, ZarrowError
 from zarrow.jobs.errors import ConflictError
 from zarrow.jobs.ledger import paths_of
 from zarrow.jobs.owners import is_alive
 
 # States of a ledger, in order. Units are written only after the first two.
 ERASING, CREATING, RUNNING, FINISHED = "erasing", "setup", "running", "finished"
+
+# How many arrays of another plan are looked for: all exist when it is set up.
+_MOST_LOOKS = 8
 
 # Kinds of plans that create no array.
 _KINDS_WITHOUT_ARRAYS = frozenset(("write", "append", "collect"))
@@ -70,11 +73,31 @@ def unfinished(plan: str, store: Store, path: str) -> ConflictError:
     )
 
 
-def is_dead(attributes: Mapping[str, Any], missing: Collection[str]) -> bool:
-    """Return whether another plan for missing arrays is dead (step 2). Results of `collect` stay."""
-    if attributes["plan"].get("kind") == "collect" or not any(
-        path in missing for path in paths_of(attributes)
-    ):
+class Overlapping:
+    """The paths of a node, of those below it, and of those above it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = f"{path}/"
+
+    def __contains__(self, path: object) -> bool:
+        other = f"{path}/"
+        return "/" in (self._path, other) or other.startswith(self._path) or self._path.startswith(other)
+
+
+def is_dead(attributes: Mapping[str, Any], store: Store) -> bool:
+    """Return whether another plan is dead (step 2). Results of `collect` stay."""
+    if attributes["plan"].get("kind") == "collect":
         return False
-    is_set_up = attributes.get("state") not in (ERASING, CREATING)
-    return is_set_up or not is_alive(attributes.get("owner"))
+    if attributes.get("state") in (ERASING, CREATING):
+        return not is_alive(attributes.get("owner"))
+    return not all(_may_exist(store, path) for path in sorted(paths_of(attributes))[:_MOST_LOOKS])
+
+
+def _may_exist(store: Store, path: str) -> bool:
+    try:
+        open(store, path, mode="r")
+    except NotFoundError:
+        return False
+    except ZarrowError:
+        return True
+    return True

@@ -498,7 +498,8 @@ class Plan:
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
         """Check that nothing is where the plan creates its nodes, or erase it; return the paths to skip."""
         items = {path: item for path, item in self._work.items.items() if item.created}
-        others = dict(self._others(items)) if items else {}
+        store, overlapping = self._work.target.store, states.Overlapping(self._work.target.path)
+        others = dict(self._ledger.others(self._target_name(), overlapping)) if items else {}
         existing = {
             path: found for path, item in items.items() if (found := [*filter(_exists, item.created)])
         }
@@ -512,15 +513,15 @@ class Plan:
                 store=str(new.store),
                 path=new.path,
             )
-        taken, missing = self._paths(existing), self._paths(items.keys() - existing)
+        taken = self._paths(existing)
         if skip_existing:
-            states.check_finished(others, self._work.target.store, taken)
+            states.check_finished(others, store, taken)
         replaced = taken if overwrite else set[str]()
         self._forget_others(
             {
                 name: found
                 for name, found in others.items()
-                if states.is_dead(found, missing) or not replaced.isdisjoint(paths_of(found))
+                if states.is_dead(found, store) or not replaced.isdisjoint(paths_of(found))
             }
         )
         if skip_existing and existing:

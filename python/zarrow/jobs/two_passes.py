@@ -69,7 +69,7 @@ def divided(
         is_better = one.reads > MOST_READS and two.cost.moved < one.moved and two.nbytes >= LEAST_NBYTES
         if not (is_better or passes == 2):
             continue
-        name = name or name_of(items, target, memory_nbytes)
+        name = name or name_of(items, target, ledger, memory_nbytes)
         place = store_beside(target, ledger, name)
         try:
             new = _between(item, place, two, name)
