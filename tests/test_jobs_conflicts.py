@@ -243,6 +243,17 @@ def test_a_copy_erases_what_dead_ones_left(tmp_path: Path, passes: Any, others: 
     assert names(tmp_path) == ["a.zarr", "b.zarr"]
 
 
+def test_a_copy_to_a_file_url_leaves_nothing(tmp_path: Path) -> None:
+    layers(tmp_path / "a.zarr")
+    target = (tmp_path / "b.zarr").as_uri()
+    with pytest.raises(KeyboardInterrupt):
+        zarrow.copy(tmp_path / "a.zarr", target, progress=kill(15), **PENCILS)
+    shutil.rmtree(tmp_path / "b.zarr")
+    zarrow.copy(tmp_path / "a.zarr", target, **OTHER)
+    assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
+    assert names(tmp_path) == ["a.zarr", "b.zarr"]
+
+
 def test_a_copy_of_an_array_erases_what_a_dead_copy_of_a_group_left(tmp_path: Path) -> None:
     for name in ("one", "two"):
         layers(tmp_path / "a.zarr", path=name)

@@ -31,6 +31,7 @@ from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
 from zarrow.errors import MetadataError, NodeExistsError, NotFoundError
+from zarrow.groups.places import without_scheme
 from zarrow.jobs.assignment import Job, checked
 from zarrow.jobs.errors import UnfinishedError
 from zarrow.jobs.owners import is_here, new_owner
@@ -230,12 +231,11 @@ class Ledger:
                     if _job_of(name) is not None:
                         values.erase_prefix(name)
                 values.erase_prefix("")
-        if isinstance(self._store, str) and "://" not in self._store:
+        if isinstance(self._store, str) and "://" not in (folder := without_scheme(self._store)):
             # The folder of all ledgers goes with the last one.
-            with contextlib.suppress(OSError):
-                Path(self._store).rmdir()
-            with contextlib.suppress(OSError):
-                Path(self._store).parent.rmdir()
+            for empty in (Path(folder), Path(folder).parent):
+                with contextlib.suppress(OSError):
+                    empty.rmdir()
 
     def add_user(self) -> str | None:
         """Enter a process that does the whole plan, in a local store; return its name."""

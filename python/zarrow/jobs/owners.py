@@ -18,8 +18,9 @@ def new_owner() -> list[Any]:
 
 
 def is_here(owner: Any) -> bool:
-    """Return whether a process runs on this machine."""
-    return isinstance(owner, list) and owner[:1] == [socket.gethostname()] and is_alive(owner)
+    """Return whether a process is known to run on this machine."""
+    is_known = isinstance(owner, list) and owner[:1] == [socket.gethostname()] and sys.platform != "win32"
+    return is_known and is_alive(owner)
 
 
 def is_alive(owner: Any) -> bool:
