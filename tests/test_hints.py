@@ -227,6 +227,7 @@ def test_a_store_before_the_shape_holds_the_array(tmp_path: Path) -> None:
         "extend_dataframe",
     ],
 )
+@pytest.mark.filterwarnings("ignore:Failed to open Zarr store with")
 def test_a_verb_and_a_library_name_a_line_that_works(tmp_path: Path, name: str) -> None:
     table = pd.DataFrame({"x": [1.0, 2.0]})
     store = tmp_path / "t.zarr"
