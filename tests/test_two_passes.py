@@ -402,7 +402,13 @@ def test_killed_copies_in_two_passes_resume(tmp_path: Path, seed: int, threads: 
     zarrow.copy(tmp_path / "a.zarr", tmp_path / "c.zarr", **PENCILS)
     found = {key: value for key, value in contents(tmp_path / "b.zarr").items() if ".zarrow-" not in key}
     assert found == contents(tmp_path / "c.zarr")
-    assert names(tmp_path) == ["a.zarr", "b.zarr", "c.zarr", "counts"]
+    # A kill after the ledger was deleted may leave its empty folder.
+    assert {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()} == {
+        "a.zarr",
+        "b.zarr",
+        "c.zarr",
+        "counts",
+    }
     # Each finished unit is entered before it is counted, so that it is not done again.
     assert (tmp_path / "counts").stat().st_size <= plan.unit_count
 

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
@@ -17,7 +18,13 @@ from zarrow.api.array_options import OPTIONS, ArrayOptions, Store, check_names, 
 from zarrow.api.creation import create_array
 from zarrow.api.progress import Progress, reporting
 from zarrow.api.reported_reads import ENCODED_ARRAYS, load_members, read_array
-from zarrow.errors import NodeTypeError, NotFoundError, StaleHandleError, ZarrowError
+from zarrow.errors import (
+    NodeTypeError,
+    NotFoundError,
+    StaleHandleError,
+    StorePermissionError,
+    ZarrowError,
+)
 from zarrow.groups.descent import Way
 from zarrow.interchange.lazy_arrays import estimated_nbytes
 
@@ -192,8 +199,17 @@ def load(
     [1, 2]
     """
     source = _with_options(store, storage_options)
+    failures = 0
     for _ in range(_LOADS):
-        node, members = _open_members(source, path)
+        try:
+            node, members = _open_members(source, path)
+        except (NotFoundError, StorePermissionError):
+            # A folder that is replaced while it is opened loses its document: then the new one is opened.
+            failures += 1
+            if failures > 3 or not (isinstance(source, str | os.PathLike) and os.path.isdir(source)):  # noqa: PTH112
+                raise
+            continue
+        failures = 0
         if members is None:
             return _load_array(node, progress)
         # An AnnData is read after one look at the group's document and before the next, which must agree.
@@ -202,10 +218,10 @@ def load(
             is_anndata, loaded = _load_group(node, members, progress)
         except ZarrowError:
             # The members of a group that another process removes go one by one.
-            if node._document_version() == before != 0:
+            if _is_unchanged(node, before):
                 raise
         else:
-            if not is_anndata or node._document_version() == before != 0:
+            if not is_anndata or _is_unchanged(node, before):
                 return loaded
     text = f"this group was replaced during each of {_LOADS} reads"
     raise StaleHandleError(text, kind="stale", store=node.store, path=node.path)
@@ -213,6 +229,15 @@ def load(
 
 # Maximum number of reads of a group, if other processes replace it during each.
 _LOADS = 20
+
+
+def _is_unchanged(node: Group, before: int | None) -> bool:
+    """Return whether the document of a group still has the version `before`."""
+    try:
+        return node._document_version() == before != 0
+    except StorePermissionError:
+        # A folder that was replaced is inaccessible while it is removed.
+        return False
 
 
 def _load_array(array: Array, progress: Progress | bool | None) -> DecodedArray:

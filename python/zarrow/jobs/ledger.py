@@ -228,7 +228,7 @@ class Ledger:
                 values = _StoredValues(self._store, create=False)
                 # The document goes last: after a kill in between, a finished plan is still known as finished.
                 for name in values.list(""):
-                    if _job_of(name) is not None:
+                    if name != "zarr.json":
                         values.erase_prefix(name)
                 values.erase_prefix("")
         if isinstance(self._store, str) and "://" not in (folder := without_scheme(self._store)):
