@@ -84,7 +84,7 @@ def test_a_refused_connection_says_what_helps(tmp_path: Path, case: str) -> None
         assert named in str(refused.value)
         assert unnamed not in str(refused.value)
         assert "Context" not in str(refused.value)
-        # A few documents are asked for, and each once: by default a failed request is sent 10 times.
+        # Some five requests are sent, each once. With retries each would be sent six times.
         assert len(connections) < 10
 
 

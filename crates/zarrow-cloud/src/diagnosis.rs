@@ -23,7 +23,7 @@ const NO_PROXY: &str = "check the proxy, or name this host in NO_PROXY";
 pub fn connection_failure(uri: &Uri, error: &HttpError) -> Failure {
     let kind = io_kind(error);
     let refused = TlsFailure::from_error(error);
-    let text = refused.as_ref().map_or_else(|| innermost(error).to_string(), |refused| refused.text.clone());
+    let text = refused.as_ref().map_or_else(|| innermost(error), |refused| refused.text.clone());
     let mut failure = Failure::new(kind, format!("{}: {text}", address(uri)));
     failure.is_unsent = error.kind() == HttpErrorKind::Connect;
     let is_tls = uri.scheme_str() == Some("https");

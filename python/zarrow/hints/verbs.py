@@ -1,4 +1,4 @@
-"""Hints for functions that zarrow lacks and whose name is a verb and a library, such as `read_polars`.
+"""Hints for functions of other libraries that are named by a verb and a library, such as `read_polars`.
 
 1. The verb says whether something is read, stored or appended. The rest of the name says as what.
 2. The hint is the line for both. Other names get none.

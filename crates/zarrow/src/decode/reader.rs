@@ -25,7 +25,7 @@ pub struct Reader<'a> {
     pub chain: &'a Chain,
     /// The indexes of its shards.
     pub indexes: &'a Cache<ShardIndex>,
-    /// Versions of a remote store's shards and chunks: those with a cached index, or with cached elements.
+    /// Versions of remote shards with a cached index, and of remote chunks with cached elements.
     pub versions: &'a Cache<SeenVersion>,
     /// Cache of decoded chunks, if enabled.
     pub chunks: Option<&'a Cache<Buffer>>,

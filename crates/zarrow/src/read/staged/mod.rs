@@ -22,11 +22,11 @@
 //!    Requests that depend on them ask for that version only. A cached chunk needs one request, without its bytes.
 //! 7. The first error, or the caller, stops the job; then all requests are cancelled.
 
+pub(crate) mod cached_data;
 pub(crate) mod coalesce;
 pub(crate) mod direct_copy;
 pub(crate) mod driver;
 pub(crate) mod inbox;
-pub(crate) mod kept_indexes;
 pub(crate) mod needed_bytes;
 pub(crate) mod object;
 pub(crate) mod placing;

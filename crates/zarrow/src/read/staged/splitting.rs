@@ -8,8 +8,8 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::pool::job::Checkpoint;
+use crate::read::staged::cached_data::{index_key, kept, kept_whole, remember};
 use crate::read::staged::driver::Staged;
-use crate::read::staged::kept_indexes::{index_key, kept, kept_whole, remember};
 use crate::read::staged::object::{Beginning, Leaf, ObjectPlan, RangeFetch, Split, one};
 use crate::read::staged::state::{State, Work};
 use crate::store::remote::bodies::InFlightBody;
