@@ -102,7 +102,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::python_store::queue::StoreQueue;
     #[pymodule_export]
-    use crate::python_store::reference::ReferenceTarget;
+    use crate::python_store::references::{ChunkReferences, ReferenceTarget, References};
     #[pymodule_export]
     use crate::python_store::request::StoreRequest;
 

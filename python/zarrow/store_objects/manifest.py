@@ -1,8 +1,9 @@
 """VirtualiZarr's `ManifestStore`: chunks that are parts of other files, by references.
 
-1. Documents, and chunks that the manifest has within itself, are answered from memory.
-2. A chunk is a part of an object, by URL, offset and length. The engine reads it from the store that the
-   registry of the manifest has for this URL, with the configuration of that store.
+1. Documents are answered from memory.
+2. A chunk is a part of an object, by URL, offset and length, or is within the manifest. The engine reads it
+   from the store that the registry of the manifest has for this URL, with the configuration of that store. It
+   gets the references of an array when the first chunk is requested.
 3. A manifest may come from a stranger, and could name any file of this machine, or any host that it
    reaches. So only URLs are read that begin with one that the caller allowed, compared by scheme, host and
    whole segments of the path.
@@ -14,8 +15,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from zarrow._zarrow import _import, _ReferenceTarget
-from zarrow.store_objects.obstore_store import ObstoreAdapter, kind_of
+import numpy as np
+
+from zarrow._zarrow import _ChunkReferences, _import, _References, _ReferenceTarget
 from zarrow.store_objects.store_adapter import StoreAdapter, below, fail
 
 if TYPE_CHECKING:
@@ -40,8 +42,10 @@ class ManifestAdapter(StoreAdapter):
         self.group: Any = store._group
         self.registry: Any = store._registry
         self.allowed = [_place(url) for url in allow]
+        self._known = self.references = _References()
         self._targets: dict[int, tuple[Any, _ReferenceTarget]] = {}
-        self._places: dict[str, tuple[_ReferenceTarget, str]] = {}
+        # URLs that were refused, with the reasons, by the paths of arrays that the engine has references of.
+        self._refused: dict[str, dict[str, Exception]] = {}
 
     def submit(self, requests: list[_StoreRequest]) -> None:
         """Answer from memory, or have another store answer."""
@@ -49,7 +53,7 @@ class ManifestAdapter(StoreAdapter):
             try:
                 if request.kind == "list":
                     request.listed(*below(self._keys(), request.key, request.recursive))
-                else:
+                elif not self._known.answer(request):
                     self._answer(request)
             except Exception as error:
                 fail(request, error)
@@ -63,18 +67,61 @@ class ManifestAdapter(StoreAdapter):
         if index is None:
             request.missing()
             return
-        manifest = node.manifest
+        path = request.key.removesuffix(rest).rstrip("/")
+        if path not in self._refused:
+            self._refused[path] = self._add_references(path, node)
+            if self._known.answer(request):
+                return
+        url = str(node.manifest._paths[index])
+        if url == _NOTHING:
+            request.missing()
+        else:
+            raise self._refused[path][url]
+
+    def _add_references(self, path: str, array: Any) -> dict[str, Exception]:
+        """Step 2; return the URLs that may not be read."""
+        manifest = array.manifest
+        start, separator = _encoding(array)
+        columns = _ChunkReferences(start, separator, manifest._paths.ndim)
         # Older versions of VirtualiZarr have no chunks within a manifest.
         within = getattr(manifest, "_inlined", {})
-        if index in within:
-            _answer_with(request, bytes(within[index]))
-            return
-        url = str(manifest._paths[index])
-        if url in (_NOTHING, _WITHIN):
-            request.missing()
-            return
-        target, key = self._place_of(url)
-        target.answer(request, key, int(manifest._offsets[index]), int(manifest._lengths[index]))
+        names = manifest._paths
+        is_elsewhere = (names != _NOTHING) & (names != _WITHIN)
+        rows, coordinates = np.flatnonzero(is_elsewhere), np.argwhere(is_elsewhere)
+        urls = [str(url) for url in names.ravel()[rows]]
+        objects, refused = self._objects_of(set(urls), columns)
+        known = [place for place, url in enumerate(urls) if url in objects]
+        columns.add_chunks(
+            np.ascontiguousarray(coordinates[known], np.uint32),
+            np.array([objects[urls[place]] for place in known], np.uint32),
+            manifest._offsets.ravel()[rows[known]].astype(np.uint64),
+            manifest._lengths.ravel()[rows[known]].astype(np.uint64),
+        )
+        if within:
+            first = columns.add_bytes([bytes(value) for value in within.values()])
+            columns.add_chunks(
+                np.array(list(within), np.uint32).reshape(len(within), names.ndim),
+                np.arange(first, first + len(within), dtype=np.uint32),
+                np.zeros(len(within), np.uint64),
+                np.array([len(value) for value in within.values()], np.uint64),
+            )
+        if not refused:
+            columns.complete()
+        self._known.set_array(path, columns)
+        return refused
+
+    def _objects_of(
+        self, urls: set[str], columns: _ChunkReferences
+    ) -> tuple[dict[str, int], dict[str, Exception]]:
+        """Return the numbers of objects by their URLs, and the URLs that may not be read."""
+        objects, refused = {}, {}
+        for url in urls:
+            try:
+                target, key = self._place_of(url)
+                objects[url] = columns.add_objects(target, [key])
+            except Exception as error:
+                refused[url] = error
+        return objects, refused
 
     def _node(self, key: str) -> tuple[Any, str]:
         """Return the deepest group or array on the way to a key, and the rest of the key."""
@@ -87,10 +134,7 @@ class ManifestAdapter(StoreAdapter):
         return node, rest
 
     def _place_of(self, url: str) -> tuple[_ReferenceTarget, str]:
-        """Step 2."""
-        known = self._places.get(url)
-        if known is not None:
-            return known
+        """Return the store of a URL's object and its key in it, if it is allowed (step 3)."""
         place = _place(url)
         if not any(_is_within(place, allowed) for allowed in self.allowed):
             scheme, host, _ = place
@@ -100,18 +144,13 @@ class ManifestAdapter(StoreAdapter):
                 "and a longer URL a folder"
             )
         store, _ = self.registry.resolve(url)
-        target = self._target(store)
-        known = self._places[url] = (target, _key(store, url))
-        return known
+        return self._target(store), _key(store, url)
 
     def _target(self, store: Any) -> _ReferenceTarget:
         """Return the engine's side of a store of the registry, which is kept alive beside it."""
         known = self._targets.get(id(store))
         if known is None:
-            # A folder is asked by requests too.
-            asks = kind_of(store) == "LocalStore"
-            target = _ReferenceTarget(ObstoreAdapter(store, store) if asks else store)
-            known = self._targets[id(store)] = (store, target)
+            known = self._targets[id(store)] = (store, _ReferenceTarget(store))
         return known[1]
 
     def _keys(self) -> Iterator[tuple[str, int]]:

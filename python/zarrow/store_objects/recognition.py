@@ -42,6 +42,10 @@ def recognised(
     if obstore_store.kind_of(store) is not None:
         return obstore_store.ObstoreAdapter(store, source), False
     abstract = sys.modules.get("zarr.abc.store")
+    if type(store).__module__.startswith("icechunk.") and store.read_only:
+        from zarrow.store_objects.icechunk_references import IcechunkAdapter
+
+        return IcechunkAdapter(store, source), True
     if abstract is not None and isinstance(store, abstract.Store):
         return zarr_store.ZarrAdapter(store, source, sole_writer), bool(store.read_only)
     if isinstance(store, Mapping):

@@ -1,8 +1,8 @@
 """Objects that ask a store: by coroutines on an event loop, or by calls in threads.
 
 1. An adapter describes its store: how many requests it takes at once, whether it reads the end of a value by
-   length, whether puts have conditions, whether it takes only chunks of arrays that it knows, and whether
-   forked children can use it.
+   length, whether puts have conditions, whether it takes only chunks of arrays that it knows, whether chunks
+   have references that the engine follows without Python, and whether forked children can use it.
 2. Each request is answered by one method of the adapter: `get`, `measure`, `list`, `put` or `delete`. If the
    method raises before it answers, the exception is the answer.
 3. The errors of a store are kept unchanged. `CancelledError` is not reported as a store error: it would end
@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zarrow._zarrow import _StoreRequest
+    from zarrow._zarrow import _References, _StoreRequest
 
 # Coroutines under way, by the numbers of their requests.
 _UNDER_WAY: dict[int, Future[None] | asyncio.Task[None]] = {}
@@ -61,6 +61,7 @@ class StoreAdapter:
     is_writable = False
     has_conditions = False
     needs_documents_first = False
+    references: _References | None = None
     forks = True
 
     def __init__(self, source: Any, store: Any) -> None:

@@ -5,13 +5,15 @@
 //! 2. A request is put in a queue, without the GIL. A Python thread takes it from the queue (`queue`) and passes it
 //!    to the adapter. The answer is given by a method of the request (`request`).
 //! 3. Exceptions of the store become the cause of the reported error.
-//! 4. A forked child uses a new thread, unless the adapter says that its store cannot be used there.
+//! 4. Chunks with references that the adapter has added are read without Python (`references`).
+//! 5. A forked child uses a new thread, unless the adapter says that its store cannot be used there.
 
 pub mod queue;
-pub mod reference;
+pub mod references;
 pub mod request;
 
 use crate::python::kept_object::KeptObject;
+use crate::python_store::references::References;
 use pyo3::prelude::*;
 use request::{Operation, Slot, StoreRequest, Teller};
 use std::any::Any;
@@ -35,6 +37,7 @@ pub struct PythonStore {
     is_writable: bool,
     has_conditions: bool,
     needs_documents_first: bool,
+    references: Option<References>,
     /// Whether forked children can use the store.
     forks: bool,
     generation: u64,
@@ -59,6 +62,7 @@ impl PythonStore {
             is_writable: get("is_writable")?.extract()?,
             has_conditions: get("has_conditions")?.extract()?,
             needs_documents_first: get("needs_documents_first")?.extract()?,
+            references: get("references")?.cast::<References>().ok().map(|found| found.get().clone()),
             forks: get("forks")?.extract()?,
             adapter: Arc::new(KeptObject::new(adapter.clone().unbind())),
             generation: generation(),
@@ -105,7 +109,7 @@ impl PythonStore {
     }
 }
 
-/// Returns the error of step 4.
+/// Returns the error of step 5.
 fn forked() -> zarrow::Error {
     let text = "this store object was opened before a fork, and its library does not work in the child";
     zarrow::Error::from(ErrorKind::Unsupported(text.into()))
@@ -134,6 +138,14 @@ impl RemoteStore for PythonStore {
     }
 
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
+        let receiver = match &self.references {
+            None => receiver,
+            // Step 4.
+            Some(references) => match references.submit(&request, receiver) {
+                Ok(handle) => return handle,
+                Err(receiver) => receiver,
+            },
+        };
         self.ask(Operation::Get(request), Teller::Get(receiver))
     }
 

@@ -62,7 +62,7 @@ impl Teller {
 pub struct Slot {
     teller: Mutex<Option<Teller>>,
     /// Request to another store that answers this one.
-    pub(super) followed: Mutex<Option<RequestHandle>>,
+    followed: Mutex<Option<RequestHandle>>,
     generation: u64,
 }
 
@@ -73,6 +73,11 @@ impl Slot {
             followed: Mutex::new(None),
             generation: generation(),
         })
+    }
+
+    /// Cancels another request when this one is cancelled.
+    pub(super) fn follow(&self, handle: RequestHandle) {
+        *self.followed.lock() = Some(handle);
     }
 
     pub(super) fn take(&self) -> Option<Teller> {

@@ -1,0 +1,178 @@
+"""Read-only sessions of icechunk: icechunk names the chunks, and the engine reads them.
+
+1. A snapshot never changes. icechunk lists the references of an array in batches, and the engine keeps
+   them.
+2. Listing stops when it has cost about as much as asking icechunk for the wanted chunks. So one chunk of a
+   huge array takes no list of all chunks, and a read of many chunks soon has all references.
+3. icechunk itself reads chunks without a reference so far, and virtual chunks, since it checks whether their
+   files have changed.
+4. Before the first chunk, one object is looked for where the session seems to have its chunks. If it is not
+   there, icechunk reads everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrow._zarrow import _ChunkReferences, _References, _ReferenceTarget
+from zarrow.store_objects.icechunk_storage import place_of_chunks
+from zarrow.store_objects.store_adapter import fail
+from zarrow.store_objects.zarr_store import ZarrAdapter
+
+if TYPE_CHECKING:
+    from zarrow._zarrow import _StoreRequest
+
+# References listed for each chunk that is asked of icechunk (step 2), and the most of one array.
+_REFERENCES_A_CHUNK = 1024
+_MOST_REFERENCES = 1 << 22
+
+# Kinds of references, as icechunk numbers them.
+_NATIVE, _INLINE = 1, 3
+
+_DOCUMENT = "zarr.json"
+
+
+class IcechunkAdapter(ZarrAdapter):
+    """Asks a read-only session."""
+
+    requests = 256
+
+    def __init__(self, store: Any, source: Any) -> None:
+        super().__init__(store, source, False)
+        self._known = self.references = _References()
+        self._lists: dict[str, _ReferenceList] = {}
+        self._target: _ReferenceTarget | None = None
+        self._is_looked_for = False
+        self._looking = asyncio.Lock()
+
+    def submit(self, requests: list[_StoreRequest]) -> None:
+        """Begin a coroutine for the chunks of each array that has more references."""
+        others: list[_StoreRequest] = []
+        wanted: dict[str, list[_StoreRequest]] = {}
+        for request in requests:
+            path = self._array_of(request) if request.kind in ("get", "measure") else None
+            if path is None:
+                others.append(request)
+            else:
+                wanted.setdefault(path, []).append(request)
+        own, loop = asyncio.get_running_loop(), self.loop()
+        for path, chunks in wanted.items():
+            self.begin(chunks[0].number, self._answer_chunks(self._lists[path], chunks), own, loop)
+        if others:
+            super().submit(others)
+
+    def _array_of(self, request: _StoreRequest) -> str | None:
+        """Return the path of the array that a key is in, if its list of references goes on."""
+        path = request.key
+        while path:
+            path = path.rpartition("/")[0]
+            found = self._lists.get(path)
+            if found is not None:
+                is_document = request.key.endswith(_DOCUMENT)
+                return None if found.has_ended or is_document else path
+        return None
+
+    async def get(self, request: _StoreRequest) -> None:
+        """Answer with a value, and note the arrays."""
+        path, _, name = request.key.rpartition("/")
+        if name == _DOCUMENT and path not in self._lists:
+            value = await self.store.get(request.key, self.buffers)
+            if value is not None:
+                self._note(path, json.loads(value.to_bytes()))
+        await super().get(request)
+
+    def _note(self, path: str, document: dict[str, Any]) -> None:
+        if document.get("node_type") != "array":
+            return
+        # icechunk has no chunks under other keys.
+        columns = _ChunkReferences("c", "/", len(document["shape"]))
+        self._lists[path] = _ReferenceList(
+            columns, self.store.array_chunk_iterator(f"/{path}", _REFERENCES_A_CHUNK)
+        )
+        self._known.set_array(path, columns)
+
+    async def _answer_chunks(self, listed: _ReferenceList, requests: list[_StoreRequest]) -> None:
+        try:
+            await listed.extend(len(requests), self)
+            left = [request for request in requests if not self._known.answer(request)]
+        except BaseException as error:
+            for request in requests:
+                fail(request, error)
+            raise
+        super().submit(left)
+
+    async def target(self, name: str) -> _ReferenceTarget | None:
+        """Return the place of chunks, once it was seen to have the object `name` (step 4)."""
+        async with self._looking:
+            if not self._is_looked_for:
+                self._is_looked_for = True
+                self._target = await asyncio.to_thread(_find, self.store.session, name)
+        return self._target
+
+
+def _find(session: Any, name: str) -> _ReferenceTarget | None:
+    place = place_of_chunks(session)
+    if place is None:
+        return None
+    try:
+        target = _ReferenceTarget(*place, is_immutable=True)
+        return target if target.contains(name) else None
+    except Exception:
+        # Whatever prevents this, icechunk may still read.
+        return None
+
+
+class _ReferenceList:
+    """The references of an array, as far as they were listed."""
+
+    def __init__(self, columns: _ChunkReferences, batches: Any) -> None:
+        self.columns = columns
+        self.has_ended = False
+        self._batches = batches
+        self._wanted = 0
+        self._is_whole = True
+        self._turn = asyncio.Lock()
+
+    async def extend(self, count: int, adapter: IcechunkAdapter) -> None:
+        """List references for `count` requests more (step 2)."""
+        self._wanted += count * _REFERENCES_A_CHUNK
+        async with self._turn:
+            while not self.has_ended and len(self.columns) < self._wanted:
+                try:
+                    batch = await anext(self._batches, None)
+                    if batch is None:
+                        self.has_ended = True
+                        if self._is_whole:
+                            self.columns.complete()
+                        return
+                    await self._add(batch, adapter)
+                except Exception:
+                    # icechunk may still answer for each chunk, or has a better error.
+                    self.has_ended = True
+                if len(self.columns) >= _MOST_REFERENCES:
+                    self.has_ended = True
+
+    async def _add(self, batch: tuple[Any, ...], adapter: IcechunkAdapter) -> None:
+        coordinates, kinds, names, offsets, sizes, within = batch
+        objects = np.zeros(len(kinds), np.uint32)
+        native = np.flatnonzero(kinds == _NATIVE)
+        if native.size:
+            target = await adapter.target(names[native[0]])
+            if target is None:
+                self.has_ended, self._is_whole = True, False
+                return
+            first = self.columns.add_objects(target, [names[row] for row in native])
+            objects[native] = np.arange(first, first + native.size)
+        inline = np.flatnonzero(kinds == _INLINE)
+        if inline.size:
+            first = self.columns.add_bytes([within[int(row)] for row in inline])
+            objects[inline] = np.arange(first, first + inline.size)
+        known = np.flatnonzero((kinds == _NATIVE) | (kinds == _INLINE))
+        self._is_whole &= known.size == len(kinds)
+        if known.size:
+            columns = (coordinates, objects, offsets, sizes)
+            self.columns.add_chunks(*(np.ascontiguousarray(column[known]) for column in columns))
