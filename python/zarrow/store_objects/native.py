@@ -77,11 +77,11 @@ def resolve(store: Any) -> tuple[Native, bool] | None:
         elif name == "ObjectStore":
             found = _of_obstore(store.store)
         elif name == "FsspecStore" and tuple(store.allowed_exceptions) == _MISSING:
-            found = _of_fsspec(store.fs, store.path)
+            found = of_fsspec(store.fs, store.path)
     elif home == "obstore.store":
         found = _of_obstore(store)
     elif home == "fsspec.mapping" and name == "FSMap" and tuple(store.missing_exceptions) == _MISSING:
-        found = _of_fsspec(store.fs, store.root)
+        found = of_fsspec(store.fs, store.root)
     return None if found is None else (found, read_only)
 
 
@@ -141,7 +141,8 @@ def _text(value: str | bytes) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
-def _of_fsspec(fs: Any, path: str) -> Native | None:
+def of_fsspec(fs: Any, path: str) -> Native | None:
+    """Return the engine's form of a folder in a file system of fsspec; None for others."""
     # A synchronous file system, wrapped as an asynchronous one.
     if type(fs).__module__ == "fsspec.implementations.asyn_wrapper":
         fs = fs.sync_fs

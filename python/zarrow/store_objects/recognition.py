@@ -69,6 +69,10 @@ def _mapping_adapter(store: Any, source: Any, sole_writer: bool) -> StoreAdapter
         from zarrow.store_objects.parquet_references import ParquetReferenceAdapter
 
         return ParquetReferenceAdapter(store, source)
+    if type(getattr(store.fs, "references", None)) is dict:
+        from zarrow.store_objects.kerchunk_references import KerchunkAdapter
+
+        return KerchunkAdapter(store, source, sole_writer)
     return FsspecAdapter(store, source, sole_writer)
 
 

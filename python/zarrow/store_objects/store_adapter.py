@@ -117,6 +117,7 @@ class ThreadAdapter(StoreAdapter):
     """Calls the store in threads, which start on demand and end after some idle time."""
 
     requests = 16
+    threads = 16
     IDLE_SECONDS = 2.0
 
     def __init__(self, source: Any, store: Any) -> None:
@@ -129,7 +130,7 @@ class ThreadAdapter(StoreAdapter):
         self._process = os.getpid()
         # None ends a thread, so that the threads do not keep the adapter alive.
         self._waiting: queue.SimpleQueue[_StoreRequest | None] = queue.SimpleQueue()
-        weakref.finalize(self, _end_threads, self._waiting, self.requests).atexit = False
+        weakref.finalize(self, _end_threads, self._waiting, self.threads).atexit = False
         self._lock = threading.Lock()
         self._threads = self._busy = 0
 
@@ -143,7 +144,7 @@ class ThreadAdapter(StoreAdapter):
         for request in requests:
             with self._lock:
                 self._busy += 1
-                starts = self._threads < min(self._busy, self.requests)
+                starts = self._threads < min(self._busy, self.threads)
                 self._threads += starts
                 # Put under the lock, because a thread that is about to end checks the queue under it.
                 self._waiting.put(request)

@@ -1,0 +1,247 @@
+"""References of kerchunk, which the engine follows itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pandas
+import pytest
+import zarr
+from fsspec.implementations.reference import LazyReferenceMapper, ReferenceFileSystem
+
+import zarrow
+from test_reference_merging import serving
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+
+COUNT = 400
+
+
+class Read:
+    """Counts the parts that fsspec reads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.paths: list[str] = []
+        get = ReferenceFileSystem.cat_file
+
+        def counted(fs: Any, path: str, *arguments: Any, **options: Any) -> Any:
+            if not path.rpartition("/")[2].startswith(".z") and not path.endswith("zarr.json"):
+                self.paths.append(path)
+            return get(fs, path, *arguments, **options)
+
+        monkeypatch.setattr(ReferenceFileSystem, "cat_file", counted)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Read:
+    return Read(monkeypatch)
+
+
+def document(count: int = COUNT, **changes: Any) -> str:
+    common = {"zarr_format": 2, "shape": [count, 4], "chunks": [1, 4], "dtype": "<i4", "order": "C"}
+    return json.dumps(common | {"compressor": None, "filters": None, "fill_value": -1} | changes)
+
+
+def values() -> Any:
+    return np.arange(COUNT * 4, dtype="<i4").reshape(COUNT, 4)
+
+
+def mapper(references: dict[str, Any], root: str = "", **options: Any) -> Any:
+    return fsspec.filesystem("reference", fo=references, **options).get_mapper(root)
+
+
+def parts(url: str, path: str, separator: str = ".") -> dict[str, Any]:
+    return {f"{path}/{row}{separator}0": [url, 16 * row, 16] for row in range(COUNT)}
+
+
+@pytest.mark.parametrize("form", ["path", "file://"])
+@pytest.mark.parametrize("root", ["", "deep"])
+def test_parts_of_files_are_read_by_the_engine(tmp_path: Path, read: Read, form: str, root: str) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    url = str(file) if form == "path" else f"file://{file}"
+    references: dict[str, Any] = {
+        ".zgroup": '{"zarr_format": 2}',
+        "deep/.zgroup": '{"zarr_format": 2}',
+        "deep/rain/.zarray": document(),
+        "deep/snow/.zarray": document(dimension_separator="/"),
+        **parts(url, "deep/rain"),
+        **parts(url, "deep/snow", "/"),
+    }
+    group = zarrow.open(mapper(references, root))
+    for name in ("rain", "snow"):
+        array = group[name if root else f"deep/{name}"]
+        np.testing.assert_array_equal(array[...], values())
+        np.testing.assert_array_equal(array[::-7, 1], values()[::-7, 1])
+    assert read.paths == []
+
+
+def test_fsspec_reads_what_the_engine_cannot(tmp_path: Path, read: Read) -> None:
+    expected = values()
+    whole, file = tmp_path / "whole", tmp_path / "odd name %20.bin"
+    whole.write_bytes(expected[2].tobytes())
+    file.write_bytes(expected.tobytes())
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/kerchunk.bin", expected.tobytes())
+    references: dict[str, Any] = {
+        "rain/.zarray": document(7),
+        "rain/0.0": "base64:" + base64.b64encode(expected[0].tobytes()).decode(),
+        "rain/1.0": ["memory://kerchunk.bin", 16, 16],
+        "rain/2.0": [f"file://{whole}"],
+        "rain/3.0": [f"file://{file}", 48, 16],
+        "rain/5.0": [f"file://{tmp_path}/../{tmp_path.name}/{file.name}", 80, 16],
+        "rain/README": "no chunk",
+    }
+    array = zarrow.open(mapper(references), "rain")
+    expected[4] = expected[6] = -1
+    np.testing.assert_array_equal(array[...], expected[:7])
+    assert "rain/3.0" not in read.paths and "rain/1.0" in read.paths
+
+
+def test_arrays_of_version_3_and_scalars(tmp_path: Path, read: Read) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    v3 = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [COUNT, 4],
+        "data_type": "int32",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 4]}},
+        "chunk_key_encoding": {"name": "default"},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "fill_value": 0,
+    }
+    references: dict[str, Any] = {
+        "rain/zarr.json": json.dumps(v3),
+        **{f"rain/c/{row}/0": [str(file), 16 * row, 16] for row in range(COUNT)},
+        "one/.zarray": document(shape=[], chunks=[]),
+        "one/0": [str(file), 20, 4],
+    }
+    store = mapper(references)
+    np.testing.assert_array_equal(zarrow.open(store, "rain")[...], values())
+    assert zarrow.open(store, "one")[()].item() == 5
+    assert read.paths == []
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        ["{file}", 0, 1 << 70],
+        ["{file}", -16, 16],
+        ["{file}", "x", 16],
+        ["{file}", 1600, 16],
+        ["{file}-missing", 0, 16],
+        ["file:///", 0, 16],
+        ["", 0, 16],
+        [None, 0, 16],
+        ["unknown://host/name", 0, 16],
+        [],
+        ["{file}", 0, 16, 4],
+        7,
+    ],
+)
+def test_hostile_references_are_errors_or_empty(tmp_path: Path, reference: Any) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes()[:160])
+    if isinstance(reference, list):
+        reference = [each.format(file=file) if isinstance(each, str) else each for each in reference]
+    references = {"rain/.zarray": document(3), "rain/1.0": [str(file), 16, 16]}
+    store = mapper(references)
+    # fsspec refuses some of them when they are given, so they come later.
+    store.fs.references["rain/0.0"] = reference
+    try:
+        found = zarrow.open(store, "rain")[0].tolist()
+    except zarrow.ZarrowError as error:
+        assert error.kind != "internal"
+    else:
+        assert found == [-1] * 4 or isinstance(reference, list)
+    assert zarrow.open(store, "rain")[1].tolist() == [4, 5, 6, 7]
+
+
+def test_changes_end_the_references(tmp_path: Path, read: Read) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    store = mapper({"rain/.zarray": document(), **parts(str(file), "rain")})
+    array = zarrow.open(zarrow.PythonStore(store, sole_writer=True), "rain", mode="r+")
+    np.testing.assert_array_equal(array[...], values())
+    assert read.paths == []
+    array[5:7] = 3
+    expected = values()
+    expected[5:7] = 3
+    np.testing.assert_array_equal(array[...], expected)
+    assert read.paths
+
+
+def test_references_on_a_web_server(read: Read) -> None:
+    expected = values()
+    with serving(expected.tobytes()) as server:
+        references = {"rain/.zarray": document(), **parts(f"{server.url}/rain.bin", "rain")}
+        array = zarrow.open(mapper(references, remote_protocol="http"), "rain")
+        np.testing.assert_array_equal(array[...], expected)
+        # Near parts were requested together.
+        assert len(server.ranges) < COUNT // 2
+    assert read.paths == []
+
+
+def parquet(folder: Path, file: Path, record_size: int) -> Any:
+    """Write references as kerchunk does, by rows of files."""
+    (folder / "rain").mkdir(parents=True)
+    documents = {".zgroup": {"zarr_format": 2}, "rain/.zarray": json.loads(document())}
+    (folder / ".zmetadata").write_text(json.dumps({"metadata": documents, "record_size": record_size}))
+    rows = [(str(file), 16 * row, 16) if row % 50 != 7 else (None, 0, 0) for row in range(COUNT)]
+    for record in range(-(-COUNT // record_size)):
+        part = rows[record * record_size : (record + 1) * record_size]
+        part += [(None, 0, 0)] * (record_size - len(part))
+        columns = pandas.DataFrame(part, columns=["path", "offset", "size"], dtype=object)
+        columns.to_parquet(folder / "rain" / f"refs.{record}.parq", engine="pyarrow")
+    fs = ReferenceFileSystem({}, remote_protocol="file")
+    fs.references = LazyReferenceMapper(str(folder), engine="pyarrow")
+    return fsspec.FSMap("", fs)
+
+
+@pytest.mark.parametrize("record_size", [25, 32, 1000])
+def test_references_in_parquet(tmp_path: Path, read: Read, record_size: int) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    expected = values()
+    expected[7::50] = -1
+    array = zarrow.open(parquet(tmp_path / "references", file, record_size), "rain")
+    np.testing.assert_array_equal(array[100:110], expected[100:110])
+    np.testing.assert_array_equal(array[...], expected)
+    assert set(read.paths) <= {f"rain/{row}.0" for row in range(7, COUNT, 50)}
+
+
+def test_threads_read_one_mapper(tmp_path: Path, read: Read) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    store = mapper({"rain/.zarray": document(), **parts(str(file), "rain")})
+    array, failures = zarrow.open(store, "rain"), []
+
+    def check(turn: int) -> None:
+        for row in range(turn, COUNT, 8):
+            found = array[row].tolist()
+            if found != [4 * row, 4 * row + 1, 4 * row + 2, 4 * row + 3]:
+                failures.append((row, found))
+
+    threads = [threading.Thread(target=check, args=(turn,)) for turn in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert read.paths == []
+
+
+def test_zarr_python_reads_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    references = {"rain/.zarray": document(), **parts(str(file), "rain")}
+    options = {"asynchronous": True, "remote_options": {"asynchronous": True}}
+    theirs = zarr.open_array(mapper(references, "rain", **options), mode="r")
+    np.testing.assert_array_equal(theirs[...], np.asarray(zarrow.open(mapper(references), "rain")[...]))
