@@ -87,12 +87,10 @@ def test_fsspec_reads_what_the_engine_cannot(tmp_path: Path, read: Read) -> None
     whole, file = tmp_path / "whole", tmp_path / "odd name %20.bin"
     whole.write_bytes(expected[2].tobytes())
     file.write_bytes(expected.tobytes())
-    memory = fsspec.filesystem("memory")
-    memory.pipe("/kerchunk.bin", expected.tobytes())
     references: dict[str, Any] = {
         "rain/.zarray": document(7),
         "rain/0.0": "base64:" + base64.b64encode(expected[0].tobytes()).decode(),
-        "rain/1.0": ["memory://kerchunk.bin", 16, 16],
+        "rain/1.0": [f"file://{file}", 16, 16],
         "rain/2.0": [f"file://{whole}"],
         "rain/3.0": [f"file://{file}", 48, 16],
         "rain/5.0": [f"file://{tmp_path}/../{tmp_path.name}/{file.name}", 80, 16],
@@ -101,7 +99,14 @@ def test_fsspec_reads_what_the_engine_cannot(tmp_path: Path, read: Read) -> None
     array = zarrow.open(mapper(references), "rain")
     expected[4] = expected[6] = -1
     np.testing.assert_array_equal(array[...], expected[:7])
-    assert "rain/3.0" not in read.paths and "rain/1.0" in read.paths
+    assert "rain/3.0" not in read.paths and "rain/2.0" in read.paths
+
+
+def test_file_systems_of_others_are_read_by_fsspec(read: Read) -> None:
+    fsspec.filesystem("memory").pipe("/kerchunk.bin", values().tobytes())
+    references = {"rain/.zarray": document(), **parts("memory://kerchunk.bin", "rain")}
+    np.testing.assert_array_equal(zarrow.open(mapper(references), "rain")[...], values())
+    assert len(read.paths) == COUNT
 
 
 def test_arrays_of_version_3_and_scalars(tmp_path: Path, read: Read) -> None:
