@@ -26,7 +26,7 @@ pub mod store;
 mod write;
 
 pub use codec::{CodecStages, DecodeLimits};
-pub use decode::cache::CacheCounts;
+pub use decode::chunk_cache::CacheCounts;
 pub use error::visible::visible;
 pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};

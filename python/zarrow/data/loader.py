@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 import zarrow
+from zarrow.data.cache_size import CacheSize
 from zarrow.data.device_batches import checked
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready, transformed
@@ -47,6 +48,10 @@ class Loader:
         Memory for decoded chunks, which later epochs do not decode again. The arrays are opened anew, with
         parts of it by their size. A changed chunk is decoded again. It helps if most chunks fit: each needs
         a little more than its elements, and the least recently used ones are dropped.
+    disk_cache_nbytes, disk_cache_folder
+        Bytes on disk for chunks that do not fit in `cache_nbytes`, and the folder of their files, by default
+        that for temporary files. Chunks stay there as long as they are used. Each process has files of its
+        own, which have no name and end with the loader. Chunks below 4 KiB are not written.
     on_bad
         What a damaged chunk does: `"raise"` ends the iteration, `"skip"` leaves its samples out, and `"fill"`
         gives them the array's fill value. `stats().bad` lists them. Under `"skip"`, a batch without a sound
@@ -75,6 +80,8 @@ class Loader:
         With a device: a source has text, sparse rows, or elements without a type there.
     StaleHandleError
         With a cache: an array was changed since it was opened.
+    StoreError
+        No file can be created in the folder of the cache.
 
     Examples
     --------
@@ -97,6 +104,8 @@ class Loader:
         world: int = 1,
         memory_nbytes: int = 256 << 20,
         cache_nbytes: int = 0,
+        disk_cache_nbytes: int = 0,
+        disk_cache_folder: str | os.PathLike[str] | None = None,
         on_bad: OnBad = "raise",
         transform: Callable[[Any], Any] | None = None,
         numbers: bool = False,
@@ -107,13 +116,11 @@ class Loader:
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} is not one of {world} ranks")
-        cache_nbytes = operator.index(cache_nbytes)
-        if cache_nbytes < 0:
-            raise ValueError(f"cache_nbytes must not be negative, found {cache_nbytes}")
+        cache = CacheSize.checked(cache_nbytes, disk_cache_nbytes, disk_cache_folder)
         if on_bad not in ("raise", "skip", "fill"):
             raise ValueError(f'on_bad must be "raise", "skip" or "fill", found {on_bad!r}')
         self._whole = plan.schedule(world)
-        self.plan = plan._cached(cache_nbytes) if cache_nbytes else plan
+        self.plan = plan if cache is None else plan._cached(cache)
         self.rank, self.world = rank, world
         device = None if device is None else checked(plan, device)
         kept = Trace() if trace else None
@@ -367,7 +374,7 @@ class _Iterator:
         stats.samples += len(ready.numbers)
         stats.nbytes += ready.nbytes
         counts = self._loader.plan._cache_counts()
-        stats.cache_hits, stats.cache_misses = (
+        stats.cache_hits, stats.cache_misses, stats.disk_cache_hits = (
             now - before for now, before in zip(counts, self._cached, strict=True)
         )
 

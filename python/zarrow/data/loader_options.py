@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypedDict
 
@@ -13,6 +14,8 @@ class LoaderOptions(TypedDict, total=False):
 
     memory_nbytes: int
     cache_nbytes: int
+    disk_cache_nbytes: int
+    disk_cache_folder: str | os.PathLike[str] | None
     on_bad: OnBad
     transform: Callable[[Any], Any] | None
     numbers: bool

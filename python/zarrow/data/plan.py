@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrow._zarrow import Array, Group
+from zarrow.data.cache_size import CacheSize
 from zarrow.data.description import Description, quality_of
 from zarrow.data.nodes import SOLE, members_of, source_of
 from zarrow.data.order import Order, Ordering
@@ -361,23 +362,24 @@ class Plan:
             found.append(self._of(Subset.from_mask(mask), f"part {part} of {count}"))
         return tuple(found)
 
-    def _cached(self, nbytes: int) -> Plan:
+    def _cached(self, size: CacheSize) -> Plan:
         """Return the same plan, with a cache of decoded chunks that the arrays divide by their size."""
-        whole = max(sum(source._nbytes for source in self.sources.values()), 1)
+        whole = sum(source._nbytes for source in self.sources.values())
         made = Plan.__new__(Plan)
         made.__dict__.update(
             self.__dict__,
             sources={
-                name: source._cached(nbytes * source._nbytes // whole)
+                name: source._cached(size.share(source._nbytes, whole))
                 for name, source in self.sources.items()
             },
         )
         return made
 
-    def _cache_counts(self) -> tuple[int, int]:
-        """Return how many chunks were found in the caches of the arrays, and how many were decoded."""
+    def _cache_counts(self) -> tuple[int, int, int]:
+        """Return how many chunks the caches had, how many were decoded, and how many were found on disk."""
         counts = [array._cache_counts() for source in self.sources.values() for array in source._arrays()]
-        return sum(hits for hits, _ in counts), sum(misses for _, misses in counts)
+        hits, misses, disk_hits = map(sum, zip(*counts, strict=True))
+        return hits, misses, disk_hits
 
     def _of(self, subset: Subset, name: str) -> Plan:
         """Return a plan of fewer samples."""

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrow._zarrow import Array, Group, read_many
+from zarrow.data.cache_size import CacheSize
 from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.errors import StaleHandleError
@@ -72,12 +73,12 @@ class Source:
         """Bytes of all decoded elements: an estimate if they differ in size."""
         return math.prod(self.array.shape) * self._element_nbytes
 
-    def _cached(self, nbytes: int) -> Self:
+    def _cached(self, size: CacheSize) -> Self:
         """Return the same samples of the arrays opened anew, with a cache of decoded chunks."""
         arrays = self._arrays()
         made = copy.copy(self)
-        whole = max(sum(array.nbytes or 0 for array in arrays), 1)
-        shares = [nbytes if len(arrays) == 1 else nbytes * (array.nbytes or 0) // whole for array in arrays]
+        whole = sum(array.nbytes or 0 for array in arrays)
+        shares = [size if len(arrays) == 1 else size.share(array.nbytes or 0, whole) for array in arrays]
         made._replace_arrays(tuple(map(_reopened, arrays, shares)))
         return made
 
@@ -422,11 +423,11 @@ def chunks_of(array: Array) -> tuple[int, ...]:
     return tuple(map(_average, array.shape, sizes))
 
 
-def _reopened(array: Array, cache_nbytes: int) -> Array:
+def _reopened(array: Array, size: CacheSize) -> Array:
     """Return the array opened anew, with a cache of decoded chunks."""
     reduced: Any = array.__reduce__()
     load, (store, path, mode, _, limits, durability) = reduced
-    opened = load(store, path, mode, cache_nbytes, limits, durability)
+    opened = load(store, path, mode, size.memory_nbytes, limits, durability)
     if not isinstance(opened, Array) or _without_attributes(opened) != _without_attributes(array):
         raise StaleHandleError(
             f"array {array.path!r} of {array.store} was changed since it was opened: open it again for a new "
@@ -435,7 +436,7 @@ def _reopened(array: Array, cache_nbytes: int) -> Array:
             store=str(array.store),
             path=array.path,
         )
-    return opened
+    return opened._with_disk_cache(size.folder, size.disk_nbytes) if size.disk_nbytes else opened
 
 
 def _without_attributes(array: Array) -> dict[str, Any]:

@@ -28,6 +28,8 @@ class Stats:
         How long reads paused because enough batches were ready.
     cache_hits, cache_misses
         Chunks that were found in the loader's cache, and chunks that were decoded.
+    disk_cache_hits
+        Chunks that were found in the cache's files, and not in its memory. They are among `cache_hits`.
     bad
         Numbers of damaged samples, at most the first 1,000.
     """
@@ -45,6 +47,7 @@ class Stats:
     paused_s: float = 0.0
     cache_hits: int = 0
     cache_misses: int = 0
+    disk_cache_hits: int = 0
     bad: list[int] = field(default_factory=list)
 
     @property
@@ -65,6 +68,8 @@ class Stats:
     def __str__(self) -> str:
         is_cached = self.cache_hits + self.cache_misses > 0
         cached = f"; {self.cache_hit_rate:.0%} of chunks from the cache" if is_cached else ""
+        if self.disk_cache_hits:
+            cached += f" ({self.disk_cache_hits} from its files)"
         rate = (self.nbytes - self.first_nbytes) / self.seconds / (1 << 20) if self.seconds else 0.0
         return (
             f"{self.batches} batches, {self.samples} samples, {self.nbytes / (1 << 20):.1f} MiB "

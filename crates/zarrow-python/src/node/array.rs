@@ -25,6 +25,7 @@ use pyo3::types::{
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 use zarrow::WriteOptions;
 use zarrow::arrow::{Table, TableOptions};
@@ -227,9 +228,22 @@ impl Array {
         self.inner().is_read_only()
     }
 
-    /// Return how many chunks were found in the cache, and how many were decoded; zeros without a cache.
-    fn _cache_counts(&self) -> (u64, u64) {
-        self.inner().cache_counts().map_or((0, 0), |counts| (counts.hits, counts.misses))
+    /// Return this array with an empty cache of decoded chunks that goes on in a file in a folder.
+    fn _with_disk_cache<'py>(
+        &self,
+        py: Python<'py>,
+        folder: PathBuf,
+        nbytes: u64,
+    ) -> PyResult<Bound<'py, Array>> {
+        let cached = py.detach(|| self.inner().with_disk_cache(&folder, nbytes)).raise(py)?;
+        Array::create(py, cached)
+    }
+
+    /// Return how many chunks were found in the cache, how many were decoded, and how many were found on disk;
+    /// zeros without a cache.
+    fn _cache_counts(&self) -> (u64, u64, u64) {
+        let counts = self.inner().cache_counts().unwrap_or_default();
+        (counts.hits, counts.misses, counts.disk_hits)
     }
 
     /// Return the number of stored chunks, or shards.

@@ -7,9 +7,9 @@
 //! An entry is charged for its value, its key, its slots in the table and the order, and the allocator's overhead for
 //! each allocation. With small chunks that is many times the value's size.
 
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::fork::{CacheGuard, CacheMutex};
 
 /// A chunk's location and version.
@@ -20,18 +20,10 @@ pub type Key = Vec<u64>;
 pub struct Cache<V> {
     limit: usize,
     state: CacheMutex<State<V>>,
-    hits: AtomicU64,
-    misses: AtomicU64,
 }
 
-/// How many chunks reads found in a cache, and how many they decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CacheCounts {
-    /// Chunks found in the cache.
-    pub hits: u64,
-    /// Chunks that were decoded.
-    pub misses: u64,
-}
+/// An entry that was dropped.
+pub type Dropped<V> = (Arc<[u64]>, Arc<V>);
 
 #[derive(Debug)]
 struct State<V> {
@@ -58,20 +50,7 @@ impl<V> Default for State<V> {
 impl<V> Cache<V> {
     /// A cache of at most `limit` bytes.
     pub fn new(limit: usize) -> Cache<V> {
-        let state = CacheMutex::new(State::default());
-        Cache { limit, state, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
-    }
-
-    /// Counts a chunk that was found, or not.
-    pub fn count(&self, is_hit: bool) {
-        let counter = if is_hit { &self.hits } else { &self.misses };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns the counts.
-    pub fn counts(&self) -> CacheCounts {
-        let [hits, misses] = [&self.hits, &self.misses].map(|counter| counter.load(Ordering::Relaxed));
-        CacheCounts { hits, misses }
+        Cache { limit, state: CacheMutex::new(State::default()) }
     }
 
     /// Bytes of an entry besides the value's own content.
@@ -117,25 +96,30 @@ impl<V> Cache<V> {
     }
 
     /// Stores `value` under `key`, if it fits the limit and there is memory for the entry. `nbytes` is the size of
-    /// the memory that `value` owns.
-    pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) {
+    /// the memory that `value` owns. Returns what was dropped: older entries, or the value.
+    pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) -> SmallVec<[Dropped<V>; 1]> {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
+        let mut dropped = SmallVec::new();
         if nbytes > self.limit {
-            return;
+            dropped.push((key.as_slice().into(), value));
+            return dropped;
         }
-        let Some(mut state) = self.state() else { return };
+        let Some(mut state) = self.state() else { return dropped };
         let State { entries, order, nbytes: sum, clock } = &mut *state;
         // Older ones go first, so that the limit holds at every moment.
         while *sum > self.limit - nbytes
             && let Some((_, oldest)) = order.pop_first()
         {
-            *sum -= entries.remove(&oldest).map_or(0, |entry| entry.nbytes);
+            if let Some(entry) = entries.remove(&oldest) {
+                *sum -= entry.nbytes;
+                dropped.push((oldest, entry.value));
+            }
         }
         if entries.capacity() / 4 > entries.len() + 64 {
             entries.shrink_to(2 * entries.len());
         }
         if entries.try_reserve(1).is_err() {
-            return;
+            return dropped;
         }
         *clock += 1;
         let key: Arc<[u64]> = key.as_slice().into();
@@ -145,6 +129,7 @@ impl<V> Cache<V> {
         }
         order.insert(*clock, key);
         *sum += nbytes;
+        dropped
     }
 }
 

@@ -17,7 +17,8 @@ use crate::codec::{
     Chain, Codecs, Input, Layout, Output, Swap, Worker, decode, decode_elements, decode_range,
     wrong_elements_size,
 };
-use crate::decode::cache::{Cache, Key};
+use crate::decode::cache::Key;
+use crate::decode::chunk_cache::ChunkCache;
 use crate::decode::range::{read_range, small_span, span};
 use crate::decode::shard_share::Share;
 use crate::error::{ErrorKind, Result};
@@ -51,7 +52,7 @@ pub struct Chunk<'a> {
 /// The place of one decoded chunk in a cache.
 pub struct Slot<'a> {
     /// The cache.
-    pub cache: &'a Cache<Buffer>,
+    pub cache: &'a ChunkCache,
     /// The chunk's location and version.
     pub key: Key,
     /// The cached elements, if the chunk was in the cache.

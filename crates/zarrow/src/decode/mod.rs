@@ -2,6 +2,8 @@
 
 pub(crate) mod cache;
 pub(crate) mod chunk;
+pub(crate) mod chunk_cache;
+pub(crate) mod disk_cache;
 pub(crate) mod encoded_to_sink;
 pub(crate) mod missing_chunk;
 pub(crate) mod open_chunk;

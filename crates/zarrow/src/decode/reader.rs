@@ -2,6 +2,7 @@
 
 use crate::codec::{Chain, ShardIndex};
 use crate::decode::cache::Cache;
+use crate::decode::chunk_cache::ChunkCache;
 use crate::decode::missing_chunk::{Presence, may_be_of_another};
 use crate::error::Result;
 use crate::metadata::ArrayMetadata;
@@ -10,7 +11,6 @@ use crate::plan::field::FieldPlace;
 use crate::store::Store;
 use crate::store::remote::ObjectVersion;
 use std::sync::atomic::{AtomicBool, Ordering};
-use zarrow_array::Buffer;
 
 /// The inputs of a read.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub struct Reader<'a> {
     /// Versions of remote shards with a cached index, and of remote chunks with cached elements.
     pub versions: &'a Cache<SeenVersion>,
     /// Cache of decoded chunks, if enabled.
-    pub chunks: Option<&'a Cache<Buffer>>,
+    pub chunks: Option<&'a ChunkCache>,
     /// The field to read or write in each element; `None` for whole elements. For a read of a field, `metadata`
     /// describe the field.
     pub field: Option<&'a FieldPlace>,

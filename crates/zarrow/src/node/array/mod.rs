@@ -13,7 +13,9 @@ pub(crate) mod write_request;
 pub(crate) mod write_wave;
 
 use crate::codec::{Chain, Layout, ShardIndex, compile};
-use crate::decode::cache::{Cache, CacheCounts};
+use crate::decode::cache::Cache;
+use crate::decode::chunk_cache::{CacheCounts, ChunkCache};
+use crate::decode::disk_cache::DiskCache;
 use crate::decode::missing_chunk::{MissingChunks, Presence};
 use crate::decode::reader::Reader;
 use crate::decode::reader::SeenVersion;
@@ -33,7 +35,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use zarrow_array::{Buffer, DataType, shape};
+use zarrow_array::{DataType, shape};
 
 /// A Zarr array: checked metadata, compiled codecs, and the store with its chunks.
 ///
@@ -62,7 +64,7 @@ pub struct Array {
     chain: Arc<Chain>,
     indexes: Arc<Cache<ShardIndex>>,
     versions: Arc<Cache<SeenVersion>>,
-    chunks: Option<Arc<Cache<Buffer>>>,
+    chunks: Option<Arc<ChunkCache>>,
     /// Version of the document with this handle's shape and layout, as a number; 0 if none was seen.
     seen: Arc<AtomicU64>,
     /// Whether the array's own document was read. An array opened from consolidated metadata may lack one.
@@ -99,7 +101,8 @@ impl Array {
         let largest = metadata.chunk_grid.largest_chunk();
         let chain = compile(&metadata.codecs, &metadata.data_type, &largest, &options.limits)
             .map_err(|error| error.in_array(store.name(), &path))?;
-        let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
+        let chunks =
+            (options.cache_nbytes > 0).then(|| Arc::new(ChunkCache::new(options.cache_nbytes, None)));
         let versions_nbytes = INDEXES_NBYTES / 16 + options.cache_nbytes / 64;
         let (indexes, versions) =
             (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(versions_nbytes)));
@@ -182,12 +185,26 @@ impl Array {
     /// array.write(.., &zarrow::Values::slice(&[1i16, 2, 3, 4], &[4])?)?;
     /// array.read(..)?;
     /// array.read(..)?;
-    /// assert_eq!(array.cache_counts(), Some(CacheCounts { hits: 2, misses: 2 }));
+    /// assert_eq!(array.cache_counts(), Some(CacheCounts { hits: 2, misses: 2, disk_hits: 0 }));
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     #[must_use]
     pub fn cache_counts(&self) -> Option<CacheCounts> {
         self.chunks.as_ref().map(|chunks| chunks.counts())
+    }
+
+    /// Returns this array with an empty cache of decoded chunks: [`cache_nbytes`](OpenOptions::cache_nbytes) in memory,
+    /// and behind it up to `nbytes` bytes of a file in `folder`, for chunks that memory drops.
+    ///
+    /// The file has no name, and is gone with the last handle or the process. Forked children do not use it. Chunks
+    /// below 4 KiB are not written. If the disk is full, they are decoded again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write): the file cannot be created.
+    pub fn with_disk_cache(&self, folder: &std::path::Path, nbytes: u64) -> Result<Array> {
+        let disk = DiskCache::new(folder, nbytes).map_err(crate::ErrorKind::Write)?;
+        let chunks = Some(Arc::new(ChunkCache::new(self.options.cache_nbytes, Some(disk))));
+        Ok(Array { chunks, ..self.clone() })
     }
 
     /// Returns the store with the chunks.

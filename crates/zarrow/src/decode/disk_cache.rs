@@ -1,0 +1,326 @@
+//! A cache of decoded chunks in a file: for those that a cache in memory drops.
+//!
+//! 1. The file has no name, so that it ends with the process. A forked child does not use it: the parent goes on
+//!    writing there.
+//! 2. A chunk is written to a free range of the file. If none is large enough, chunks are dropped that were not used for
+//!    a long time, such as those of older versions. Chunks in use stay: epochs that read more chunks than fit would
+//!    otherwise drop each chunk shortly before its next use.
+//! 3. A range is used again only after the last reader has finished.
+//! 4. A chunk is read with its checksum. A full disk, a failed read or a wrong checksum is a chunk that is not cached.
+
+use crate::decode::cache::Key;
+use crate::store::system_calls;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use zarrow_array::fork::{CacheGuard, CacheMutex, Mutex, generation};
+use zarrow_array::{Buffer, UninitBuffer};
+
+/// A smaller chunk costs about as much as its bookkeeping.
+const LEAST_NBYTES: usize = 4 << 10;
+
+/// A chunk is dropped after this many uses of other chunks for each chunk in the file. In shuffled epochs, two uses of a
+/// chunk are up to two epochs apart, and an epoch may use a chunk for several batches.
+const UNUSED: u64 = 8;
+
+/// Decoded chunks in a file.
+#[derive(Debug)]
+pub struct DiskCache {
+    file: File,
+    generation: u64,
+    state: CacheMutex<State>,
+    free: Arc<FreeRanges>,
+}
+
+/// The free ranges of the file: sizes by their starts, never two that touch.
+#[derive(Debug)]
+struct FreeRanges(Mutex<BTreeMap<u64, u64>>);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: HashMap<Arc<[u64]>, Entry>,
+    /// The keys by time of last use.
+    order: BTreeMap<u64, Arc<[u64]>>,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    range: Arc<FileRange>,
+    checksum: u32,
+    used: u64,
+}
+
+/// A range of the file, which becomes free when it is dropped (step 3).
+#[derive(Debug)]
+struct FileRange {
+    start: u64,
+    nbytes: u64,
+    free: Arc<FreeRanges>,
+}
+
+impl Drop for FileRange {
+    fn drop(&mut self) {
+        self.free.give_back(self.start, self.nbytes);
+    }
+}
+
+impl FreeRanges {
+    /// Takes the first range with this size.
+    fn take(&self, nbytes: u64) -> Option<u64> {
+        let mut free = self.0.lock();
+        let (&start, &size) = free.iter().find(|(_, size)| **size >= nbytes)?;
+        free.remove(&start);
+        if size > nbytes {
+            free.insert(start + nbytes, size - nbytes);
+        }
+        Some(start)
+    }
+
+    fn give_back(&self, mut start: u64, mut nbytes: u64) {
+        let mut free = self.0.lock();
+        if let Some((&before, &size)) = free.range(..start).next_back()
+            && before + size == start
+        {
+            free.remove(&before);
+            (start, nbytes) = (before, size + nbytes);
+        }
+        if let Some(size) = free.remove(&(start + nbytes)) {
+            nbytes += size;
+        }
+        free.insert(start, nbytes);
+    }
+}
+
+impl DiskCache {
+    /// Creates a file of at most `limit` bytes in `folder`.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn new(folder: &Path, limit: u64) -> io::Result<DiskCache> {
+        let free = Arc::new(FreeRanges(Mutex::new(BTreeMap::from([(0, limit)]))));
+        let state = CacheMutex::new(State::default());
+        Ok(DiskCache { file: nameless(folder)?, generation: generation(), state, free })
+    }
+
+    /// Returns the elements under `key`.
+    pub fn get(&self, key: &Key) -> Option<Buffer> {
+        if !self.is_own() {
+            return None;
+        }
+        let mut state = self.state()?;
+        let State { entries, order, clock } = &mut *state;
+        let entry = entries.get_mut(key.as_slice())?;
+        *clock += 1;
+        let own = order.remove(&entry.used)?;
+        entry.used = *clock;
+        order.insert(*clock, own);
+        let (range, checksum) = (Arc::clone(&entry.range), entry.checksum);
+        drop(state);
+        let buffer = self.read(&range)?;
+        // Step 4.
+        (crc32c::crc32c(&buffer) == checksum).then_some(buffer)
+    }
+
+    fn read(&self, range: &FileRange) -> Option<Buffer> {
+        let mut buffer = UninitBuffer::new(usize::try_from(range.nbytes).ok()?).ok()?;
+        let (memory, mut filled) = (buffer.as_mut_slice(), 0);
+        while filled < memory.len() {
+            let at = range.start.saturating_add(filled as u64);
+            match system_calls::pread(&self.file, &mut memory[filled..], at).ok()? {
+                0 => return None,
+                read => filled += read,
+            }
+        }
+        // SAFETY: `pread` has written the bytes from the start up to `filled`, which is the whole buffer, without a gap.
+        Some(unsafe { buffer.assume_init() })
+    }
+
+    /// Writes elements under `key`, unless they are there.
+    pub fn insert(&self, key: &Key, elements: &[u8]) {
+        if elements.len() < LEAST_NBYTES || !self.is_own() || self.contains(key) {
+            return;
+        }
+        let nbytes = elements.len() as u64;
+        let Some(start) = self.room(nbytes) else { return };
+        let range = Arc::new(FileRange { start, nbytes, free: Arc::clone(&self.free) });
+        if self.file.write_all_at(elements, start).is_err() {
+            return;
+        }
+        let checksum = crc32c::crc32c(elements);
+        let Some(mut state) = self.state() else { return };
+        let State { entries, order, clock } = &mut *state;
+        if entries.try_reserve(1).is_err() {
+            return;
+        }
+        *clock += 1;
+        let key: Arc<[u64]> = key.as_slice().into();
+        let replaced = entries.insert(Arc::clone(&key), Entry { range, checksum, used: *clock });
+        if let Some(before) = &replaced {
+            order.remove(&before.used);
+        }
+        order.insert(*clock, key);
+        drop(state);
+        drop(replaced);
+    }
+
+    /// Step 1.
+    fn is_own(&self) -> bool {
+        self.generation == generation()
+    }
+
+    fn contains(&self, key: &Key) -> bool {
+        self.state().is_none_or(|state| state.entries.contains_key(key.as_slice()))
+    }
+
+    /// Takes a range, and drops unused chunks until there is one (step 2).
+    fn room(&self, nbytes: u64) -> Option<u64> {
+        loop {
+            if let Some(start) = self.free.take(nbytes) {
+                return Some(start);
+            }
+            let mut state = self.state()?;
+            let (&used, _) = state.order.first_key_value()?;
+            if state.clock - used <= UNUSED.saturating_mul(state.entries.len() as u64) {
+                return None;
+            }
+            let (_, oldest) = state.order.pop_first()?;
+            let dropped = state.entries.remove(&oldest);
+            drop(state);
+            drop(dropped);
+        }
+    }
+
+    /// Locks the state; a caller goes on without the cache if another thread holds the lock for long.
+    fn state(&self) -> Option<CacheGuard<'_, State>> {
+        const TURNS: u32 = 100;
+        (0..TURNS).find_map(|_| {
+            let locked = self.state.try_lock();
+            if locked.is_none() {
+                std::thread::yield_now();
+            }
+            locked
+        })
+    }
+}
+
+/// Creates a file in `folder`, and removes its name.
+fn nameless(folder: &Path) -> io::Result<File> {
+    let name = format!(".zarrow-cache-{:016x}", crate::store::remote::random_number());
+    let path = folder.join(name);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK: usize = 8 << 10;
+
+    fn elements(number: u64) -> Vec<u8> {
+        (0..CHUNK).map(|at| (at as u64 * 7 + number * 31) as u8).collect()
+    }
+
+    fn disk(chunks: u64) -> (tempfile::TempDir, DiskCache) {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = DiskCache::new(folder.path(), chunks * CHUNK as u64).unwrap();
+        (folder, disk)
+    }
+
+    #[test]
+    fn chunks_in_use_stay_and_unused_ones_make_room() {
+        let (folder, disk) = disk(3);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        // Epochs of more chunks than fit.
+        for epoch in 0..20 {
+            let found = (0..5).filter(|&number| match disk.get(&vec![number]) {
+                Some(found) => {
+                    assert_eq!(&*found, &elements(number)[..]);
+                    true
+                }
+                None => {
+                    disk.insert(&vec![number], &elements(number));
+                    false
+                }
+            });
+            assert_eq!(found.count(), if epoch == 0 { 0 } else { 3 });
+        }
+        // Chunk 0 has a new version.
+        for _ in 0..20 {
+            for number in [1, 2, 7] {
+                if disk.get(&vec![number]).is_none() {
+                    disk.insert(&vec![number], &elements(number));
+                }
+            }
+        }
+        assert_eq!(disk.get(&vec![7]).as_deref(), Some(&elements(7)[..]));
+        assert!(disk.get(&vec![0]).is_none());
+        assert!(disk.file.metadata().unwrap().len() <= 3 * CHUNK as u64);
+    }
+
+    #[test]
+    fn free_ranges_are_joined() {
+        let (_folder, disk) = disk(4);
+        for number in 0..4 {
+            disk.insert(&vec![number], &elements(number));
+        }
+        for _ in 0..40 {
+            assert!(disk.get(&vec![3]).is_some());
+        }
+        let large = [elements(8), elements(9), elements(10)].concat();
+        disk.insert(&vec![9], &large);
+        assert_eq!(disk.get(&vec![9]).as_deref(), Some(&large[..]));
+        assert_eq!(disk.get(&vec![3]).as_deref(), Some(&elements(3)[..]));
+        disk.insert(&vec![10], &vec![0; 5 * CHUNK]);
+        assert!(disk.get(&vec![10]).is_none());
+        assert!(disk.free.0.lock().values().sum::<u64>() <= 4 * CHUNK as u64);
+    }
+
+    #[test]
+    fn a_range_is_kept_while_it_is_read() {
+        let (_folder, disk) = disk(1);
+        disk.insert(&vec![0], &elements(0));
+        let range = Arc::clone(&disk.state().unwrap().entries[&[0][..]].range);
+        disk.state().unwrap().clock += 100;
+        disk.insert(&vec![1], &elements(1));
+        assert!(disk.get(&vec![1]).is_none());
+        drop(range);
+        disk.insert(&vec![1], &elements(1));
+        assert_eq!(disk.get(&vec![1]).as_deref(), Some(&elements(1)[..]));
+    }
+
+    #[test]
+    fn damaged_bytes_are_not_found() {
+        let (_folder, disk) = disk(2);
+        disk.insert(&vec![0], &elements(0));
+        disk.file.write_all_at(b"!", 100).unwrap();
+        assert!(disk.get(&vec![0]).is_none());
+        disk.insert(&vec![1], &elements(1));
+        disk.file.set_len(CHUNK as u64 + 7).unwrap();
+        assert!(disk.get(&vec![1]).is_none());
+    }
+
+    #[test]
+    fn threads_find_what_they_wrote() {
+        let (_folder, disk) = disk(20);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let disk = &disk;
+                scope.spawn(move || {
+                    for turn in 0..400 {
+                        let number = (turn * 7 + thread * 13) % 60;
+                        match disk.get(&vec![number]) {
+                            Some(found) => assert_eq!(&*found, &elements(number)[..]),
+                            None => disk.insert(&vec![number], &elements(number)),
+                        }
+                    }
+                });
+            }
+        });
+    }
+}

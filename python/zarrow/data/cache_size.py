@@ -1,0 +1,44 @@
+"""How much a loader's cache of decoded chunks may take, in memory and on disk."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """Limits in bytes, and the folder of the files on disk."""
+
+    memory_nbytes: int
+    disk_nbytes: int
+    folder: Path
+
+    @classmethod
+    def checked(cls, memory_nbytes: Any, disk_nbytes: Any, folder: Any) -> CacheSize | None:
+        """Return the limits that a user gave; None for no cache.
+
+        Raises
+        ------
+        ValueError
+            A limit is negative, or a folder has no limit.
+        """
+        memory_nbytes, disk_nbytes = operator.index(memory_nbytes), operator.index(disk_nbytes)
+        sizes = {"cache_nbytes": memory_nbytes, "disk_cache_nbytes": disk_nbytes}
+        for name, size in sizes.items():
+            if size < 0:
+                raise ValueError(f"{name} must not be negative, found {size}")
+        if folder is not None and not disk_nbytes:
+            raise ValueError("disk_cache_folder needs disk_cache_nbytes, the most bytes of files there")
+        if folder is None:
+            import tempfile
+
+            folder = tempfile.gettempdir()
+        return cls(memory_nbytes, disk_nbytes, Path(folder)) if memory_nbytes or disk_nbytes else None
+
+    def share(self, part: int, whole: int) -> CacheSize:
+        """Return the limits for a part of the elements."""
+        memory, disk = (size * part // max(whole, 1) for size in (self.memory_nbytes, self.disk_nbytes))
+        return replace(self, memory_nbytes=memory, disk_nbytes=disk)
