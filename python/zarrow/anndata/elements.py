@@ -16,12 +16,15 @@ from zarrow._zarrow import Array, Group, _import, _read_each, read_many
 from zarrow.anndata import sparse
 from zarrow.anndata.encoding import KNOWN, UNFINISHED, encoding_of, is_known, refuse_unfinished
 from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
+from zarrow.groups import pandas_index
 from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pandas
+
+    from zarrow.tables.filters import Filters
 
 Made: TypeAlias = Callable[[], Any]
 
@@ -100,11 +103,24 @@ def load_anndata(members: list[tuple[str, Any]]) -> Any:
     return _import("anndata").AnnData(**made)
 
 
-def read_frame(group: Group, columns: str | Sequence[str] | None, rows: slice | None) -> pandas.DataFrame:
-    """Read a table."""
+def read_frame(
+    group: Group,
+    columns: str | Sequence[str] | None,
+    rows: slice | None,
+    filters: Filters | None,
+    sorted_by: str | None,
+) -> pandas.DataFrame:
+    """Read a table, or the rows of it that fulfil filters."""
     if rows is not None and not isinstance(rows, slice):
         raise TypeError(f"expected rows as a slice, such as slice(0, 10), or None, got {rows!r}")
-    batch = Batch(rows)
+    selected: slice | npt.NDArray[np.int64] | None = rows
+    if filters is not None:
+        from zarrow.tables.filters import Query, selection
+
+        selected = selection(Query(group, columns, rows, filters, sorted_by, {}).numbers())
+    elif sorted_by is not None:
+        raise TypeError("sorted_by is for filters: leave it out, or pass filters=...")
+    batch = Batch(selected)
     make = _table(group, batch, [columns] if isinstance(columns, str) else columns)
     batch.read()
     frame: pandas.DataFrame = make()
@@ -175,19 +191,27 @@ def _table(group: Group, batch: Batch, columns: Sequence[str] | None) -> Made:
             raise _malformed(group, f"column {name!r} has the shape {node.shape}, expected one axis")
     made = {name: plan(group[name], batch) for name in names}
     made_index = None if index is None else plan(group[index], batch)
+    levels = {} if index is not None else pandas_index.levels(group, _with_index(group, names))
+    made |= {name: plan(group[name], batch) for name in levels if name not in made}
 
     def make() -> Any:
         pandas = _import("pandas")
         frame = pandas.DataFrame(
             {name: _of_one_axis(column()) for name, column in made.items()},
             index=made_index and made_index(),
-            columns=names or None,
+            columns=list(made) or None,
         )
         if index not in (None, "_index"):
             frame.index.name = index
-        return frame
+        return frame.set_index(list(levels)).rename_axis(list(levels.values())) if levels else frame
 
     return make
+
+
+def _with_index(group: Group, names: list[str]) -> list[str]:
+    """Return all columns of the table if these are among them: its index is read with any of them."""
+    stored = group._attributes().get("column-order")
+    return stored if isinstance(stored, list) and set(names) <= set(map(str, stored)) else names
 
 
 def _of_one_axis(values: Any) -> Any:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars
     import scipy.sparse
 
+    from zarrow.tables.filters import Filters
+
 
 def add_to_class() -> None:
     """Give the class Group these methods."""
@@ -30,12 +32,18 @@ def to_scipy(self: Group, selection: Any = None) -> scipy.sparse.csr_matrix | sc
 
 
 def to_pandas(
-    self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
+    self: Group,
+    columns: str | Sequence[str] | None = None,
+    *,
+    rows: slice | None = None,
+    filters: Filters | None = None,
+    sorted_by: str | None = None,
 ) -> pandas.DataFrame:
     """Read a table into pandas, all columns in one batch.
 
     A table of AnnData (`obs`, `var`) gets its index, and the types that `anndata.read_zarr` gives:
-    categoricals, nullable integers and bools, and pandas' strings. Other groups get a default index.
+    categoricals, nullable integers and bools, and pandas' strings. A table of pandas that `save` stored gets
+    its index, too. Other groups get a default index.
 
     Parameters
     ----------
@@ -43,6 +51,8 @@ def to_pandas(
         Names in the order of the columns; by default as in `to_arrow`.
     rows
         A slice of rows; by default all.
+    filters, sorted_by
+        As in `to_arrow`. Columns of the filters are read first, and then the matching rows.
 
     Raises
     ------
@@ -52,18 +62,31 @@ def to_pandas(
         A column has an encoding that zarrow does not read.
 
     And as `to_arrow` and `Array.read`.
+
+    Examples
+    --------
+    >>> import pandas, zarrow
+    >>> birds = pandas.DataFrame({"seen": [3, 1, 2]}, index=["owl", "crow", "wren"])
+    >>> zarrow.save("birds.zarr", birds)
+    >>> zarrow.open("birds.zarr").to_pandas(filters=[("seen", ">", 1)]).index.tolist()
+    ['owl', 'wren']
     """
-    return elements.read_frame(self, columns, rows)
+    return elements.read_frame(self, columns, rows, filters, sorted_by)
 
 
 def to_polars(
-    self: Group, columns: str | Sequence[str] | None = None, *, rows: slice | None = None
+    self: Group,
+    columns: str | Sequence[str] | None = None,
+    *,
+    rows: slice | None = None,
+    filters: Filters | None = None,
+    sorted_by: str | None = None,
 ) -> polars.DataFrame:
-    """Read a table into polars: `to_arrow(columns, rows=rows).polars()`.
+    """Read a table into polars: `to_arrow(columns, rows=rows, filters=filters).polars()`.
 
     The index of an AnnData table is the first column.
     """
-    stream = self.to_arrow(columns, rows=rows)
+    stream = self.to_arrow(columns, rows=rows, filters=filters, sorted_by=sorted_by)
     names = list(stream.column_names or ())
     if len(set(names)) < len(names):
         raise MetadataError(

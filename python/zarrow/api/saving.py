@@ -34,7 +34,7 @@ from zarrow.api.waves import NotInWaveError, Wave, is_small
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
 from zarrow.errors import UnsupportedError, ZarrowWarning
-from zarrow.groups import tables
+from zarrow.groups import pandas_index, tables
 from zarrow.hints.calling_line import frames_of_zarrow
 from zarrow.hints.unknown_names import of_option
 from zarrow.interchange import labels
@@ -348,11 +348,15 @@ def _store_each(
             _store_reported(group, name, named[name], missing, amount)
     if attributes is None:
         return
-    others = [name for name in group.attrs.get("column-order") or () if name not in named]
+    before = list(group.attrs.get("column-order") or ())
+    others = [name for name in before if name not in named]
+    had_index = pandas_index.ATTRIBUTE not in attributes and pandas_index.levels(group, before)
     present = set(group) if others and group._is_remote() else group
     left = [name for name in others if name in present]
     if any(group.attrs.get(key) != value for key, value in attributes.items()):
         finish(group, attributes)
+    if had_index:
+        del group.attrs[pandas_index.ATTRIBUTE]
     if left:
         path = f", {group.path!r}" if group.path else ""
         warnings.warn(

@@ -8,13 +8,15 @@
    them later, but not in their order.
 4. Divisions are the numbers of rows, or the first and last elements of a sorted column. Neighbours that
    share an element become one partition, because dask looks an element up in one.
+5. With filters, a task reads their columns and then the matching rows, which keep their labels. Partitions
+   are left out if `sorted_rows` finds that none of their rows can match.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask.dataframe
 import numpy as np
@@ -31,22 +33,45 @@ from zarrow.anndata.encoding import encoding_of
 from zarrow.api.array_options import Store
 from zarrow.api.opening import open_group
 from zarrow.errors import MetadataError
+from zarrow.groups import pandas_index
+from zarrow.tables.filters import Filters, Query, selection
+from zarrow.tables.scanning import filter_of
 from zarrow.tables.table import Table, selected, whole
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Rows:
     """Reads rows of a table into pandas, in a task (step 2)."""
 
-    __slots__ = ("first", "group", "index", "is_sorted", "token")
+    __slots__ = ("filters", "first", "group", "index", "is_sorted", "label", "token")
 
     def __init__(
-        self, group: Group, index: str | None, first: int, *, is_sorted: bool, token: str | None = None
+        self,
+        group: Group,
+        index: str | None,
+        first: int,
+        *,
+        is_sorted: bool,
+        label: str | None,
+        filters: Filters | None,
+        token: str | None = None,
     ) -> None:
         self.group, self.index, self.first, self.is_sorted = group, index, first, is_sorted
+        self.label, self.filters = label, filters
         self.token = token or self._token()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rows, (self.group, self.index, self.first, self.is_sorted, self.token)
+        return _rows, (
+            self.group,
+            self.index,
+            self.first,
+            self.is_sorted,
+            self.label,
+            self.filters,
+            self.token,
+        )
 
     def __call__(self, start: int, stop: int, columns: Sequence[str]) -> pandas.DataFrame:
         """Read these columns of rows.
@@ -65,16 +90,26 @@ class Rows:
         """Return no rows of these columns, with the types of all rows; categories are read (step 3)."""
         return self._frame(slice(self.first, self.first), columns)
 
-    def _frame(self, rows: slice, columns: Sequence[str]) -> pandas.DataFrame:
+    def query(self) -> Query:
+        """Return the filters as a query of the group's rows."""
+        assert self.filters is not None
+        return Query(self.group, None, None, self.filters, self.index if self.is_sorted else None, {})
+
+    def _frame(self, part: slice, columns: Sequence[str]) -> pandas.DataFrame:
+        rows: slice | npt.NDArray[np.int64] = part
+        if self.filters is not None and part.start < part.stop:
+            rows = selection(self.query().numbers(range(part.start, part.stop)))
         batch = Batch(rows)
         made = {name: self._planned(name, batch) for name in columns}
         index = None if self.index is None else self._planned(self.index, batch)
         batch.read()
         if index is None:
-            labels = pandas.RangeIndex(rows.start - self.first, rows.stop - self.first)
+            labels = (
+                pandas.RangeIndex(part.start, part.stop) if rows is part else pandas.Index(_numbers(rows))
+            )
+            labels -= self.first
         else:
-            name = None if self.index == "_index" else self.index
-            labels = pandas.Index(typed(index()), name=name)
+            labels = pandas.Index(typed(index()), name=self.label)
         values = {name: typed(column()) for name, column in made.items()}
         return pandas.DataFrame(values, index=labels, columns=list(columns))
 
@@ -91,22 +126,44 @@ class Rows:
         place = self.group.__reduce__()[1]
         # dask shares objects of one name. After a group is replaced, its old handle must not be shared.
         version = self.group._document_version()
-        found: str = tokenize(place, version, self.index, self.first, self.is_sorted, attributes, documents)
+        found: str = tokenize(
+            place,
+            version,
+            self.index,
+            self.first,
+            self.is_sorted,
+            self.label,
+            str(self.filters),
+            attributes,
+            documents,
+        )
         return found
 
     def __dask_tokenize__(self) -> Any:
         return (type(self).__qualname__, self.token)
 
 
-def _rows(group: Group, index: str | None, first: int, is_sorted: bool, token: str) -> Rows:
-    return Rows(group, index, first, is_sorted=is_sorted, token=token)
+def _rows(
+    group: Group,
+    index: str | None,
+    first: int,
+    is_sorted: bool,
+    label: str | None,
+    filters: Filters | None,
+    token: str,
+) -> Rows:
+    return Rows(group, index, first, is_sorted=is_sorted, label=label, filters=filters, token=token)
+
+
+def _numbers(rows: slice | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
 class ReadTable(FromMapProjectable):
     """The expression of dask that reads a table: it knows the number of rows (step 2)."""
 
     def _simplify_up(self, parent: Any, dependents: Any) -> Any:
-        if isinstance(parent, Len | Lengths):
+        if isinstance(parent, Len | Lengths) and self.func.filters is None:
             starts, stops = self.iterables
             lengths = tuple(stops[at] - starts[at] for at in self._partitions)
             known = sum(lengths) if isinstance(parent, Len) else lengths
@@ -123,6 +180,7 @@ def read_table(
     *,
     component: str | None = None,
     sorted_by: str | None = None,
+    filters: Filters | None = None,
     partition_rows: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     **kwargs: Any,
@@ -143,8 +201,11 @@ def read_table(
     sorted_by
         A column in ascending order, such as the time. It becomes the index, with known divisions: the first
         and the last element of each partition are read. The order is your claim. Where elements
-        out of order are read, an error is raised. By default, the index is that of an AnnData table, without
-        divisions, or the numbers of rows.
+        out of order are read, an error is raised. By default, the index is that of a table of AnnData or
+        pandas, without divisions, or the numbers of rows.
+    filters
+        Comparisons that rows must fulfil, as in `Group.to_arrow`. A filter on `sorted_by` leaves out
+        partitions without matching rows, and their elements are not read.
     partition_rows
         The number of rows of a partition: by default whole chunks or shards of about 32 MiB. Partitions that
         share elements of `sorted_by` are joined.
@@ -178,7 +239,12 @@ def read_table(
         raise ValueError(f"expected partition_rows of at least 1, got {partition_rows}")
     table = _table_of(path, component, storage_options, kwargs)
     group, encoded = table.group, table.group._attributes().get("_index")
-    index = sorted_by or (encoded if encoding_of(group) == "dataframe" else None)
+    levels = pandas_index.levels(group, table.column_names)
+    index, label = encoded if encoding_of(group) == "dataframe" else None, encoded
+    if index is None and len(levels) == 1:
+        ((index, label),) = levels.items()
+    if sorted_by is not None and sorted_by != index:
+        index = label = sorted_by
     if columns is None:
         # A name that occurs twice is the index of an AnnData table, which is also a column.
         hidden = {index, encoded} if table.columns is None else {index}
@@ -188,13 +254,16 @@ def read_table(
     first, last = table.start, table.stop
     rows = partition_rows or _rows_of_partition(group, [*names, *([index] if index else [])])
     starts = [first, *range(first - first % rows + rows, last, rows)]
-    reader = Rows(group, index, first, is_sorted=sorted_by is not None)
+    label = None if label == "_index" else label
+    reader = Rows(group, index, first, is_sorted=sorted_by is not None, label=label, filters=filters)
     divisions: tuple[Any, ...] = (None,) * (len(starts) + 1)
     if first < last and sorted_by is not None:
         starts, divisions = _divided(group, sorted_by, starts, last)
     elif first < last and index is None:
         divisions = (*(start - first for start in starts), last - 1 - first)
     stops = [*starts[1:], last]
+    if filters is not None:
+        starts, stops, divisions = _possible(reader, starts, stops, divisions)
     meta = reader.meta(names)
     expression = ReadTable(  # type: ignore[no-untyped-call]
         reader, [starts, stops], names, [], {}, True, meta, False, divisions, "read-table"
@@ -261,6 +330,22 @@ def _rows_of_partition(group: Group, columns: Sequence[str]) -> int:
     units = [array.write_unit[0] for array in arrays_of(group, names or None) if array.write_unit]
     longest = max(units, default=1)
     return rows - rows % longest if rows > longest else rows
+
+
+def _possible(
+    reader: Rows, starts: list[int], stops: list[int], divisions: tuple[Any, ...]
+) -> tuple[list[int], list[int], tuple[Any, ...]]:
+    """Return the partitions with rows that may match, at least one (step 5)."""
+    query = reader.query()
+    found = filter_of(query.condition, query.scan.schema.names)
+    ranges = query.scan.narrowed(range(starts[0], stops[-1]), found)
+    kept = [
+        at
+        for at, (start, stop) in enumerate(zip(starts, stops, strict=True))
+        if any(start < part.stop and part.start < stop for part in ranges)
+    ] or [0]
+    edges = (*(divisions[at] for at in kept), divisions[kept[-1] + 1])
+    return [starts[at] for at in kept], [stops[at] for at in kept], edges
 
 
 def _divided(group: Group, name: str, starts: list[int], last: int) -> tuple[list[int], tuple[Any, ...]]:

@@ -21,6 +21,8 @@ from zarrow.groups.attributes import Attributes
 from zarrow.interchange._arrow_stream import ArrowStream
 from zarrow.ome import Multiscales
 from zarrow.tables import methods
+from zarrow.tables.filtered_rows import FilteredRows
+from zarrow.tables.filters import Filters
 from zarrow.tables.table import Table
 
 @final
@@ -525,17 +527,34 @@ class Group(_Node):
         """Arrow: the types of the columns in a capsule."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Arrow: the table of `to_arrow()` as a stream in a capsule."""
+    @overload
     def to_arrow(
         self,
         columns: str | Sequence[str] | None = None,
         *,
         rows: slice | None = None,
+        filters: None = None,
+        sorted_by: None = None,
         layout: Literal["tensor", "nested", "flat"] = "tensor",
         bools: Literal["bytes", "bits"] = "bits",
         strings: Literal["large", "small", "views"] = "large",
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
-    ) -> ArrowStream:
+    ) -> ArrowStream: ...
+    @overload
+    def to_arrow(
+        self,
+        columns: str | Sequence[str] | None = None,
+        *,
+        rows: slice | None = None,
+        filters: Filters | None = None,
+        sorted_by: str | None = None,
+        layout: Literal["tensor", "nested", "flat"] = "tensor",
+        bools: Literal["bytes", "bits"] = "bits",
+        strings: Literal["large", "small", "views"] = "large",
+        mask: Literal["cf", "fill"] | None = None,
+        batch_rows: int | None = None,
+    ) -> ArrowStream | FilteredRows:
         """Return the arrays of the group as a table for Arrow libraries, in bounded memory.
 
         Reading starts when a library requests rows, a batch of rows of all columns at a time. The group's
@@ -550,6 +569,14 @@ class Group(_Node):
             the columns of a table that AnnData wrote (`obs`, `var`), with the index first.
         rows
             A slice without a step; by default all rows.
+        filters
+            Comparisons that rows must fulfil, in the form of `pyarrow.parquet.read_table`: tuples of a
+            column, one of `==`, `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`, and a value; a list of such
+            lists for alternatives; or a condition of `pyarrow.compute`. A missing element fulfils no
+            comparison but `not in`. The columns may be others than `columns`. Columns of the filters are
+            read first, and the others only where rows match.
+        sorted_by
+            With filters: a sorted column, which is searched, as in `scan_arrow`.
         layout, bools, strings
             The types of the columns: see `DecodedArray.arrow`. Bools are Arrow's packed bools, which every
             library can filter by; `bools="bytes"` avoids packing them. DuckDB reads a row of a tensor as a
@@ -560,6 +587,11 @@ class Group(_Node):
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 
+        Returns
+        -------
+        ArrowStream, or with filters a FilteredRows
+            Both have `arrow`, `polars`, `column_names` and `num_rows`, and a loop over them gives batches.
+
         Raises
         ------
         ShapeError
@@ -567,6 +599,8 @@ class Group(_Node):
             `ValueError`).
         NotFoundError, NodeTypeError
             One of `columns` does not exist (a `KeyError`), or is a group.
+        TypeError, ValueError
+            A filter is no comparison, or its column is not compared with its value.
         ExchangeError
             Arrow has no type for a column. Raised when a library requests the stream (a `BufferError`).
 
@@ -579,6 +613,8 @@ class Group(_Node):
         {'station': ['Oslo', 'Rome', 'Quito']}
         >>> root.to_arrow(["nickname", "station"], rows=slice(2)).polars().shape
         (2, 2)
+        >>> root.to_arrow(["station"], filters=[("station", ">", "P")]).arrow().to_pydict()
+        {'station': ['Rome', 'Quito']}
         """
     def tree(self, level: int | None = None) -> Tree:
         """Draw the hierarchy below the group, as a tree to print.

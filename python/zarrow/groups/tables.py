@@ -1,11 +1,12 @@
 """Tables of other libraries as columns by their names: pandas, polars, pyarrow, and similar objects.
 
 1. Each column becomes an array, in a group with an attribute `column-order`, which lists the names in order.
-2. The index of a pandas table is also a column, unless it only counts the rows and has no name.
+2. The index of a pandas table is also stored as columns, which an attribute names (`pandas_index`), unless
+   it only counts the rows and has no name.
 3. A stream of Arrow's is read to its end first, with pyarrow.
 4. A column of nothing but nulls has no type: it is refused, or takes that of the array it is appended to.
 5. An error that a column causes begins with its name.
-6. `Group.to_arrow` gives the table again.
+6. `Group.to_arrow` and `to_pandas` give the table again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from zarrow import _zarrow
 from zarrow.errors import ExchangeError, ZarrowError
+from zarrow.groups import pandas_index
 
 
 def columns(table: Any) -> dict[str, Any] | None:
@@ -35,7 +37,7 @@ def columns(table: Any) -> dict[str, Any] | None:
     if isinstance(table, Mapping):
         return _checked([(name, table[name]) for name in table])
     if family == "pandas" and hasattr(table, "columns"):
-        if type(table.index).__name__ != "RangeIndex" or table.index.name is not None:
+        if pandas_index.is_stored(table):
             table = table.reset_index()
         return _checked([(name, table.iloc[:, at]) for at, name in enumerate(table.columns)])
     if family == "polars":
@@ -48,7 +50,7 @@ def columns(table: Any) -> dict[str, Any] | None:
         table = _zarrow._import("pyarrow").table(table)
     if hasattr(table, "column_names") and hasattr(table, "column"):
         names = enumerate(table.column_names)
-        return _checked([(name, table.column(at)) for at, name in names])
+        return _checked([(pandas_index.stored_name(name), table.column(at)) for at, name in names])
     return None
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from zarrow import _zarrow
 from zarrow._zarrow import Array
 from zarrow.errors import ZarrowWarning
+from zarrow.groups import pandas_index
 from zarrow.hints.calling_line import frames_of_zarrow
 from zarrow.interchange import fill_values, hdf5
 
@@ -50,9 +51,9 @@ def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any
 
 
 def of_group(data: Any) -> dict[str, Any]:
-    """Return the attributes of a group of HDF5; of other mappings and tables none."""
+    """Return the attributes of a group of HDF5, and that of the index of a pandas table; of others none."""
     is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "attrs")
-    return hdf5.attributes(data) if is_hdf5 else {}
+    return hdf5.attributes(data) if is_hdf5 else dict(pandas_index.attribute_of(data))
 
 
 def _kept(options: dict[str, Any], names: Any, own: dict[str, Any], dtype: Any) -> dict[str, Any]:

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.fs
 
-from zarrow.tables.scanning import Filter, Scan, condition_columns
+from zarrow.tables.scanning import Filter, Scan, filter_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from zarrow.tables.table import Table
 
 
@@ -62,7 +59,7 @@ class TableDataset(pyarrow.dataset.FileSystemDataset):  # type: ignore[misc]
             if name not in names:
                 raise KeyError(f"the table has no column {name!r}: it has {names}")
         wanted = names if columns is None else list(columns)
-        return TableScanner(self._source, wanted, None if filter is None else _filter(filter, names))
+        return TableScanner(self._source, wanted, None if filter is None else filter_of(filter, names))
 
     def to_table(self, *args: Any, **options: Any) -> pa.Table:
         """Read the rows of a query: `scanner` has the arguments."""
@@ -134,17 +131,3 @@ class TableScanner:
             return self._source.table.num_rows
         read = self._columns or list(self._filter.columns)[:1] or self._source.schema.names[:1]
         return sum(batch.num_rows for batch in self._source.batches(read, self._filter))
-
-
-def _filter(condition: pc.Expression, names: list[str]) -> Filter:
-    number = "row"
-    while number in names:
-        number += "_"
-
-    def match(batch: pa.Table) -> npt.NDArray[np.int64]:
-        numbered = batch.append_column(number, pa.array(np.arange(batch.num_rows)))
-        # pyarrow does not promise the order of rows.
-        found: npt.NDArray[np.int64] = np.sort(numbered.filter(condition)[number].to_numpy())
-        return found
-
-    return Filter(condition_columns(condition, names), match, condition)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from zarrow._zarrow import ArrowStream, Group, _import
-from zarrow.anndata.encoding import refuse_unfinished
+from zarrow.anndata.encoding import encoding_of, refuse_unfinished
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import ShapeError
 from zarrow.tables import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars
     import pyarrow
     import pyarrow.dataset
     from typing_extensions import CapsuleType
+
+    from zarrow.tables.filtered_rows import FilteredRows
+    from zarrow.tables.filters import Filters
 
 _member = Group.__getitem__
 _stream = Group.to_arrow
@@ -31,6 +33,7 @@ def add_to_class() -> None:
         add_method(Group, function.__name__, function)
     add_method(Group, "__arrow_c_schema__", _arrow_schema)
     add_method(ArrowStream, "__iter__", _batches)
+    to_arrow.__doc__ = _stream.__doc__
     add_method(Group, "to_arrow", to_arrow)
     add_property(Group, "num_rows", num_rows)
     add_property(Group, "schema", schema)
@@ -46,11 +49,33 @@ def _batches(self: ArrowStream) -> Iterator[pyarrow.RecordBatch] | Iterator[pyar
     return batches
 
 
-@functools.wraps(_stream)
-def to_arrow(self: Group, /, *given: Any, **options: Any) -> ArrowStream:
-    """Return a stream of the rows, unless some rows are not stored yet."""
+def to_arrow(
+    self: Group,
+    columns: str | Sequence[str] | None = None,
+    *,
+    rows: slice | None = None,
+    filters: Filters | None = None,
+    sorted_by: str | None = None,
+    **options: Any,
+) -> ArrowStream | FilteredRows:
+    """Return a stream of the rows, unless some rows are not stored yet; the stub documents it."""
     refuse_unfinished(self)
-    return _stream(self, *given, **options)
+    try:
+        if filters is None:
+            if sorted_by is not None:
+                raise TypeError("sorted_by is for filters: leave it out, or pass filters=...")
+            return cast("ArrowStream", _stream(self, columns, rows=rows, **options))
+        from zarrow.tables.filtered_rows import FilteredRows
+        from zarrow.tables.filters import Query
+
+        return FilteredRows(Query(self, columns, rows, filters, sorted_by, options))
+    except ShapeError as error:
+        if encoding_of(self) == "anndata":
+            error.args = (
+                'this group is an AnnData, and its tables are obs and var: type group["obs"].to_arrow()',
+                *error.args[1:],
+            )
+        raise
 
 
 def _getitem(self: Group, key: Any, /) -> Any:

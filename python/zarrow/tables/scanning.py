@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ class Scan:
 
     table: Table
     sorted_by: str | None
+    # Options of `Table.to_arrow`.
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name = self.sorted_by
@@ -64,7 +66,8 @@ class Scan:
     @cached_property
     def schema(self) -> pa.Schema:
         """The types of all columns."""
-        return self.table.schema
+        schema: pa.Schema = pa.schema(self.table.to_arrow(**self.options))
+        return schema
 
     def batches(
         self, columns: Sequence[str], rows_filter: Filter | None = None, n_rows: int | None = None
@@ -86,25 +89,40 @@ class Scan:
             yield from (pa.Table.from_batches([batch]) for batch in self._read(columns, rows, None))
             return
         tested = [name for name in rows_filter.columns if name not in columns]
-        batch_rows = self.table.group.to_arrow([*columns, *tested]).batch_rows
-        for part in self._narrowed(rows, rows_filter):
+        batch_rows = self.table.group.to_arrow([*columns, *tested], **self.options).batch_rows
+        # The filter may have no columns, for example a constant.
+        for at, batch, found in self._tested(rows, rows_filter, columns, batch_rows):
+            if found.size:
+                yield self._matching(columns, batch, found, at, batch_rows)
+
+    def numbers(self, rows_filter: Filter, rows: range | None = None) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the numbers of the matching rows in the group; by default of all rows of the table."""
+        rows = range(self.table.start, self.table.stop) if rows is None else rows
+        for at, _, found in self._tested(rows, rows_filter, self.schema.names[:1], None):
+            yield found + at
+
+    def _tested(
+        self, rows: range, rows_filter: Filter, others: Sequence[str], batch_rows: int | None
+    ) -> Iterator[tuple[int, pa.Table, npt.NDArray[np.int64]]]:
+        """Yield batches of the filter's columns, each with its first row and the rows of it that match."""
+        for part in self.narrowed(rows, rows_filter):
             at = part.start
-            # The filter may have no columns, for example a constant.
-            for batch in self._read(list(rows_filter.columns) or columns, part, batch_rows):
-                yield from self._matching(
-                    columns, rows_filter, pa.Table.from_batches([batch]), at, batch_rows
-                )
+            for batch in self._read(list(rows_filter.columns) or others, part, batch_rows):
+                tested = pa.Table.from_batches([batch])
+                if self.sorted_by in tested.column_names:
+                    self._check_order(tested[self.sorted_by])
+                yield at, tested, rows_filter.match(tested)
                 at += batch.num_rows
 
     def _matching(
-        self, columns: Sequence[str], rows_filter: Filter, tested: pa.Table, at: int, batch_rows: int
-    ) -> Iterator[pa.Table]:
-        """Yield the matching rows of a batch that begins at a row (step 2)."""
-        if self.sorted_by in tested.column_names:
-            self._check_order(tested[self.sorted_by])
-        found = rows_filter.match(tested)
-        if not found.size:
-            return
+        self,
+        columns: Sequence[str],
+        tested: pa.Table,
+        found: npt.NDArray[np.int64],
+        at: int,
+        batch_rows: int,
+    ) -> pa.Table:
+        """Return the matching rows of a batch that begins at a row (step 2)."""
         first, count = int(found[0]), int(found[-1] - found[0]) + 1
         parts = {name: tested[name].slice(first, count) for name in tested.column_names}
         others = [name for name in columns if name not in parts]
@@ -113,15 +131,14 @@ class Scan:
             parts |= dict(zip(others, pa.Table.from_batches(read).columns, strict=True))
         schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
         result = pa.table([parts[name] for name in columns], schema=schema)
-        yield result if found.size == count else result.take(pa.array(found - first))
+        return result if found.size == count else result.take(pa.array(found - first))
 
     def _read(self, columns: Sequence[str], rows: range, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
-        stream = self.table.group.to_arrow(
-            list(columns), rows=slice(rows.start, rows.stop), batch_rows=batch_rows
-        )
+        options = self.options if batch_rows is None else {**self.options, "batch_rows": batch_rows}
+        stream = self.table.group.to_arrow(list(columns), rows=slice(rows.start, rows.stop), **options)
         return iter(pa.RecordBatchReader.from_stream(stream))
 
-    def _narrowed(self, rows: range, rows_filter: Filter) -> list[range]:
+    def narrowed(self, rows: range, rows_filter: Filter) -> list[range]:
         """Return the ranges of rows that may match (step 1)."""
         name, condition = self.sorted_by, rows_filter.condition
         if name is None or condition is None or name not in rows_filter.columns:
@@ -140,7 +157,22 @@ class Scan:
             raise sorted_rows.not_sorted(str(self.sorted_by))
 
 
-def condition_columns(condition: pc.Expression, names: Sequence[str]) -> list[str]:
+def filter_of(condition: pc.Expression, names: Sequence[str]) -> Filter:
+    """Return the filter of a condition for a table with columns of these names."""
+    number = "row"
+    while number in names:
+        number += "_"
+
+    def match(batch: pa.Table) -> npt.NDArray[np.int64]:
+        numbered = batch.append_column(number, pa.array(np.arange(batch.num_rows)))
+        # pyarrow does not promise the order of rows.
+        found: npt.NDArray[np.int64] = np.sort(numbered.filter(condition)[number].to_numpy())
+        return found
+
+    return Filter(condition_columns(condition, names), match, condition)
+
+
+def condition_columns(condition: pc.Expression, names: Iterable[str]) -> list[str]:
     """Return names of columns that a condition may use: all that occur in its text.
 
     A column that is named by its place, as `pyarrow.compute.field(0)`, needs all columns before it.

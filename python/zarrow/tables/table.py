@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pyarrow.dataset
     from typing_extensions import CapsuleType
 
+    from zarrow.tables.filtered_rows import FilteredRows
+    from zarrow.tables.filters import Filters
+
 
 class ArrowOptions(TypedDict, total=False):
     """Options of `Group.to_arrow` besides columns and rows."""
@@ -27,6 +30,13 @@ class ArrowOptions(TypedDict, total=False):
     strings: Literal["large", "small", "views"]
     mask: Literal["cf", "fill"] | None
     batch_rows: int | None
+
+
+class FilterOptions(TypedDict, total=False):
+    """Filters of `Group.to_arrow`."""
+
+    filters: Filters | None
+    sorted_by: str | None
 
 
 class Table:
@@ -116,17 +126,24 @@ class Table:
         self.group.to_arrow(names)
         return Table(self.group, names, self.start, self.stop)
 
-    def to_arrow(self, **options: Unpack[ArrowOptions]) -> ArrowStream:
+    @overload
+    def to_arrow(self, **options: Unpack[ArrowOptions]) -> ArrowStream: ...
+    @overload
+    def to_arrow(
+        self, *, filters: Filters, sorted_by: str | None = None, **options: Unpack[ArrowOptions]
+    ) -> FilteredRows: ...
+    def to_arrow(self, **options: Any) -> ArrowStream | FilteredRows:
         """Return a stream of the rows for Arrow libraries: `Group.to_arrow` documents the options."""
-        return self.group.to_arrow(self.columns, rows=slice(self.start, self.stop), **options)
+        rows = slice(self.start, self.stop)
+        return cast("ArrowStream | FilteredRows", self.group.to_arrow(self.columns, rows=rows, **options))
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self, **filters: Unpack[FilterOptions]) -> pandas.DataFrame:
         """Read the rows into pandas, all columns in one batch: see `Group.to_pandas`."""
-        return self.group.to_pandas(self.columns, rows=slice(self.start, self.stop))
+        return self.group.to_pandas(self.columns, rows=slice(self.start, self.stop), **filters)
 
-    def to_polars(self) -> polars.DataFrame:
+    def to_polars(self, **filters: Unpack[FilterOptions]) -> polars.DataFrame:
         """Read the rows into polars: see `Group.to_polars`."""
-        return self.group.to_polars(self.columns, rows=slice(self.start, self.stop))
+        return self.group.to_polars(self.columns, rows=slice(self.start, self.stop), **filters)
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the rows to a Parquet file, a row group at a time, in bounded memory.
