@@ -156,7 +156,8 @@ def _value(name: str, operator: str, value: Any, schema: pa.Schema) -> Any:
     try:
         if operator in ("in", "not in"):
             scalars = [_scalar(each, kind) for each in value]
-            found = pa.array(scalars) if scalars else pa.array([], kind)
+            is_of_kind = not scalars or pa.types.is_temporal(kind)
+            found = pa.array(scalars, kind) if is_of_kind else pa.array([each.as_py() for each in scalars])
         else:
             found = _scalar(value, kind)
         # Types that are not compared are refused here.

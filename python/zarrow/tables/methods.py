@@ -60,22 +60,21 @@ def to_arrow(
 ) -> ArrowStream | FilteredRows:
     """Return a stream of the rows, unless some rows are not stored yet; the stub documents it."""
     refuse_unfinished(self)
-    try:
-        if filters is None:
-            if sorted_by is not None:
-                raise TypeError("sorted_by is for filters: leave it out, or pass filters=...")
-            return cast("ArrowStream", _stream(self, columns, rows=rows, **options))
-        from zarrow.tables.filtered_rows import FilteredRows
-        from zarrow.tables.filters import Query
+    if columns is None and encoding_of(self) == "anndata":
+        raise ShapeError(
+            f'{self.name!r} is an AnnData, and its tables are obs and var: type group["obs"].to_arrow()',
+            kind="shape",
+            store=self.store,
+            path=self.path,
+        )
+    if filters is None:
+        if sorted_by is not None:
+            raise TypeError("sorted_by is for filters: leave it out, or pass filters=...")
+        return cast("ArrowStream", _stream(self, columns, rows=rows, **options))
+    from zarrow.tables.filtered_rows import FilteredRows
+    from zarrow.tables.filters import Query
 
-        return FilteredRows(Query(self, columns, rows, filters, sorted_by, options))
-    except ShapeError as error:
-        if encoding_of(self) == "anndata":
-            error.args = (
-                'this group is an AnnData, and its tables are obs and var: type group["obs"].to_arrow()',
-                *error.args[1:],
-            )
-        raise
+    return FilteredRows(Query(self, columns, rows, filters, sorted_by, options))
 
 
 def _getitem(self: Group, key: Any, /) -> Any:
