@@ -19,8 +19,8 @@ from counted_bucket import Bucket, counted_bucket
 from round_trips import in_few_round_trips
 from test_xarray_writing import CODED, expect_equal, steps, values
 from xarray_cases import many
-from zarrow.xarray import append_claims as claims
-from zarrow.xarray.append_claims import ClaimedError, Claims, Turns
+from zarrow.groups import append_claims as claims
+from zarrow.groups.append_claims import ClaimedError, Claims, Turns
 from zarrow.xarray.dask_sources import are_one_place
 from zarrow.xarray.staged_store import StagedStore
 from zarrow.xarray.writing import _Write

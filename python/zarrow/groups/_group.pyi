@@ -14,7 +14,7 @@ from zarrow.arrays._array import Array
 from zarrow.arrays._categorical import Categorical
 from zarrow.arrays._masked_tensor import MaskedTensor
 from zarrow.arrays._masked_variable import MaskedVariable
-from zarrow.groups import node_info
+from zarrow.groups import node_info, rows
 from zarrow.groups._node import _Node
 from zarrow.groups._tree import Tree
 from zarrow.groups.attributes import Attributes
@@ -23,7 +23,7 @@ from zarrow.ome import Multiscales
 from zarrow.tables import methods
 from zarrow.tables.filtered_rows import FilteredRows
 from zarrow.tables.filters import Filters
-from zarrow.tables.table import Table
+from zarrow.tables.table import ArrowOptions, Table
 
 @final
 class Group(_Node):
@@ -109,44 +109,7 @@ class Group(_Node):
             The store cannot be written, or erased data cannot be removed; the message then names their path
             (an `OSError`).
         """
-    def append(self, table: Any) -> int:
-        """Append the rows of a table: each column to the array of the same name.
-
-        Only one writer at a time may append to a table, because columns are appended one by one. If a column
-        cannot be appended, the columns before it are cut to their old length. A process killed during the
-        call leaves columns of different lengths; make them equal by `Array.resize`.
-
-        Parameters
-        ----------
-        table
-            A table as for `save`, with a column for each array of the group. A column of only nulls takes the
-            type of its array, if that stores missing elements.
-
-        Returns
-        -------
-        int
-            The new number of rows.
-
-        Raises
-        ------
-        TypeError
-            It is not a table, or a column of the group is a group itself.
-        ValueError
-            The table and the group have different columns, or columns differ in length. If a column cannot be
-            appended, nothing is, and the message begins with the column's name.
-        DataTypeError, CodecError, ReadOnlyError, StoreError
-            As `Array.append`.
-
-        Examples
-        --------
-        >>> import zarrow
-        >>> zarrow.save("table.zarr", {"x": [1, 2], "name": ["a", "b"]})
-        >>> table = zarrow.open("table.zarr")
-        >>> table.append({"x": [3], "name": ["c"]})
-        3
-        >>> table["name"][...].tolist()
-        ['a', 'b', 'c']
-        """
+    append = rows.append
     def create_array(
         self,
         name: str,
@@ -535,11 +498,7 @@ class Group(_Node):
         rows: slice | None = None,
         filters: None = None,
         sorted_by: None = None,
-        layout: Literal["tensor", "nested", "flat"] = "tensor",
-        bools: Literal["bytes", "bits"] = "bits",
-        strings: Literal["large", "small", "views"] = "large",
-        mask: Literal["cf", "fill"] | None = None,
-        batch_rows: int | None = None,
+        **options: Unpack[ArrowOptions],
     ) -> ArrowStream: ...
     @overload
     def to_arrow(

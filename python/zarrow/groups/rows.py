@@ -1,22 +1,77 @@
 """Appending rows to a table, which is stored as a group with an array for each column.
 
 1. The table has the columns of the group, by name; in any order.
-2. Each column is appended to its array. If one cannot be, those before it are cut to their old length, and
-   the error begins with the column's name. A column of nothing but nulls takes the type of its array.
-3. There is one writer at a time: of two that append at once, one may write between the columns of the other.
+2. Elements are written behind the end of each array, where no reader sees them. Then all arrays grow. If a
+   column cannot be written, none grows, and the error begins with the column's name. A column of nothing but
+   nulls takes the type of its array.
+3. Appends take turns (`append_turns`). An array that another writer changes meanwhile is not replaced: the
+   append is refused.
+4. In stores without conditional puts, such as fsspec's and icechunk's, each array is appended to by itself.
+   If one cannot be, those before it are cut to their old length. icechunk shows changes after its commit.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from zarrow._zarrow import Array, Group, asarray
+from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
+from zarrow.api import at_once
+from zarrow.errors import StaleHandleError
 from zarrow.groups import tables
+from zarrow.groups.append_turns import Check, in_turn
+
+_DOCUMENTS = {2: ".zarray", 3: "zarr.json"}
 
 
 def append(self: Group, table: Any) -> int:
-    """`Group.append`."""
+    """Append the rows of a table: each column to the array of the same name.
+
+    Elements are written behind the end of each array first, where no reader sees them. Then all arrays grow.
+    If the call fails, or the process is killed before, the table has its old rows. Other calls of `append`
+    wait, in threads and processes: in a folder by its lock, and in a cloud with conditional puts by a claim
+    on the group's metadata, which stops others for four minutes after a kill. In other stores, such as
+    fsspec's, only the threads of this process wait.
+
+    A kill while the arrays grow, which takes moments, leaves columns of different lengths; make them equal by
+    `Array.resize`.
+
+    Parameters
+    ----------
+    table
+        A table as for `save`, with a column for each array of the group. A column of only nulls takes the
+        type of its array, if that stores missing elements.
+
+    Returns
+    -------
+    int
+        The new number of rows.
+
+    Raises
+    ------
+    TypeError
+        It is not a table, or a column of the group is a group itself.
+    ValueError
+        The table and the group have different columns, or columns differ in length. If a column cannot be
+        appended, nothing is, and the message begins with the column's name.
+    StaleHandleError
+        Another writer changed an array meanwhile; nothing was appended.
+    DataTypeError, CodecError, ReadOnlyError, StoreError
+        As `Array.append`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> zarrow.save("table.zarr", {"x": [1, 2], "name": ["a", "b"]})
+    >>> table = zarrow.open("table.zarr")
+    >>> table.append({"x": [3], "name": ["c"]})
+    3
+    >>> table["name"][...].tolist()
+    ['a', 'b', 'c']
+    """
     columns = tables.columns(table)
     if columns is None:
         raise TypeError(
@@ -24,22 +79,134 @@ def append(self: Group, table: Any) -> int:
             f'{type(table).__name__}: to append to one array, type group["name"].append(values)'
         )
     arrays = _columns_of(self, columns)
-    length = _common_length({name: array.shape[0] for name, array in arrays.items()}, "arrays of the group")
     values = {name: _elements(name, columns[name], array) for name, array in arrays.items()}
     added = _common_length({name: len(column) for name, column in values.items()}, "columns of the table")
+    try:
+        return in_turn(self, partial(_append, self, arrays, values, added))
+    except BaseException as error:
+        error.add_note("nothing was appended")
+        raise
+
+
+def _append(
+    group: Group, arrays: Mapping[str, Array], values: Mapping[str, Any], added: int, check: Check
+) -> int:
+    """Append to all arrays, in the turn of this append."""
+    for array in arrays.values():
+        array.refresh()
+    length = _common_length({name: array.shape[0] for name, array in arrays.items()}, "arrays of the group")
+    if not added:
+        return length
+    if check is None:
+        _append_each(arrays, values, length)
+    else:
+        _append_together(group, arrays, values, length, check)
+    return length + added
+
+
+def _append_each(arrays: Mapping[str, Array], values: Mapping[str, Any], length: int) -> None:
+    """Append to one array after the other (step 4)."""
     grown: list[Array] = []
     try:
         for name, array in arrays.items():
             grown.append(array)
             with tables.naming(name):
                 array.append(values[name])
-    except BaseException as error:
-        error.add_note("nothing was appended")
+    except BaseException:
         for array in grown:
             if array.shape[0] > length:
                 array.resize((length, *array.shape[1:]))
         raise
-    return length + added
+
+
+def _append_together(
+    group: Group,
+    arrays: Mapping[str, Array],
+    values: Mapping[str, Any],
+    length: int,
+    check: Callable[[], None],
+) -> None:
+    """Write the elements, and then the new shapes (step 2)."""
+    store = group.__reduce__()[1][0]
+    stored = _StoredValues(store, create=False)
+    keys = [f"{array.path}/{_DOCUMENTS[array.zarr_format]}" for array in arrays.values()]
+    if stored.is_local():
+        before = [(document, "") for document in stored.get_each(keys)]
+    else:
+        before = [found or (None, "") for found in stored.get_versions(keys)]
+    after = [
+        _longer(key, document, length, len(values[name]))
+        for name, key, (document, _) in zip(arrays, keys, before, strict=True)
+    ]
+    writes = [
+        partial(_write, name, store, array, document, values[name], length)
+        for (name, array), document in zip(arrays.items(), after, strict=True)
+    ]
+    at_once.run(writes, 1 if stored.is_local() else len(writes))
+    check()
+    if stored.is_local():
+        changes = [(key, old, new) for key, (old, _), new in zip(keys, before, after, strict=True)]
+        changed = stored.commit(changes)
+    else:
+        changed = _put(stored, keys, before, after)
+    if changed is not None:
+        raise _changed(changed)
+    for array in arrays.values():
+        array.refresh()
+        if stored.is_local() or group._is_consolidated():
+            # Consolidated metadata of groups above follow a change of attributes.
+            array.attrs.update({})
+
+
+def _longer(key: str, document: bytes | None, length: int, added: int) -> bytes:
+    """Return the document of an array with more rows."""
+    metadata = json.loads(document or b"{}")
+    if metadata.get("shape", ())[:1] != [length]:
+        raise _changed(key)
+    metadata["shape"][0] += added
+    return json.dumps(metadata, indent=2).encode()
+
+
+def _write(name: str, store: Any, array: Array, document: bytes, values: Any, length: int) -> None:
+    """Write the elements of a column behind the end of its array."""
+    shape = (length + len(values), *array.shape[1:])
+    with tables.naming(name):
+        _ChunkParts(store, array.path, array.zarr_format, document).array(shape)[length:] = values
+
+
+def _changed(name: str) -> StaleHandleError:
+    return StaleHandleError(
+        f"{name!r} was changed by another writer during the append: repeat it", kind="stale_handle"
+    )
+
+
+def _put(
+    stored: _StoredValues,
+    keys: Sequence[str],
+    before: Sequence[tuple[bytes | None, str]],
+    after: Sequence[bytes],
+) -> str | None:
+    """Replace documents of a remote store, or none; return the key of one that has changed."""
+    replaced: dict[int, str] = {}
+    refused: list[str] = []
+
+    def replace(at: int) -> None:
+        version = stored.set_if(keys[at], after[at], before[at][1])
+        if version is None:
+            refused.append(keys[at])
+        else:
+            replaced[at] = version
+
+    try:
+        at_once.run([partial(replace, at) for at in range(len(keys))])
+    except BaseException:
+        refused.append("")
+        raise
+    finally:
+        if refused:
+            for at, version in replaced.items():
+                stored.set_if(keys[at], before[at][0] or b"", version)
+    return refused[0] if refused else None
 
 
 def _elements(name: str, column: Any, array: Array) -> Any:

@@ -33,7 +33,6 @@ def add_to_class() -> None:
         add_method(Group, function.__name__, function)
     add_method(Group, "__arrow_c_schema__", _arrow_schema)
     add_method(ArrowStream, "__iter__", _batches)
-    to_arrow.__doc__ = _stream.__doc__
     add_method(Group, "to_arrow", to_arrow)
     add_property(Group, "num_rows", num_rows)
     add_property(Group, "schema", schema)

@@ -26,7 +26,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
 from zarrow.errors import NotFoundError, StoreError, ZarrowError
-from zarrow.xarray import append_claims as claims
+from zarrow.groups import append_claims as claims
 from zarrow.xarray.dask_sources import are_one_place
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _State:
     chunks: dict[str, bytes] = field(default_factory=dict)
     # In a remote store: the versions of values, None for missing ones (step 5).
     versions: dict[str, str | None] = field(default_factory=dict)
-    # Claims on documents: of other writers, and the last ones of this write (`zarrow.xarray.append_claims`).
+    # Claims on documents: of other writers, and the last ones of this write (`zarrow.groups.append_claims`).
     others: dict[str, bytes] = field(default_factory=dict)
     own: dict[str, bytes] = field(default_factory=dict)
     values: _StoredValues | None = None

@@ -26,9 +26,9 @@ from zarrow._zarrow import CloudStore, MemoryStore, _with_options
 from zarrow.api import at_once
 from zarrow.api.waves import is_small
 from zarrow.errors import UnsupportedError, ZarrowError
+from zarrow.groups.append_claims import ClaimedError, Claims, Turns
+from zarrow.groups.folder_lock import FolderLock
 from zarrow.store_objects.icechunk_sessions import session_of
-from zarrow.xarray.append_claims import ClaimedError, Claims, Turns
-from zarrow.xarray.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     from zarrow.xarray.staged_store import Location, StagedStore

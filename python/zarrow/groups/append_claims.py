@@ -19,16 +19,13 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 from zarrow.api import at_once
 from zarrow.errors import ZarrowError
-
-if TYPE_CHECKING:
-    from zarrow.xarray.staged_store import StagedStore
 
 # Seconds between renewals, and until a claim counts as abandoned.
 _RENEWAL = 30.0
@@ -85,10 +82,23 @@ class Turns:
         time.sleep(random.uniform(0.01, min(0.1 * 2 ** min(self._tries, 10), _PAUSE)))
 
 
+class Documents(Protocol):
+    """Documents of a store, as they were read."""
+
+    def claim(self, key: str, number: bytes) -> bool:
+        """Put a claim on a document, or replace the own one; return whether it was as known."""
+
+    def claimed_keys(self) -> Sequence[str]:
+        """Return the keys of claimed documents."""
+
+    def release(self, key: str) -> None:
+        """Remove the own claim from a document."""
+
+
 class Claims:
     """The claims of one write, released at the end of the `with` block."""
 
-    def __init__(self, store: StagedStore, turns: Turns) -> None:
+    def __init__(self, store: Documents, turns: Turns) -> None:
         self._store = store
         self._abandoned = turns.abandoned()
         self._documents: Mapping[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""A lock that serializes writers of a folder by `zarrow.xarray.to_zarr`, in threads and in processes.
+"""A lock that serializes `Group.append` and `xarray.to_zarr` in a folder, in threads and in processes.
 
 1. The lock is an `flock` of the folder itself: it leaves no file, and ends with the process.
 2. A folder can be replaced while a writer waits: the lock is then of the old one, and is taken again.
