@@ -135,3 +135,62 @@ def test_types_that_are_not_cast(tmp_path: Path) -> None:
     text = zarrow.create_array(tmp_path / "text.zarr", data=np.array(["a", "b"]))
     with pytest.raises((DataTypeError, UnsupportedError)):
         text.read(dtype="f4")
+
+
+INDEXERS: list[tuple[str, Any, Any]] = [
+    ("oindex", ([5, 0, 5], slice(1, 9, 3)), np.s_[[5, 0, 5], 1:9:3]),
+    ("vindex", ([5, 0, 16], [1, 2, 12]), np.s_[[5, 0, 16], [1, 2, 12]]),
+    ("blocks", (1, slice(0, 2)), np.s_[4:8, :10]),
+    ("oindex", None, ...),
+]
+
+
+@pytest.mark.parametrize("wanted", [*READ, "c8"])
+@pytest.mark.parametrize(("kind", "selection", "same"), INDEXERS)
+def test_indexers_cast_as_reads_do(tmp_path: Path, kind: str, selection: Any, same: Any, wanted: str) -> None:
+    values = np.random.default_rng(1).integers(0, 100, (17, 13)).astype(">i2")
+    array = zarrow.create_array(tmp_path / "x.zarr", data=values, chunks=(4, 5))
+    indexer = getattr(array, kind)
+    found = indexer.read(selection, dtype=wanted)
+    expected = values[same].astype(wanted)
+    assert found.dtype == wanted and np.array_equal(found.numpy(), expected)
+    out = np.full(expected.shape, 7, wanted)
+    assert indexer.read(selection, dtype=wanted, out=out) is out and np.array_equal(out, expected)
+
+
+def test_indexers_refuse_what_reads_refuse(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "x.zarr", data=np.array([1.5, 300, -2]))
+    with pytest.raises(DataTypeError, match=r"type array\[\.\.\.\]\.astype\(dtype\)"):
+        array.oindex.read([0], dtype="i4")
+    whole = zarrow.create_array(tmp_path / "y.zarr", data=np.array([1, 300, -2]))
+    assert whole.oindex.read([0, 1], dtype="u2").tolist() == [1, 300]
+    with pytest.raises(OverflowError, match="-2 does not fit uint16"):
+        whole.vindex.read(([0, 2],), dtype="u2")
+    with pytest.raises(ValueError, match="casts on the CPU: pass it without device="):
+        whole.oindex.read([0], dtype="u2", device="cuda")
+    with pytest.raises(TypeError, match="no parameter 'typo'"):
+        whole.oindex.read([0], dtype="u2", typo=1)  # type: ignore[call-overload]
+
+
+def test_missing_elements_stay_missing(tmp_path: Path) -> None:
+    values = np.ma.masked_array([1, 300, 3], [False, True, False])
+    array = zarrow.create_array(tmp_path / "x.zarr", data=values, missing="optional")
+    assert array.oindex.read([2, 1], dtype="u1").tolist() == [3, None]
+
+
+def test_fields_of_structures_are_cast_by_name(tmp_path: Path) -> None:
+    values = np.array([(1, 2.5), (3, 4.5)], [("x", "i4"), ("y", "f8")])
+    array = zarrow.create_array(tmp_path / "x.zarr", data=values)
+    assert array.oindex.read(("x", [1, 0]), dtype="f4").tolist() == [3, 1]
+    assert array.blocks.read(("y", 0), dtype=np.float32).dtype == "f4"
+    for read in (array.read, array.oindex.read):
+        with pytest.raises(DataTypeError, match=r"are structures: type array\['x'\]\.astype\(dtype\)"):
+            read(dtype="f4")
+    assert array["x"].astype("f4").tolist() == [1, 3]
+
+
+def test_names_of_pytorch_are_types(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "x.zarr", data=np.arange(3, dtype="i2"))
+    assert array.read(dtype="torch.float32").dtype == "f4"
+    with pytest.raises(DataTypeError, match="expected a number type"):
+        array.read(dtype="torch.float")  # has 32 bits, but "float" of NumPy 64

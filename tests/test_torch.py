@@ -61,15 +61,22 @@ def test_a_device_and_a_type_are_pytorchs():
     assert tensor.torch(device="cpu").data_ptr() == tensor.torch().data_ptr()
     assert tensor.torch(dtype=torch.float16).dtype == torch.float16
     assert tensor.torch(device="meta", dtype=torch.int8).is_meta
-    with pytest.raises(TypeError):
-        tensor.torch(dtype="nonsense")
+    for dtype in ("float64", "f8", np.float64, np.dtype(">f8"), "double", float, "torch.float64"):
+        assert tensor.torch(dtype=dtype).dtype == tensor.to_torch(dtype=dtype).dtype == torch.float64
+    assert (
+        tensor.torch(dtype="bfloat16").dtype == torch.bfloat16 and tensor.torch(dtype="?").dtype == torch.bool
+    )
+    for dtype in ("nonsense", "U3", 3, "torch.float", "float128"):
+        with pytest.raises(zarrow.DataTypeError, match="expected a number type that PyTorch has"):
+            tensor.torch(dtype=dtype)
 
 
 def test_reads_as_a_type_of_pytorch(tmp_path):
     array = zarrow.create_array(tmp_path / "x.zarr", data=VALUES)
     assert array.read(dtype=torch.float32).torch().dtype == torch.float32
+    assert array.read(dtype=torch.bfloat16).torch().dtype == torch.bfloat16
     with pytest.raises(zarrow.errors.DataTypeError, match="cannot be read as"):
-        array.read(dtype=torch.bfloat16)
+        array.read(dtype=torch.bool)
 
 
 def test_without_pytorchs_c_functions():

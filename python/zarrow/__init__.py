@@ -122,6 +122,7 @@ from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
 from zarrow.arrays.categorical import add_to_class as _add_categorical
 from zarrow.arrays.chunk_grid import add_to_classes as _add_chunks
 from zarrow.arrays.missing import set_missing
+from zarrow.arrays.read_casts import add_to_classes as _add_casts
 from zarrow.arrays.selections import add_to_class as _add_selections
 from zarrow.device_tensor.methods import add_to_class as _add_device_methods
 from zarrow.errors import (
@@ -253,6 +254,7 @@ _add_chunks()
 _add_info()
 _add_members()
 _add_selections()
+_add_casts()
 _add_asynchronous()
 _add_dask()
 _add_protocols()

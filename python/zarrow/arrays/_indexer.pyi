@@ -49,6 +49,7 @@ class Indexer:
         selection: _Index | None = None,
         *,
         out: None = None,
+        dtype: Any = None,
         device: Any = None,
         stream: Any = None,
         decompress: Decompress = None,
@@ -65,6 +66,9 @@ class Indexer:
             strings that name fields of structures, as `Array.__getitem__` says.
         out
             Memory to read into instead, with the same rules as `out` of `Array.read`.
+        dtype
+            A number type of NumPy or PyTorch, which the result is cast to by the rules of `Array.read`. With
+            the name of a field in the selection, this field is cast. Not with a GPU.
         device, stream, decompress
             A GPU to read to, the stream that uses the result, and where chunks are decompressed: as in
             `Array.read`. `"device"` supports slices and integers, but no lists of positions.
@@ -97,6 +101,7 @@ class Indexer:
         selection: _Index | None = None,
         *,
         out: Out,
+        dtype: Any = None,
         device: Any = None,
         stream: Any = None,
         decompress: Decompress = None,

@@ -147,8 +147,12 @@ class Tensor(DecodedArray):
     def torch(self, *, device: Any = None, dtype: Any = None) -> _torch.Tensor:
         """Return a torch.Tensor of the same memory, which PyTorch moves to a `device` or casts to a `dtype`.
 
+        The `dtype` is one of PyTorch, or one of NumPy or its name, such as "float32".
+
         Raises
         ------
+        DataTypeError
+            PyTorch has no such `dtype` (a `TypeError`).
         ExchangeError
             The memory is read-only, strides are negative, or DLPack has no such type (a `BufferError`).
         """

@@ -42,9 +42,13 @@ def read_type(found: Any, dtype: Any) -> Any:
     DataTypeError
         There is no such number type, or these elements cannot be read as it (a `TypeError`).
     """
-    wanted = _dtype(dtype)
+    wanted = dtype_of(dtype)
     if wanted is None:
         raise DataTypeError(f"dtype is {dtype!r}, expected a number type of NumPy, ml_dtypes or PyTorch")
+    if found.names is not None and wanted.names is None:
+        raise DataTypeError(
+            f"elements of {found} are structures: type array[{found.names[0]!r}].astype(dtype) for one field"
+        )
     if found != wanted and (wanted.kind == "b" or not 0 <= _rank(found) <= _rank(wanted)):
         last = "torch(dtype=dtype)" if type(dtype).__module__ == "torch" else "astype(dtype)"
         raise DataTypeError(f"elements of {found} cannot be read as {wanted}: type array[...].{last}")
@@ -62,15 +66,19 @@ def read_then_cast(array: Any, selection: Any, wanted: Any, out: Any, order: str
     OverflowError
         An integer of the selection does not fit.
     """
+    return cast_elements(array.read(selection, order=order).numpy(), wanted, out, error)
+
+
+def cast_elements(values: Any, wanted: Any, out: Any = None, error: Any = None) -> Any:
+    """Return elements of NumPy with another type; `read_then_cast` has the parameters and errors."""
     np = _zarrow._import("numpy")
 
-    values = array.read(selection, order=order).numpy()
     with np.errstate(all="ignore"):
         made = values.astype(wanted, order="K")
     if wanted.kind in "iu" or _is_small_integer(wanted):
         lost = np.ma.compressed(made).astype(values.dtype) != np.ma.compressed(values)
         if lost.any():
-            if error.kind == "bad_value":
+            if error is not None and error.kind == "bad_value":
                 raise error
             value = np.ma.compressed(values)[lost][0]
             raise OverflowError(f"{value} does not fit {wanted}: type array[selection].astype(dtype)")
@@ -80,11 +88,13 @@ def read_then_cast(array: Any, selection: Any, wanted: Any, out: Any, order: str
     return _zarrow._import("zarrow").create_array(store, data=made, compressors=None).read(out=out)
 
 
-def _dtype(dtype: Any) -> Any:
+def dtype_of(dtype: Any) -> Any:
     """Return a dtype of NumPy, also for one of PyTorch, in the machine's byte order; `None` for no dtype."""
     np = _zarrow._import("numpy")
 
-    name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
+    # "torch.float" has 32 bits, and "float" of NumPy 64.
+    is_of_torch = type(dtype).__module__ == "torch" or (isinstance(dtype, str) and dtype[-1:].isdigit())
+    name = str(dtype).removeprefix("torch.") if is_of_torch else dtype
     try:
         return np.dtype(name).newbyteorder("=")
     except TypeError:

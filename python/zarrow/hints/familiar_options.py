@@ -109,7 +109,6 @@ _READ = by_name(
         "zarrow.read_many([(array, selection), ...])": "batch_size",
         'the name of a field, as array.read("name")': "columns fields",
         _SELECTION: "count index indices key limit rows slice slices start stop",
-        "array[...].astype(dtype)": "dtype",
         'mask="cf", or mask=value': "masked",
     }
 )
@@ -129,11 +128,14 @@ CALLS = {
     "Array.to_arrow": _ROWS,
     "Array.write": {"mode": "nothing: leave it out", "dtype": "values.astype(dtype) first"},
     "Group.create_group": {"attrs": "attributes=...", "exist_ok": "group.require_group(name)"},
-    "Group.to_arrow": _ROWS,
+    "Group.to_arrow": {**_ROWS, "filter": 'filters=[("name", ">", 1)]'},
     "Group.tree": {"expand": "level=...", "depth": "level=...", "max_depth": "level=..."},
     "Indexer.read": _READ,
     "asarray": {"device": "zarrow.gpu.asarray(x)", "order": "numpy.asarray(x, order=...)"},
-    "read_many": {"axis": "nothing: arrays are stacked along a new first axis"},
+    "read_many": {
+        "dtype": "zarrow.read_many(items).astype(dtype)",
+        "axis": "nothing: arrays are stacked along a new first axis",
+    },
 }
 
 # Parameters of other libraries' data sets and loaders, for the classes of `zarrow.data`.

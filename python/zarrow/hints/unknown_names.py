@@ -149,7 +149,7 @@ def refuse_keywords(function: str, given: Mapping[str, Any]) -> NoReturn:
     name, found = next(iter(given)), _zarrow
     for part in function.split("."):
         found = getattr(found, part)
-    known = [parameter.name for parameter in _parameters(found)]
+    known = [one.name for one in _parameters(found) if one.kind is not one.VAR_KEYWORD]
     texts = {**OPTIONS, **CALLS.get(function, {})}
     hint = close_name(name, known) or (to_type(texts[name]) if name in texts else "")
     if not hint and known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from zarrow._zarrow import ArrowStream, Group, _import
 from zarrow.anndata.encoding import encoding_of, refuse_unfinished
@@ -55,9 +55,15 @@ def to_arrow(
     rows: slice | None = None,
     filters: Filters | None = None,
     sorted_by: str | None = None,
-    **options: Any,
+    layout: Literal["tensor", "nested", "flat"] = "tensor",
+    bools: Literal["bytes", "bits"] = "bits",
+    strings: Literal["large", "small", "views"] = "large",
+    mask: Literal["cf", "fill"] | None = None,
+    batch_rows: int | None = None,
+    **unknown: Any,
 ) -> ArrowStream | FilteredRows:
     """Return a stream of the rows, unless some rows are not stored yet; the stub documents it."""
+    options = dict(layout=layout, bools=bools, strings=strings, mask=mask, batch_rows=batch_rows, **unknown)
     refuse_unfinished(self)
     if columns is None and encoding_of(self) == "anndata":
         raise ShapeError(
