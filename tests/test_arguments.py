@@ -166,7 +166,6 @@ def test_wrong_arguments_are_refused_in_our_words(
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
-        ("array.oindex.read(dtype='f2')", "type array[...].astype(dtype)"),
         ("array.read(masked=True)", 'type mask="cf"'),
         ("array.read(start=0)", "array.read(slice(0, 5))"),
         ("array.read(0, 1)", "array.read((0, slice(1, 3)))"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 from zarrow._zarrow import Group
 from zarrow.anndata import elements, sparse
@@ -38,6 +38,7 @@ def to_pandas(
     rows: slice | None = None,
     filters: Filters | None = None,
     sorted_by: str | None = None,
+    **unknown: Never,
 ) -> pandas.DataFrame:
     """Read a table into pandas, all columns in one batch.
 
@@ -71,6 +72,10 @@ def to_pandas(
     >>> zarrow.open("birds.zarr").to_pandas(filters=[("seen", ">", 1)]).index.tolist()
     ['owl', 'wren']
     """
+    if unknown:
+        from zarrow.hints.unknown_names import refuse_keywords
+
+        refuse_keywords("Group.to_pandas", unknown)
     return elements.read_frame(self, columns, rows, filters, sorted_by)
 
 
@@ -81,12 +86,13 @@ def to_polars(
     rows: slice | None = None,
     filters: Filters | None = None,
     sorted_by: str | None = None,
+    **unknown: Never,
 ) -> polars.DataFrame:
     """Read a table into polars: `to_arrow(columns, rows=rows, filters=filters).polars()`.
 
     The index of an AnnData table is the first column.
     """
-    stream = self.to_arrow(columns, rows=rows, filters=filters, sorted_by=sorted_by)
+    stream = self.to_arrow(columns, rows=rows, filters=filters, sorted_by=sorted_by, **unknown)
     names = list(stream.column_names or ())
     if len(set(names)) < len(names):
         raise MetadataError(

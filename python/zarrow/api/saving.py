@@ -151,6 +151,11 @@ def save(
             'save(store, {"progress": ...})'
         )
     for name in _OPTIONS_OF_OTHERS.intersection(arrays):
+        if name == "mode" and tables.columns(array) is not None:
+            raise TypeError(
+                "save takes no mode: it replaces a table; to append rows, type "
+                'zarrow.open(store, mode="r+").append(table)'
+            )
         if arrays[name] is None or isinstance(arrays[name], bool | int | str | dict):
             raise TypeError(
                 f"save takes no {name}: zarrow.create_array(store, data=..., {name}=...) does; "

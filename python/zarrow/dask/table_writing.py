@@ -105,6 +105,10 @@ def to_table(
         raise ValueError(f"expected mode 'a', 'w' or 'w-', got {mode!r}")
     if refused := {"data", "shape", "dtype", "fill_value", "path", "overwrite", "attributes"} & kwargs.keys():
         raise TypeError(f"to_table takes no {min(refused)}: each column has its own")
+    if "append" in kwargs:
+        raise TypeError(
+            "to_table takes no append: type zarrow.open(path, mode='r+').append(table) for each partition"
+        )
     nodes_of(ddf._meta, index=index)
     store = _with_options(os.fspath(path) if isinstance(path, os.PathLike) else path, storage_options)
     if mode == "w":

@@ -222,6 +222,8 @@ def _columns_of(group: Group, columns: dict[str, Any]) -> dict[str, Array]:
     """Return the arrays to append to; refuse a table with other columns (step 1)."""
     refuse_unfinished(group)
     names = group.attrs.get("column-order") or sorted(group.keys())
+    if not names:
+        raise ValueError("the group has no columns yet: type zarrow.save(store, table) for the first rows")
     lacking = [name for name in names if name not in columns]
     unknown = [name for name in columns if name not in names]
     if lacking or unknown:

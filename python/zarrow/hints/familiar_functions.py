@@ -47,8 +47,10 @@ FUNCTIONS = by_name(
             "read_feather read_fwf read_json read_orc read_pickle read_sql read_stata"
         ),
         "polars.{name}(path), then zarrow.save(store, table)": (
-            "read_avro read_database read_delta read_ipc read_ndjson scan_csv scan_ipc scan_parquet"
+            "read_avro read_database read_delta read_ipc read_ndjson"
         ),
+        "zarrow.open(store).scan_polars() for a table of Zarr; for other files "
+        "polars.{name}(path), then zarrow.save(store, table)": "scan_csv scan_ipc scan_parquet",
         "zarrow.open(path).to_pandas(), or zarrow.save(store, table) to store one": "DataFrame Series",
         "zarrow.open(path).scan_polars()": "LazyFrame",
         "zarrow.open(path).to_arrow().arrow()": "ChunkedArray RecordBatch RecordBatchReader",

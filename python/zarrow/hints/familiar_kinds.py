@@ -57,8 +57,14 @@ TABLE = by_name(
         "{group}[:5].to_pandas()": "head limit show",
         "{group}[-5:].to_pandas()": "tail",
         "{group}[start:stop] for rows, or {group}.to_pandas().{name}": "iloc loc",
-        "{group}.to_pandas().{name}": "at drop iat index merge rename to_dict",
+        "{group}.to_pandas().{name}": "at drop iat index merge rename set_index to_dict",
         "{group}[:5].to_polars()": "glimpse",
+        "{group}.scan_polars()": "lazy to_lazy",
+        '{group}.to_arrow(filters=[("name", ">", 1)]), or {group}.to_arrow().arrow().filter('
+        'pyarrow.compute.field("name") > 1), or {group}.scan_polars().filter(condition)': "filter where",
+        '{group}.to_pandas(filters=[("name", ">", 1)]), or rows = {group}.to_arrow(), and '
+        'duckdb.sql("select * from rows")': "query",
+        "zarrow.dask.read_table({group})": "dask to_dask to_dask_dataframe",
         "sklearn.model_selection.train_test_split({group}.to_pandas())": "train_test_split",
     }
 )
@@ -74,6 +80,11 @@ ROWS = by_name(
         "{table}.column_names": "names",
         "({table}.num_rows, len({table}.column_names))": "shape",
         "{table}[:5]": "head limit",
+        '{table}.to_arrow(filters=[("name", ">", 1)]), or {table}.scan_polars().filter(condition)': (
+            "filter query where"
+        ),
+        "{table}.scan_polars()": "lazy",
+        "{table}.group.append(rows)": "append concat extend insert vstack",
         "{table}[-5:]": "tail",
         "{table}[start:stop], or {table}.to_pandas().{name}": "iloc loc",
         "{table}.to_arrow().arrow().to_pylist()": "fetchall iterrows to_list to_pylist tolist",

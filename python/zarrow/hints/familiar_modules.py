@@ -192,6 +192,7 @@ MODULE = FUNCTIONS | by_name(
         "polars.read_csv(path), and zarrow.save(store, table)": "from_csv read_csv",
         'group["name"].read(), or zarrow.load(store, path)': "read_elem",
         "anndata.read_h5ad(path), which reads HDF5": "read_h5ad",
+        "zarrow.open(store).to_pandas() for a table of Zarr; for a file of Parquet "
         "polars.read_parquet(path), and zarrow.save(store, table)": "from_parquet read_parquet",
         "zarrow.open(store).to_arrow().arrow()": "read_table",
         "zarrow.load(store), or zarrow.open(store)": "read_zarr",
@@ -306,6 +307,12 @@ SUBMODULES = {
         "array": "array.to_dask()",
         "from_array": "array.to_dask()",
         "compute": "array[...]",
+        **dict.fromkeys(
+            "from_parquet read_csv read_dataframe read_parquet read_zarr".split(),
+            "zarrow.dask.read_table(path), for a table of Zarr",
+        ),
+        "from_pandas": "dask.dataframe.from_pandas(frame), and zarrow.dask.to_table(ddf, path)",
+        **dict.fromkeys("to_dataframe to_parquet write_table".split(), "zarrow.dask.to_table(ddf, path)"),
     },
     "zarrow.xarray": {
         "DataArray": 'zarrow.xarray.open_zarr(path)["name"]',

@@ -187,7 +187,9 @@ ARRAY = by_name(
 GROUP = by_name(
     {
         '{group}["name"] = x': "add assign",
-        "{group}.append(table)": "append_rows extend insert",
+        "{group}.append(table)": (
+            "add_rows append_rows append_table concat extend insert vstack write_batch write_table"
+        ),
         '{group}.create_array("name", data=x)': "array",
         "{group}.attrs": "attributes",
         "zarrow.xarray.open_zarr(path).chunk(...)": "chunk",
@@ -265,7 +267,7 @@ GROUP = by_name(
         '{group}["name"][:5]': "head",
         '{group}["name"][index]': "iloc loc regionref",
         "nothing: a group is not closed": "isopen",
-        "{group}.to_arrow().arrow().to_pylist()": "iterrows to_pylist",
+        "{group}.to_arrow().arrow().to_pylist()": "iterrows iter_rows itertuples to_pylist",
         '{group}["name"] = other["name"]': "merge",
         "{group}.read_only": "mode",
         '{group}["new"] = {group}["old"], then del {group}["old"]': "move rename renameGroup renameVariable",

@@ -19,6 +19,7 @@ OPTIONS = by_name(
         'attributes={"add_offset": ...}, which array.read(decode="cf") applies': "add_offset",
         'the path as the second argument, as zarrow.open(store, "array")': "array_path dataset variable",
         "attributes=...": "attrs",
+        'zarrow.open(store, mode="r+").append(table), for more rows of a table': "append",
         "dimension_names=...": "axes axis_names dim_names dimensions dims",
         "nothing: zarrow has one engine, leave it out": "backend engine",
         "batch_rows=...": "batch_size",
@@ -114,13 +115,22 @@ _READ = by_name(
 )
 _ROWS = by_name(
     {
-        "batch_rows=...": "batch_size chunk_size max_chunksize",
+        "batch_rows=...": "batch_size chunk_size chunksize max_chunksize",
         'rows.arrow().filter(pyarrow.compute.field("name") > 1)': "filter",
-        "rows=slice(0, 5)": "limit nrows",
-        'columns=["name"]': "names",
+        "rows=slice(0, 5)": "limit n_rows nrows",
+        'columns=["name"]': "names usecols",
         "rows.arrow().cast(schema)": "schema",
     }
 )
+_TABLE = {
+    **_ROWS,
+    **by_name(
+        {
+            'filters=[("name", ">", 1)]': "condition filter predicate query where",
+            "nothing: the index is a column, leave it out": "index index_col",
+        }
+    ),
+}
 CALLS = {
     "Array.append": {"dim": "axis=...", "append_dim": "axis=..."},
     "Array.read": _READ,
@@ -128,7 +138,15 @@ CALLS = {
     "Array.to_arrow": _ROWS,
     "Array.write": {"mode": "nothing: leave it out", "dtype": "values.astype(dtype) first"},
     "Group.create_group": {"attrs": "attributes=...", "exist_ok": "group.require_group(name)"},
-    "Group.to_arrow": {**_ROWS, "filter": 'filters=[("name", ">", 1)]'},
+    "Group.to_arrow": _TABLE,
+    "Group.to_pandas": {
+        **_TABLE,
+        **dict.fromkeys(("index", "index_col"), 'group.to_pandas().set_index("name")'),
+        **dict.fromkeys(
+            ("batch_rows", "batch_size", "chunksize", "chunk_size"), "group.to_arrow(batch_rows=1000)"
+        ),
+        **dict.fromkeys(("dtype", "dtype_backend"), "group.to_pandas().convert_dtypes()"),
+    },
     "Group.tree": {"expand": "level=...", "depth": "level=...", "max_depth": "level=..."},
     "Indexer.read": _READ,
     "asarray": {"device": "zarrow.gpu.asarray(x)", "order": "numpy.asarray(x, order=...)"},

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from zarrow._zarrow import _import
+from zarrow._zarrow import ArrowStream, _import
 from zarrow.tables.arrow_dataset import TableScanner
 from zarrow.tables.filters import Query
 from zarrow.tables.scanning import filter_of
@@ -59,6 +59,11 @@ class FilteredRows:
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Arrow: a stream of the rows in a capsule, in the requested form if possible."""
         return cast("CapsuleType", self._scanner().to_reader().__arrow_c_stream__(requested_schema))
+
+    def __getattr__(self, name: str, /) -> Any:
+        """Raise an AttributeError that says what to type."""
+        hinted: Any = ArrowStream
+        return hinted.__getattr__(self, name)
 
     def __repr__(self) -> str:
         return f"<zarrow.tables.FilteredRows of {', '.join(self.column_names)} where {self._query.condition}>"
