@@ -110,7 +110,7 @@ def read_frame(
     filters: Filters | None,
     sorted_by: str | None,
 ) -> pandas.DataFrame:
-    """Read a table, or the rows of it that fulfil filters."""
+    """Read a table, or its rows that fulfil filters."""
     if rows is not None and not isinstance(rows, slice):
         raise TypeError(f"expected rows as a slice, such as slice(0, 10), or None, got {rows!r}")
     selected: slice | npt.NDArray[np.int64] | None = rows

@@ -55,7 +55,7 @@ def levels(group: Group, names: Sequence[str]) -> dict[str, str | None]:
 
 
 def _index_columns(text: Any, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the descriptions of the index's columns; none if one of them is not among the names (step 4)."""
+    """Return the descriptions of the index's columns; [] if the names lack one (step 4)."""
     try:
         note = json.loads(text)
         described = {column["field_name"]: column for column in note["columns"] if "name" in column}

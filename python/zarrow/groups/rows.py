@@ -58,7 +58,7 @@ def append(self: Group, table: Any) -> int:
         The table and the group have different columns, or columns differ in length. If a column cannot be
         appended, nothing is, and the message begins with the column's name.
     StaleHandleError
-        Another writer changed an array meanwhile; nothing was appended.
+        Another writer changed an array during the call; nothing was appended.
     DataTypeError, CodecError, ReadOnlyError, StoreError
         As `Array.append`.
 

@@ -94,7 +94,7 @@ def _alternatives(filters: Any) -> list[list[Comparison]]:
     TypeError
         The filters are something else.
     ValueError
-        There are none, or an operator is unknown.
+        The list is empty, or an operator is unknown.
     """
     if isinstance(filters, tuple) and len(filters) == 3 and isinstance(filters[0], str):
         filters = [filters]

@@ -104,7 +104,7 @@ class Scan:
     def _tested(
         self, rows: range, rows_filter: Filter, others: Sequence[str], batch_rows: int | None
     ) -> Iterator[tuple[int, pa.Table, npt.NDArray[np.int64]]]:
-        """Yield batches of the filter's columns, each with its first row and the rows of it that match."""
+        """Yield batches of the filter's columns, each with its first row and its matching rows."""
         for part in self.narrowed(rows, rows_filter):
             at = part.start
             for batch in self._read(list(rows_filter.columns) or others, part, batch_rows):
