@@ -147,6 +147,20 @@ def test_filters_give_the_rows_of_parquet(
     assert str(group.to_polars(filters=[filters]).rows()) == str(pl.DataFrame(expected).rows())
 
 
+def test_times_of_any_unit_are_compared(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=4)
+    for unit in ("s", "ms", "us", "ns"):
+        path = tmp_path / unit
+        zarrow.save(path, {"time": days.to_numpy(f"M8[{unit}]"), "step": np.arange(4).astype(f"m8[{unit}]")})
+        group = zarrow.open(path)
+        values = [pd.Timestamp("2024-01-02"), "2024-01-03", datetime.date(2024, 1, 4), np.datetime64("2025")]
+        assert len(group.to_pandas(filters=[("time", "in", values)])) == 3
+        for value, count in zip(values, (2, 1, 0, 0), strict=True):
+            assert len(group.to_pandas(filters=[("time", ">", value)])) == count
+        assert len(group.to_pandas(filters=[("step", ">", np.timedelta64(2, unit))])) == 1
+        assert len(group.to_pandas(filters=[("step", "<", datetime.timedelta(seconds=5))])) == 4
+
+
 def test_rows_columns_and_conditions(tmp_path: Path) -> None:
     zarrow.save(tmp_path, {"id": range(10), "name": [f"n{at % 3}" for at in range(10)]})
     group = zarrow.open(tmp_path)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Comparison: TypeAlias = tuple[str, str, Any]
-Filters: TypeAlias = "Sequence[Comparison] | Sequence[Sequence[Comparison]] | pc.Expression"
+Filters: TypeAlias = Sequence[Comparison] | Sequence[Sequence[Comparison]] | pc.Expression
 
 _OPERATORS = ("==", "=", "!=", "<", "<=", ">", ">=", "in", "not in")
 _EXAMPLE = 'filters=[("id", ">", 5), ("name", "in", ["owl", "wren"])]'
@@ -156,8 +156,7 @@ def _value(name: str, operator: str, value: Any, schema: pa.Schema) -> Any:
     try:
         if operator in ("in", "not in"):
             scalars = [_scalar(each, kind) for each in value]
-            is_of_kind = not scalars or pa.types.is_temporal(kind)
-            found = pa.array(scalars, kind) if is_of_kind else pa.array([each.as_py() for each in scalars])
+            found = pa.array([each.as_py() for each in scalars]) if scalars else pa.array([], kind)
         else:
             found = _scalar(value, kind)
         # Types that are not compared are refused here.
@@ -177,4 +176,5 @@ def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
         value = value.astype("M8[s]" if isinstance(value, np.datetime64) else "m8[s]")
     scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     is_text = pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type)
-    return scalar.cast(kind) if is_text and pa.types.is_temporal(kind) else scalar
+    is_date = pa.types.is_date(scalar.type) and pa.types.is_timestamp(kind)
+    return scalar.cast(kind) if is_date or (is_text and pa.types.is_temporal(kind)) else scalar
