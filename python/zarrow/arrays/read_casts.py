@@ -36,10 +36,11 @@ def read(
     **unknown: Any,
 ) -> Any:
     """Read a selection, and cast it (step 1)."""
+    options = {"out": out, "device": device, "stream": stream, "decompress": decompress}
+    given = {name: value for name, value in options.items() if value is not None}
     if dtype is None or unknown:
-        places = {"device": device, "stream": stream, "decompress": decompress}
-        return _read(self, selection, out=out, **places, **unknown)
-    if not device is stream is decompress is None:
+        return _read(self, selection, **given, **unknown)
+    if given.keys() - {"out"}:
         raise ValueError(
             "dtype= of an indexer casts on the CPU: pass it without device=, stream= and decompress="
         )

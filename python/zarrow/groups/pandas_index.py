@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from zarrow._zarrow import Group
+from zarrow._zarrow import Group, _import
 
 ATTRIBUTE = "pandas"
 
@@ -45,7 +44,11 @@ def attribute_of(table: Any) -> dict[str, str]:
     if not described:
         return {}
     fields = [column["field_name"] for column in described]
-    return {ATTRIBUTE: json.dumps({"index_columns": fields, "column_indexes": [], "columns": described})}
+    return {
+        ATTRIBUTE: _import("json").dumps(
+            {"index_columns": fields, "column_indexes": [], "columns": described}
+        )
+    }
 
 
 def levels(group: Group, names: Sequence[str]) -> dict[str, str | None]:
@@ -57,7 +60,7 @@ def levels(group: Group, names: Sequence[str]) -> dict[str, str | None]:
 def _index_columns(text: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the descriptions of the index's columns; [] if the names lack one (step 4)."""
     try:
-        note = json.loads(text)
+        note = _import("json").loads(text)
         described = {column["field_name"]: column for column in note["columns"] if "name" in column}
         # A range is described by a dict.
         fields = [field for field in note["index_columns"] if isinstance(field, str)]

@@ -12,17 +12,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import at_once
 from zarrow.errors import StaleHandleError
 from zarrow.groups import tables
-from zarrow.groups.append_turns import Check, in_turn
+
+if TYPE_CHECKING:
+    from zarrow.groups.append_turns import Check
 
 _DOCUMENTS = {2: ".zarray", 3: "zarr.json"}
 
@@ -72,6 +73,8 @@ def append(self: Group, table: Any) -> int:
     >>> table["name"][...].tolist()
     ['a', 'b', 'c']
     """
+    from zarrow.groups.append_turns import in_turn
+
     columns = tables.columns(table)
     if columns is None:
         raise TypeError(
@@ -160,6 +163,8 @@ def _append_together(
 
 def _longer(key: str, document: bytes | None, length: int, added: int) -> bytes:
     """Return the document of an array with more rows."""
+    import json
+
     metadata = json.loads(document or b"{}")
     if metadata.get("shape", ())[:1] != [length]:
         raise _changed(key)
