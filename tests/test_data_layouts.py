@@ -292,7 +292,7 @@ def test_threads_share_a_plan_of_sparse_rows(adata: anndata.AnnData, tmp_path: P
 
 def test_groups_that_are_no_source_say_what_to_pass(adata: anndata.AnnData, tmp_path: Path) -> None:
     group = stored(adata, tmp_path / "a.zarr")
-    with pytest.raises(ValueError, match=r"is an AnnData.*group\['obs/label'\]"):
+    with pytest.raises(ValueError, match=r'is an AnnData.*fields=\["X", "obs/label"\]'):
         data.Plan(group)
     with pytest.raises(TypeError, match="found the group '/obs': pass one of its members"):
         data.Plan({"x": group["obs"]})

@@ -149,6 +149,8 @@ def test_classes_of_loaders_keep_their_signature_and_their_pickles() -> None:
     assert Own(loader.plan, "red", rank=0).colour == "red"
     with pytest.raises(TypeError, match=r"has no parameter 'shuffle': type zarrow.data.Plan"):
         Own(loader.plan, "red", shuffle=True)
+    with pytest.raises(ValueError, match="rank 3 is not one of 1 ranks"):
+        Own(loader.plan, "red", rank=3)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         data.Plan()  # type: ignore[call-arg]
 
@@ -249,7 +251,7 @@ def test_a_verb_and_a_library_name_a_line_that_works(tmp_path: Path, name: str) 
 
 @pytest.mark.parametrize("name", ["Loader", "loader", "dataloader", "batches"])
 def test_loaders_are_named(name: str) -> None:
-    with pytest.raises(AttributeError, match=r"zarrow\.data\.Loader\(zarrow\.data\.Plan\(array"):
+    with pytest.raises(AttributeError, match=r"zarrow\.data\.Loader\(array, batch_size=32\)"):
         getattr(zarrow, name)
 
 

@@ -51,6 +51,20 @@ def test_batches_are_arrays_of_jax_in_the_memory_of_the_loader(root: zarrow.Grou
     assert sorted(np.concatenate([numbers for _, numbers in kept])) == list(range(150))
 
 
+def test_fields_are_tuples_of_arrays_of_jax(root: zarrow.Group) -> None:
+    mesh = jax.make_mesh((1,), ("batch",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("batch"))
+    for given in (None, sharding):
+        loader = zarrow.jax.DataLoader(
+            root, fields=["y", "x"], batch_size=16, last="pad", numbers=True, sharding=given
+        )
+        for batch, numbers in loader:
+            y, x = jax.tree.map(np.asarray, batch)
+            assert type(batch) is tuple and np.array_equal(x, VALUES[numbers]) and np.array_equal(y, numbers)
+    y, x = zarrow.jax.RandomAccess(root, fields=["y", "x"])[7]
+    assert y == 7 and np.array_equal(x, VALUES[7])
+
+
 def test_batches_that_are_not_aligned_are_copied(root: zarrow.Group) -> None:
     for batch, numbers in zarrow.jax.DataLoader(zarrow.jax.Plan(root, 7), numbers=True):
         assert np.array_equal(batch["x"], VALUES[numbers]) and np.array_equal(batch["y"], numbers)

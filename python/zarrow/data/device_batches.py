@@ -38,4 +38,6 @@ def on_device(batch: Any, device: str) -> Any:
     """Return a copy of a batch on a device; the copy to the device is not waited for."""
     if isinstance(batch, dict):
         return {name: on_device(rows, device) for name, rows in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(on_device(rows, device) for rows in batch)
     return DeviceTensor._of(batch, device)

@@ -9,14 +9,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 import zarrow
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.device_batches import checked
+from zarrow.data.fields import Sources
 from zarrow.data.plan import Plan
+from zarrow.data.plan_options import PlanOptions, planned
 from zarrow.data.prefetch import OnBad, Options, Prefetch, Ready, transformed
 from zarrow.data.rank_schedule import Schedule, ranges_of
 from zarrow.data.stats import Stats
@@ -33,13 +35,13 @@ class Loader:
 
     An iteration counts once it has given a batch: after an iterator that gave none, the same batches follow.
 
-    A batch is an array, or a dict of arrays by the names of the plan. Arrays of a batch are writable. Their
+    A batch is an array, or a dict or tuple of the arrays of the plan. Arrays of a batch are writable. Their
     memory is used again only after they and all their views are gone.
 
     Parameters
     ----------
     plan
-        The plan; all ranks need an equal one.
+        The plan; all ranks need an equal one. Or the sources of one: a path, a group, an array and so on.
     rank, world
         This process and the number of processes that share an epoch.
     memory_nbytes
@@ -69,6 +71,8 @@ class Loader:
         the transform.
     trace
         Whether to note when each stage ran, for `save_trace`: at most the latest 100,000 events.
+    fields, batch_size, order, window_nbytes, last, seed
+        With sources: as in `zarrow.data.Plan`.
 
     Raises
     ------
@@ -94,11 +98,15 @@ class Loader:
     (20, 6, 8) 20
     (20, 6, 8) 20
     (8, 6, 8) 8
+    >>> for x, y in data.Loader("data.zarr", fields=["temperature", "time"], batch_size=24):
+    ...     print(x.shape, y.shape)
+    (24, 6, 8) (24,)
+    (24, 6, 8) (24,)
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | Sources,
         *,
         rank: int = 0,
         world: int = 1,
@@ -112,7 +120,11 @@ class Loader:
         allocate: Callable[[int], Any] | None = None,
         device: Any = None,
         trace: bool = False,
+        **options: Unpack[PlanOptions],
     ) -> None:
+        plan, unknown = planned(plan, options)
+        if unknown:
+            raise TypeError(f"Loader() has no parameter {next(iter(unknown))!r}")
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} is not one of {world} ranks")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any
 
+from zarrow.data.plan_options import PlanOptions
 from zarrow.data.prefetch import OnBad
 
 
-class LoaderOptions(TypedDict, total=False):
-    """Options that are passed on to `zarrow.data.Loader`."""
+class LoaderOptions(PlanOptions, total=False):
+    """Options that are passed on to `zarrow.data.Loader`, and those of a plan for sources."""
 
     memory_nbytes: int
     cache_nbytes: int

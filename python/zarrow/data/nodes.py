@@ -42,8 +42,8 @@ def members_of(group: Group) -> Mapping[str, Array | Source | Group]:
         return dict(group.items())
     if encoding == "anndata":
         raise ValueError(
-            f"{group.name!r} is an AnnData with parts of different lengths: pass a dict of some, as in "
-            "{'X': group['X'], 'label': group['obs/label']}"
+            f"{group.name!r} is an AnnData with parts of different lengths: choose some by name, "
+            'as fields=["X", "obs/label"]'
         )
     found = dict(group.arrays())
     if not found:

@@ -7,25 +7,23 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, Group
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.description import Description, quality_of
-from zarrow.data.nodes import SOLE, members_of, source_of
+from zarrow.data.fields import Fields, Sources, sources_of
+from zarrow.data.nodes import SOLE
 from zarrow.data.order import Order, Ordering
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.data.rank_schedule import Last, Ranges, Schedule
 from zarrow.data.sources import Crops, Source, Windows
 from zarrow.data.subset import Subset
 from zarrow.hints.parameters import says_parameters
-
-Sources: TypeAlias = Array | Source | Group | Mapping[str, Array | Source | Group]
-
 
 _READS_COUNTED = 12
 
@@ -40,11 +38,16 @@ class Plan:
     Parameters
     ----------
     sources
-        An array or a group, sampled along the first axis; `Rows`, `Windows` or `Crops` of an array; or a dict
-        of several, which are read together. Sample `i` of a batch is sample `i` of each. Of AnnData: a sparse
-        matrix by rows, a table, or a column of one. Categories come as their codes.
+        An array or a group, or the path of one, sampled along the first axis; `Rows`, `Windows` or `Crops` of
+        an array; or a dict, list or tuple of several, which are read together. Sample `i` of a batch is
+        sample `i` of each. Of AnnData: a sparse matrix by rows, a table, or a column of one. Categories come
+        as their codes.
     batch_size
         Samples of a batch, on each rank.
+    fields
+        Names of a group's arrays, or of the sources in a dict: a list for batches that are tuples in this
+        order, a dict from other names to these names for batches that are dicts, or one name for batches
+        without a name. By default all.
     order
         `"window"` takes blocks of samples that share chunks in random order, and shuffles the samples of as
         many blocks as `window_nbytes` holds. Each chunk is decoded once, except at the ends of windows, if
@@ -63,6 +66,8 @@ class Plan:
     ------
     ValueError
         The sources have different numbers of samples, or an argument is out of range.
+    NotFoundError
+        A field is missing.
     UnsupportedError
         A sparse matrix is stored by columns.
     MetadataError
@@ -79,6 +84,12 @@ class Plan:
     >>> training, validation = plan.split(0.75, 0.25)
     >>> len(training), len(validation)
     (36, 12)
+    >>> pairs = data.Plan("data.zarr", 16, fields=["temperature", "time"])
+    >>> for x, y in data.Loader(pairs):
+    ...     print(x.shape, y.shape)
+    (16, 6, 8) (16,)
+    (16, 6, 8) (16,)
+    (16, 6, 8) (16,)
     """
 
     def __init__(
@@ -86,6 +97,7 @@ class Plan:
         sources: Sources,
         batch_size: int = 32,
         *,
+        fields: Fields | None = None,
         order: Ordering = "window",
         window_nbytes: int = 64 << 20,
         last: Last = "share",
@@ -98,9 +110,9 @@ class Plan:
             raise ValueError(f'order must be "sequential", "shuffle" or "window", found {order!r}')
         if last not in ("share", "pad", "drop"):
             raise ValueError(f'last must be "share", "pad" or "drop", found {last!r}')
-        self.sources = _named(sources)
+        self.sources, self._is_tuple = sources_of(sources, fields)
         self.batch_size, self.order, self.last, self.seed = batch_size, order, last, seed
-        self._count = _common_count(self.sources)
+        self._count = _common_count(self.sources, has_names=not self._is_tuple)
         self._subset = Subset.whole(self._count)
         # Places follow the source with most bytes; blocks are those of its chunks.
         main = max(self.sources.values(), key=lambda source: source.sample_nbytes)
@@ -143,6 +155,13 @@ class Plan:
         places = b"" if self._numbers is None else self._numbers.tobytes()
         order = (self.order, self._size, self._phase, self._slots, self.seed)
         return f"{key(self._count, shapes, runs, places.hex(), order):016x}"
+
+    def _batch(self, samples: Mapping[str, Any]) -> Any:
+        """Return the samples of all sources as a batch: without names, as a tuple, or as a dict."""
+        if set(samples) == {SOLE}:
+            return samples[SOLE]
+        ordered = {name: samples[name] for name in self.sources}
+        return tuple(ordered.values()) if self._is_tuple else ordered
 
     def ordered(self, epoch: int) -> Order:
         """Return the order of an epoch."""
@@ -411,27 +430,7 @@ class Plan:
                 )
 
 
-def _named(sources: Sources) -> dict[str, Source]:
-    """Return sources by name."""
-    if isinstance(sources, Group):
-        sources = members_of(sources)
-    if not isinstance(sources, Mapping):
-        sources = {SOLE: sources}
-    if not sources:
-        raise ValueError("a plan needs at least one array")
-    found = {
-        name: source if isinstance(source, Source) else source_of(source) for name, source in sources.items()
-    }
-    crops = [source for source in found.values() if isinstance(source, Crops)]
-    if crops:
-        if len(crops) < len(found):
-            raise ValueError("crops can be combined with crops only")
-        first = max(crops, key=lambda source: source.sample_nbytes)
-        return {name: source._aligned(first) for name, source in found.items() if isinstance(source, Crops)}
-    return found
-
-
-def _common_count(sources: Mapping[str, Source]) -> int:
+def _common_count(sources: Mapping[str, Source], has_names: bool) -> int:
     """Return the number of samples. Windows at the end that other sources lack are left out."""
     counts = {name: source.count for name, source in sources.items()}
     count = min(counts.values())
@@ -439,10 +438,19 @@ def _common_count(sources: Mapping[str, Source]) -> int:
         name for name, source in sources.items() if source.count > count and not isinstance(source, Windows)
     ]
     if longer:
-        raise ValueError(f"sources have different numbers of samples: {counts}")
+        raise ValueError(
+            f"sources have different numbers of samples: {counts}"
+            + (f"; choose some by name, as fields={_of_most_sources(counts)}" if has_names else "")
+        )
     if not count:
         raise ValueError(f"there are no samples: {counts}")
     return count
+
+
+def _of_most_sources(counts: Mapping[str, int]) -> list[str]:
+    """Return the names of the sources with the most common number of samples."""
+    common = Counter(counts.values()).most_common(1)[0][0]
+    return [name for name, count in counts.items() if count == common]
 
 
 def _spread(ranges: Ranges, count: int) -> list[int]:

@@ -34,7 +34,6 @@ import numpy.typing as npt
 from zarrow._zarrow import _Cancellation
 from zarrow.data.buffers import Ring
 from zarrow.data.device_batches import on_device
-from zarrow.data.nodes import SOLE
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
 from zarrow.data.rank_schedule import Ranges
@@ -47,7 +46,7 @@ from zarrow.errors import CodecError
 OnBad: TypeAlias = Literal["raise", "skip", "fill"]
 # Arrays of NumPy, masked arrays, and sparse matrices of SciPy.
 Arrays: TypeAlias = dict[str, Any]
-Batch: TypeAlias = Any | Arrays
+Batch: TypeAlias = Any | Arrays | tuple[Any, ...]
 
 _T = TypeVar("_T")
 
@@ -382,7 +381,7 @@ class Prefetch:
                 return Ready(None, rows.numbers, 0, error=self._damages[rows.bad[0] - 1])
             rows = rows.part(rows.bad == 0)
         arrays = rows.arrays
-        batch: Batch = arrays[SOLE] if set(arrays) == {SOLE} else arrays
+        batch: Batch = self._plan._batch(arrays)
         if self._options.device is not None:
             batch = on_device(batch, self._options.device)
         elif self._options.convert is not None:

@@ -8,9 +8,10 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from zarrow.data.nodes import SOLE
+from zarrow.data.fields import Fields, Sources
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
+from zarrow.data.plan_options import planned
 from zarrow.data.prefetch import Batch
 from zarrow.hints.parameters import says_parameters
 
@@ -25,7 +26,10 @@ class RandomAccess:
     Parameters
     ----------
     plan
-        Its samples by increasing number. The samples of a split also begin at 0.
+        Its samples by increasing number. The samples of a split also begin at 0. Or the sources of a plan: a
+        path, a group, an array and so on.
+    fields
+        With sources: as in `zarrow.data.Plan`.
     epoch
         The epoch of random crops.
 
@@ -39,8 +43,9 @@ class RandomAccess:
     (48, (6, 8), (3, 6, 8))
     """
 
-    def __init__(self, plan: Plan, *, epoch: int = 0) -> None:
-        self.plan, self.epoch = plan, operator.index(epoch)
+    def __init__(self, plan: Plan | Sources, *, fields: Fields | None = None, epoch: int = 0) -> None:
+        self.plan, _ = planned(plan, {} if fields is None else {"fields": fields})
+        self.epoch = operator.index(epoch)
         # Places by number, unless they are computed at once.
         self._places: Numbers | None = None
 
@@ -53,7 +58,7 @@ class RandomAccess:
         return len(self.plan)
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """Read one sample: an array, or a dict of arrays."""
+        """Read one sample: an array, or a dict or tuple of arrays."""
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[Any]:
@@ -61,6 +66,8 @@ class RandomAccess:
         batch = self.batch(indices)
         if isinstance(batch, dict):
             return [{name: rows[at] for name, rows in batch.items()} for at in range(len(indices))]
+        if isinstance(batch, tuple):
+            return [tuple(rows[at] for rows in batch) for at in range(len(indices))]
         return [batch[at] for at in range(len(indices))]
 
     def batch(self, indices: Sequence[SupportsIndex]) -> Batch:
@@ -82,7 +89,8 @@ class RandomAccess:
             out = np.empty(shape, source.array.dtype) if source.has_fixed_size else None
             found = source._read(places, out, draw)
             arrays[name] = found if out is None else out
-        return arrays[SOLE] if set(arrays) == {SOLE} else arrays
+        batch: Batch = self.plan._batch(arrays)
+        return batch
 
     def _places_at(self, ranks: Numbers) -> Numbers:
         if self.plan._numbers is None:

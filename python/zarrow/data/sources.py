@@ -20,7 +20,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, Group, read_many
+from zarrow._zarrow import Array, Group, open, read_many
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
@@ -40,13 +40,6 @@ class Source:
     count: int
 
     def __init__(self, array: Array) -> None:
-        if not isinstance(array, Array):
-            hint = ": pass the group itself to zarrow.data.Plan" if isinstance(array, Group) else ""
-            if isinstance(array, str | os.PathLike):
-                hint = ": type zarrow.open(path)"
-            elif hasattr(type(array), "__array__") and not hint:
-                hint = ": type zarrow.create_array(zarrow.MemoryStore(), data=x)"
-            raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}{hint}")
         self.array = array
         self._element_nbytes = element_nbytes(array)
 
@@ -142,7 +135,7 @@ class Rows(Source):
     Parameters
     ----------
     array
-        The array.
+        The array, or its path.
     axis
         The axis of samples.
 
@@ -155,7 +148,8 @@ class Rows(Source):
     (48, (48, 8))
     """
 
-    def __init__(self, array: Array, axis: int = 0) -> None:
+    def __init__(self, array: Array | str | os.PathLike[str], axis: int = 0) -> None:
+        array = _opened(array)
         super().__init__(array)
         self.axis = _axis(array, axis)
         self.count = array.shape[self.axis]
@@ -186,7 +180,7 @@ class Windows(Source):
     Parameters
     ----------
     array
-        The array.
+        The array, or its path.
     length
         The number of indices in a window.
     step
@@ -215,8 +209,16 @@ class Windows(Source):
     """
 
     def __init__(
-        self, array: Array, length: int, *, step: int = 1, stride: int = 1, offset: int = 0, axis: int = 0
+        self,
+        array: Array | str | os.PathLike[str],
+        length: int,
+        *,
+        step: int = 1,
+        stride: int = 1,
+        offset: int = 0,
+        axis: int = 0,
     ) -> None:
+        array = _opened(array)
         super().__init__(array)
         self.axis = _axis(array, axis)
         length, step, stride, offset = map(operator.index, (length, step, stride, offset))
@@ -265,7 +267,7 @@ class Crops(Source):
     Parameters
     ----------
     array
-        The array.
+        The array, or its path.
     shape
         The extent of a crop along each axis; None for the whole axis.
     count
@@ -294,13 +296,14 @@ class Crops(Source):
 
     def __init__(
         self,
-        array: Array,
+        array: Array | str | os.PathLike[str],
         shape: Sequence[int | None],
         count: int | None = None,
         *,
         corners: npt.ArrayLike | None = None,
         within: slice | tuple[slice, ...] = (),
     ) -> None:
+        array = _opened(array)
         super().__init__(array)
         if len(shape) != array.ndim:
             raise ValueError(f"crop {tuple(shape)} has {len(shape)} axes, but the array has {array.ndim}")
@@ -413,6 +416,26 @@ class Crops(Source):
             )
         count = len(np.unique(np.concatenate(found)))
         return count, count * math.prod(chunks) * self._element_nbytes
+
+
+def _opened(array: Any) -> Array:
+    """Return the array, or that of a path.
+
+    Raises
+    ------
+    TypeError
+        It is no array.
+    """
+    if isinstance(array, str | os.PathLike):
+        array = open(array, mode="r")
+    if isinstance(array, Array):
+        return array
+    hint = ""
+    if isinstance(array, Group):
+        hint = ": pass the group itself to zarrow.data.Plan, or the path of one of its arrays"
+    elif hasattr(type(array), "__array__"):
+        hint = ": type zarrow.create_array(zarrow.MemoryStore(), data=x)"
+    raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}{hint}")
 
 
 def chunks_of(array: Array) -> tuple[int, ...]:

@@ -29,8 +29,8 @@ FUNCTIONS = by_name(
         "zarrow.load(path).{name}(file)": "write_csvs write_h5ad write_loom",
         'zarrow.open(path)["X"].to_scipy()': "load_npz read_elem_lazy sparse_dataset",
         "zarrow.save(store, anndata.AnnData(matrix))": "save_npz",
-        'zarrow.data.Plan({"x": group["X"], "label": group["obs/label"]})': ("AnnCollection AnnLoader"),
-        'zarrow.data.Plan({"x": array, "y": other})': "StackDataset TensorDataset",
+        'zarrow.data.Loader(path, fields=["X", "obs/label"])': "AnnCollection AnnLoader",
+        "zarrow.data.Plan([array, other])": "StackDataset TensorDataset",
         "numpy.{name}(...), then zarrow.save(store, x)": (
             "frombuffer fromfile fromfunction fromiter genfromtxt loadtxt"
         ),

@@ -16,8 +16,7 @@ NAMES = by_name(
         "{plan}.where(numpy.arange(count) < n), of count samples": "head limit skip take",
         "{plan}.split(0.8, 0.2)": "random_split train_test_split",
         "zarrow.data.Loader({plan}, transform=function)": (
-            "collate_fn decode map map_dict set_format set_transform to_tuple transform with_format "
-            "with_transform"
+            "collate_fn decode map map_dict set_format set_transform transform with_format with_transform"
         ),
         "zarrow.data.Loader({plan}, memory_nbytes=256 << 20), which reads ahead": (
             "num_workers prefetch prefetch_factor"
@@ -31,7 +30,8 @@ NAMES = by_name(
         "import zarrow.torch, and zarrow.torch.DataLoader({plan})": "torch to_torch with_torch",
         "import zarrow.jax, and zarrow.jax.DataLoader({plan})": "jax to_jax",
         "zarrow.torch.Dataset({plan}), which samplers of PyTorch take": "batch_sampler sampler",
-        'zarrow.data.Plan({"x": array, "y": other})': "concatenate interleave join zip",
+        "zarrow.data.Plan([array, other])": "concatenate interleave join zip",
+        'zarrow.data.Plan(path, fields=["x", "y"])': "columns fields keys select_columns to_tuple",
         "{plan}.batch_size": "batch_size",
         "{plan}.sources": "arrays dataset sources",
         "len({plan})": "num_batches num_rows num_samples",

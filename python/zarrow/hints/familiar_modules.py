@@ -10,6 +10,11 @@ _LOADING = (
     "zarrow.open(store) and zarrow.load(store), which raise an error if a document or a chunk is damaged"
 )
 
+_LOADER = (
+    "zarrow.data.Loader(array, batch_size=32), and for PyTorch import zarrow.torch, and "
+    'zarrow.torch.DataLoader(array, batch_size=32); several arrays are path, fields=["x", "y"]'
+)
+
 MODULE = FUNCTIONS | by_name(
     {
         "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one": "AnnData",
@@ -19,11 +24,10 @@ MODULE = FUNCTIONS | by_name(
         "nothing: pass a mapping of keys to bytes instead": (
             "DBMStore KVStore LMDBStore MongoDBStore RedisStore SQLiteStore"
         ),
-        "zarrow.data.Loader(zarrow.data.Plan(array, batch_size=32)); for PyTorch's, import zarrow.torch, and "
-        "zarrow.torch.DataLoader(zarrow.torch.Plan(array))": (
-            "DataLoader batches dataloader iter_batches loader"
+        _LOADER: (
+            "DataLoader Loader batches data_loader dataloader iter_batches iterate iterator loader loaders"
         ),
-        "import zarrow.torch, and zarrow.torch.DataLoader(zarrow.torch.Plan(array))": "torch",
+        "import zarrow.torch, and zarrow.torch.DataLoader(array)": "torch",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "random_split train_test_split",
         _XARRAY: ("date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray"),
         "nothing: pass a dict instead": "DictStore",
@@ -53,7 +57,7 @@ MODULE = FUNCTIONS | by_name(
         "array.append(values), or group.append(table)": "append",
         "zarrow.save(store, numpy.arange(...))": "arange",
         "zarrow.create_array(store, data=x), or zarrow.asarray(x) for memory": "array",
-        _XARRAY + ", or zarrow.data.Loader(zarrow.data.Plan(array)) for batches": "Dataset",
+        _XARRAY + ", or for training import zarrow.torch, and zarrow.torch.Dataset(array)": "Dataset",
         "zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store) of dask": "to_zarr",
         "zarrow.dask.from_zarr(store), or array.to_dask()": "from_zarr",
         "zarrow.dask.store(x, array)": "store",
@@ -80,23 +84,21 @@ MODULE = FUNCTIONS | by_name(
         "isinstance(x, zarrow.Array)": "is_array isarray",
         "isinstance(x, zarrow.Group)": "is_group isgroup",
         "isinstance(x, zarrow.Tensor)": "is_tensor",
-        "zarrow.data.Loader(zarrow.data.Plan(array, batch_size=32), transform=function)": (
+        "zarrow.data.Loader(array, batch_size=32, transform=function)": (
             "DataPipeline StatefulDataLoader StreamingDataLoader WebLoader ZarrDataLoader filter map "
             "set_transform with_transform"
         ),
-        "import zarrow.torch, and zarrow.torch.Dataset(zarrow.torch.Plan(array))": (
+        "import zarrow.torch, and zarrow.torch.Dataset(array)": (
             "ArrayDataset MapDataset StreamingDataset TorchDataset WebDataset ZarrDataset"
         ),
-        "import zarrow.torch, and zarrow.torch.IterableDataset(zarrow.torch.Plan(array))": (
-            "IterDataPipe ZarrIterableDataset"
-        ),
+        "import zarrow.torch, and zarrow.torch.IterableDataset(array)": ("IterDataPipe ZarrIterableDataset"),
         "torch.utils.data.{name}, which takes zarrow.torch.Dataset(plan)": (
             "ChainDataset ConcatDataset Sampler WeightedRandomSampler get_worker_info"
         ),
         "lightning.{name}, with zarrow.torch.DataLoader(plan) as its loaders": (
             "LightningDataModule LightningModule Trainer"
         ),
-        'zarrow.data.Plan({"x": array, "y": other})': "from_tensor_slices zip",
+        "zarrow.data.Plan([array, other])": "from_tensor_slices zip",
         'zarrow.data.Plan(array, order="shuffle")': "shuffle",
         "zarrow.data.Loader(plan, memory_nbytes=256 << 20), which reads ahead": "Prefetcher prefetch",
         "zarrow.jobs, or dask.distributed.{name} with array.to_dask()": ("Client LocalCluster map_chunks"),
@@ -299,9 +301,8 @@ SUBMODULES = {
         ),
     },
     "zarrow.data": {
-        "DataLoader": "zarrow.data.Loader(zarrow.data.Plan(array)); for PyTorch's, import zarrow.torch, and "
-        "zarrow.torch.DataLoader(zarrow.torch.Plan(array))",
-        "Dataset": "import zarrow.torch, and zarrow.torch.Dataset(zarrow.torch.Plan(array))",
+        "DataLoader": _LOADER,
+        "Dataset": "import zarrow.torch, and zarrow.torch.Dataset(array)",
     },
     "zarrow.dask": {
         "array": "array.to_dask()",
@@ -328,10 +329,10 @@ SUBMODULES = {
         **dict.fromkeys(("Loader", "dataloader"), "zarrow.torch.DataLoader(plan)"),
         **dict.fromkeys(
             ("MapDataset", "TorchDataset", "ZarrDataset", "ZarrIterableDataset"),
-            "zarrow.torch.Dataset(zarrow.torch.Plan(array, batch_size=8))",
+            "zarrow.torch.Dataset(array)",
         ),
         **dict.fromkeys(("default_collate", "collate_fn"), "zarrow.torch.collate"),
-        "TensorDataset": 'zarrow.torch.Plan({"x": x, "y": y})',
+        **dict.fromkeys(("StackDataset", "TensorDataset"), "zarrow.torch.Dataset([array, other])"),
         "random_split": "zarrow.torch.Plan(array).split(0.8, 0.2)",
         **dict.fromkeys(("Tensor", "as_tensor", "from_numpy", "tensor"), "array[...].torch()"),
     },

@@ -47,13 +47,13 @@ ARRAY = by_name(
         '{array}.attrs["new"] = {array}.attrs.pop("old")': "renameAttribute",
         "cache_bytes= of zarrow.open": "get_var_chunk_cache set_var_chunk_cache",
         "nothing: processes may write at once": "set_collective",
-        "zarrow.data.Loader(zarrow.data.Plan({array}), cache_nbytes=1 << 30)": "cache",
+        "zarrow.data.Loader({array}, cache_nbytes=1 << 30)": "cache",
         "{array}[count:]": "skip",
         "len({array})": "len nrows num_rows",
         '"name" in group': "exists",
         "nothing: an Array is not closed": "closed",
         "{array}.dimension_names, or group.multiscales.axes": "axes",
-        "zarrow.data.Loader(zarrow.data.Plan({array}, batch_size=32)), which gives batch after batch": (
+        "zarrow.data.Loader({array}, batch_size=32), which gives batch after batch": (
             "batch batches iter_batches"
         ),
         "zarrow.read_many([({array}, selection), ...])": "read_many",
@@ -83,10 +83,10 @@ ARRAY = by_name(
         "hashlib.sha256({array}[...].tobytes()).digest()": "digest",
         "{array}.ndim": "dimensionality rank",
         "{array}.to_dask().map_blocks(function), or "
-        "zarrow.data.Loader(zarrow.data.Plan({array}), transform=function) for batches": "map",
+        "zarrow.data.Loader({array}, transform=function) for batches": "map",
         "{array}[...].take(indices), or {array}[:8] for the first ones": "take",
         "{array}[...].repeat(count); each iteration of a zarrow.data.Loader is the next epoch": "repeat",
-        "zarrow.data.Loader(zarrow.data.Plan({array}), rank=0, world=4)": "shard",
+        "zarrow.data.Loader({array}, rank=0, world=4)": "shard",
         "{array}.dimension_names": "dimensions dims get_dims label labels",
         "{array}.chunks and {array}.shards": "chunk_layout",
         '{array}.attrs["units"]': "dimension_units",
@@ -160,8 +160,8 @@ ARRAY = by_name(
         "{array}.shards": "shard_shape",
         "{array}[...].torch().split([2, 1]) for sizes, numpy.split({array}[...], [2]) for positions, or "
         "zarrow.data.Plan({array}).split(0.8, 0.2) for fractions of the samples": "split",
-        "{array}[numpy.random.permutation(len({array}))], or zarrow.data.Loader(zarrow.data.Plan({array}, "
-        'batch_size=32, order="shuffle", seed=0)) for batches': "shuffle",
+        "{array}[numpy.random.permutation(len({array}))], or zarrow.data.Loader({array}, "
+        'batch_size=32, order="shuffle", seed=0) for batches': "shuffle",
         "zarrow.data.Plan({array}).split(0.8, 0.2), or "
         "sklearn.model_selection.train_test_split({array}[...])": "random_split train_test_split",
         "{array}[...].torch(), or .numpy() or .jax()": "set_format with_format",
@@ -225,9 +225,7 @@ GROUP = by_name(
         "nothing: text is stored with dtype=str": "set_auto_chartostring set_ncstring_attrs",
         '{group}.require_group("name")': "setdefault",
         "{group}[count:]": "skip",
-        'zarrow.data.Loader(zarrow.data.Plan({group}["name"]), transform=function)': (
-            "set_transform with_transform"
-        ),
+        'zarrow.data.Loader({group}["name"], transform=function)': ("set_transform with_transform"),
         "nothing: a write is stored when its call returns; session.commit(message) of icechunk commits": (
             "amend commit rebase transaction"
         ),
@@ -285,9 +283,9 @@ GROUP = by_name(
         'nothing: {group}["name"][...] gives stored elements, {group}["name"].read(decode="cf") scales '
         "and masks them": "set_auto_mask set_auto_maskandscale set_auto_scale",
         "nothing: chunks without elements are not stored": "set_fill_off set_fill_on",
-        'zarrow.data.Loader(zarrow.data.Plan({group}["name"]), rank=0, world=4)': "shard",
-        'zarrow.data.Loader(zarrow.data.Plan({group}["name"], batch_size=32, order="shuffle"))': "shuffle",
-        'zarrow.data.Loader(zarrow.data.Plan({group}["name"], batch_size=32))': "batch batches iter_batches",
+        'zarrow.data.Loader({group}["name"], rank=0, world=4)': "shard",
+        'zarrow.data.Loader({group}["name"], batch_size=32, order="shuffle")': "shuffle",
+        'zarrow.data.Loader({group}["name"], batch_size=32)': "batch batches iter_batches",
         'zarrow.data.Plan({group}["name"]).split(0.8, 0.2)': "random_split train_test_split",
         '{group}["name"][...].torch(), or .numpy() or .jax()': "set_format with_format",
         "{group}.store and {group}.path": "store_path",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from zarrow.hints.by_name import by_name
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
-_PLAN = "zarrow.data.Plan(array"
-_LOADER = "zarrow.data.Loader(plan"
 
 # Parameters of a new array.
 OPTIONS = by_name(
@@ -156,30 +154,30 @@ CALLS = {
     },
 }
 
-# Parameters of other libraries' data sets and loaders, for the classes of `zarrow.data`.
+# Parameters of other libraries' data sets and loaders, each with that of a class of `zarrow.data`.
 LOADING = by_name(
     {
-        _PLAN + ", batch_size=32)": "batch_size",
-        _PLAN + ', order="shuffle"), or order="sequential" for the stored order': "shuffle",
-        _PLAN + ', last="drop")': "drop_last drop_remainder",
-        _PLAN + ", seed=0)": "generator seed worker_seed",
-        _PLAN + ", window_nbytes=64 << 20)": "buffer_size shuffle_buffer_size",
+        'order="shuffle", or order="sequential" for the stored order': "shuffle",
+        'last="drop"': "drop_last drop_remainder",
+        "seed=0": "generator rng worker_seed",
+        "window_nbytes=64 << 20": "buffer_size shuffle_buffer_size",
         "nothing: threads of zarrow.data.Loader read ahead, leave it out; processes are "
         "zarrow.torch.DataLoader(plan, num_workers=2)": (
             "max_workers multiprocessing_context num_parallel_calls num_workers persistent_workers "
             "worker_count worker_init_fn workers"
         ),
-        _LOADER + ", memory_nbytes=256 << 20)": "num_prefetch prefetch prefetch_factor",
-        _LOADER + ", transform=function)": "collate_fn transform transforms",
-        _LOADER + ", rank=0, world=4)": "num_replicas num_shards rank shard_id world world_size",
-        _LOADER + ', device="cuda"), which copies batches beside the work': (
-            "device pin_memory pin_memory_device"
-        ),
-        _LOADER + ', on_bad="skip")': "ignore_errors on_bad on_error",
+        "memory_nbytes=256 << 20": "num_prefetch prefetch prefetch_factor",
+        "transform=function": "collate_fn map_fn target_transform transforms",
+        "rank=0, world=4": "num_replicas num_shards shard_id world_size",
+        'device="cuda", which copies batches beside the work': "pin_memory pin_memory_device",
+        'on_bad="skip"': "handler ignore_errors on_error",
         "zarrow.torch.Dataset(plan), which samplers of PyTorch take": "batch_sampler sampler",
+        "import zarrow.torch, and zarrow.torch.DataLoader(source), or zarrow.jax": (
+            "as_ as_format format framework output_format output_type return_type"
+        ),
         "nothing: read errors are raised at once, leave it out": "timeout",
         "nothing: a batch is read in the order of the plan, leave it out": "in_order",
         "zarrow.data.Windows(array, 6)": "sequence_length timesteps window window_size",
-        "zarrow.data.Crops(array, (64, 64), 1000)": "crop_size patch_size roi_size",
+        "zarrow.data.Crops(array, (64, 64), 1000)": "crop_size num_samples patch_size roi_size",
     }
 )

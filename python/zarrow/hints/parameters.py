@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from zarrow import _zarrow
 from zarrow._zarrow import Array, Group
 from zarrow.hints.close_names import close_name
 from zarrow.hints.unknown_names import to_type
@@ -21,7 +25,7 @@ def says_parameters(made: _Class) -> _Class:
     def checked(self: Any, *given: Any, **options: Any) -> None:
         try:
             plain(self, *given, **options)
-        except (TypeError, AttributeError):
+        except Exception:
             _check(type(self), given, options)
             raise
 
@@ -74,33 +78,98 @@ def _check(made: type, given: tuple[Any, ...], options: dict[str, Any]) -> None:
     TypeError
         The message says what to type.
     """
-    from zarrow.hints.familiar_options import LOADING
+    known, is_own = _known(made), made.__module__.startswith("zarrow.")
+    first = given[0] if given else options.get(known[0])
+    plan = _zarrow._import("zarrow.data").Plan
+    if isinstance(first, plan):
+        known = [name for name in known if name not in _known(plan)[1:]]
+    unknown = {name: value for name, value in options.items() if name not in known}
+    if unknown:
+        name = next(iter(unknown))
+        hints = {name: _of_parameter(made, known, name, value) for name, value in unknown.items()}
+        others = {name: value for name, value in unknown.items() if not hints[name]}
+        hint = hints[name] or _of_values(_own_name(made), first, others)
+        hint = hint or close_name(name, known) or f"its parameters are {', '.join(known)}"
+        raise TypeError(f"{made.__name__}() has no parameter {name!r}: {hint}") from None
+    if is_own and known[0] in ("plan", "sources") and (hint := _of_positions(given[1:], known)):
+        raise TypeError(f"{made.__name__}() takes no such argument by position: {hint}") from None
 
+
+def _known(made: type) -> list[str]:
+    """Return the names of parameters, also of those that are passed on."""
     parameters = [
         parameter
-        for owner in made.__mro__
-        if owner.__module__.startswith("zarrow.") and "__init__" in vars(owner)
-        for parameter in inspect.signature(owner.__init__).parameters.values()  # type: ignore[misc]
-        if parameter.kind < parameter.VAR_KEYWORD and parameter.name != "self"
+        for owner in made.__mro__[:-1]
+        if "__init__" in vars(owner)
+        for parameter in list(inspect.signature(owner.__init__).parameters.values())[1:]  # type: ignore[misc]
     ]
-    known = list(dict.fromkeys(parameter.name for parameter in parameters))
-    for name in options:
-        if name not in known:
-            hint = to_type(LOADING[name]) if name in LOADING else close_name(name, known)
-            if made.__name__.endswith("Loader"):
-                own = ".".join((*made.__module__.split(".")[:2], made.__name__))
-                hint = hint.replace("zarrow.data.Loader(plan", f"{own}(plan")
-            hint = hint or f"its parameters are {', '.join(known)}"
-            raise TypeError(f"{made.__name__}() has no parameter {name!r}: {hint}") from None
-    first = given[0] if given else options.get(known[0])
-    if known[0] == "sources" and (
-        isinstance(first, list | tuple) or any(isinstance(node, Array) for node in given[1:2])
-    ):
-        raise TypeError(
-            'several arrays are sources by name: type zarrow.data.Plan({"x": array, "y": other})'
-        ) from None
-    if known[0] == "plan" and isinstance(first, Array | Group | str):
-        node = "zarrow.open(path)" if isinstance(first, str) else type(first).__name__.lower()
-        raise TypeError(
-            f"plan must be a zarrow.data.Plan, found {type(first).__name__}: type zarrow.data.Plan({node})"
-        ) from None
+    names = [parameter.name for parameter in parameters if parameter.kind < parameter.VAR_KEYWORD]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        names += _zarrow._import("zarrow.data.loader_options").LoaderOptions.__annotations__
+    return list(dict.fromkeys(names))
+
+
+def _of_parameter(made: type, known: list[str], name: str, value: Any) -> str:
+    """Return what to type for a parameter of another class or library; empty if it is unknown."""
+    from zarrow.hints.familiar_options import LOADING
+
+    text = LOADING.get(name, f"{name}={value!r}")
+    parameter = text.partition("=")[0]
+    if name in LOADING and parameter in known:
+        return to_type(text)
+    torch = sys.modules.get("torch.utils.data")
+    if torch and issubclass(made, torch.Dataset) and name in inspect.signature(torch.DataLoader).parameters:
+        size = "batch_size=None, " if "batch_size" in known else ""
+        return f"type torch.utils.data.DataLoader(dataset, {size}{name}={value!r})"
+    data = _zarrow._import("zarrow.data")
+    for other, subject in ((data.Plan, "array"), (data.Loader, "plan")):
+        if parameter in _known(other)[1:]:
+            call = text.partition(", which")[0].partition(", or ")[0]
+            return f"type zarrow.data.{other.__name__}({subject}, {call})"
+    return to_type(text) if name in LOADING else ""
+
+
+def _own_name(made: type) -> str:
+    return ".".join((*made.__module__.split(".")[:2], made.__name__))
+
+
+def _of_values(made: str, first: Any, unknown: dict[str, Any]) -> str:
+    """Return what to type for options with arrays, or names of arrays, as values; else empty."""
+    values = list(unknown.values())
+    is_one, is_text = len(values) == 1, all(isinstance(value, str) for value in values)
+    if all(isinstance(value, Array) for value in values) and (first is not None or not is_one):
+        named = ", ".join(f'"{name}": array' for name in unknown)
+        return f"type {made}({{{named}}})"
+    if first is None and is_text and not is_one:
+        return f"type {made}(path, fields={unknown})"
+    if first is None and isinstance(values[0], str | os.PathLike | Array | Group):
+        return f"type {made}({_shown(values[0])})"
+    if isinstance(values[0], list | tuple) and all(isinstance(name, str) for name in values[0]):
+        return f"type fields={list(values[0])}"
+    return f"type fields={unknown}" if is_text and all(_has(first, value) for value in values) else ""
+
+
+def _has(source: Any, name: str) -> bool:
+    """Return whether a source, or the path of one, has a member."""
+    try:
+        return name in (source if isinstance(source, Group | Mapping) else _zarrow.open(source, mode="r"))
+    except Exception:  # a hint must not hide the error itself
+        return False
+
+
+def _of_positions(others: tuple[Any, ...], known: list[str]) -> str:
+    """Return what to type for arguments behind the first one; empty if they may be right."""
+    for value in others:
+        if isinstance(value, Array | Group):
+            return "type [array, other] for several arrays"
+        if isinstance(value, str | list | tuple | Mapping):
+            return f"type fields={list(value) if isinstance(value, tuple) else value!r}"
+        if callable(value):
+            return "type transform=function"
+        if isinstance(value, int) and known[0] == "plan":
+            return f"type batch_size={value}"
+    return ""
+
+
+def _shown(source: Any) -> str:
+    return type(source).__name__.lower() if isinstance(source, Array | Group) else repr(str(source))

@@ -46,22 +46,11 @@ _LINES = {
     ("append", "table"): 'zarrow.open(store, mode="r+").append(table)',
     ("append", "numpy"): 'zarrow.open(store, mode="r+").append(values)',
 }
-_LOADERS = frozenset(
-    "loader loaders dataloader data_loader batches iterate iterator sampler prefetch".split()
-)
-_LOADER = (
-    "zarrow.data.Loader(zarrow.data.Plan(array, batch_size=64)); for PyTorch import zarrow.torch, and "
-    "zarrow.torch.DataLoader(zarrow.torch.Plan(array, batch_size=64)). Several arrays are "
-    'Plan({"x": array, "y": other}), and batches are then dicts'
-)
 
 
 def of_function(name: str) -> str:
     """Return what to type for a function that zarrow lacks; empty if the name is no verb and object."""
-    lower = name.lower()
-    if lower in _LOADERS:
-        return f"type {_LOADER}"
-    first, _, rest = lower.partition("_")
+    first, _, rest = name.lower().partition("_")
     verb = next((verb for verb, words in _VERBS.items() if first in words.split()), None)
     found = next((kind for kind, words in _OBJECTS.items() if rest in words.split()), None)
     if verb is None or found is None:

@@ -18,6 +18,8 @@ def arrays(batch: Batch, sharding: Any = None) -> Any:
     """Return a batch as arrays of JAX, on the default device or by a sharding of the global batch."""
     if isinstance(batch, dict):
         return {name: arrays(rows, sharding) for name, rows in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(arrays(rows, sharding) for rows in batch)
     batch = narrowed(batch)
     if sharding is not None:
         return jax.make_array_from_process_local_data(sharding, batch)

@@ -7,9 +7,11 @@ from typing import Any, Unpack
 
 import jax
 
+from zarrow.data.fields import Sources
 from zarrow.data.loader import Loader
 from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
+from zarrow.data.plan_options import planned
 from zarrow.hints.parameters import says_parameters
 from zarrow.jax.batches import arrays, check_dtypes
 
@@ -29,6 +31,7 @@ class DataLoader(Loader):
     Parameters
     ----------
     plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers, trace
+    fields, batch_size, order, window_nbytes, last, seed
         As in `zarrow.data.Loader`. The transform gets arrays of JAX.
     rank, world
         By default `jax.process_index()` and `jax.process_count()`.
@@ -56,7 +59,7 @@ class DataLoader(Loader):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | Sources,
         *,
         rank: int | None = None,
         world: int | None = None,
@@ -67,16 +70,17 @@ class DataLoader(Loader):
             raise ValueError(f"pass rank and world together, found rank {rank} and world {world}")
         if rank is None or world is None:
             rank, world = jax.process_index(), jax.process_count()
+        plan, rest = planned(plan, options)
         check_dtypes(plan)
         if sharding is not None:
             if plan.last == "share":
                 raise ValueError(
                     'the last batch is smaller and cannot be sharded: pass last="drop" to the plan'
                 )
-            if options.get("on_bad") == "skip":
+            if rest.get("on_bad") == "skip":
                 raise ValueError('batches without damaged samples cannot be sharded: pass on_bad="fill"')
             for source in plan.sources.values():
                 # JAX raises an error if the batch cannot be divided.
                 sharding.shard_shape((plan.batch_size * world, *source.sample_shape))
-        super().__init__(plan, rank=rank, world=world, **options)
+        super().__init__(plan, rank=rank, world=world, **rest)
         self._options.convert = functools.partial(arrays, sharding=sharding)

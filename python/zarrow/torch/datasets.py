@@ -7,9 +7,11 @@ from typing import Any, Unpack
 
 import torch.utils.data
 
+from zarrow.data.fields import Fields, Sources
 from zarrow.data.loader import Loader
 from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
+from zarrow.data.plan_options import planned
 from zarrow.data.random_access import RandomAccess
 from zarrow.data.stats import Stats
 from zarrow.hints.parameters import says_parameters
@@ -43,7 +45,10 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
     Parameters
     ----------
     plan
-        Its samples by increasing number. The data set of a part of a split begins at 0, too.
+        Its samples by increasing number. The data set of a part of a split begins at 0, too. Or the sources
+        of a plan: a path, a group, an array and so on.
+    fields
+        With sources: as in `zarrow.data.Plan`.
     transform
         Called with the tensors of a batch before it is divided into samples; `dataset[i]` is a batch of one.
         It returns a tensor, or a dict, tuple or list of them, with one row for each sample.
@@ -54,10 +59,16 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
         PyTorch has no such data type.
     """
 
-    def __init__(self, plan: Plan, *, transform: Callable[[Any], Any] | None = None) -> None:
-        check_dtypes(plan)
-        self.plan, self.transform = plan, transform
-        self._epoch, self._samples = SharedEpoch(), RandomAccess(plan)
+    def __init__(
+        self,
+        plan: Plan | Sources,
+        *,
+        fields: Fields | None = None,
+        transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._epoch, self._samples = SharedEpoch(), RandomAccess(plan, fields=fields)
+        self.plan, self.transform = self._samples.plan, transform
+        check_dtypes(self.plan)
 
     def set_epoch(self, epoch: int) -> None:
         """Draw the random crops of an epoch, also in persistent workers."""
@@ -92,6 +103,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     Parameters
     ----------
     plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers, trace
+    fields, batch_size, order, window_nbytes, last, seed
         As in `zarrow.data.Loader`. Batches are tensors. Spawned workers pickle the transform.
     rank, world
         Of `torch.distributed`, if it is initialized and none are given.
@@ -104,15 +116,16 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | Sources,
         *,
         rank: int | None = None,
         world: int | None = None,
         **options: Unpack[LoaderOptions],
     ) -> None:
+        plan, rest = planned(plan, options)
         check_dtypes(plan)
         rank, world = place(rank, world)
-        loader = Loader(plan, rank=rank, world=world, **options)
+        loader = Loader(plan, rank=rank, world=world, **rest)
         loader._options.convert = tensors
         self._take(loader)
 

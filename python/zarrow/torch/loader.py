@@ -9,9 +9,11 @@ from typing import Any, Unpack
 
 import torch.utils.data
 
+from zarrow.data.fields import Sources
 from zarrow.data.loader import Loader
 from zarrow.data.loader_options import LoaderOptions
 from zarrow.data.plan import Plan
+from zarrow.data.plan_options import planned
 from zarrow.hints.parameters import says_parameters
 from zarrow.torch.datasets import IterableDataset
 from zarrow.torch.options import place
@@ -30,6 +32,7 @@ class DataLoader(Loader):
     Parameters
     ----------
     plan, memory_nbytes, cache_nbytes, on_bad, transform, numbers, trace
+    fields, batch_size, order, window_nbytes, last, seed
         As in `zarrow.data.Loader`. The transform gets tensors; spawned workers pickle it.
     rank, world
         Of `torch.distributed`, if it is initialized and none are given.
@@ -52,7 +55,7 @@ class DataLoader(Loader):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan | Sources,
         *,
         rank: int | None = None,
         world: int | None = None,
@@ -65,9 +68,10 @@ class DataLoader(Loader):
             raise ValueError(f"num_workers must be at least 0, found {num_workers}")
         if num_workers and device is not None:
             raise ValueError("processes give no batches on a device: pass num_workers=0 with device=")
+        plan, rest = planned(plan, options)
         check_dtypes(plan)
         rank, world = place(rank, world)
-        super().__init__(plan, rank=rank, world=world, device=device, **options)
+        super().__init__(plan, rank=rank, world=world, device=device, **rest)
         self._options.convert = tensors
         self.num_workers, self._context = num_workers, multiprocessing_context
 

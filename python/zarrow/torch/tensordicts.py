@@ -38,8 +38,8 @@ def tensordict(batch: Mapping[str, Any]) -> TensorDict:
     """
     if not isinstance(batch, Mapping):
         raise TypeError(
-            f"a TensorDict has names, found a batch of {type(batch).__name__}: pass a dict of sources to the "
-            "plan"
+            f"a TensorDict has names, found a batch of {type(batch).__name__}: pass a dict of sources, or "
+            'fields={"x": "name"}, to the plan'
         )
     members = {name: _member(member) for name, member in batch.items()}
     first: Any = next(iter(batch.values()), [])

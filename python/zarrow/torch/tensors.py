@@ -35,6 +35,8 @@ def tensors(batch: Batch) -> Any:
     """Return a batch as tensors that share its memory; text is a list."""
     if isinstance(batch, dict):
         return {name: tensors(rows) for name, rows in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(map(tensors, batch))
     if isinstance(batch, DeviceTensor):
         return batch.torch()
     if not isinstance(batch, np.ndarray):
