@@ -169,7 +169,7 @@ def test_arrays_of_other_lengths_are_left_out_by_the_suggested_fields(path: Path
     ("call", "typed"),
     [
         ("data.Loader(path, keys=['x', 'label'])", "fields=['x', 'label']"),
-        ("data.Loader(path, x='x', y='label')", "fields={'x': 'x', 'y': 'label'}"),
+        ("data.Loader(path, a='x', b='label')", "fields={'a': 'x', 'b': 'label'}"),
         ("data.Loader(path, ('x', 'label'), batch_size=8)", "fields=['x', 'label']"),
         ("data.Plan(path, ['x', 'label'], batch_size=8)", "fields=['x', 'label']"),
         ("data.Loader(path, 8, fields=['x'])", "batch_size=8"),
@@ -182,7 +182,7 @@ def test_parameters_of_other_loaders_name_one_that_works(path: Path, call: str, 
     names = {"data": data, "path": path}
     with pytest.raises(TypeError, match=rf": type {re.escape(typed)}") as refused:
         eval(call, names)
-    line = str(refused.value).partition(": type ")[2].partition(", or ")[0]
+    line = str(refused.value).partition(": type ")[2].partition(", or ")[0].partition(" for ")[0]
     name = call.partition("(")[0]
     others = "" if "fields" in line else ", fields=['x']"
     assert len(eval(f"{name}(path, {line}{others})", names)) > 0

@@ -256,5 +256,5 @@ def test_loaders_are_named(name: str) -> None:
 
 
 def test_an_unknown_option_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="unknown option 'as_' of load: its options are path, progress"):
-        zarrow.load(tmp_path, as_="torch")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="unknown option 'colour' of load: its options are path, progress"):
+        zarrow.load(tmp_path, colour="red")  # type: ignore[call-overload]

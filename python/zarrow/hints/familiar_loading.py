@@ -1,4 +1,4 @@
-"""Names on plans and loaders of batches, each with what to type: see `zarrow.hints.familiar_names`.
+"""Names on plans and loaders of batches, and names of such classes: see `zarrow.hints.familiar_names`.
 
 `{plan}` stands for the plan of the object.
 """
@@ -6,6 +6,28 @@
 from __future__ import annotations
 
 from zarrow.hints.by_name import by_name
+
+LOADER = (
+    "zarrow.data.Loader(array, batch_size=32), and for PyTorch import zarrow.torch, and "
+    'zarrow.torch.DataLoader(array, batch_size=32); several arrays are path, fields=["x", "y"]'
+)
+
+# What to type for a class, by the end of its name.
+_CLASSES = {
+    "loader": LOADER,
+    "iterabledataset": "import zarrow.torch, and zarrow.torch.IterableDataset(array)",
+    "iterdatapipe": "import zarrow.torch, and zarrow.torch.IterableDataset(array)",
+    "dataset": "import zarrow.torch, and zarrow.torch.Dataset(array)",
+    "source": "zarrow.data.RandomAccess(array)",
+    "sampler": 'zarrow.data.Plan(array, order="shuffle"), or order="sequential"',
+}
+
+
+def of_class(name: str) -> str:
+    """Return what to type for a class that loads batches, such as `ZarrDataLoader`; else empty."""
+    found = (text for end, text in _CLASSES.items() if name.lower().endswith(end))
+    return f"type {next(found, '')}".removesuffix("type ") if name[:1].isupper() else ""
+
 
 NAMES = by_name(
     {
@@ -33,7 +55,8 @@ NAMES = by_name(
         "zarrow.data.Plan([array, other])": "concatenate interleave join zip",
         'zarrow.data.Plan(path, fields=["x", "y"])': "columns fields keys select_columns to_tuple",
         "{plan}.batch_size": "batch_size",
-        "{plan}.sources": "arrays dataset sources",
+        "{plan}.sources": "arrays sources",
+        "{plan}, and len({plan}) for the number of samples": "dataset",
         "len({plan})": "num_batches num_rows num_samples",
         "array[...].{name}(), of the Array that the plan samples": "to_pandas to_polars",
         "nothing: memory is given back when the object is gone: leave .{name}() out": "shutdown stop",

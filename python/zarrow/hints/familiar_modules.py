@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from zarrow.hints.by_name import by_name
 from zarrow.hints.familiar_functions import FUNCTIONS
+from zarrow.hints.familiar_loading import LOADER
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
 _LOADING = (
     "zarrow.open(store) and zarrow.load(store), which raise an error if a document or a chunk is damaged"
-)
-
-_LOADER = (
-    "zarrow.data.Loader(array, batch_size=32), and for PyTorch import zarrow.torch, and "
-    'zarrow.torch.DataLoader(array, batch_size=32); several arrays are path, fields=["x", "y"]'
 )
 
 MODULE = FUNCTIONS | by_name(
@@ -24,12 +20,10 @@ MODULE = FUNCTIONS | by_name(
         "nothing: pass a mapping of keys to bytes instead": (
             "DBMStore KVStore LMDBStore MongoDBStore RedisStore SQLiteStore"
         ),
-        _LOADER: (
-            "DataLoader Loader batches data_loader dataloader iter_batches iterate iterator loader loaders"
-        ),
+        LOADER: "batches data_loader dataloader iter_batches iterate iterator loader loaders",
         "import zarrow.torch, and zarrow.torch.DataLoader(array)": "torch",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "random_split train_test_split",
-        _XARRAY: ("date2num load_dataset open_dataarray open_dataset open_zarr save_mfdataset to_xarray"),
+        _XARRAY: ("date2num open_dataarray open_dataset open_zarr save_mfdataset to_xarray"),
         "nothing: pass a dict instead": "DictStore",
         "nothing: pass the folder's path instead": (
             "DirectoryStore FilesystemStore LocalStore NestedDirectoryStore"
@@ -57,7 +51,8 @@ MODULE = FUNCTIONS | by_name(
         "array.append(values), or group.append(table)": "append",
         "zarrow.save(store, numpy.arange(...))": "arange",
         "zarrow.create_array(store, data=x), or zarrow.asarray(x) for memory": "array",
-        _XARRAY + ", or for training import zarrow.torch, and zarrow.torch.Dataset(array)": "Dataset",
+        _XARRAY
+        + ", or for training import zarrow.torch, and zarrow.torch.Dataset(array)": "Dataset load_dataset",
         "zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store) of dask": "to_zarr",
         "zarrow.dask.from_zarr(store), or array.to_dask()": "from_zarr",
         "zarrow.dask.store(x, array)": "store",
@@ -85,13 +80,8 @@ MODULE = FUNCTIONS | by_name(
         "isinstance(x, zarrow.Group)": "is_group isgroup",
         "isinstance(x, zarrow.Tensor)": "is_tensor",
         "zarrow.data.Loader(array, batch_size=32, transform=function)": (
-            "DataPipeline StatefulDataLoader StreamingDataLoader WebLoader ZarrDataLoader filter map "
-            "set_transform with_transform"
+            "DataPipeline filter map set_transform with_transform"
         ),
-        "import zarrow.torch, and zarrow.torch.Dataset(array)": (
-            "ArrayDataset MapDataset StreamingDataset TorchDataset WebDataset ZarrDataset"
-        ),
-        "import zarrow.torch, and zarrow.torch.IterableDataset(array)": ("IterDataPipe ZarrIterableDataset"),
         "torch.utils.data.{name}, which takes zarrow.torch.Dataset(plan)": (
             "ChainDataset ConcatDataset Sampler WeightedRandomSampler get_worker_info"
         ),
@@ -250,7 +240,8 @@ MODULES = by_name(
         'rows = group.to_arrow(), and duckdb.sql("from rows")': "duckdb sql",
         "import zarrow.torch": "lightning nn pytorch torchdata",
         "import zarrow.data": "batching dataloader dataloaders dataset datasets loader loaders ml training",
-        "array[...].numpy(), which tensorflow.constant takes": "keras tensorflow tf",
+        "array[...].numpy(), which tensorflow.constant takes": "tensorflow tf",
+        'zarrow.data.Loader(path, fields=["x", "y"]), and model.fit((batch for batch in loader))': "keras",
         "import zarrow.gpu": "cuda cupy cp gds kvikio",
         'zarrow.save(store, name=file["name"][...]), of a file of h5py': "h5 h5py hdf hdf5",
         "zarrow.xarray.to_zarr(xarray.open_dataset(file), store)": "nc netcdf netCDF4",
@@ -301,8 +292,7 @@ SUBMODULES = {
         ),
     },
     "zarrow.data": {
-        "DataLoader": _LOADER,
-        "Dataset": "import zarrow.torch, and zarrow.torch.Dataset(array)",
+        "Dataset": LOADER,
     },
     "zarrow.dask": {
         "array": "array.to_dask()",
@@ -326,18 +316,14 @@ SUBMODULES = {
         "save": "zarrow.xarray.to_zarr(dataset, store)",
     },
     "zarrow.torch": {
-        **dict.fromkeys(("Loader", "dataloader"), "zarrow.torch.DataLoader(plan)"),
-        **dict.fromkeys(
-            ("MapDataset", "TorchDataset", "ZarrDataset", "ZarrIterableDataset"),
-            "zarrow.torch.Dataset(array)",
-        ),
+        **dict.fromkeys(("Loader", "dataloader"), "zarrow.torch.DataLoader(array)"),
         **dict.fromkeys(("default_collate", "collate_fn"), "zarrow.torch.collate"),
         **dict.fromkeys(("StackDataset", "TensorDataset"), "zarrow.torch.Dataset([array, other])"),
         "random_split": "zarrow.torch.Plan(array).split(0.8, 0.2)",
         **dict.fromkeys(("Tensor", "as_tensor", "from_numpy", "tensor"), "array[...].torch()"),
     },
     "zarrow.jax": {
-        "Loader": "zarrow.jax.DataLoader(plan)",
+        "Loader": "zarrow.jax.DataLoader(array)",
         **dict.fromkeys(("array", "asarray", "device_put"), "array[...].jax()"),
     },
     "zarrow.gpu": {

@@ -95,7 +95,12 @@ OPTIONS = by_name(
         "nothing: members are in the order of their names": "track_order",
         "nothing: no times are stored": "track_times",
         'attributes={"units": ...}': "units",
-        'zarrow.open(store).to_arrow(["name"]), or group["name"] for each': "variables",
+        'zarrow.open(store)["name"] for each, or zarrow.open(store).to_arrow(["name"])': (
+            "arrays fields keys variables"
+        ),
+        "array[...].torch(), .jax() or .numpy()": (
+            "as_ as_format framework library output_format return_type"
+        ),
         "write_empty_chunks of Array.write": "write_empty_chunks",
         "nothing: an array has the version of its group": "zarr_format",
     }
@@ -169,15 +174,19 @@ LOADING = by_name(
         "memory_nbytes=256 << 20": "num_prefetch prefetch prefetch_factor",
         "transform=function": "collate_fn map_fn target_transform transforms",
         "rank=0, world=4": "num_replicas num_shards shard_id world_size",
-        'device="cuda", which copies batches beside the work': "pin_memory pin_memory_device",
+        'nothing: leave it out, or type device="cuda", which copies batches beside the work': (
+            "pin_memory pin_memory_device"
+        ),
         'on_bad="skip"': "handler ignore_errors on_error",
         "zarrow.torch.Dataset(plan), which samplers of PyTorch take": "batch_sampler sampler",
-        "import zarrow.torch, and zarrow.torch.DataLoader(source), or zarrow.jax": (
+        "import zarrow.torch, and zarrow.torch.DataLoader(array); zarrow.jax has the same": (
             "as_ as_format format framework output_format output_type return_type"
         ),
         "nothing: read errors are raised at once, leave it out": "timeout",
         "nothing: a batch is read in the order of the plan, leave it out": "in_order",
         "zarrow.data.Windows(array, 6)": "sequence_length timesteps window window_size",
-        "zarrow.data.Crops(array, (64, 64), 1000)": "crop_size num_samples patch_size roi_size",
+        "zarrow.data.Crops(array, (64, 64), 1000), for each array": (
+            "crop_size num_samples patch_size roi_size"
+        ),
     }
 )

@@ -16,6 +16,9 @@ from zarrow.hints.unknown_names import to_type
 
 _Class = TypeVar("_Class", bound=type)
 
+# Values of options that may be arrays, or names of them.
+_NAMED = (str, list, tuple, os.PathLike, Array, Group)
+
 
 def says_parameters(made: _Class) -> _Class:
     """Make a class say what to type for unknown parameters, and for nodes in place of a plan."""
@@ -85,12 +88,18 @@ def _check(made: type, given: tuple[Any, ...], options: dict[str, Any]) -> None:
         known = [name for name in known if name not in _known(plan)[1:]]
     unknown = {name: value for name, value in options.items() if name not in known}
     if unknown:
-        name = next(iter(unknown))
-        hints = {name: _of_parameter(made, known, name, value) for name, value in unknown.items()}
-        others = {name: value for name, value in unknown.items() if not hints[name]}
-        hint = hints[name] or _of_values(_own_name(made), first, others)
-        hint = hint or close_name(name, known) or f"its parameters are {', '.join(known)}"
-        raise TypeError(f"{made.__name__}() has no parameter {name!r}: {hint}") from None
+        hints = {repr(name): _of_parameter(made, known, name, value) for name, value in unknown.items()}
+        others = {
+            name: value
+            for name, value in unknown.items()
+            if not hints[repr(name)] and isinstance(value, _NAMED)
+        }
+        if others and (text := _of_values(_own_name(made), first, others)):
+            rest = {name: hint for name, hint in hints.items() if name[1:-1] not in others}
+            hints = {", ".join(map(repr, others)): text, **rest}
+        listed = f"its parameters are {', '.join(known)}"
+        parts = [f"{name}: {hint or close_name(name[1:-1], known) or listed}" for name, hint in hints.items()]
+        raise TypeError(f"{made.__name__}() has no parameter {'; no '.join(parts)}") from None
     if is_own and known[0] in ("plan", "sources") and (hint := _of_positions(given[1:], known)):
         raise TypeError(f"{made.__name__}() takes no such argument by position: {hint}") from None
 
@@ -114,6 +123,8 @@ def _of_parameter(made: type, known: list[str], name: str, value: Any) -> str:
     from zarrow.hints.familiar_options import LOADING
 
     text = LOADING.get(name, f"{name}={value!r}")
+    if name in LOADING and (value is None or value is False):
+        text = 'order="sequential"' if name == "shuffle" and value is False else "nothing: leave it out"
     parameter = text.partition("=")[0]
     if name in LOADING and parameter in known:
         return to_type(text)
@@ -145,7 +156,7 @@ def _of_values(made: str, first: Any, unknown: dict[str, Any]) -> str:
     if first is None and isinstance(values[0], str | os.PathLike | Array | Group):
         return f"type {made}({_shown(values[0])})"
     if isinstance(values[0], list | tuple) and all(isinstance(name, str) for name in values[0]):
-        return f"type fields={list(values[0])}"
+        return f"type fields={list(values[0])} for tuples, or a dict of names for dicts"
     return f"type fields={unknown}" if is_text and all(_has(first, value) for value in values) else ""
 
 
