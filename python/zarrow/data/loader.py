@@ -98,10 +98,10 @@ class Loader:
     (20, 6, 8) 20
     (20, 6, 8) 20
     (8, 6, 8) 8
-    >>> for x, y in data.Loader("data.zarr", fields=["temperature", "time"], batch_size=24):
+    >>> for x, y in data.Loader("cells.zarr", fields=["weight", "kind"], batch_size=3):
     ...     print(x.shape, y.shape)
-    (24, 6, 8) (24,)
-    (24, 6, 8) (24,)
+    (3,) (3,)
+    (1,) (1,)
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from zarrow.data.prefetch import OnBad
 
 
 class LoaderOptions(PlanOptions, total=False):
-    """Options that are passed on to `zarrow.data.Loader`, and those of a plan for sources."""
+    """Options of `zarrow.data.Loader`, with the options of a plan for sources."""
 
     memory_nbytes: int
     cache_nbytes: int

@@ -84,12 +84,10 @@ class Plan:
     >>> training, validation = plan.split(0.75, 0.25)
     >>> len(training), len(validation)
     (36, 12)
-    >>> pairs = data.Plan("data.zarr", 16, fields=["temperature", "time"])
-    >>> for x, y in data.Loader(pairs):
-    ...     print(x.shape, y.shape)
-    (16, 6, 8) (16,)
-    (16, 6, 8) (16,)
-    (16, 6, 8) (16,)
+    >>> for weight, kind in data.Loader(data.Plan("cells.zarr", 2, fields=["weight", "kind"])):
+    ...     print(weight.shape, kind.dtype)
+    (2,) int8
+    (2,) int8
     """
 
     def __init__(

@@ -424,7 +424,7 @@ def _opened(array: Any) -> Array:
     Raises
     ------
     TypeError
-        It is no array.
+        The path has a group, or the object is of another type.
     """
     if isinstance(array, str | os.PathLike):
         array = open(array, mode="r")

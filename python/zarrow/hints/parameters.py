@@ -105,7 +105,7 @@ def _check(made: type, given: tuple[Any, ...], options: dict[str, Any]) -> None:
 
 
 def _known(made: type) -> list[str]:
-    """Return the names of parameters, also of those that are passed on."""
+    """Return the names of all parameters, `**options` included."""
     parameters = [
         parameter
         for owner in made.__mro__[:-1]
