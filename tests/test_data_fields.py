@@ -111,6 +111,16 @@ def test_states_resume_and_do_not_depend_on_the_form(path: Path) -> None:
     assert [batch["label"].tolist() for batch in other] == whole[1:]
 
 
+def test_stores_are_sources_and_scalars_have_no_samples() -> None:
+    store = zarrow.MemoryStore()
+    root = zarrow.create_group(store)
+    root.create_array("x", data=np.arange(9), dimension_names=["time"])
+    root.create_array("crs", data=np.array(4326))
+    assert len(data.RandomAccess(store, fields=["x"])[3]) == 1
+    with pytest.raises(ValueError, match=r"array '/crs' has no axes, .*as fields=\["):
+        data.Plan(store)
+
+
 def test_the_transform_gets_the_tuple(path: Path) -> None:
     loader = data.Loader(path, fields=["x", "label"], transform=lambda batch: (batch[0] / 2, batch[1]))
     x, labels = next(iter(loader))

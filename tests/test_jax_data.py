@@ -61,6 +61,9 @@ def test_fields_are_tuples_of_arrays_of_jax(root: zarrow.Group) -> None:
         for batch, numbers in loader:
             y, x = jax.tree.map(np.asarray, batch)
             assert type(batch) is tuple and np.array_equal(x, VALUES[numbers]) and np.array_equal(y, numbers)
+    text = zarrow.create_array({}, data=["a"] * 150)
+    with pytest.raises(zarrow.ExchangeError, match=r"source 'z' has text.*type fields=\['x', 'y'\] without"):
+        zarrow.jax.DataLoader({"x": root["x"], "z": text, "y": root["y"]})
     y, x = zarrow.jax.RandomAccess(root, fields=["y", "x"])[7]
     assert y == 7 and np.array_equal(x, VALUES[7])
 

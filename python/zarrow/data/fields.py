@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from zarrow._zarrow import Array, Group, open
+from zarrow._zarrow import Array, Group
 from zarrow.data.nodes import SOLE, members_of, source_of
-from zarrow.data.sources import Crops, Source
+from zarrow.data.sources import Crops, Location, Source, opened
 from zarrow.errors import NotFoundError
 from zarrow.hints.close_names import close_name
 
 Node: TypeAlias = Array | Source | Group
-Sources: TypeAlias = Node | str | os.PathLike[str] | Mapping[str, Node] | Sequence[Node]
+Sources: TypeAlias = Node | Location | Mapping[str, Node] | Sequence[Node]
 Fields: TypeAlias = str | Sequence[str] | Mapping[str, str]
 
 _NAMES_LISTED = 20
@@ -27,8 +26,7 @@ def sources_of(sources: Sources, fields: Fields | None) -> tuple[dict[str, Sourc
     NotFoundError
         A field is missing.
     """
-    if isinstance(sources, str | os.PathLike):
-        sources = open(sources, mode="r")
+    sources = opened(sources)
     if fields is not None:
         return _checked(_chosen(sources, fields)), isinstance(fields, list | tuple)
     if isinstance(sources, Group):

@@ -30,6 +30,10 @@ def source_of(node: Array | Group) -> Source:
             f"a source is an array, a sparse matrix or a column, found the group {node.name!r}: pass one of "
             f"its members, {sorted(node)[:8]}"
         )
+    if isinstance(node, Array) and not node.ndim:
+        raise ValueError(
+            f'array {node.name!r} has no axes, and so no samples: choose others by name, as fields=["x", "y"]'
+        )
     return Rows(node)
 
 

@@ -20,7 +20,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, Group, open, read_many
+from zarrow._zarrow import Array, CloudStore, Group, MemoryStore, open, read_many
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
@@ -30,6 +30,7 @@ from zarrow.hints.parameters import says_parameters
 # Of an epoch: random crops depend on both.
 Draw: TypeAlias = tuple[int, int]
 Out: TypeAlias = npt.NDArray[Any] | None
+Location: TypeAlias = str | os.PathLike[str] | MemoryStore | CloudStore
 
 
 class Source:
@@ -148,7 +149,7 @@ class Rows(Source):
     (48, (48, 8))
     """
 
-    def __init__(self, array: Array | str | os.PathLike[str], axis: int = 0) -> None:
+    def __init__(self, array: Array | Location, axis: int = 0) -> None:
         array = _opened(array)
         super().__init__(array)
         self.axis = _axis(array, axis)
@@ -210,7 +211,7 @@ class Windows(Source):
 
     def __init__(
         self,
-        array: Array | str | os.PathLike[str],
+        array: Array | Location,
         length: int,
         *,
         step: int = 1,
@@ -296,7 +297,7 @@ class Crops(Source):
 
     def __init__(
         self,
-        array: Array | str | os.PathLike[str],
+        array: Array | Location,
         shape: Sequence[int | None],
         count: int | None = None,
         *,
@@ -418,6 +419,12 @@ class Crops(Source):
         return count, count * math.prod(chunks) * self._element_nbytes
 
 
+def opened(source: Any) -> Any:
+    """Return the array or group of a path or a store; anything else as it is."""
+    is_location = isinstance(source, str | os.PathLike | MemoryStore | CloudStore)
+    return open(source, mode="r") if is_location else source
+
+
 def _opened(array: Any) -> Array:
     """Return the array, or that of a path.
 
@@ -426,8 +433,7 @@ def _opened(array: Any) -> Array:
     TypeError
         The path has a group, or the object is of another type.
     """
-    if isinstance(array, str | os.PathLike):
-        array = open(array, mode="r")
+    array = opened(array)
     if isinstance(array, Array):
         return array
     hint = ""

@@ -60,9 +60,12 @@ def check_dtypes(plan: Plan) -> None:
     """Raise `ExchangeError` if JAX has no data type of a source, before anything is read."""
     for name, source in plan.sources.items():
         if not source.has_fixed_size:
+            others = [name for name, source in plan.sources.items() if source.has_fixed_size]
+            fields = f"fields={others} without it, or " if others else ""
             raise ExchangeError(
                 f"source {name!r} has text, sparse rows or elements that may be missing, but JAX has no such "
-                "arrays: type zarrow.data.Loader(plan, transform=function) and make arrays in the function",
+                f"arrays: type {fields}zarrow.data.Loader(plan, transform=function) and make arrays in the "
+                "function",
                 kind="no_such_type",
             )
         arrays(np.empty(0, source.array.dtype))
