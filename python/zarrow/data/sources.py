@@ -420,7 +420,7 @@ class Crops(Source):
 
 
 def opened(source: Any) -> Any:
-    """Return the array or group of a path or a store; anything else as it is."""
+    """Return the array or group of a path or a store, and anything else unchanged."""
     is_location = isinstance(source, str | os.PathLike | MemoryStore | CloudStore)
     return open(source, mode="r") if is_location else source
 
