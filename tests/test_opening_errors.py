@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import zarr
 import zarr.storage
 
 import zarrow
+from zarrow.api import opening
 
 
 @pytest.fixture
@@ -258,6 +261,50 @@ def test_nested_groups_are_loaded(tmp_path):
     loaded = zarrow.load(tmp_path)
     assert isinstance(loaded, dict)
     assert loaded["a"]["b"].tolist() == [1, 2] and loaded["c"].item() == 3.5
+
+
+@pytest.mark.parametrize("path", ["", "model", "missing", "model/missing"])
+@pytest.mark.parametrize("replacements", [0, 1, 2, 3, 4])
+def test_a_missing_node_is_opened_again_only_if_its_folder_was_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, replacements: int
+) -> None:
+    store, original = folder / "data.zarr", opening._open_members
+    numbers = itertools.count(1)
+
+    def open_members(*arguments: Any) -> Any:
+        number = next(numbers)
+        if number > replacements:
+            return original(*arguments)
+        # Another process replaces the root, or the group at the path.
+        replaced = store / path.rpartition("/")[0] if number % 2 else store
+        replaced.rename(folder / f"old{number}")
+        try:
+            return original(*arguments)
+        finally:
+            shutil.copytree(folder / f"old{number}", replaced)
+
+    monkeypatch.setattr(opening, "_open_members", open_members)
+    if "missing" in path or replacements == 4:
+        with pytest.raises(zarrow.NotFoundError):
+            zarrow.load(store, path)
+        assert next(numbers) - 1 <= min(2 + replacements, 4)
+    else:
+        assert "rain" in (zarrow.load(store, path) if path else zarrow.load(store)["model"])
+        assert next(numbers) - 1 == replacements + 1
+
+
+def test_a_missing_folder_is_opened_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original, opened = opening._open_members, list[object]()
+
+    def open_members(store: Any, path: str) -> Any:
+        opened.append(store)
+        return original(store, path)
+
+    monkeypatch.setattr(opening, "_open_members", open_members)
+    for store in ("nothing-like-it", zarrow.MemoryStore(), {}):
+        with pytest.raises(zarrow.NotFoundError):
+            zarrow.load(store)
+    assert len(opened) == 3
 
 
 def test_a_table_with_an_invalid_column_replaces_nothing(tmp_path):

@@ -199,17 +199,20 @@ def load(
     [1, 2]
     """
     source = _with_options(store, storage_options)
-    failures = 0
+    seen: list[list[object]] = []
     for _ in range(_LOADS):
         try:
             node, members = _open_members(source, path)
         except (NotFoundError, StorePermissionError):
             # A folder that is replaced while it is opened loses its document: then the new one is opened.
-            failures += 1
-            if failures > 3 or not (isinstance(source, str | os.PathLike) and os.path.isdir(source)):  # noqa: PTH112
+            if not (isinstance(source, str | os.PathLike) and os.path.isdir(source)):  # noqa: PTH112
                 raise
+            folders = _folders(source, path)
+            if folders in seen or len(seen) == _REPLACEMENTS:
+                raise
+            seen.append(folders)
             continue
-        failures = 0
+        seen = []
         if members is None:
             return _load_array(node, progress)
         # An AnnData is read after one look at the group's document and before the next, which must agree.
@@ -229,6 +232,23 @@ def load(
 
 # Maximum number of reads of a group, if other processes replace it during each.
 _LOADS = 20
+
+# Maximum number of replacements of a folder during attempts to open a node in it.
+_REPLACEMENTS = 3
+
+
+def _folders(source: str | os.PathLike[str], path: str) -> list[object]:
+    """Return what changes if the folder of a node, or one above it, is replaced."""
+    found: list[object] = []
+    for part in ("", *path.split("/")):
+        source = os.path.join(source, part)  # noqa: PTH118
+        try:
+            about = os.stat(source)  # noqa: PTH116
+        except OSError:
+            found.append(None)
+        else:
+            found.append((about.st_dev, about.st_ino, about.st_mtime_ns))
+    return found
 
 
 def _is_unchanged(node: Group, before: int | None) -> bool:
