@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -324,6 +328,64 @@ def test_a_killed_append_leaves_the_arrays(tmp_path: Path, monkeypatch: pytest.M
     xr.testing.assert_identical(xr.open_zarr(path).load(), before)
     zarrow.xarray.to_zarr(steps(5, 9), path, append_dim="time")
     assert xr.open_zarr(path)["rain"].values.tolist() == steps(0, 9)["rain"].values.tolist()
+
+
+FULL = """
+import errno, sys, warnings
+from pathlib import Path
+warnings.simplefilter("ignore")
+import numpy as np, xarray as xr, zarrow.xarray
+
+def rows(start, stop):
+    noise = np.random.default_rng(start).random((stop - start, 1000))
+    return xr.Dataset({"a": (("time", "x"), noise)}, coords={"time": range(start, stop)}).chunk(time=1)
+
+path = Path(sys.argv[1]) / "a.zarr"
+encoding = {"a": {"chunks": (1, 1000)}, "time": {"chunks": (1,)}}
+zarrow.xarray.to_zarr(rows(0, 20), path, encoding=encoding)
+before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+try:
+    zarrow.xarray.to_zarr(rows(20, 400), path, append_dim="time")
+except zarrow.StoreError as error:
+    assert error.errno == errno.ENOSPC, error
+else:
+    raise AssertionError("appended")
+after = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+assert {file: after[file] for file in before} == before
+assert len(after) > len(before) + 10
+xr.testing.assert_identical(zarrow.xarray.open_zarr(path).load().drop_encoding(), rows(0, 20).load())
+
+def lengthen():
+    # Makes room: chunks behind the end of an array are erased before it grows.
+    for name in ("a", "time"):
+        array = zarrow.open(path)[name]
+        array.resize((21, *array.shape[1:]))
+        array.resize((20, *array.shape[1:]))
+
+try:
+    lengthen()
+except zarrow.StoreError as error:
+    assert error.errno == errno.ENOSPC, error
+    lengthen()
+assert {file for file in path.rglob("*") if file.is_file()} == set(before)
+zarrow.xarray.to_zarr(rows(20, 22), path, append_dim="time")
+expected = xr.concat([rows(0, 20), rows(20, 22)], "time").load()
+xr.testing.assert_identical(zarrow.xarray.open_zarr(path).load().drop_encoding(), expected.drop_encoding())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs to mount a file system")
+def test_an_append_to_a_full_disk_leaves_the_dataset(tmp_path: Path) -> None:
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", tmp_path], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("mounting is not allowed")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", FULL, tmp_path], check=False, capture_output=True, timeout=120
+        )
+    finally:
+        subprocess.run(["umount", "--lazy", tmp_path], check=True)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_an_append_after_an_interrupted_one_is_refused(tmp_path: Path) -> None:
