@@ -40,6 +40,10 @@ class Wave:
             documents = {".zgroup": {"zarr_format": 2}, ".zattrs": dict(attributes)}
         self._nodes.append(_NewNode(path, documents, existing="keep" if keep else "refuse"))
 
+    def add_documents(self, path: str, documents: Mapping[str, bytes]) -> None:
+        """Add an array without elements, from its documents by name."""
+        self._nodes.append(_NewNode(path, dict(documents)))
+
     def add_array(
         self,
         path: str,

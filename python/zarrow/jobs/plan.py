@@ -28,12 +28,12 @@ from zarrow.api.creation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
 from zarrow.errors import (
     NodeExistsError,
-    NotFoundError,
     StaleHandleError,
     UnsupportedError,
     ZarrowError,
 )
 from zarrow.jobs import ledger_states as states
+from zarrow.jobs import new_nodes
 from zarrow.jobs.assignment import Assignment, Job, checked
 from zarrow.jobs.completion import complete
 from zarrow.jobs.copied_items import require_group
@@ -426,11 +426,14 @@ class Plan:
     def _create_nodes(self, kept: Container[str] = ()) -> None:
         """Create groups and arrays without elements, or keep existing ones."""
         work = self._work
-        for path, attributes in work.groups.items():
-            require_group(work.target.store, _joined(work.target.path, path), attributes)
-        for path, item in work.items.items():
-            for new in item.created if path not in kept else ():
-                new.create()
+        groups = {_joined(work.target.path, path): made for path, made in work.groups.items()}
+        news = [new for path, item in work.items.items() if path not in kept for new in item.created]
+        if new_nodes.are_created(work.target.store, groups, news):
+            return
+        for path, made in groups.items():
+            require_group(work.target.store, path, made)
+        for new in news:
+            new.create()
 
     def _begun(self, overwrite: bool, skip_existing: bool) -> Group | None:
         """Return a ledger if its target was erased, so that nodes can be created; `None` if they exist."""
@@ -446,7 +449,7 @@ class Plan:
             if state == states.CREATING:
                 return ledger
             is_set_up = state in (states.RUNNING, states.FINISHED) and last == ledger.attrs.get("owner")
-            if is_set_up and all(_exists(new) for new in self._news()):
+            if is_set_up and len(new_nodes.existing(news := self._news())) == len(news):
                 return None
             if is_set_up or (last != owner and not is_alive(last)):
                 # The target was erased after it was set up, or the process that erases it was killed.
@@ -493,15 +496,19 @@ class Plan:
         if state == states.FINISHED or (state == states.ERASING and not ledger.attrs.get("overwrite")):
             return None
         items = [item for path, item in self._work.items.items() if path not in kept]
-        return next((new for item in items for new in item.created if _exists(new)), None)
+        return next(iter(new_nodes.existing([new for item in items for new in item.created])), None)
 
     def _make_room(self, overwrite: bool, skip_existing: bool) -> list[str]:
         """Check that nothing is where the plan creates its nodes, or erase it; return the paths to skip."""
         items = {path: item for path, item in self._work.items.items() if item.created}
         store, overlapping = self._work.target.store, states.Overlapping(self._work.target.path)
         others = dict(self._ledger.others(self._target_name(), overlapping)) if items else {}
+        by_item = {path: item.created for path, item in items.items()}
+        there = {id(new) for new in new_nodes.existing([new for news in by_item.values() for new in news])}
         existing = {
-            path: found for path, item in items.items() if (found := [*filter(_exists, item.created)])
+            path: found
+            for path, news in by_item.items()
+            if (found := [new for new in news if id(new) in there])
         }
         if existing and not (overwrite or skip_existing):
             new = next(iter(existing.values()))[0]
@@ -576,14 +583,6 @@ def _remade(remake: functools.partial[Plan], fingerprint: str) -> Plan:
         raise _stale() from error
     plan._check(fingerprint)
     return plan
-
-
-def _exists(new: New) -> bool:
-    try:
-        open(new.store, new.path, mode="r")
-    except NotFoundError:
-        return False
-    return True
 
 
 def _joined(above: str, below: str) -> str:

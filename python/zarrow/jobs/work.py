@@ -78,6 +78,12 @@ class New:
         """
         return unchanged(self.open(), fixed_metadata(self.sample))
 
+    def documents_in_memory(self) -> dict[str, bytes]:
+        """Return the documents of the sample by their names."""
+        store = MemoryStore()
+        self._create(store, "")
+        return store.to_dict()
+
     @cached_property
     def fill_value(self) -> Any:
         """The value of missing chunks: that of the source, or zero if another type does not have it."""

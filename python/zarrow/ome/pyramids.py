@@ -20,6 +20,7 @@ import numpy as np
 
 from zarrow._zarrow import Array, Group, open
 from zarrow.errors import NodeTypeError, NotFoundError, UnsupportedError
+from zarrow.jobs import new_nodes
 from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, New, fixed_metadata, identity_of
 from zarrow.ome import blocks
@@ -134,7 +135,7 @@ class Pyramid(Item):
 
     def opened(self) -> tuple[Array | None, ...]:
         """Open the levels, to write them; None for a first level that is only read."""
-        created = tuple(new.opened() for new in self.levels)
+        created = tuple(new_nodes.opened(self.levels))
         return created if self.copies_first else (None, *created)
 
     def before_erasing(self) -> None:
