@@ -20,8 +20,8 @@ from typing import Any
 
 from zarrow._zarrow import Group, MemoryStore, _create_group, _create_whole_group, _import, open
 from zarrow.anndata.encoding import UNFINISHED
-from zarrow.api.creation import _create
-from zarrow.api.waves import NotInWaveError, Wave, is_small
+from zarrow.api.small_arrays import is_added
+from zarrow.api.waves import Wave, is_small
 from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
 from zarrow.errors import ExchangeError, NodeExistsError, NotFoundError
@@ -153,7 +153,8 @@ def _store(group: Group, members: dict[str, Stored]) -> None:
         for name, node in below.items():
             path = f"{place}{name}"
             if node.members is None:
-                if not (group._is_remote() and _is_added(wave, path, node)):
+                is_together = group._is_remote() and is_small(node.data)
+                if not (is_together and is_added(wave, path, data=node.data, attributes=node.attributes)):
                     rest[path] = node
                 continue
             if group._is_remote():
@@ -166,18 +167,6 @@ def _store(group: Group, members: dict[str, Stored]) -> None:
     wave.create()
     for path, node in rest.items():
         group.create_array(path, data=node.data, attributes=node.attributes)
-
-
-def _is_added(wave: Wave, path: str, node: Stored) -> bool:
-    """Add a small array to a wave; return False for an array that is stored in another way."""
-    if not is_small(node.data):
-        return False
-    version = {"zarr_format": wave.zarr_format}
-    try:
-        _create(wave, path, "none", version, data=node.data, attributes=node.attributes)
-    except NotInWaveError:
-        return False
-    return True
 
 
 def _of_anndata(adata: Any) -> Stored:

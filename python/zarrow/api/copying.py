@@ -15,17 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from zarrow._zarrow import Array, Group, _members_or_errors, _read_each
+from zarrow._zarrow import Array, Group, _members_or_errors
 from zarrow.api.amounts import Amount
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
-from zarrow.api.waves import SMALL_NBYTES, Wave
+from zarrow.api.small_arrays import read_small
+from zarrow.api.waves import Wave
 from zarrow.errors import NotFoundError
 from zarrow.groups.descent import nodes_below
 from zarrow.interchange.lazy_arrays import estimated_nbytes
-
-# Elements that are read together.
-_READ_NBYTES = 64 << 20
 
 
 def copy_array(
@@ -84,24 +82,9 @@ def copy_group(group: Group, target: Group, path: str, amount: Amount | None = N
 def _copy_small(below: list[tuple[str, Array | Group]], target: Group | Wave, path: str) -> set[str]:
     """Copy the small arrays, which are read many at a time; return their names (step 4)."""
     copied: set[str] = set()
-    batch: dict[str, Array] = {}
-    waiting = 0
-
-    def copy_batch() -> None:
-        elements = _read_each(list(batch.values()))
-        for (name, array), read in zip(batch.items(), elements, strict=True):
-            copy_array(array, target, f"{path}/{name}" if path else name, target.zarr_format, read)
-        copied.update(batch)
-        batch.clear()
-
-    for name, member in below:
-        if isinstance(member, Array) and (nbytes := estimated_nbytes(member)) <= SMALL_NBYTES:
-            if waiting + nbytes > _READ_NBYTES:
-                copy_batch()
-                waiting = 0
-            batch[name] = member
-            waiting += nbytes
-    copy_batch()
+    for name, array, elements in read_small(below):
+        copy_array(array, target, f"{path}/{name}" if path else name, target.zarr_format, elements)
+        copied.add(name)
     return copied
 
 

@@ -30,7 +30,8 @@ from zarrow.api.array_options import Store, says_options
 from zarrow.api.copying import copy_array, copy_group
 from zarrow.api.creation import _create, _require_group
 from zarrow.api.progress import Progress, reporting
-from zarrow.api.waves import NotInWaveError, Wave, is_small
+from zarrow.api.small_arrays import is_added
+from zarrow.api.waves import Wave, is_small
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
 from zarrow.errors import UnsupportedError, ZarrowWarning
@@ -409,9 +410,4 @@ def _is_added(wave: Wave, path: str, name: str, value: Any, missing: str | None)
         if tables.columns(value) is not None:
             return False
         below = f"{path}/{name}" if path else name
-        version = {"zarr_format": wave.zarr_format}
-        try:
-            _create(wave, below, "none", version, data=value, missing=missing, overwrite="array")
-        except NotInWaveError:
-            return False
-    return True
+        return is_added(wave, below, data=value, missing=missing, overwrite="array")

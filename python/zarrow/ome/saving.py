@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _import, asarray, open
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
+from zarrow.api.small_arrays import is_added, read_small
+from zarrow.api.waves import Wave, is_small
 from zarrow.errors import NotFoundError
 from zarrow.interchange.lazy_arrays import opened
 from zarrow.ome.reading import CHANNEL, SPACE, TIME, Axis
@@ -150,15 +152,22 @@ class _Plan:
     attributes: dict[str, Any]
     labels: dict[str, _Plan] = field(default_factory=dict)
 
+    @property
+    def array_options(self) -> dict[str, Any]:
+        """The options of each level, with names of axes or of chunks (step 3)."""
+        if self.zarr_format == 2:
+            return {**self.options, "chunk_key_encoding": {"name": "v2", "separator": "/"}}
+        return {**self.options, "dimension_names": [axis.name for axis in self.axes]}
+
 
 def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
     """Check the whole image, and store it (steps 1 and 2)."""
-    _create(plan, create_group(MemoryStore(), path, zarr_format=plan.zarr_format), has_elements=False)
+    _create(plan, MemoryStore(), path, has_elements=False)
     is_stored = _create_whole_group(
         store,
         path,
         {},
-        lambda group: _create(plan, group, has_elements=True),
+        lambda group: _create(plan, group, "", keep=True),
         lambda: overwrite and _is_node(store),
         zarr_format=plan.zarr_format,
         overwrite=overwrite,
@@ -168,8 +177,8 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
     if overwrite:
         for each in (plan, *plan.labels.values()):
             each.levels = {name: _in_memory(level) for name, level in each.levels.items()}
-    group = create_group(store, path, zarr_format=plan.zarr_format, overwrite=overwrite)
-    _create(plan, group, has_elements=True)
+        create_group(store, path, zarr_format=plan.zarr_format, overwrite=True)
+    _create(plan, store, path, keep=overwrite)
 
 
 def _is_node(store: Store) -> bool:
@@ -184,21 +193,47 @@ def _in_memory(level: Any) -> Any:
     return level[...] if isinstance(level, Array) else asarray(level)
 
 
-def _create(plan: _Plan, group: Group, *, has_elements: bool) -> None:
-    """Create the levels and labels in a group, and then its attributes."""
-    for name, level in plan.levels.items():
-        of_version: dict[str, Any] = {"dimension_names": [axis.name for axis in plan.axes]}
-        if plan.zarr_format == 2:
-            of_version = {"chunk_key_encoding": {"name": "v2", "separator": "/"}}
-        elements = {"data": level} if has_elements else {"shape": level.shape, "dtype": _type_of(level)}
-        group.create_array(name, **{**plan.options, **of_version, **elements})
+def _create(plan: _Plan, target: Store, path: str, *, keep: bool = False, has_elements: bool = True) -> None:
+    """Create the groups and the small levels, then the large levels, and at last the attributes (step 4)."""
+    wave = Wave(target, plan.zarr_format)
+    wave.add_group(path, {}, keep=keep)
+    images, attributes = {"": plan}, dict[str, Mapping[str, Any]]()
     if plan.labels:
-        below = group.create_group("labels")
-        for name, label in plan.labels.items():
-            _create(label, below.create_group(name), has_elements=has_elements)
+        wave.add_group(_joined(path, "labels"), {})
         listed: dict[str, Any] = {"labels": list(plan.labels)}
-        below.attrs.update(listed if plan.zarr_format == 2 else {"ome": {"version": "0.5", **listed}})
-    group.attrs.update(plan.attributes)
+        attributes["labels"] = listed if plan.zarr_format == 2 else {"ome": {"version": "0.5", **listed}}
+        images |= {f"labels/{name}": label for name, label in plan.labels.items()}
+    levels, options = dict[str, Any](), dict[str, dict[str, Any]]()
+    for place, image in images.items():
+        if place:
+            attributes[place] = image.attributes
+            wave.add_group(_joined(path, place), {})
+        for name, given in image.levels.items():
+            level, where = opened(given), _joined(place, name)
+            elements = {"data": level} if has_elements else {"shape": level.shape, "dtype": _type_of(level)}
+            levels[where], options[where] = level, {**image.array_options, **elements}
+    if has_elements:
+        for name, _, read in read_small(levels.items()):
+            if is_added(wave, _joined(path, name), **options[name], elements=read):
+                del options[name]
+    for name, level in levels.items():
+        is_together = name in options and (not has_elements or is_small(level))
+        if is_together and is_added(wave, _joined(path, name), **options[name]):
+            del options[name]
+    root = wave.create()[0]
+    assert isinstance(root, Group)
+    for name, rest in options.items():
+        root.create_array(name, **rest)
+    last = Wave(root, plan.zarr_format)
+    for place, own in attributes.items():
+        last.add_group(place, own, keep=True)
+    if attributes:
+        last.create()
+    root.attrs.update(plan.attributes)
+
+
+def _joined(above: str, below: str) -> str:
+    return f"{above}/{below}" if above and below else above or below
 
 
 def _type_of(level: Any) -> Any:
