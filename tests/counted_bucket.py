@@ -1,4 +1,4 @@
-"""A bucket on a server of moto that counts round trips."""
+"""A bucket on a server of moto that counts round trips, and refuses requests if a test says so."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class Bucket:
 
         self.rounds = rounds
         self.is_counting = False
+        # Whether a request is refused; it may also interrupt the client.
+        self.refuses: Callable[[dict[str, Any]], bool] = lambda _: False
         self.name = uuid.uuid4().hex
         options = {"endpoint_url": url, "region_name": "us-east-1"}
         self.client = boto3.client("s3", aws_access_key_id=KEY, aws_secret_access_key=SECRET, **options)
@@ -67,6 +69,9 @@ def counted_bucket(_: Path | None = None) -> Iterator[Bucket]:
     def counting(environment: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if found and found[0].is_counting:
             rounds.wait()
+        if found and found[0].refuses(environment):
+            start_response("403 Forbidden", [("Content-Length", "0")])
+            return []
         return application(environment, start_response)
 
     server = make_server("127.0.0.1", 0, counting, threaded=True, request_handler=Quiet)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import resource
+import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
+import zarr
 
 import zarrow
 from zarrow._zarrow import _create_all, _NewNode
@@ -118,3 +121,37 @@ def test_many_arrays_are_written(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="shape"):
             zarrow.write_many([(root["a"], 0, 7), (root["b"], ..., np.zeros((2, 2), "i4"))])
         assert root["a"][0].tolist() == [0, 5, 0, 0]
+
+
+def stores_of_zarr_python() -> dict[str, Any]:
+    """Return a store with conditional writes, and one without."""
+    url = f"memory://{uuid.uuid4().hex}"
+    return {"memory": zarr.storage.MemoryStore(), "fsspec": zarr.storage.FsspecStore.from_url(url)}
+
+
+@pytest.mark.parametrize("kind", ["memory", "fsspec"])
+def test_arrays_are_saved_to_stores_of_zarr_python(kind: str) -> None:
+    store = stores_of_zarr_python()[kind]
+    for add in (0, 1):
+        zarrow.save(store, x=np.arange(3) + add, y=["a", "b", "c"])
+        found = zarr.open_group(store, mode="r")
+        assert found["x"][...].tolist() == [add, 1 + add, 2 + add]
+        assert found["y"][...].tolist() == ["a", "b", "c"]
+    table, rows = zarrow.open(store, mode="r+"), {"x": [7], "y": ["d"]}
+    image = [np.arange(64, dtype="u2").reshape(8, 8)]
+    save = partial(zarrow.ome.save, store, image, axes="yx", path="image", labels={"nuclei": image})
+    if kind == "memory":
+        assert table.append(rows) == 4
+        save()
+        assert np.array_equal(
+            zarr.open_group(store, path="image", mode="r")["labels/nuclei/0"][...], image[0]
+        )
+        return
+    with pytest.raises(zarrow.UnsupportedError, match="no conditional writes") as caught:
+        table.append(rows)
+    assert caught.value.__notes__ == ["nothing was appended"]
+    assert zarr.open_group(store, mode="r")["x"].shape == (3,)
+    with pytest.raises(zarrow.UnsupportedError, match="no conditional writes"):
+        save()
+    with pytest.raises(zarrow.NodeTypeError, match="not an OME-Zarr image"):
+        _ = zarrow.open(store, "image", mode="r").multiscales

@@ -126,6 +126,91 @@ def test_an_anndata_is_saved_in_few_round_trips(bucket: Bucket, tmp_path: Path) 
     assert zarrow.open(store)._is_consolidated()
 
 
+IMAGE = np.arange(16 * 24, dtype="u2").reshape(16, 24)
+LEVELS = [IMAGE, IMAGE[::2, ::2], IMAGE[::4, ::4]]
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@in_few_round_trips(counted_bucket)
+def test_an_image_is_saved_in_few_round_trips(bucket: Bucket, tmp_path: Path, version: Any) -> None:
+    source = zarrow.CloudStore(bucket.url("source"), storage_options=bucket.options)
+    zarrow.save(source, {str(at): level for at, level in enumerate(LEVELS)})
+    stored = [zarrow.open(source)[str(at)] for at in range(3)]
+    # Levels and labels, and the most round trips to a new place and over an existing image.
+    cases: dict[str, tuple[list[Any], int, int, int]] = {
+        "alone": (LEVELS, 0, 6, 10),
+        "with labels": (LEVELS, 2, 8, 12),
+        "with many labels": (LEVELS, 10, 8, 12),
+        "from a store": (stored, 0, 9, 13),
+    }
+    for name, (levels, count, new, replaced) in cases.items():
+        store = zarrow.CloudStore(bucket.url(name), storage_options=bucket.options)
+        save = partial(
+            zarrow.ome.save,
+            axes="yx",
+            levels=levels,
+            labels={f"label{number}": LEVELS for number in range(count)},
+            version=version,
+        )
+        save(tmp_path / name)
+        bucket.expect(partial(save, store), new)
+        expect_same(zarrow.open(store), zarrow.open(tmp_path / name))
+        bucket.expect(partial(save, store, overwrite=True), replaced)
+        expect_same(zarrow.open(store), zarrow.open(tmp_path / name))
+
+
+@in_few_round_trips(counted_bucket)
+def test_the_nodes_of_a_plan_are_created_in_few_round_trips(bucket: Bucket, tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "image", np.ones((64, 64), "u2"))
+    for levels in (2, 5):
+        store = zarrow.CloudStore(bucket.url(f"{levels} levels"), storage_options=bucket.options)
+        plan = zarrow.ome.plan_pyramid(
+            tmp_path / "image", store, axes="yx", levels=levels, ledger=zarrow.MemoryStore()
+        )
+        bucket.expect(plan.setup, 7)
+        assert list(zarrow.open(store).keys()) == [str(at) for at in range(levels)]
+        # Another process finds the nodes.
+        bucket.expect(plan.setup, 1)
+    zarrow.save(tmp_path / "group", {f"a{number}": [number] for number in range(20)}, path="below")
+    store = zarrow.CloudStore(bucket.url("copy"), storage_options=bucket.options)
+    copy = zarrow.jobs.copy(zarrow.open(tmp_path / "group"), store, ledger=zarrow.MemoryStore())
+    bucket.expect(copy.setup, 11)
+    copy.complete()
+    expect_same(zarrow.open(store), zarrow.open(tmp_path / "group"))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@in_few_round_trips(counted_bucket)
+def test_rows_are_appended_in_few_round_trips(bucket: Bucket, tmp_path: Path, version: Any) -> None:
+    for count in (2, 12):
+        columns = {f"c{number}": np.arange(10) + number for number in range(count)}
+        store = zarrow.CloudStore(bucket.url(f"rows of {count}"), storage_options=bucket.options)
+        for path, trips in (("", 11), ("below/the/root", 12)):
+            zarrow.create_group(store, path, zarr_format=version, overwrite=True)
+            zarrow.save(store, columns, path=path)
+            table = zarrow.open(store, path, mode="r+")
+            bucket.expect(partial(table.append, columns), trips)
+            for name, column in columns.items():
+                assert zarrow.open(store, path)[name][...].tolist() == [*column, *column]
+
+
+def test_rows_are_appended_one_column_after_the_other_to_consolidated_arrays(bucket: Bucket) -> None:
+    store = zarrow.CloudStore(bucket.url("consolidated"), storage_options=bucket.options)
+    columns = {f"c{number}": np.arange(3) for number in range(8)}
+    for path in ("", "below"):
+        zarrow.save(store, columns, path=path)
+        zarrow.consolidate_metadata(store)
+        table = zarrow.open(store, path, mode="r+")
+        before = bucket.rounds.requests
+        bucket.count(partial(table.append, columns))
+        # Changes at once would repeat their conditional puts of the one document.
+        assert bucket.rounds.requests - before < 15 * len(columns)
+        group = zarrow.open(store)
+        assert group._is_consolidated()
+        group = group[path] if path else group
+        assert {group[name].shape for name in columns} == {(6,)}
+
+
 def test_a_save_into_a_group_of_version_2_keeps_the_version(bucket: Bucket) -> None:
     store = zarrow.CloudStore(bucket.url("version 2"), storage_options=bucket.options)
     zarrow.create_group(store, zarr_format=2)

@@ -12,14 +12,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
+from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray, open
 from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import at_once
-from zarrow.errors import StaleHandleError
+from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
 from zarrow.groups import tables
 
 if TYPE_CHECKING:
@@ -84,41 +85,55 @@ def append(self: Group, table: Any) -> int:
     arrays = _columns_of(self, columns)
     values = {name: _elements(name, columns[name], array) for name, array in arrays.items()}
     added = _common_length({name: len(column) for name, column in values.items()}, "columns of the table")
+    left: dict[str, int] = {}
     try:
-        return in_turn(self, partial(_append, self, arrays, values, added))
+        return in_turn(self, partial(_append, self, arrays, values, added, left))
     except BaseException as error:
-        error.add_note("nothing was appended")
+        length = next(iter(left.values()), 0)
+        text = f"these arrays may have kept rows: {sorted(left)}; resize them to {length} rows"
+        error.add_note(text if left else "nothing was appended")
         raise
 
 
 def _append(
-    group: Group, arrays: Mapping[str, Array], values: Mapping[str, Any], added: int, check: Check
+    group: Group,
+    arrays: Mapping[str, Array],
+    values: Mapping[str, Any],
+    added: int,
+    left: dict[str, int],
+    check: Check,
 ) -> int:
-    """Append to all arrays, in the turn of this append."""
-    for array in arrays.values():
-        array.refresh()
+    """Append to all arrays, in the turn of this append.
+
+    On an error, `left` has the old length of each array that may have kept rows.
+    """
+    _call_each(group, [array.refresh for array in arrays.values()])
     length = _common_length({name: array.shape[0] for name, array in arrays.items()}, "arrays of the group")
     if not added:
         return length
     if check is None:
-        _append_each(arrays, values, length)
+        _append_each(arrays, values, length, left)
     else:
-        _append_together(group, arrays, values, length, check)
+        _append_together(group, arrays, values, length, left, check)
     return length + added
 
 
-def _append_each(arrays: Mapping[str, Array], values: Mapping[str, Any], length: int) -> None:
+def _append_each(
+    arrays: Mapping[str, Array], values: Mapping[str, Any], length: int, left: dict[str, int]
+) -> None:
     """Append to one array after the other (step 4)."""
-    grown: list[Array] = []
+    grown: dict[str, Array] = {}
     try:
         for name, array in arrays.items():
-            grown.append(array)
+            grown[name] = array
             with tables.naming(name):
                 array.append(values[name])
     except BaseException:
-        for array in grown:
+        for name, array in grown.items():
             if array.shape[0] > length:
+                left[name] = length
                 array.resize((length, *array.shape[1:]))
+                del left[name]
         raise
 
 
@@ -127,6 +142,7 @@ def _append_together(
     arrays: Mapping[str, Array],
     values: Mapping[str, Any],
     length: int,
+    left: dict[str, int],
     check: Callable[[], None],
 ) -> None:
     """Write the elements, and then the new shapes (step 2)."""
@@ -151,14 +167,38 @@ def _append_together(
         changes = [(key, old, new) for key, (old, _), new in zip(keys, before, after, strict=True)]
         changed = stored.commit(changes)
     else:
-        changed = _put(stored, keys, before, after)
+        kept: list[str] = []
+        try:
+            changed = _put(stored, keys, before, after, kept)
+        finally:
+            left.update({name: length for name, key in zip(arrays, keys, strict=True) if key in kept})
     if changed is not None:
         raise _changed(changed)
-    for array in arrays.values():
-        array.refresh()
-        if stored.is_local() or group._is_consolidated():
+    _call_each(group, [array.refresh for array in arrays.values()])
+    if stored.is_local() or _is_consolidated(group):
+        for array in arrays.values():
             # Consolidated metadata of groups above follow a change of attributes.
             array.attrs.update({})
+
+
+def _is_consolidated(group: Group) -> bool:
+    """Whether a group or one above has consolidated metadata."""
+    names, store = group.path.split("/"), group.__reduce__()[1][0]
+    found = [group._is_consolidated()]
+
+    def look(path: str) -> None:
+        with contextlib.suppress(NotFoundError):
+            node = open(store, path, mode="r")
+            found.append(isinstance(node, Group) and node._is_consolidated())
+
+    if not found[0] and group.path:
+        at_once.run([partial(look, "/".join(names[:count])) for count in range(len(names))])
+    return any(found)
+
+
+def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:
+    """Call functions that ask the group's store: at once, if it is remote."""
+    at_once.run(functions, len(functions) if group._is_remote() else 1)
 
 
 def _longer(key: str, document: bytes | None, length: int, added: int) -> bytes:
@@ -190,17 +230,17 @@ def _put(
     keys: Sequence[str],
     before: Sequence[tuple[bytes | None, str]],
     after: Sequence[bytes],
+    kept: list[str],
 ) -> str | None:
-    """Replace documents of a remote store, or none; return the key of one that has changed."""
-    replaced: dict[int, str] = {}
+    """Replace documents of a remote store, or none; return the key of one that has changed.
+
+    On an error, `kept` has the keys of documents that may be replaced.
+    """
     refused: list[str] = []
 
     def replace(at: int) -> None:
-        version = stored.set_if(keys[at], after[at], before[at][1])
-        if version is None:
+        if stored.set_if(keys[at], after[at], before[at][1]) is None:
             refused.append(keys[at])
-        else:
-            replaced[at] = version
 
     try:
         at_once.run([partial(replace, at) for at in range(len(keys))])
@@ -209,9 +249,26 @@ def _put(
         raise
     finally:
         if refused:
-            for at, version in replaced.items():
-                stored.set_if(keys[at], before[at][0] or b"", version)
+            kept.extend(keys)
+            _restore(stored, keys, before, after, kept)
     return refused[0] if refused else None
+
+
+def _restore(
+    stored: _StoredValues,
+    keys: Sequence[str],
+    before: Sequence[tuple[bytes | None, str]],
+    after: Sequence[bytes],
+    kept: list[str],
+) -> None:
+    """Put the old documents in place of the new ones, and take what is then old from `kept`."""
+    with contextlib.suppress(ZarrowError, OSError):
+        # A lost answer may hide that a document was replaced.
+        found = stored.get_versions(keys)
+        for key, now, (old, _), new in zip(keys, found, before, after, strict=True):
+            is_new = now is not None and now[0] == new
+            if not is_new or (now and stored.set_if(key, old or b"", now[1]) is not None):
+                kept.remove(key)
 
 
 def _elements(name: str, column: Any, array: Array) -> Any:
@@ -237,7 +294,13 @@ def _columns_of(group: Group, columns: dict[str, Any]) -> dict[str, Array]:
             f"the table must have the columns of the group, {names}: {', and '.join(found)}; a pandas index "
             "is a column unless it counts the rows (.reset_index(drop=True))"
         )
-    arrays = {name: group[name] for name in names}
+    members: dict[str, Any] = {}
+
+    def open_member(name: str) -> None:
+        members[name] = group[name]
+
+    _call_each(group, [partial(open_member, name) for name in names])
+    arrays = {name: members[name] for name in names}
     for name, array in arrays.items():
         if not isinstance(array, Array):
             raise TypeError(
