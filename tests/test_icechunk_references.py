@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import os
 import pickle
 import shutil
+import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -94,11 +97,7 @@ def test_all_kinds_of_arrays_are_read_as_by_zarr(tmp_path: Path, asked: Asked) -
         root.create_array("scalar", data=np.float64(4.5))
         root.create_array("text", data=np.array(["Oslo", "Rome", "Quito"] * 99), chunks=(50,))
         root.create_array("big_endian", data=rng.random(500).astype(">f8"), chunks=(99,))
-        sparse = root.create_array("sparse", shape=(40, 40), chunks=(5, 5), dtype="i2", fill_value=7)
-        sparse[11:14, 3:30] = 1
-        # Empty, and without any chunk.
         root.create_array("empty", shape=(0, 4), chunks=(1, 4), dtype="i2")
-        root.create_array("unwritten", shape=(9,), chunks=(2,), dtype="i2", fill_value=3)
 
     session = written(local(tmp_path), write)
     theirs = zarr.open_group(session.store, mode="r")
@@ -108,8 +107,20 @@ def test_all_kinds_of_arrays_are_read_as_by_zarr(tmp_path: Path, asked: Asked) -
         for selection in (np.s_[...], np.s_[:1] if values.ndim else np.s_[()]):
             found = np.asarray(zarrow.open(session, name)[selection])
             np.testing.assert_array_equal(found, values[selection], err_msg=name)
-    assert len(expected) == 9
+    assert len(expected) == 7
     assert asked.keys == []
+
+
+def test_icechunk_is_asked_for_missing_chunks(tmp_path: Path, asked: Asked) -> None:
+    def write(root: Any) -> None:
+        sparse = root.create_array("sparse", shape=(40, 40), chunks=(5, 5), dtype="i2", fill_value=7)
+        sparse[11:14, 3:30] = 1
+
+    session = written(local(tmp_path), write)
+    expected = np.full((40, 40), 7)
+    expected[11:14, 3:30] = 1
+    np.testing.assert_array_equal(zarrow.open(session, "sparse")[...], expected)
+    assert len(asked.keys) == 64 - 6
 
 
 def test_few_chunks_of_a_large_array_take_no_list_of_all(
@@ -297,3 +308,67 @@ def test_a_repository_that_was_removed(tmp_path: Path) -> None:
     with pytest.raises(zarrow.ZarrowError) as caught:
         zarrow.open(session, "deep/rain")[...]
     assert caught.value.kind != "internal"
+
+
+def test_a_read_only_store_of_a_written_session_is_read_by_icechunk(tmp_path: Path) -> None:
+    session = local(tmp_path).writable_session("main")
+    root = zarr.open_group(session.store, mode="a")
+    root.create_array("a", data=np.arange(4), chunks=(1,), compressors=None)
+    array = zarrow.open(session.store.with_read_only(True), "a")
+    assert array[...].tolist() == [0, 1, 2, 3]
+    root["a"][1:3] = 9
+    assert array[...].tolist() == [0, 9, 9, 3]
+
+
+@pytest.mark.parametrize("how", ["cancelled", "interrupted"])
+def test_a_read_that_is_stopped_loses_no_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    session = written(local(tmp_path), many)
+    find = icechunk_references._find
+    looking = threading.Event()
+
+    def slow(session: Any, name: str) -> Any:
+        looking.set()
+        time.sleep(0.5)
+        return find(session, name)
+
+    monkeypatch.setattr(icechunk_references, "_find", slow)
+    array = zarrow.open(session, "deep/rain")
+    expected = np.arange(CHUNKS * 1024, dtype="f4").reshape(CHUNKS, 1024)
+
+    async def cancelled() -> Any:
+        first, other = (asyncio.ensure_future(array.read_async(...)) for _ in range(2))
+        while not looking.is_set():
+            await asyncio.sleep(0.01)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        return await other
+
+    if how == "cancelled":
+        np.testing.assert_array_equal(asyncio.run(cancelled()), expected)
+    else:
+        main = threading.get_ident()
+        interrupt = threading.Thread(
+            target=lambda: (looking.wait(), signal.pthread_kill(main, signal.SIGINT))
+        )
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            array[...]
+        interrupt.join()
+    for _ in range(3):
+        np.testing.assert_array_equal(array[...], expected)
+
+
+def test_a_snapshot_that_was_deleted_is_an_error(tmp_path: Path) -> None:
+    repository = local(tmp_path)
+    session = written(repository, many)
+    old = session.snapshot_id
+    written(repository, lambda root: root["deep/rain"].__setitem__(slice(0, 9), 5))
+    array = zarrow.open(repository.readonly_session(snapshot_id=old), "deep/rain")
+    for folder in ("snapshots", "manifests"):
+        for path in (tmp_path / folder).iterdir():
+            path.unlink()
+    with pytest.raises(zarrow.errors.StoreError):
+        array[...]

@@ -148,6 +148,9 @@ def test_arrays_of_version_3_and_scalars(tmp_path: Path, read: Read) -> None:
         ["unknown://host/name", 0, 16],
         [],
         ["{file}", 0, 16, 4],
+        ["{file}", 16.7, 16],
+        ["{file}", "16", 16],
+        ["{file}", True, 16],
         7,
     ],
 )
@@ -181,6 +184,26 @@ def test_changes_end_the_references(tmp_path: Path, read: Read) -> None:
     expected[5:7] = 3
     np.testing.assert_array_equal(array[...], expected)
     assert read.paths
+
+
+def test_a_change_is_seen_by_all_handles(tmp_path: Path) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    store = mapper({"rain/.zarray": document(), **parts(str(file), "rain")})
+    one, other = (
+        zarrow.open(zarrow.PythonStore(store, sole_writer=True), "rain", mode="r+") for _ in range(2)
+    )
+    assert other[1].tolist() == one[1].tolist() == [4, 5, 6, 7]
+    one[1] = 9
+    assert other[1].tolist() == one[1].tolist() == [9] * 4
+
+
+def test_other_names_are_no_chunks(tmp_path: Path) -> None:
+    file = tmp_path / "rain.bin"
+    file.write_bytes(values().tobytes())
+    references = {"rain/.zarray": document(2), "rain/0.0": [str(file), 0, 16]}
+    references |= {"rain/00.0": [str(file), 32, 16], "rain/+1.0": [str(file), 32, 16]}
+    assert zarrow.open(mapper(references), "rain")[...].tolist() == [[0, 1, 2, 3], [-1] * 4]
 
 
 def test_references_on_a_web_server(read: Read) -> None:

@@ -296,6 +296,25 @@ def test_one_thread_calls_the_store_and_signal_handlers_are_unchanged() -> None:
     assert sum(thread.name == "zarrow-stores" for thread in threading.enumerate()) == 1
 
 
+@pytest.mark.parametrize(("shape", "chunks"), [((5, 5), (3, 3)), ((5, 4), (3, 4)), ((300, 300), (70, 70))])
+def test_parts_of_uncompressed_chunks_of_unknown_size(
+    shape: tuple[int, ...], chunks: tuple[int, ...]
+) -> None:
+    store, values = zarr.storage.MemoryStore(), np.arange(np.prod(shape)).reshape(shape)
+    zarr.create_array(store, name="a", data=values, chunks=chunks, compressors=None)
+    array = zarrow.open(store, "a")
+    for selection in (np.s_[...], np.s_[:, -1:], np.s_[-1:], np.s_[1:2, ::2]):
+        np.testing.assert_array_equal(array[selection], values[selection])
+    short = zarr.storage.MemoryStore()
+    zarr.create_array(short, name="a", data=values, chunks=chunks, compressors=None)
+    key = "a/c/0/0"
+    short._store_dict[key] = short._store_dict[key][: values.itemsize * (chunks[1] - 1)]
+    with pytest.raises(zarrow.errors.CodecError):
+        zarrow.open(short, "a")[: chunks[0], :2]
+    with pytest.raises(zarrow.errors.CodecError):
+        zarrow.open(short, "a")[: chunks[0], : chunks[1]]
+
+
 def test_a_loop_over_a_group_reads_each_document_once() -> None:
     inner = zarr.storage.LoggingStore(zarr.storage.MemoryStore(), log_level="CRITICAL")
     store = zarrow.PythonStore(inner, sole_writer=True)

@@ -4,8 +4,8 @@
    them.
 2. Listing stops when it has cost about as much as asking icechunk for the wanted chunks. So one chunk of a
    huge array takes no list of all chunks, and a read of many chunks soon has all references.
-3. icechunk itself reads chunks without a reference so far, and virtual chunks, since it checks whether their
-   files have changed.
+3. icechunk itself reads chunks without a reference so far: it may also have failed to list them. It reads
+   virtual chunks too, since it checks whether their files have changed.
 4. Before the first chunk, one object is looked for where the session seems to have its chunks. If it is not
    there, icechunk reads everything.
 """
@@ -61,7 +61,9 @@ class IcechunkAdapter(ZarrAdapter):
                 wanted.setdefault(path, []).append(request)
         own, loop = asyncio.get_running_loop(), self.loop()
         for path, chunks in wanted.items():
-            self.begin(chunks[0].number, self._answer_chunks(self._lists[path], chunks), own, loop)
+            # No request has this number: if one is cancelled, the others go on.
+            number = -1 - chunks[0].number
+            self.begin(number, self._answer_chunks(self._lists[path], chunks), own, loop)
         if others:
             super().submit(others)
 
@@ -79,11 +81,16 @@ class IcechunkAdapter(ZarrAdapter):
     async def get(self, request: _StoreRequest) -> None:
         """Answer with a value, and note the arrays."""
         path, _, name = request.key.rpartition("/")
-        if name == _DOCUMENT and path not in self._lists:
-            value = await self.store.get(request.key, self.buffers)
-            if value is not None:
-                self._note(path, json.loads(value.to_bytes()))
-        await super().get(request)
+        if name != _DOCUMENT or request.range is not None or path in self._lists:
+            await super().get(request)
+            return
+        value = await self.store.get(request.key, self.buffers)
+        if value is None:
+            request.missing()
+            return
+        document = value.to_bytes()
+        self._note(path, json.loads(document))
+        request.found(document, 0, len(document))
 
     def _note(self, path: str, document: dict[str, Any]) -> None:
         if document.get("node_type") != "array":
@@ -98,7 +105,7 @@ class IcechunkAdapter(ZarrAdapter):
     async def _answer_chunks(self, listed: _ReferenceList, requests: list[_StoreRequest]) -> None:
         try:
             await listed.extend(len(requests), self)
-            left = [request for request in requests if not self._known.answer(request)]
+            left = [each for each in requests if each.is_wanted and not self._known.answer(each)]
         except BaseException as error:
             for request in requests:
                 fail(request, error)
@@ -109,8 +116,8 @@ class IcechunkAdapter(ZarrAdapter):
         """Return the place of chunks, once it was seen to have the object `name` (step 4)."""
         async with self._looking:
             if not self._is_looked_for:
-                self._is_looked_for = True
                 self._target = await asyncio.to_thread(_find, self.store.session, name)
+                self._is_looked_for = True
         return self._target
 
 
@@ -133,38 +140,41 @@ class _ReferenceList:
         self.columns = columns
         self.has_ended = False
         self._batches = batches
-        self._wanted = 0
-        self._is_whole = True
-        self._turn = asyncio.Lock()
+        self._wanted = self._listed = 0
+        self._listing: asyncio.Task[None] | None = None
 
     async def extend(self, count: int, adapter: IcechunkAdapter) -> None:
-        """List references for `count` requests more (step 2)."""
-        self._wanted += count * _REFERENCES_A_CHUNK
-        async with self._turn:
-            while not self.has_ended and len(self.columns) < self._wanted:
-                try:
-                    batch = await anext(self._batches, None)
-                    if batch is None:
-                        self.has_ended = True
-                        if self._is_whole:
-                            self.columns.complete()
-                        return
-                    await self._add(batch, adapter)
-                except Exception:
-                    # icechunk may still answer for each chunk, or has a better error.
-                    self.has_ended = True
-                if len(self.columns) >= _MOST_REFERENCES:
-                    self.has_ended = True
+        """List references for `count` requests more (step 2).
 
-    async def _add(self, batch: tuple[Any, ...], adapter: IcechunkAdapter) -> None:
+        A task of its own lists them: icechunk loses a batch if the wait for it is cancelled.
+        """
+        self._wanted += count * _REFERENCES_A_CHUNK
+        while not self.has_ended and self._listed < self._wanted:
+            if self._listing is None or self._listing.done():
+                self._listing = asyncio.create_task(self._list(adapter))
+            await asyncio.shield(self._listing)
+
+    async def _list(self, adapter: IcechunkAdapter) -> None:
+        try:
+            while not self.has_ended and self._listed < self._wanted:
+                batch = await anext(self._batches, None)
+                self.has_ended = batch is None or not await self._add(batch, adapter)
+        except BaseException as error:
+            # icechunk may still answer for each chunk, or has a better error.
+            self.has_ended = True
+            if not isinstance(error, Exception):
+                raise
+
+    async def _add(self, batch: tuple[Any, ...], adapter: IcechunkAdapter) -> bool:
+        """Add a batch; return whether to go on."""
         coordinates, kinds, names, offsets, sizes, within = batch
+        self._listed += len(kinds)
         objects = np.zeros(len(kinds), np.uint32)
         native = np.flatnonzero(kinds == _NATIVE)
         if native.size:
             target = await adapter.target(names[native[0]])
             if target is None:
-                self.has_ended, self._is_whole = True, False
-                return
+                return False
             first = self.columns.add_objects(target, [names[row] for row in native])
             objects[native] = np.arange(first, first + native.size)
         inline = np.flatnonzero(kinds == _INLINE)
@@ -172,7 +182,7 @@ class _ReferenceList:
             first = self.columns.add_bytes([within[int(row)] for row in inline])
             objects[inline] = np.arange(first, first + inline.size)
         known = np.flatnonzero((kinds == _NATIVE) | (kinds == _INLINE))
-        self._is_whole &= known.size == len(kinds)
         if known.size:
             columns = (coordinates, objects, offsets, sizes)
             self.columns.add_chunks(*(np.ascontiguousarray(column[known]) for column in columns))
+        return len(self.columns) < _MOST_REFERENCES

@@ -3,13 +3,15 @@
 1. The engine takes the references of an array at its first chunk, and reads their parts of files itself.
 2. fsspec reads all other chunks: values within the references, whole files, and files in places that the
    engine does not know.
-3. A change through this store ends step 1: fsspec reads everything from then on.
+3. A change through a store of the same file system ends step 1: fsspec reads everything from then on.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,12 @@ Row = tuple[tuple[int, ...], tuple[Any, int, int] | None]
 
 _DOCUMENTS = (".zarray", "zarr.json")
 
+# As chunk keys have it: without leading zeros.
+_NUMBER = re.compile("0|[1-9][0-9]*")
+
+# Those of all open stores.
+_ADAPTERS: weakref.WeakSet[ReferenceAdapter] = weakref.WeakSet()
+
 
 class ReferenceAdapter(FsspecAdapter):
     """Asks a file system of references."""
@@ -41,6 +49,7 @@ class ReferenceAdapter(FsspecAdapter):
         self.references = self._known
         self._objects = ReferenceObjects(store.fs)
         self._arrays: dict[str, _ChunkReferences | None] = {}
+        _ADAPTERS.add(self)
 
     def _forget(self) -> None:
         super()._forget()
@@ -48,31 +57,42 @@ class ReferenceAdapter(FsspecAdapter):
 
     def answer(self, request: _StoreRequest) -> None:
         """Answer by a reference (step 1), or as any file system."""
-        known = self._known
-        if known is not None and request.kind in ("get", "measure"):
+        if request.kind in ("get", "measure") and self._is_loaded(request.key):
+            known = self._known
+            if known is not None and known.answer(request):
+                return
+        super().answer(request)
+
+    def _is_loaded(self, key: str) -> bool:
+        """Load the references of the array that a key is in; tell whether there are any."""
+        with self._loading:
+            if self._known is None:
+                return False
             try:
-                with self._loading:
-                    self._load(request.key, known)
+                self._load(key, self._known)
             except Exception:
                 # References that cannot be understood: step 2.
                 self._stop()
-            else:
-                if known.answer(request):
-                    return
-        super().answer(request)
+            return self._known is not None
 
     def put(self, request: _StoreRequest) -> None:
         """Set a value."""
-        self._stop()
+        self._stop_all()
         super().put(request)
 
     def delete(self, request: _StoreRequest) -> None:
         """Take values away."""
-        self._stop()
+        self._stop_all()
         super().delete(request)
 
-    def _stop(self) -> None:
+    def _stop_all(self) -> None:
         """Step 3."""
+        for adapter in list(_ADAPTERS):
+            if adapter.fs is self.fs:
+                with adapter._loading:
+                    adapter._stop()
+
+    def _stop(self) -> None:
         known, self._known = self._known, None
         if known is not None:
             for path in self._arrays:
@@ -170,8 +190,16 @@ def _rows(chunks: list[tuple[str, Any]], document: dict[str, Any]) -> Iterator[R
     for name, reference in chunks:
         place = _coordinates(name, encoding, ndim)
         if place is not None:
-            is_part = isinstance(reference, list | tuple) and len(reference) == 3
-            yield place, (reference[0], int(reference[1]), int(reference[2])) if is_part else None
+            yield place, tuple(reference) if _is_part(reference) else None
+
+
+def _is_part(reference: Any) -> bool:
+    """Whether a reference is a URL, an offset and a size."""
+    return (
+        isinstance(reference, list | tuple)
+        and len(reference) == 3
+        and all(type(number) is int for number in reference[1:])
+    )
 
 
 def key_encoding(document: dict[str, Any]) -> tuple[str, str]:
@@ -194,6 +222,6 @@ def _coordinates(name: str, encoding: tuple[str, str], ndim: int) -> tuple[int, 
             return None
         name = name.removeprefix(start + separator)
     numbers = name.split(separator)
-    if len(numbers) != ndim or not all(number.isascii() and number.isdigit() for number in numbers):
+    if len(numbers) != ndim or not all(map(_NUMBER.fullmatch, numbers)):
         return None
     return tuple(map(int, numbers))

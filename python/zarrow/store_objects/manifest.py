@@ -75,8 +75,11 @@ class ManifestAdapter(StoreAdapter):
         url = str(node.manifest._paths[index])
         if url == _NOTHING:
             request.missing()
-        else:
-            raise self._refused[path][url]
+            return
+        self._place_of(url)
+        raise self._refused[path].get(url) or ValueError(
+            f"the manifest has changed: open it again to read {url}"
+        )
 
     def _add_references(self, path: str, array: Any) -> dict[str, Exception]:
         """Step 2; return the URLs that may not be read."""

@@ -42,7 +42,7 @@ def recognised(
     if obstore_store.kind_of(store) is not None:
         return obstore_store.ObstoreAdapter(store, source), False
     abstract = sys.modules.get("zarr.abc.store")
-    if type(store).__module__.startswith("icechunk.") and store.read_only:
+    if type(store).__module__.startswith("icechunk.") and store.session.read_only:
         from zarrow.store_objects.icechunk_references import IcechunkAdapter
 
         return IcechunkAdapter(store, source), True

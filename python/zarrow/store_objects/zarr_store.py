@@ -88,7 +88,8 @@ class ZarrAdapter(AsyncAdapter):
             if len(batch) == 1:
                 others.extend(batch)
             else:
-                self.begin(batch[0].number, self._get_ranges(batch), own, loop)
+                # No request has this number: if one is cancelled, the others go on.
+                self.begin(-1 - batch[0].number, self._get_ranges(batch), own, loop)
         super().submit(others)
 
     async def _get_ranges(self, batch: list[_StoreRequest]) -> None:

@@ -73,19 +73,19 @@ impl Receiver for PartReceiver {
         let expected = self.range.end.saturating_sub(self.range.start);
         self.receiver.done(match result {
             // Step 3.
-            Ok(Outcome::Missing) => Err(missing_object()),
-            Ok(Outcome::Complete) if self.received != expected => Err(short_object()),
+            Ok(Outcome::Missing) => Err(missing_object(&self.part.key)),
+            Ok(Outcome::Complete) if self.received != expected => Err(short_object(&self.part.key)),
             other => other,
         });
     }
 }
 
 /// Returns the error of a part in an object that does not exist.
-pub fn missing_object() -> zarrow::Error {
-    ErrorKind::Io(io::Error::other("a reference points to a missing object")).into()
+pub fn missing_object(key: &str) -> zarrow::Error {
+    ErrorKind::Io(io::Error::other(format!("a reference points to a missing object, {key:?}"))).into()
 }
 
 /// Returns the error of a part that ends after its object.
-pub fn short_object() -> zarrow::Error {
-    ErrorKind::Io(io::Error::other("a reference points beyond the end of an object")).into()
+pub fn short_object(key: &str) -> zarrow::Error {
+    ErrorKind::Io(io::Error::other(format!("a reference points beyond the end of an object, {key:?}"))).into()
 }

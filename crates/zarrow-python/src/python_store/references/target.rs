@@ -114,7 +114,7 @@ impl Target {
     }
 
     fn read_to(&self, part: &Part, range: Range<u64>, receiver: &mut dyn Receiver) -> Result<Outcome> {
-        let value = self.store.open(&part.key)?.ok_or_else(missing_object)?;
+        let value = self.store.open(&part.key)?.ok_or_else(|| missing_object(&part.key))?;
         let Range { start: mut at, end } = part.shifted(&range);
         let head = Head { start: range.start, nbytes: Some(part.nbytes), version: part.version.clone() };
         if receiver.head(&head).is_break() {
@@ -126,7 +126,7 @@ impl Target {
             let wanted = length(end - at);
             let frame = value.read_at(at, &mut memory[..wanted])?;
             if frame.len() < wanted {
-                return Err(short_object());
+                return Err(short_object(&part.key));
             }
             if receiver.frame(frame) == ControlFlow::Break(()) {
                 return Ok(Outcome::Stopped);

@@ -295,6 +295,10 @@ impl<'p, 'i> Staged<'p, 'i> {
                 open.has_landed = true;
                 open.version = open.version.take().or_else(|| body.version.clone());
                 open.nbytes = open.nbytes.or(body.nbytes);
+                if landed_in_place.is_none() {
+                    let end = body.start.saturating_add(body.bytes.len() as u64);
+                    open.nbytes = open.nbytes.or_else(|| fetch.cut_at(end));
+                }
                 if let Some((nbytes, is_complete)) = landed_in_place {
                     let error = plan.wrong_size(open.nbytes, body.start.saturating_add(nbytes), is_complete);
                     if let Some(error) = error {
@@ -444,7 +448,10 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(inner) = &leaf.inner else {
             let shape = chunk.stored_shape();
             let chunk = Chunk { shape: &shape, slot: slot.as_ref(), ..chunk };
-            let input = Input::from_bodies(&leaf.bodies, 0, nbytes.unwrap_or_else(|| leaf.bodies.end()));
+            // Without a size, and with all bytes of each range, elements are as many as they must be.
+            let end = leaf.bodies.end();
+            let nbytes = nbytes.unwrap_or_else(|| end.max(chunk.elements_nbytes().unwrap_or(0)));
+            let input = Input::from_bodies(&leaf.bodies, 0, nbytes);
             // SAFETY: the object is one leaf, which is decoded by one task: that of a void attempt has ended.
             let mut claims = unsafe { self.claim(&plan.pieces) };
             chunk.read_stored(&input, &mut claims, None, worker)?;

@@ -44,6 +44,16 @@ impl<'c> Chunk<'c> {
             Layout::Masked | Layout::Whole => Ok(Need::Whole(self.encoded_limit()? as u64)),
         }
     }
+
+    /// Returns the stored size of uncompressed elements in bytes; `None` for others.
+    pub fn elements_nbytes(&self) -> Option<u64> {
+        match self.chain.stored_layout() {
+            Layout::Elements(_) => {
+                shape::nbytes(self.shape, self.chain.item_size()?).ok().map(|size| size as u64)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Adds the ranges of bytes of a part of uncompressed elements.

@@ -99,6 +99,12 @@ impl RangeFetch {
         RangeFetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
     }
 
+    /// Returns the size of a value whose bytes came up to `end`, if it ends within the range.
+    pub fn cut_at(&self, end: u64) -> Option<u64> {
+        let ByteRange::Range(range) = &self.span else { return None };
+        (end < range.end).then_some(end)
+    }
+
     /// Whether the value's size in bytes is unknown.
     pub fn is_guessed(&self) -> bool {
         self.span == ByteRange::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
