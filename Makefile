@@ -195,7 +195,8 @@ test: lint ## everything that must hold before a change lands
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(IN_TIME) 3600 $(BIN)/pytest --numprocesses 2 --dist loadfile -m 'not torch and not ray and not stores and not kernels and not gpu'
+	@# Two for each core of a small machine: half of the time, tests wait for processes, disks and servers.
+	$(IN_TIME) 3600 $(BIN)/pytest --numprocesses 4 --dist loadfile -m 'not torch and not ray and not stores and not kernels and not gpu'
 	@$(MAKE) --no-print-directory test-kernels test-device
 
 habits: ## docs/habits.md and those by field and profession, written anew from the lines that the tests run
