@@ -222,7 +222,7 @@ def test_an_append_of_rows_to_a_server_that_fails_says_which_arrays_may_be_longe
     def refuses(environment: dict[str, Any]) -> bool:
         # The first document of an array is stored, and then the server fails.
         path = environment["PATH_INFO"]
-        if environment["REQUEST_METHOD"] == "PUT" and path.endswith("/zarr.json") and "/c" in path:
+        if environment["REQUEST_METHOD"] == "PUT" and path.endswith("/zarr.json") and "/lost/c" in path:
             if is_lost.is_set():
                 return True
             is_lost.set()

@@ -55,10 +55,11 @@ class IcechunkAdapter(ZarrAdapter):
         wanted: dict[str, list[_StoreRequest]] = {}
         for request in requests:
             path = self._array_of(request) if request.kind in ("get", "measure") else None
-            if path is None:
-                others.append(request)
-            else:
+            if path is not None:
                 wanted.setdefault(path, []).append(request)
+            elif not self._known.answer(request):
+                # It was submitted before its reference was listed.
+                others.append(request)
         own, loop = asyncio.get_running_loop(), self.loop()
         for path, chunks in wanted.items():
             # No request has this number: if one is cancelled, the others go on.
