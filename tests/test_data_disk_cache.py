@@ -40,7 +40,7 @@ def stored(folder: Path, **options: Any) -> zarrow.Array:
 
 
 def check(loader: data.Loader, expected: Any = VALUES) -> data.Stats:
-    """Read an epoch, and return what it cost."""
+    """Read an epoch, and return its counts."""
     seen = 0
     for batch, numbers in loader:
         np.testing.assert_array_equal(batch, expected[numbers])

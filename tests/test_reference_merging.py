@@ -104,7 +104,7 @@ def values() -> Any:
 
 
 def opened(server: Server, offsets: list[int]) -> Any:
-    """Return an array whose rows are at these offsets of the server's object."""
+    """Return an array with its rows at these offsets of the server's object."""
     metadata = create_v3_array_metadata(
         shape=(len(offsets), NUMBERS),
         data_type=np.dtype("<i4"),
@@ -141,7 +141,7 @@ def test_near_parts_are_requested_together() -> None:
         assert len(server.ranges) < COUNT // 3
         assert nbytes_of(server.ranges) <= 1.1 * expected.nbytes
         del server.ranges[:]
-        # So few are requested at once, and are not merged.
+        # A small number is requested at once, and is not merged.
         np.testing.assert_array_equal(array[:IN_FLIGHT], expected[:IN_FLIGHT])
         assert len(set(server.ranges)) == IN_FLIGHT
 

@@ -261,7 +261,7 @@ def _restore(
     after: Sequence[bytes],
     kept: list[str],
 ) -> None:
-    """Put the old documents in place of the new ones, and take what is then old from `kept`."""
+    """Put the old documents in place of the new ones, and remove these keys from `kept`."""
     with contextlib.suppress(ZarrowError, OSError):
         # A lost answer may hide that a document was replaced.
         found = stored.get_versions(keys)

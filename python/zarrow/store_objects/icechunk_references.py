@@ -6,8 +6,8 @@
    huge array takes no list of all chunks, and a read of many chunks soon has all references.
 3. icechunk itself reads chunks without a reference so far: it may also have failed to list them. It reads
    virtual chunks too, since it checks whether their files have changed.
-4. Before the first chunk, one object is looked for where the session seems to have its chunks. If it is not
-   there, icechunk reads everything.
+4. Before the first chunk, the engine looks for one object in the place that the session names. If it finds
+   none, icechunk reads everything.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class IcechunkAdapter(ZarrAdapter):
             super().submit(others)
 
     def _array_of(self, request: _StoreRequest) -> str | None:
-        """Return the path of the array that a key is in, if its list of references goes on."""
+        """Return the path of the array above a key, if more of its references can be listed."""
         path = request.key
         while path:
             path = path.rpartition("/")[0]
@@ -147,7 +147,7 @@ class _ReferenceList:
     async def extend(self, count: int, adapter: IcechunkAdapter) -> None:
         """List references for `count` requests more (step 2).
 
-        A task of its own lists them: icechunk loses a batch if the wait for it is cancelled.
+        A separate task lists them: icechunk loses a batch if the wait for it is cancelled.
         """
         self._wanted += count * _REFERENCES_A_CHUNK
         while not self.has_ended and self._listed < self._wanted:

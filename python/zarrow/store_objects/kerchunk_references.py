@@ -33,7 +33,7 @@ _DOCUMENTS = (".zarray", "zarr.json")
 # As chunk keys have it: without leading zeros.
 _NUMBER = re.compile("0|[1-9][0-9]*")
 
-# Those of all open stores.
+# The adapters of all open stores.
 _ADAPTERS: weakref.WeakSet[ReferenceAdapter] = weakref.WeakSet()
 
 
@@ -129,7 +129,7 @@ class ReferenceAdapter(FsspecAdapter):
         return None
 
     def _add(self, columns: _ChunkReferences, rows: Iterable[Row]) -> bool:
-        """Add references; return whether the engine can read all of them."""
+        """Add references; return whether the engine can read each chunk."""
         places, objects, offsets, sizes = [], [], [], []
         numbers: dict[Any, int | None] = {}
         is_whole = True
