@@ -161,7 +161,7 @@ def test_hostile_references_are_errors_or_empty(tmp_path: Path, reference: Any) 
         reference = [each.format(file=file) if isinstance(each, str) else each for each in reference]
     references = {"rain/.zarray": document(3), "rain/1.0": [str(file), 16, 16]}
     store = mapper(references)
-    # fsspec refuses some of these references at the start: add them later.
+    # fsspec refuses some of these references at the start, so add them later.
     store.fs.references["rain/0.0"] = reference
     try:
         found = zarrow.open(store, "rain")[0].tolist()

@@ -228,7 +228,7 @@ impl Array {
         self.inner().is_read_only()
     }
 
-    /// Return this array with an empty cache of decoded chunks that goes on in a file in a folder.
+    /// Return this array with an empty cache of decoded chunks, in memory and in a file in a folder.
     fn _with_disk_cache<'py>(
         &self,
         py: Python<'py>,

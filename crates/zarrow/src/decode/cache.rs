@@ -96,7 +96,7 @@ impl<V> Cache<V> {
     }
 
     /// Stores `value` under `key`, if it fits the limit and there is memory for the entry. `nbytes` is the size of
-    /// the memory that `value` owns. Returns what was dropped: older entries, or the value.
+    /// the memory that `value` owns. Returns the dropped entries: older ones, or the new one.
     pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) -> SmallVec<[Dropped<V>; 1]> {
         let nbytes = nbytes.saturating_add(Self::overhead(key));
         let mut dropped = SmallVec::new();

@@ -1,10 +1,10 @@
-//! A cache of decoded chunks in a file: for those that a cache in memory drops.
+//! A cache of decoded chunks in a file, for chunks that a cache in memory drops.
 //!
-//! 1. The file has no name, so that it ends with the process. A forked child does not use it: the parent goes on
-//!    writing there.
+//! 1. The file has no name, so that it ends with the process. A forked child does not use it, because the parent still
+//!    writes there.
 //! 2. A chunk is written to a free range of the file. If none is large enough, chunks are dropped that were not used for
-//!    a long time, such as those of older versions. Chunks in use stay: epochs that read more chunks than fit would
-//!    otherwise drop each chunk shortly before its next use.
+//!    a long time, such as older versions of a chunk. Chunks in use stay. Otherwise epochs that read more chunks than
+//!    fit would drop each chunk shortly before its next use.
 //! 3. A range is used again only after the last reader has finished.
 //! 4. A chunk is read with its checksum. A full disk, a failed read or a wrong checksum is a chunk that is not cached.
 
@@ -139,7 +139,7 @@ impl DiskCache {
         Some(unsafe { buffer.assume_init() })
     }
 
-    /// Writes elements under `key`, unless they are there.
+    /// Writes elements under `key`, unless the key is known.
     pub fn insert(&self, key: &Key, elements: &[u8]) {
         if elements.len() < LEAST_NBYTES || !self.is_own() || self.contains(key) {
             return;
@@ -194,7 +194,7 @@ impl DiskCache {
         }
     }
 
-    /// Locks the state; a caller goes on without the cache if another thread holds the lock for long.
+    /// Locks the state; a caller continues without the cache if another thread keeps the lock for long.
     fn state(&self) -> Option<CacheGuard<'_, State>> {
         const TURNS: u32 = 100;
         (0..TURNS).find_map(|_| {

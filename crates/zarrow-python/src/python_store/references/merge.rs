@@ -182,7 +182,7 @@ impl Objects {
 }
 
 impl Object {
-    /// Takes the first waiting requests whose ranges are near each other, sorted by their start.
+    /// Takes the first waiting requests with ranges near each other, sorted by their start.
     fn take_near(&mut self) -> Vec<Waiting> {
         self.waiting.sort_by_key(|part| part.range.start);
         let Some(first) = self.waiting.first() else { return Vec::new() };

@@ -49,7 +49,7 @@ impl ReferenceTarget {
     }
 }
 
-/// A store, with what is common to its objects.
+/// A folder of objects in a store.
 pub struct Target {
     store: Arc<dyn Store>,
     /// Folder of the objects in the store.

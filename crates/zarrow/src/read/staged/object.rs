@@ -99,7 +99,7 @@ impl RangeFetch {
         RangeFetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
     }
 
-    /// Returns the size of a value whose bytes came up to `end`, if it ends within the range.
+    /// Returns the size of a value if it ends within the range; its last received byte is before `end`.
     pub fn cut_at(&self, end: u64) -> Option<u64> {
         let ByteRange::Range(range) = &self.span else { return None };
         (end < range.end).then_some(end)
