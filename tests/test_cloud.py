@@ -350,7 +350,12 @@ def test_archives_are_read_in_place(
     client.put_object(Bucket=bucket, Key="deep/tree.zip", Body=archive.read_bytes())
     address = serve(partial(Quiet, directory=str(tree.parent)))
     local = zarrow.open(tree)
-    for url, own in {f"s3://{bucket}/deep/tree.zip": options, f"http://{address}/tree.zip": None}.items():
+    urls = {
+        f"s3://{bucket}/deep/tree.zip": options,
+        f"http://{address}/tree.zip": None,
+        f"http://{address}/tree.zip?signature=1/2.zip": None,
+    }
+    for url, own in urls.items():
         remote = zarrow.open(url, storage_options=own)
         assert str(remote.tree()) == str(local.tree())
         for name in ("plain", "group/sharded"):

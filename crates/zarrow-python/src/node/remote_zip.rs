@@ -92,23 +92,3 @@ fn parts(url: &str) -> (&str, &str) {
     let is_web = url.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     url.split_at(if is_web { url.find('?').unwrap_or(url.len()) } else { url.len() })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_of_archives_are_split_and_joined() {
-        for (url, folder, key) in [
-            ("s3://bucket/a/b.zip", "s3://bucket/a/", "b.zip"),
-            ("s3://bucket/b?.ZIP", "s3://bucket/", "b?.ZIP"),
-            ("https://host/b.zip?sig=1/2.zip", "https://host/?sig=1/2.zip", "b.zip"),
-        ] {
-            assert_eq!(split(url).unwrap(), (folder.to_owned(), key.to_owned()));
-            assert_eq!(joined(folder, key), url);
-        }
-        for url in ["s3://data.zip", "s3://bucket/b.zip/c", "https://host/b?c=d.zip"] {
-            assert_eq!(split(url), None);
-        }
-    }
-}
