@@ -84,7 +84,7 @@ FUNCTIONS = by_name(
         'zarrow.data.Plan(array, order="shuffle")': "RandomSampler SubsetRandomSampler",
         'zarrow.data.Plan(array, order="sequential")': "SequentialSampler",
         "zarrow.data.Plan(array, batch_size=32)": "BatchSampler",
-        "zarrow.data.Loader(plan, rank=0, world=4)": "DistributedSampler",
+        "zarrow.data.Loader(plan, rank=rank, world=world)": "DistributedSampler",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "Subset",
         'zarrow.asarray(numpy.array(x, "bool"))': "BoolTensor",
         'zarrow.asarray(numpy.array(x, "f8"))': "DoubleTensor",

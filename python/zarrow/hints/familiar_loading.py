@@ -9,7 +9,8 @@ from zarrow.hints.by_name import by_name
 
 LOADER = (
     "zarrow.data.Loader(array, batch_size=32), and for PyTorch import zarrow.torch, and "
-    'zarrow.torch.DataLoader(array, batch_size=32); several arrays are path, fields=["x", "y"]'
+    'zarrow.torch.DataLoader(array, batch_size=32); several arrays are path, fields=["x", "y"]; batches '
+    'are shuffled without order="sequential"'
 )
 
 # What to type for a class, by the end of its name.
@@ -45,7 +46,7 @@ NAMES = by_name(
         ),
         'zarrow.data.Loader({plan}, device="cuda")': "cuda pin_memory to",
         "zarrow.data.Loader({plan}, cache_nbytes=1 << 30)": "cache persist",
-        "zarrow.data.Loader({plan}, rank=0, world=4)": "shard split_by_node split_by_worker",
+        "zarrow.data.Loader({plan}, rank=rank, world=world)": "shard split_by_node split_by_worker",
         "zarrow.data.Loader({plan}), which starts the next epoch at each iteration": "repeat with_epoch",
         "iter(zarrow.data.Loader({plan}))": "as_numpy_iterator iter",
         "next(iter(zarrow.data.Loader({plan})))": "first get get_batch get_next next sample",

@@ -31,7 +31,7 @@ MODULE = FUNCTIONS | by_name(
         "nothing: pass the URL instead, or fsspec.get_mapper(url) for schemes that only fsspec knows": (
             "FSStore"
         ),
-        "zarrow.open(path), or zarrow.open_group(path)": "File",
+        'zarrow.open(path, mode="r"), or zarrow.open_group(path, mode="w") for a new one': "File",
         'zarrow.asarray(numpy.array(x, "f4"))': "FloatTensor",
         "zarr.storage.FsspecStore(...), which zarrow accepts, or the URL with storage_options": "FsspecStore",
         'compressors={"name": "gzip", "configuration": {"level": 5}} of zarrow.create_array': "GZip",

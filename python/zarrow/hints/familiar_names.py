@@ -53,7 +53,7 @@ ARRAY = by_name(
         '"name" in group': "exists",
         "nothing: an Array is not closed": "closed",
         "{array}.dimension_names, or group.multiscales.axes": "axes",
-        "zarrow.data.Loader({array}, batch_size=32), which gives batch after batch": (
+        'zarrow.data.Loader({array}, batch_size=32, order="sequential"), which gives batch after batch': (
             "batch batches iter_batches"
         ),
         "zarrow.read_many([({array}, selection), ...])": "read_many",
@@ -86,7 +86,7 @@ ARRAY = by_name(
         "zarrow.data.Loader({array}, transform=function) for batches": "map",
         "{array}[...].take(indices), or {array}[:8] for the first ones": "take",
         "{array}[...].repeat(count); each iteration of a zarrow.data.Loader is the next epoch": "repeat",
-        "zarrow.data.Loader({array}, rank=0, world=4)": "shard",
+        "zarrow.data.Loader({array}, rank=rank, world=world)": "shard",
         "{array}.dimension_names": "dimensions dims get_dims label labels",
         "{array}.chunks and {array}.shards": "chunk_layout",
         '{array}.attrs["units"]': "dimension_units",
@@ -283,9 +283,11 @@ GROUP = by_name(
         'nothing: {group}["name"][...] gives stored elements, {group}["name"].read(decode="cf") scales '
         "and masks them": "set_auto_mask set_auto_maskandscale set_auto_scale",
         "nothing: chunks without elements are not stored": "set_fill_off set_fill_on",
-        'zarrow.data.Loader({group}["name"], rank=0, world=4)': "shard",
+        'zarrow.data.Loader({group}["name"], rank=rank, world=world)': "shard",
         'zarrow.data.Loader({group}["name"], batch_size=32, order="shuffle")': "shuffle",
-        'zarrow.data.Loader({group}["name"], batch_size=32)': "batch batches iter_batches",
+        'zarrow.data.Loader({group}["name"], batch_size=32, order="sequential")': (
+            "batch batches iter_batches"
+        ),
         'zarrow.data.Plan({group}["name"]).split(0.8, 0.2)': "random_split train_test_split",
         '{group}["name"][...].torch(), or .numpy() or .jax()': "set_format with_format",
         "{group}.store and {group}.path": "store_path",

@@ -173,7 +173,7 @@ LOADING = by_name(
         ),
         "memory_nbytes=256 << 20": "num_prefetch prefetch prefetch_factor",
         "transform=function": "collate_fn map_fn target_transform transforms",
-        "rank=0, world=4": "num_replicas num_shards shard_id world_size",
+        "rank=rank, world=world": "num_replicas num_shards shard_id world_size",
         'nothing: leave it out, or type device="cuda", which copies batches beside the work': (
             "pin_memory pin_memory_device"
         ),
