@@ -35,6 +35,7 @@ from zarrow.store_objects._cloud_store import CloudStore
 from zarrow.store_objects._memory_store import MemoryStore
 from zarrow.store_objects._store_requests import (
     _ChunkReferences,
+    _reference_target,
     _References,
     _ReferenceTarget,
     _StoreQueue,
@@ -91,6 +92,7 @@ __all__ = [
     "_read_each",
     "_read_into",
     "_read_masked",
+    "_reference_target",
     "_register_codec",
     "_shape_as",
     "_text",

@@ -84,6 +84,8 @@ mod _zarrow {
         _members_or_errors, _open_detached, _open_members, num_threads, open, set_num_threads,
     };
     #[pymodule_export]
+    use crate::node::reference_target::_reference_target;
+    #[pymodule_export]
     use crate::node::store::MemoryStore;
     #[pymodule_export]
     use crate::node::stored_values::StoredValues;

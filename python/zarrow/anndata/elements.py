@@ -199,7 +199,7 @@ def _table(group: Group, batch: Batch, columns: Sequence[str] | None) -> Made:
         frame = pandas.DataFrame(
             {name: _of_one_axis(column()) for name, column in made.items()},
             index=made_index and made_index(),
-            columns=list(made) or None,
+            columns=[*names, *(name for name in levels if name not in names)] or None,
         )
         if index not in (None, "_index"):
             frame.index.name = index

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrow._zarrow import _ChunkReferences, _References, _ReferenceTarget
+from zarrow._zarrow import _ChunkReferences, _reference_target, _References, _ReferenceTarget
 from zarrow.store_objects.icechunk_storage import place_of_chunks
 from zarrow.store_objects.store_adapter import fail
 from zarrow.store_objects.zarr_store import ZarrAdapter
@@ -127,7 +127,7 @@ def _find(session: Any, name: str) -> _ReferenceTarget | None:
     if place is None:
         return None
     try:
-        target = _ReferenceTarget(*place, is_immutable=True)
+        target = _reference_target(*place, is_immutable=True)
         return target if target.contains(name) else None
     except Exception:
         # Whatever prevents this, icechunk may still read.

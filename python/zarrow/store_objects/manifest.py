@@ -17,7 +17,13 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from zarrow._zarrow import _ChunkReferences, _import, _References, _ReferenceTarget
+from zarrow._zarrow import (
+    _ChunkReferences,
+    _import,
+    _reference_target,
+    _References,
+    _ReferenceTarget,
+)
 from zarrow.store_objects.store_adapter import StoreAdapter, below, fail
 
 if TYPE_CHECKING:
@@ -153,7 +159,7 @@ class ManifestAdapter(StoreAdapter):
         """Return the engine's side of a store of the registry, which is kept alive beside it."""
         known = self._targets.get(id(store))
         if known is None:
-            known = self._targets[id(store)] = (store, _ReferenceTarget(store))
+            known = self._targets[id(store)] = (store, _reference_target(store))
         return known[1]
 
     def _keys(self) -> Iterator[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import _import, _ReferenceTarget, _StoredValues
+from zarrow._zarrow import _import, _reference_target, _ReferenceTarget, _StoredValues
 from zarrow.store_objects.native import of_fsspec
 
 if TYPE_CHECKING:
@@ -56,5 +56,5 @@ class ReferenceObjects:
         if place not in self._targets:
             store = of_fsspec(fs, root)
             is_safe = store is not None and (root != "/" or isinstance(store, Path))
-            self._targets[place] = _ReferenceTarget(store) if is_safe else None
+            self._targets[place] = _reference_target(store) if is_safe else None
         return self._targets[place], name

@@ -26,6 +26,7 @@ pub mod open;
 pub mod origin;
 pub mod out;
 pub mod reading;
+pub mod reference_target;
 pub mod remote_zip;
 pub mod store;
 pub mod stored_values;

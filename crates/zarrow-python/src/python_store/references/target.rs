@@ -3,7 +3,6 @@
 //! 1. A remote store answers by completion, after its requests were merged (`merge`).
 //! 2. A folder is read at once, on the thread that submits the request, in frames of limited size.
 
-use crate::node::store::StoreLocation;
 use crate::python::error::Raise;
 use crate::python_store::references::merge::Merging;
 use crate::python_store::references::part::{Part, PartReceiver, missing_object, short_object};
@@ -26,23 +25,16 @@ const FRAME_NBYTES: u64 = 1 << 20;
 #[pyclass(frozen, name = "_ReferenceTarget", module = "zarrow")]
 pub struct ReferenceTarget(pub(super) Arc<Target>);
 
+impl ReferenceTarget {
+    /// Takes the objects of a folder in a store; an immutable object never changes under its name.
+    pub fn new(store: Arc<dyn Store>, folder: String, is_immutable: bool) -> ReferenceTarget {
+        let merging = Arc::default();
+        ReferenceTarget(Arc::new(Target { store, folder, is_immutable, merging }))
+    }
+}
+
 #[pymethods]
 impl ReferenceTarget {
-    /// Take the objects of a folder in a store. Declare with `is_immutable` that an object never changes under its
-    /// name.
-    #[new]
-    #[pyo3(signature = (store, folder = String::new(), is_immutable = false))]
-    fn new(
-        py: Python<'_>,
-        store: &Bound<'_, PyAny>,
-        folder: String,
-        is_immutable: bool,
-    ) -> PyResult<ReferenceTarget> {
-        let store = StoreLocation::from_python(store)?.open().raise(py)?;
-        let merging = Arc::default();
-        Ok(ReferenceTarget(Arc::new(Target { store, folder, is_immutable, merging })))
-    }
-
     /// Tell whether there is an object of this name.
     fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         py.detach(|| self.0.contains(name)).raise(py)
