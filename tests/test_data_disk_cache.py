@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -193,15 +192,3 @@ def test_forked_children_decode_for_themselves(tmp_path: Path) -> None:
     for _ in range(3):
         assert run_in_child("fork", in_child) is None
         assert check(loader).cache_misses <= FEW
-
-
-def test_few_descriptors(tmp_path: Path) -> None:
-    plan = data.Plan(stored(tmp_path), 32)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    opened = len(list(Path("/proc/self/fd").iterdir()))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (opened - 2, hard))
-    try:
-        with pytest.raises(zarrow.ZarrowError):
-            data.Loader(plan, disk_cache_nbytes=1 << 20)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
