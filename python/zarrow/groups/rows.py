@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray, open
 from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import at_once
-from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
+from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError, ZarrowWarning
 from zarrow.groups import tables
+from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
     from zarrow.groups.append_turns import Check
@@ -64,6 +66,11 @@ def append(self: Group, table: Any) -> int:
     DataTypeError, CodecError, ReadOnlyError, StoreError
         As `Array.append`.
 
+    Warns
+    -----
+    ZarrowWarning
+        The rows were appended, and a later request failed, such as one for consolidated metadata.
+
     Examples
     --------
     >>> import zarrow
@@ -85,14 +92,42 @@ def append(self: Group, table: Any) -> int:
     arrays = _columns_of(self, columns)
     values = {name: _elements(name, columns[name], array) for name, array in arrays.items()}
     added = _common_length({name: len(column) for name, column in values.items()}, "columns of the table")
-    left: dict[str, int] = {}
+    done = _Done()
     try:
-        return in_turn(self, partial(_append, self, arrays, values, added, left))
+        return in_turn(self, partial(_append, self, arrays, values, added, done))
     except BaseException as error:
-        length = next(iter(left.values()), 0)
-        text = f"these arrays may have kept rows: {sorted(left)}; resize them to {length} rows"
-        error.add_note(text if left else "nothing was appended")
+        if done.length is not None and isinstance(error, ZarrowError | OSError):
+            # An error would make the caller append the rows again.
+            text = f"the rows were appended; open the group again, since a later request failed: {error}"
+            warnings.warn(text, ZarrowWarning, stacklevel=frames_of_zarrow())
+            return done.length
+        error.add_note(done.note())
         raise
+
+
+class _Done:
+    """What an append has changed, for its error.
+
+    Attributes
+    ----------
+    length
+        The new number of rows, once all arrays have them.
+    left
+        The old length of each array that may have kept rows.
+    """
+
+    def __init__(self) -> None:
+        self.length: int | None = None
+        self.left: dict[str, int] = {}
+
+    def note(self) -> str:
+        """Return a note for an error."""
+        if self.length is not None:
+            return "the rows were appended"
+        if not self.left:
+            return "nothing was appended"
+        length = next(iter(self.left.values()))
+        return f"these arrays may have kept rows: {sorted(self.left)}; resize them to {length} rows"
 
 
 def _append(
@@ -100,27 +135,22 @@ def _append(
     arrays: Mapping[str, Array],
     values: Mapping[str, Any],
     added: int,
-    left: dict[str, int],
+    done: _Done,
     check: Check,
 ) -> int:
-    """Append to all arrays, in the turn of this append.
-
-    On an error, `left` has the old length of each array that may have kept rows.
-    """
+    """Append to all arrays, in the turn of this append."""
     _call_each(group, [array.refresh for array in arrays.values()])
     length = _common_length({name: array.shape[0] for name, array in arrays.items()}, "arrays of the group")
     if not added:
         return length
     if check is None:
-        _append_each(arrays, values, length, left)
+        _append_each(arrays, values, length, done)
     else:
-        _append_together(group, arrays, values, length, left, check)
+        _append_together(group, arrays, values, length, done, check)
     return length + added
 
 
-def _append_each(
-    arrays: Mapping[str, Array], values: Mapping[str, Any], length: int, left: dict[str, int]
-) -> None:
+def _append_each(arrays: Mapping[str, Array], values: Mapping[str, Any], length: int, done: _Done) -> None:
     """Append to one array after the other (step 4)."""
     grown: dict[str, Array] = {}
     try:
@@ -131,9 +161,9 @@ def _append_each(
     except BaseException:
         for name, array in grown.items():
             if array.shape[0] > length:
-                left[name] = length
+                done.left[name] = length
                 array.resize((length, *array.shape[1:]))
-                del left[name]
+                del done.left[name]
         raise
 
 
@@ -142,7 +172,7 @@ def _append_together(
     arrays: Mapping[str, Array],
     values: Mapping[str, Any],
     length: int,
-    left: dict[str, int],
+    done: _Done,
     check: Callable[[], None],
 ) -> None:
     """Write the elements, and then the new shapes (step 2)."""
@@ -171,9 +201,10 @@ def _append_together(
         try:
             changed = _put(stored, keys, before, after, kept)
         finally:
-            left.update({name: length for name, key in zip(arrays, keys, strict=True) if key in kept})
+            done.left |= {name: length for name, key in zip(arrays, keys, strict=True) if key in kept}
     if changed is not None:
         raise _changed(changed)
+    done.length = length + len(next(iter(values.values())))
     _call_each(group, [array.refresh for array in arrays.values()])
     if stored.is_local() or _is_consolidated(group):
         for array in arrays.values():
