@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import threading
 from pathlib import Path
@@ -161,14 +162,17 @@ def test_hostile_references_are_errors_or_empty(tmp_path: Path, reference: Any) 
         reference = [each.format(file=file) if isinstance(each, str) else each for each in reference]
     references = {"rain/.zarray": document(3), "rain/1.0": [str(file), 16, 16]}
     store = mapper(references)
-    # fsspec refuses some of these references at the start, so add them later.
+    # fsspec checks references when a file system is created, and refuses this one.
     store.fs.references["rain/0.0"] = reference
+    allowed = [[-1] * 4]
+    with contextlib.suppress(Exception):
+        allowed.append(np.frombuffer(store.fs.cat_file("rain/0.0", end=16), "<i4").tolist())
     try:
         found = zarrow.open(store, "rain")[0].tolist()
     except zarrow.ZarrowError as error:
         assert error.kind != "internal"
     else:
-        assert found == [-1] * 4 or isinstance(reference, list)
+        assert found in allowed
     assert zarrow.open(store, "rain")[1].tolist() == [4, 5, 6, 7]
 
 

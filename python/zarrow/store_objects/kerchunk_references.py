@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import weakref
@@ -79,16 +80,22 @@ class ReferenceAdapter(FsspecAdapter):
         """Set a value."""
         self._stop_all()
         super().put(request)
+        # Another store may have loaded the old references during the change.
+        self._stop_all()
 
     def delete(self, request: _StoreRequest) -> None:
         """Take values away."""
         self._stop_all()
         super().delete(request)
+        self._stop_all()
 
     def _stop_all(self) -> None:
         """Step 3."""
         for adapter in list(_ADAPTERS):
             if adapter.fs is self.fs:
+                if adapter._process != os.getpid():
+                    # A lock that the parent of this process held is never released.
+                    adapter._forget()
                 with adapter._loading:
                     adapter._stop()
 
