@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod recoded;
+
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,12 +103,14 @@ fn write(folder: &Path, shape: &[u64], chunks: &[u64], codecs: &Json) -> Vec<u32
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
         "chunk_key_encoding": {"name": "default"}, "codecs": codecs,
     });
-    let store = Arc::new(zarrs_filesystem::FilesystemStore::new(folder).unwrap());
-    let array = zarrs::array::Array::new_with_metadata(store, "/", serde_json::from_value(metadata).unwrap())
-        .unwrap();
-    array.store_metadata().unwrap();
     let mut elements: Vec<u32> = (0..shape.iter().product::<u64>() as u32).collect();
-    array.store_array_subset(&array.subset_all(), elements.clone()).unwrap();
+    recoded::write(folder, &metadata, |metadata| {
+        let store = Arc::new(zarrs_filesystem::FilesystemStore::new(folder).unwrap());
+        let metadata = serde_json::from_value(metadata).unwrap();
+        let array = zarrs::array::Array::new_with_metadata(store, "/", metadata).unwrap();
+        array.store_metadata().unwrap();
+        array.store_array_subset(&array.subset_all(), elements.clone()).unwrap();
+    });
     let mut number = 0;
     for (at, element) in elements.iter_mut().enumerate() {
         let chunk_index = chunk_of(&unravel(at as u64, shape), chunks);

@@ -134,13 +134,12 @@ fn mask_chains() -> Vec<Value> {
 
 /// Compressors after the elements.
 fn compressors() -> Vec<Vec<Value>> {
-    let blosc = json!({ "name": "blosc", "configuration":
-        { "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0 } });
+    let zlib = json!({ "name": "numcodecs.zlib", "configuration": { "level": 5 } });
     vec![
         vec![],
         vec![zstd()],
         vec![json!({ "name": "gzip", "configuration": { "level": 5 } }), json!({ "name": "crc32c" })],
-        vec![blosc],
+        vec![zlib],
     ]
 }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod recoded;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::mem::MaybeUninit;
@@ -87,7 +89,7 @@ fn case(
             json!([{ "name": "sharding_indexed", "configuration": configuration }])
         }
     };
-    let metadata: ArrayMetadata = serde_json::from_value(json!({
+    let metadata = json!({
         "zarr_format": 3,
         "node_type": "array",
         "shape": SHAPE,
@@ -96,16 +98,18 @@ fn case(
         "chunk_key_encoding": { "name": "default" },
         "fill_value": null,
         "codecs": codecs,
-    }))
-    .unwrap();
+    });
     let elements: Vec<Option<u32>> = (0..(SHAPE[0] * SHAPE[1]) as u32)
         .map(|at| (!missing(at)).then(|| at.wrapping_mul(2_654_435_761) >> 9))
         .collect();
     let folder = tempfile::tempdir().unwrap();
-    let zarrs_store = Arc::new(FilesystemStore::new(folder.path()).unwrap());
-    let array = zarrs::array::Array::new_with_metadata(zarrs_store, "/", metadata).unwrap();
-    array.store_metadata().unwrap();
-    array.store_array_subset(&array.subset_all(), elements.clone()).unwrap();
+    recoded::write(folder.path(), &metadata, |metadata| {
+        let zarrs_store = Arc::new(FilesystemStore::new(folder.path()).unwrap());
+        let metadata: ArrayMetadata = serde_json::from_value(metadata).unwrap();
+        let array = zarrs::array::Array::new_with_metadata(zarrs_store, "/", metadata).unwrap();
+        array.store_metadata().unwrap();
+        array.store_array_subset(&array.subset_all(), elements.clone()).unwrap();
+    });
     let store = Arc::new(Counted { files: Files::open(folder.path()).unwrap(), read: AtomicU64::new(0) });
     let Node::Array(array) = zarrow::open(store.clone(), "").unwrap() else { panic!("an array was written") };
     Case { name, array, store, elements, _folder: folder }

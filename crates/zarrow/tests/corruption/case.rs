@@ -105,7 +105,7 @@ fn seal(codec: &Value, bytes: &[u8]) -> Vec<u8> {
             std::io::Write::write_all(&mut encoder, bytes).unwrap();
             encoder.finish().unwrap()
         }
-        "numcodecs.lzma" | "numcodecs.base64" | "numcodecs.crc32" | "numcodecs.jenkins_lookup3" => {
+        "blosc" | "numcodecs.lzma" | "numcodecs.base64" | "numcodecs.crc32" | "numcodecs.jenkins_lookup3" => {
             own(codec, bytes)
         }
         _ => {
