@@ -437,6 +437,44 @@ def test_stats_name_the_limiting_stage(root: zarrow.Group) -> None:
     assert "limited by consumer" in str(stats)
 
 
+def limit_of(array: zarrow.Array) -> data.Stats:
+    """Return the statistics of an epoch of small batches, for a consumer that only waits."""
+    loader = data.Loader(data.Plan(array, 64, order="sequential", window_nbytes=1 << 17))
+    for _ in loader:
+        pass
+    return loader.stats()
+
+
+class SlowStore(dict[str, bytes]):
+    """A mapping that takes its time for each chunk."""
+
+    def __getitem__(self, key: str) -> bytes:
+        if "c/" in key:
+            time.sleep(0.01)
+        return super().__getitem__(key)
+
+
+def test_stats_divide_reads_between_store_decoding_and_placement(tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).integers(0, 1 << 12, (2048, 256), np.uint16)
+    slow = SlowStore()
+    zarrow.create_array(slow, data=noise, chunks=(64, 256), compressors=None)
+    stats = limit_of(zarrow.open_array(slow))
+    assert stats.limiting_stage == "store" and "limited by store" in str(stats)
+    assert stats.store_s > 10 * (stats.decode_s + stats.placement_s)
+    bz2 = {"name": "numcodecs.bz2", "configuration": {"level": 9}}
+    zarrow.create_array(tmp_path / "packed.zarr", data=noise, chunks=(64, 256), compressors=bz2)
+    stats = limit_of(zarrow.open_array(tmp_path / "packed.zarr"))
+    assert stats.decode_s > stats.store_s + stats.placement_s and stats.limiting_stage == "decode"
+    # Elements that are stored in Fortran order are moved one by one.
+    turned = {"name": "transpose", "configuration": {"order": [1, 0]}}
+    array = zarrow.create_array(
+        zarrow.MemoryStore(), data=noise, chunks=(64, 256), filters=[turned], compressors=None
+    )
+    stats = limit_of(array)
+    assert stats.placement_s > stats.store_s + stats.decode_s
+    assert data.Loader(data.Plan(array, 64)).stats().store_s == 0
+
+
 def test_debug_info_names_everything(root: zarrow.Group, capsys: pytest.CaptureFixture[str]) -> None:
     loader = data.Loader(plan(root))
     list(loader)

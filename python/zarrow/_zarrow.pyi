@@ -67,6 +67,7 @@ __all__ = [
     "_RecycledMemory",
     "_ReferenceTarget",
     "_References",
+    "_StageTimes",
     "_StoreQueue",
     "_StoreRequest",
     "_StoredValues",
@@ -152,6 +153,12 @@ class _Cancellation:
     def __new__(cls) -> _Cancellation: ...
     def run(self, function: Callable[[], Any]) -> Any: ...
     def cancel(self) -> None: ...
+
+@final
+class _StageTimes:
+    def __new__(cls) -> _StageTimes: ...
+    def measured(self, array: Array) -> Array: ...
+    def seconds(self) -> tuple[float, float, float]: ...
 
 @final
 class _ChunkParts:

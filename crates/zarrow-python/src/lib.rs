@@ -86,6 +86,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::reference_target::_reference_target;
     #[pymodule_export]
+    use crate::node::stage_times::StageTimes;
+    #[pymodule_export]
     use crate::node::store::MemoryStore;
     #[pymodule_export]
     use crate::node::stored_values::StoredValues;

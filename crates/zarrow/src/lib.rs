@@ -27,6 +27,7 @@ mod write;
 
 pub use codec::{CodecStages, DecodeLimits};
 pub use decode::chunk_cache::CacheCounts;
+pub use decode::stage_times::{StageSeconds, StageTimes};
 pub use error::visible::visible;
 pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};

@@ -14,6 +14,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 import zarrow
+from zarrow._zarrow import _StageTimes
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.device_batches import checked
 from zarrow.data.fields import Sources
@@ -316,7 +317,9 @@ class _Iterator:
         self._start = step
         self._counting, self._cached = threading.Lock(), loader.plan._cache_counts()
         self._began = self._first = time.perf_counter()
-        self._prefetch = Prefetch(loader.plan, loader._epoch, ranges, sizes, loader._options, loader._stats)
+        self._times = _StageTimes()
+        plan = loader.plan._timed(self._times)
+        self._prefetch = Prefetch(plan, loader._epoch, ranges, sizes, loader._options, loader._stats)
         self._finalizer = weakref.finalize(self, self._prefetch.stop)
         self._finalizer.atexit = False
 
@@ -385,6 +388,7 @@ class _Iterator:
         stats.batches += 1
         stats.samples += len(ready.numbers)
         stats.nbytes += ready.nbytes
+        stats.store_s, stats.decode_s, stats.placement_s = self._times.seconds()
         counts = self._loader.plan._cache_counts()
         stats.cache_hits, stats.cache_misses, stats.disk_cache_hits = (
             now - before for now, before in zip(counts, self._cached, strict=True)

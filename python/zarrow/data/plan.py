@@ -8,12 +8,13 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from zarrow._zarrow import _StageTimes
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.description import Description, quality_of
 from zarrow.data.fields import Fields, Sources, sources_of
@@ -382,14 +383,17 @@ class Plan:
     def _cached(self, size: CacheSize) -> Plan:
         """Return the same plan, with a cache of decoded chunks that the arrays divide by their size."""
         whole = sum(source._nbytes for source in self.sources.values())
+        return self._with_sources(lambda source: source._cached(size.share(source._nbytes, whole)))
+
+    def _timed(self, times: _StageTimes) -> Plan:
+        """Return the same plan; `times` gets the time of its reads."""
+        return self._with_sources(lambda source: source._timed(times))
+
+    def _with_sources(self, change: Callable[[Source], Source]) -> Plan:
+        """Return the same plan with changed sources."""
         made = Plan.__new__(Plan)
-        made.__dict__.update(
-            self.__dict__,
-            sources={
-                name: source._cached(size.share(source._nbytes, whole))
-                for name, source in self.sources.items()
-            },
-        )
+        sources = {name: change(source) for name, source in self.sources.items()}
+        made.__dict__.update(self.__dict__, sources=sources)
         return made
 
     def _cache_counts(self) -> tuple[int, int, int]:

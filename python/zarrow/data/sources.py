@@ -20,7 +20,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import Array, CloudStore, Group, MemoryStore, open, read_many
+from zarrow._zarrow import Array, CloudStore, Group, MemoryStore, _StageTimes, open, read_many
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
@@ -74,6 +74,12 @@ class Source:
         whole = sum(array.nbytes or 0 for array in arrays)
         shares = [size if len(arrays) == 1 else size.share(array.nbytes or 0, whole) for array in arrays]
         made._replace_arrays(tuple(map(_reopened, arrays, shares)))
+        return made
+
+    def _timed(self, times: _StageTimes) -> Self:
+        """Return the same samples; `times` gets the time of their reads."""
+        made = copy.copy(self)
+        made._replace_arrays(tuple(map(times.measured, self._arrays())))
         return made
 
     def _filled(self, count: int) -> Any:

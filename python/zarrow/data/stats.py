@@ -23,7 +23,10 @@ class Stats:
     waited_s, stalls
         How long, and how often, the consumer waited after the first batch.
     read_s, transform_s
-        Time of reads (store, decoding and placement) and of transforms. They run at the same time.
+        Time of reads and of transforms. They run at the same time.
+    store_s, decode_s, placement_s
+        How the time of reads divides: waiting for the store, decoding, and moving decoded elements to their
+        places. Two reads overlap, and each counts, so together these can be more than `read_s`.
     paused_s
         How long reads paused because enough batches were ready.
     cache_hits, cache_misses
@@ -43,6 +46,9 @@ class Stats:
     waited_s: float = 0.0
     stalls: int = 0
     read_s: float = 0.0
+    store_s: float = 0.0
+    decode_s: float = 0.0
+    placement_s: float = 0.0
     transform_s: float = 0.0
     paused_s: float = 0.0
     cache_hits: int = 0
@@ -52,12 +58,18 @@ class Stats:
 
     @property
     def limiting_stage(self) -> str:
-        """The stage to make faster: "read", "transform", "consumer", or "unknown" before two batches."""
+        """The stage to make faster.
+
+        "store", "decode" or "placement" of reads, "transform", "consumer", or "unknown" before two batches.
+        """
         if self.batches < 2:
             return "unknown"
         if self.waited_s < _STALLED * self.seconds:
             return "consumer"
-        return "transform" if self.transform_s > self.read_s else "read"
+        if self.transform_s > self.read_s:
+            return "transform"
+        stages = {"store": self.store_s, "decode": self.decode_s, "placement": self.placement_s}
+        return max(stages, key=lambda name: stages[name])
 
     @property
     def cache_hit_rate(self) -> float:

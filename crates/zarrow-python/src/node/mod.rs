@@ -28,6 +28,7 @@ pub mod out;
 pub mod reading;
 pub mod reference_target;
 pub mod remote_zip;
+pub mod stage_times;
 pub mod store;
 pub mod stored_values;
 pub mod tree;

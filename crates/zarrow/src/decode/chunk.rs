@@ -21,6 +21,7 @@ use crate::decode::cache::Key;
 use crate::decode::chunk_cache::ChunkCache;
 use crate::decode::range::{read_range, small_span, span};
 use crate::decode::shard_share::Share;
+use crate::decode::stage_times::TaskClock;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::FillValue;
 use crate::place::destination::Source;
@@ -47,6 +48,8 @@ pub struct Chunk<'a> {
     pub slot: Option<&'a Slot<'a>>,
     /// Stops a long read.
     pub checkpoint: &'a Checkpoint<'a>,
+    /// Measures placement, if times are measured.
+    pub clock: Option<&'a TaskClock>,
 }
 
 /// The place of one decoded chunk in a cache.
@@ -196,10 +199,13 @@ impl Chunk<'_> {
         let strides = c_strides(self.shape, self.item_size());
         for claim in claims {
             match input.bytes() {
-                Some(bytes) => claim.scatter(&Source { bytes, origin: 0, strides: &strides, swap })?,
-                None => {
-                    read_range(claim, &input, &strides, (self.item_size(), swap), worker, self.checkpoint)?
+                Some(bytes) => {
+                    let source = Source { bytes, origin: 0, strides: &strides, swap };
+                    self.placing(|| claim.scatter(&source))?;
                 }
+                None => self.placing(|| {
+                    read_range(claim, &input, &strides, (self.item_size(), swap), worker, self.checkpoint)
+                })?,
             }
         }
         Ok(())
@@ -232,7 +238,7 @@ impl Chunk<'_> {
                 }
             };
             let source = Source { bytes: &buffer, origin: 0, strides: &strides, swap };
-            return claims.iter_mut().try_for_each(|claim| claim.scatter(&source));
+            return self.placing(|| claims.iter_mut().try_for_each(|claim| claim.scatter(&source)));
         }
         let encoded = input.load(limit, encoded)?;
         if let [claim] = claims
@@ -264,14 +270,22 @@ impl Chunk<'_> {
             // SAFETY: `decode_range` has written every byte of the same memory.
             let bytes = unsafe { decoded.take(length)?.assume_init_ref() };
             let origin = -isize::try_from(low).unwrap_or(isize::MAX);
-            return claim.scatter(&Source { bytes, origin, strides: &strides, swap });
+            return self.placing(|| claim.scatter(&Source { bytes, origin, strides: &strides, swap }));
         }
         let memory = decoded.take(nbytes)?;
         decode_elements(encoded, memory, codecs)?;
         // SAFETY: as above.
         let bytes = unsafe { memory.assume_init_ref() };
         let source = Source { bytes, origin: 0, strides: &strides, swap };
-        claims.iter_mut().try_for_each(|claim| claim.scatter(&source))
+        self.placing(|| claims.iter_mut().try_for_each(|claim| claim.scatter(&source)))
+    }
+
+    /// Runs placement, measured if times are.
+    fn placing<T>(&self, run: impl FnOnce() -> T) -> T {
+        match self.clock {
+            Some(clock) => clock.in_placement(run),
+            None => run(),
+        }
     }
 
     /// Steps 5 and 6: decodes the elements in `run`, and places them.
@@ -293,7 +307,7 @@ impl Chunk<'_> {
             return Ok(());
         }
         let decoded = self.chain.decode(&input, self.shape, run.clone(), worker)?;
-        claims.iter_mut().try_for_each(|claim| claim.place(&decoded, run.start, self.shape))
+        self.placing(|| claims.iter_mut().try_for_each(|claim| claim.place(&decoded, run.start, self.shape)))
     }
 }
 

@@ -11,3 +11,4 @@ pub(crate) mod range;
 pub(crate) mod reader;
 pub(crate) mod shard;
 pub(crate) mod shard_share;
+pub(crate) mod stage_times;

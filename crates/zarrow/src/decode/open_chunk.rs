@@ -15,6 +15,7 @@ use crate::decode::chunk::{Chunk, Slot};
 use crate::decode::missing_chunk;
 use crate::decode::reader::Reader;
 use crate::decode::shard_share::Share;
+use crate::decode::stage_times::TimedValue;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
 use crate::plan::part::PerAxis;
@@ -102,22 +103,24 @@ impl<'a> Reader<'a> {
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
-        let shape = self.chunk_shape(chunk_index);
-        let chunk = self.chunk_of(&shape, checkpoint);
-        for claim in &*claims {
-            claim.sink().provide_pages(claim.part(), &|| checkpoint.pass())?;
-        }
-        let read = |claims: &mut [OutputClaim<'_>], worker: &mut Worker| match share {
-            None => {
-                let open = self.open_chunk(&chunk, chunk_index, worker)?;
-                self.read_open(&chunk, chunk_index, &open, claims, (0, 1), worker)
+        self.task(|clock| {
+            let shape = self.chunk_shape(chunk_index);
+            let chunk = Chunk { clock, ..self.chunk_of(&shape, checkpoint) };
+            for claim in &*claims {
+                claim.sink().provide_pages(claim.part(), &|| checkpoint.pass())?;
             }
-            Some((number, shared)) => {
-                let open = shared.get(|| self.open_chunk(&chunk, chunk_index, worker))?;
-                self.read_open(&chunk, chunk_index, &open, claims, (number, shared.tasks), worker)
-            }
-        };
-        read(claims, worker).map_err(|error| error.in_chunk(chunk_index))
+            let read = |claims: &mut [OutputClaim<'_>], worker: &mut Worker| match share {
+                None => {
+                    let open = self.open_chunk(&chunk, chunk_index, worker)?;
+                    self.read_open(&chunk, chunk_index, &open, claims, (0, 1), worker)
+                }
+                Some((number, shared)) => {
+                    let open = shared.get(|| self.open_chunk(&chunk, chunk_index, worker))?;
+                    self.read_open(&chunk, chunk_index, &open, claims, (number, shared.tasks), worker)
+                }
+            };
+            read(claims, worker).map_err(|error| error.in_chunk(chunk_index))
+        })
     }
 
     /// Opens the chunk at `chunk_index`.
@@ -141,7 +144,10 @@ impl<'a> Reader<'a> {
     ) -> Result<OpenChunk<'a>> {
         worker.key.clear();
         self.write_key(chunk_index, &mut worker.key);
-        let value = self.store.open(&worker.key)?;
+        let value = match chunk.clock {
+            Some(clock) => clock.in_store(|| self.store.open(&worker.key))?,
+            None => self.store.open(&worker.key)?,
+        };
         let Some(value) = value else {
             self.note_missing(chunk_index);
             return Ok(OpenChunk(None));
@@ -173,7 +179,11 @@ impl<'a> Reader<'a> {
             return missing_chunk::fill(claims, chunk.fill);
         };
         let slot = self.slot(chunk_index, &**value)?;
-        let input = Input::from_value(&**value);
+        let timed = chunk.clock.map(|clock| TimedValue { value: &**value, clock });
+        let input = match &timed {
+            Some(timed) => Input::from_value(timed),
+            None => Input::from_value(&**value),
+        };
         let share = index.as_deref().map(|index| Share { number, count, index });
         Chunk { slot: slot.as_ref(), ..*chunk }.read(&input, claims, share, worker)
     }
@@ -221,7 +231,14 @@ impl<'a> Reader<'a> {
 
     /// Returns the chunk of `shape`, without a cache slot.
     pub fn chunk_of<'c>(&'c self, shape: &'c [u64], checkpoint: &'c Checkpoint<'c>) -> Chunk<'c> {
-        Chunk { chain: self.chain, fill: &self.metadata.fill_value, shape, slot: None, checkpoint }
+        Chunk {
+            chain: self.chain,
+            fill: &self.metadata.fill_value,
+            shape,
+            slot: None,
+            checkpoint,
+            clock: None,
+        }
     }
 
     /// The shape of the chunk at `chunk_index`.

@@ -4,6 +4,7 @@ use crate::codec::{Chain, ShardIndex};
 use crate::decode::cache::Cache;
 use crate::decode::chunk_cache::ChunkCache;
 use crate::decode::missing_chunk::{Presence, may_be_of_another};
+use crate::decode::stage_times::{StageTimes, TaskClock};
 use crate::error::Result;
 use crate::metadata::ArrayMetadata;
 use crate::metadata::missing::MissingValues;
@@ -38,9 +39,19 @@ pub struct Reader<'a> {
     pub presence: &'a dyn Presence,
     /// Set by a read that finds a missing chunk.
     pub missed: Option<&'a AtomicBool>,
+    /// Gets the time of the stages, if they are measured.
+    pub times: Option<&'a StageTimes>,
 }
 
 impl Reader<'_> {
+    /// Runs a task, with a clock if times are measured.
+    pub fn task<T>(&self, run: impl FnOnce(Option<&TaskClock>) -> T) -> T {
+        match self.times {
+            Some(times) => times.task(|clock| run(Some(clock))),
+            None => run(None),
+        }
+    }
+
     /// Notes that a chunk is missing (step 1 of [`missing_chunk`](crate::decode::missing_chunk)).
     pub fn note_missing(&self, chunk_index: &[u64]) {
         self.presence.note_missing(chunk_index);

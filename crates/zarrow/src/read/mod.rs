@@ -26,6 +26,7 @@ use crate::place::sink::Sink;
 use crate::read::item::Item;
 use crate::read::target::{Filled, FromFilled, ReadTarget, Target, TargetMemory};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::shape::Axes;
@@ -134,6 +135,8 @@ fn read_all(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() -> bo
 /// As [`read`]; some elements may have been written then.
 pub fn read_into(items: &[(Item<'_>, &Sink<'_>)], interrupted: &dyn Fn() -> bool) -> Result<()> {
     let missed = AtomicBool::new(false);
+    let times = items.first().and_then(|(item, _)| item.reader.times);
+    let begun = times.map(|times| (times, Instant::now()));
     let remote = items.iter().filter(|(item, _)| item.is_remote()).count();
     let read = match remote {
         0 => direct::read_into(items, &missed, interrupted),
@@ -147,6 +150,9 @@ pub fn read_into(items: &[(Item<'_>, &Sink<'_>)], interrupted: &dyn Fn() -> bool
                 .and_then(|()| staged::read_into(&far, &missed, interrupted))
         }
     };
+    if let Some((times, begun)) = begun {
+        times.add_read(begun.elapsed());
+    }
     if read.as_ref().is_err_and(may_be_of_another) {
         missed.store(true, Ordering::Relaxed);
     }

@@ -205,7 +205,7 @@ impl<'a> Target<'a> {
     /// Returns the chunk as a chunk to read.
     pub fn as_stored(&self) -> Chunk<'a> {
         let Target { chain, fill, shape, checkpoint, .. } = *self;
-        Chunk { chain, fill, shape, slot: None, checkpoint }
+        Chunk { chain, fill, shape, slot: None, checkpoint, clock: None }
     }
 
     /// Steps 2 to 5.

@@ -19,6 +19,7 @@ use crate::decode::disk_cache::DiskCache;
 use crate::decode::missing_chunk::{MissingChunks, Presence};
 use crate::decode::reader::Reader;
 use crate::decode::reader::SeenVersion;
+use crate::decode::stage_times::StageTimes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{ArrayMetadata, Attributes, ChunkGrid, NodeMetadata};
 use crate::node::hierarchy::attributes::StoredNode;
@@ -73,6 +74,7 @@ pub struct Array {
     revision: u64,
     /// For a [bare](Array::bare) array: the chunks that its reads missed.
     bare: Option<Arc<MissingChunks>>,
+    times: Option<Arc<StageTimes>>,
 }
 
 impl fmt::Debug for Array {
@@ -123,6 +125,7 @@ impl Array {
             has_document,
             revision,
             bare: None,
+            times: None,
         })
     }
 
@@ -205,6 +208,25 @@ impl Array {
         let disk = DiskCache::new(folder, nbytes).map_err(crate::ErrorKind::Write)?;
         let chunks = Some(Arc::new(ChunkCache::new(self.options.cache_nbytes, Some(disk))));
         Ok(Array { chunks, ..self.clone() })
+    }
+
+    /// Returns this array; its reads add their time to `times`, which other arrays may share.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, StageTimes, create_array, store::MemoryStore};
+    /// let metadata = ArrayBuilder::new([4], zarrow_array::Number::Int16).chunk_shape([2]).build()?;
+    /// let store = Arc::new(MemoryStore::default());
+    /// let array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
+    /// let times = Arc::new(StageTimes::default());
+    /// array.with_stage_times(Arc::clone(&times)).read(..)?;
+    /// let seconds = times.seconds();
+    /// assert!(seconds.store + seconds.decode + seconds.placement > 0.0);
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_stage_times(&self, times: Arc<StageTimes>) -> Array {
+        Array { times: Some(times), ..self.clone() }
     }
 
     /// Returns the store with the chunks.
@@ -447,6 +469,7 @@ impl Array {
             missing: None,
             presence: self,
             missed: None,
+            times: self.times.as_deref(),
         }
     }
 

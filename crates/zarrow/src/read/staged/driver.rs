@@ -4,6 +4,7 @@ use crate::codec::{Input, Worker};
 use crate::decode::chunk::{Chunk, Slot};
 use crate::decode::missing_chunk;
 use crate::decode::reader::Reader;
+use crate::decode::stage_times::{BusyTime, StageTimes, TaskClock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::place::chunk_sink::ChunkSink;
 use crate::place::output_claim::OutputClaim;
@@ -28,6 +29,7 @@ use crate::store::remote::{
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use zarrow_array::fork::Mutex;
 
 /// The number of shard indexes fetched ahead of the first index's arrival.
@@ -50,11 +52,15 @@ pub fn read_into(
         return Ok(());
     }
     let staged = Staged::new(items, &list, missed);
+    let begun = staged.busy.as_ref().map(|_| Instant::now());
     // The first task opens the first objects.
     staged.job().add(1);
     let task = |_, worker: &mut Worker, checkpoint: &Checkpoint<'_>| staged.step(worker, checkpoint);
     let read = staged.job().run(pool::num_threads(), interrupted, &task);
     staged.cancel();
+    if let (Some((times, busy)), Some(begun)) = (&staged.busy, begun) {
+        times.add_wait(begun.elapsed().saturating_sub(busy.total()));
+    }
     read
 }
 
@@ -65,6 +71,8 @@ pub struct Staged<'p, 'i> {
     missed: &'p AtomicBool,
     pub(super) inbox: Arc<Inbox<Answer>>,
     pub(super) state: Mutex<State<'p>>,
+    /// Measures how long nothing is decoded, if times are measured.
+    busy: Option<(&'p StageTimes, BusyTime)>,
 }
 
 impl<'p, 'i> Staged<'p, 'i> {
@@ -74,8 +82,10 @@ impl<'p, 'i> Staged<'p, 'i> {
         list: &'p ChunkList<'i>,
         missed: &'p AtomicBool,
     ) -> Staged<'p, 'i> {
-        let inbox = Inbox::new();
-        Staged { items, list, missed, inbox: Arc::new(inbox), state: Mutex::new(State::new(list.count())) }
+        let (inbox, state) = (Arc::new(Inbox::new()), Mutex::new(State::new(list.count())));
+        let times = items.first().and_then(|(item, _)| item.reader.times);
+        let busy = times.map(|times| (times, BusyTime::default()));
+        Staged { items, list, missed, inbox, state, busy }
     }
 
     /// The read's job; the caller adds the first task.
@@ -368,7 +378,13 @@ impl<'p, 'i> Staged<'p, 'i> {
             Work::Begin => self.begin(object, attempt, &plan, checkpoint),
             Work::Split(landed, fetch) => self.split(object, attempt, &plan, &landed, &fetch, checkpoint),
             Work::Fill => self.fill(&plan),
-            Work::Decode(leaf) => self.decode(object, &plan, &leaf, worker, checkpoint),
+            Work::Decode(leaf) => {
+                let mut decode = || self.decode(object, &plan, &leaf, worker, checkpoint);
+                match &self.busy {
+                    Some((_, busy)) => busy.during(decode),
+                    None => decode(),
+                }
+            }
         };
         done.map_err(|error| Self::place(&plan, error))?;
         let mut state = self.state.lock();
@@ -438,7 +454,18 @@ impl<'p, 'i> Staged<'p, 'i> {
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
-        let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
+        plan.reader.task(|clock| self.decode_with(object, plan, leaf, worker, (checkpoint, clock)))
+    }
+
+    fn decode_with(
+        &self,
+        object: u64,
+        plan: &Arc<ObjectPlan<'p>>,
+        leaf: &Leaf,
+        worker: &mut Worker,
+        (checkpoint, clock): (&Checkpoint<'_>, Option<&TaskClock>),
+    ) -> Result<()> {
+        let chunk = Chunk { clock, ..plan.reader.chunk_of(&plan.shape, checkpoint) };
         let (version, nbytes) = {
             let state = self.state.lock();
             let open = state.open.get(&object);
