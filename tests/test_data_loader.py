@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import gc
 import json
 import os
@@ -309,6 +310,17 @@ def test_a_cache_saves_later_epochs_from_decoding_and_sees_changes(tmp_path: Pat
         assert np.array_equal(batch["x"], values[numbers])
     for batch, numbers in loader:
         assert np.array_equal(batch["x"], values[numbers])
+
+
+@pytest.mark.parametrize("batches", [0, 1, None])
+def test_a_pickled_loader_goes_on_as_its_original(root: zarrow.Group, batches: int | None) -> None:
+    loader = data.Loader(plan(root), numbers=True)
+    iterator = iter(loader)
+    for _ in itertools.islice(iterator, batches):
+        pass
+    copy = pickle.loads(pickle.dumps(loader))
+    numbers = [[list(numbers) for _, numbers in each] for each in (copy, copy, loader, loader)]
+    assert numbers[:2] == numbers[2:] and sorted(itertools.chain(*numbers[0])) == list(range(331))
 
 
 def test_a_cache_opens_no_array_that_was_changed(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import multiprocessing
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +55,18 @@ def test_persistent_workers_follow_the_epoch(plan: data.Plan) -> None:
         assert numbers_of(loader) == epoch(plan, number)
     next(iter(loader))
     assert numbers_of(loader) == epoch(plan, 9)
+
+
+@pytest.mark.parametrize("batches", [0, 1, None])
+def test_spawned_workers_begin_where_forked_ones_do(plan: data.Plan, batches: int | None) -> None:
+    """PyTorch pickles the data set for each spawned worker, and anew for each epoch."""
+    dataset = zarrow.torch.IterableDataset(plan)
+    for _ in itertools.islice(dataset, batches):
+        pass
+    expected = epoch(plan, 0 if batches == 0 else 1)
+    for _ in range(2):
+        assert numbers_of(pickle.loads(pickle.dumps(dataset))) == expected
+    assert numbers_of(dataset) == expected
 
 
 def test_persistent_workers_draw_the_crops_of_the_epoch(root: zarrow.Group) -> None:

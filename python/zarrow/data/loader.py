@@ -167,8 +167,8 @@ class Loader:
         self._begun, self._running, self._stats = False, None, Stats()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the iterator: a copy goes on in a separate iteration."""
-        return {**self.__dict__, "_running": None, "_begun": False}
+        """Leave out the iterator. The next iteration of a copy begins where that of this loader would."""
+        return {**self.__dict__, "_running": None}
 
     def __enter__(self) -> Self:
         """Return the loader, which is closed at the end of the block."""
