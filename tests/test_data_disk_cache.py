@@ -113,6 +113,32 @@ def test_changed_chunks_are_decoded_again(tmp_path: Path) -> None:
     assert check(loader, expected).cache_misses <= FEW
 
 
+def test_new_versions_of_all_chunks_take_the_place_of_the_old_ones(tmp_path: Path) -> None:
+    array, expected = stored(tmp_path), VALUES
+    loader = data.Loader(data.Plan(array, 32), disk_cache_nbytes=VALUES.nbytes, numbers=True)
+    for _ in range(3):
+        check(loader, expected)
+        assert check(loader, expected).cache_misses <= FEW
+        expected = expected + 1
+        array[...] = expected
+        aged(tmp_path)
+
+
+def test_a_file_whose_time_was_set_back_is_decoded_again(tmp_path: Path) -> None:
+    rows = np.zeros((4, 4096), "u1") + np.arange(4, dtype="u1")[:, None]
+    array = zarrow.create_array(tmp_path / "a.zarr", data=rows, chunks=(1, 4096))
+    aged(tmp_path)
+    loader = data.Loader(data.Plan(array, 4, order="sequential"), cache_nbytes=1 << 20)
+    for _ in range(2):
+        assert next(iter(loader))[:, 0].tolist() == [0, 1, 2, 3]
+    first, last = tmp_path / "a.zarr" / "c" / "0" / "0", tmp_path / "a.zarr" / "c" / "3" / "0"
+    before = first.stat()
+    with first.open("r+b") as file:
+        assert file.write(last.read_bytes()) == before.st_size
+    os.utime(first, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert next(iter(loader))[:, 0].tolist() == [3, 1, 2, 3]
+
+
 def test_several_arrays_share_the_limit(tmp_path: Path) -> None:
     group = zarrow.create_group(tmp_path / "g")
     group.create_array("x", data=VALUES, chunks=(CHUNK, COLUMNS))
@@ -135,10 +161,11 @@ def test_several_arrays_share_the_limit(tmp_path: Path) -> None:
     [
         ({"disk_cache_nbytes": -1}, "disk_cache_nbytes must not be negative, found -1"),
         ({"disk_cache_folder": "x"}, "disk_cache_folder needs disk_cache_nbytes"),
+        ({"disk_cache_nbytes": "1 GiB"}, "disk_cache_nbytes is a number of bytes, found str"),
     ],
 )
 def test_wrong_limits_are_refused(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         data.Loader(data.Plan(stored(tmp_path), 32), **arguments)
 
 

@@ -202,6 +202,45 @@ def test_a_change_is_seen_by_all_handles(tmp_path: Path) -> None:
     assert other[1].tolist() == one[1].tolist() == [9] * 4
 
 
+@pytest.mark.parametrize("root", ["", "below"])
+def test_groups_list_their_members(tmp_path: Path, root: str) -> None:
+    """At the root of such a file system, names begin without a slash."""
+    (tmp_path / "file").write_bytes(values().tobytes())
+    above = f"{root}/" if root else ""
+    references = {
+        f"{above}{name}": value
+        for name, value in {
+            ".zgroup": '{"zarr_format": 2}',
+            "deep/.zgroup": '{"zarr_format": 2}',
+            "a/.zarray": document(),
+            "deep/b/.zarray": document(),
+            **parts(str(tmp_path / "file"), "a"),
+            **parts(str(tmp_path / "file"), "deep/b"),
+        }.items()
+    }
+    store = mapper(references, root)
+    group = zarrow.open_group(store, mode="r")
+    assert sorted(group) == ["a", "deep"] and list(group["deep"]) == ["b"]
+    assert sorted(zarr.open_group(store, mode="r")) == sorted(group)
+    loaded = zarrow.load(store)
+    np.testing.assert_array_equal(loaded["deep"]["b"], values())
+    zarrow.copy(store, tmp_path / "copy.zarr")
+    np.testing.assert_array_equal(zarrow.open(tmp_path / "copy.zarr")["a"][...], values())
+
+
+def test_inline_shards(tmp_path: Path) -> None:
+    """fsspec gives the size of their text in base64."""
+    expected, source = np.arange(60, dtype="i4"), zarr.storage.MemoryStore()
+    zarr.create_array(source, shape=60, chunks=5, shards=20, dtype="i4")[...] = expected
+    references = {}
+    for key, value in source._store_dict.items():
+        data = value.to_bytes()
+        references[key] = data.decode() if "json" in key else f"base64:{base64.b64encode(data).decode()}"
+    array = zarrow.open_array(mapper(references), mode="r")
+    for selection in (slice(0, 3), slice(7, 33), slice(None)):
+        np.testing.assert_array_equal(array[selection], expected[selection])
+
+
 def test_other_names_are_no_chunks(tmp_path: Path) -> None:
     file = tmp_path / "rain.bin"
     file.write_bytes(values().tobytes())

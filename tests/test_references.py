@@ -88,6 +88,19 @@ def test_references_are_read_where_they_are_allowed(web: str, tmp_path: Path) ->
     assert run_in_child("fork", lambda: np.testing.assert_array_equal(array[...], EXPECTED)) is None
 
 
+def test_errors_do_not_repeat_passwords(tmp_path: Path) -> None:
+    registry = registry_of("file://", LocalStore())
+    for url in (
+        "http://me:hush@example.com/rain.nc",
+        "http://me:hush@example.com/../rain.nc",
+        "http://example.com/rain.nc?sig=hush",
+    ):
+        array = zarrow.open(manifest_store(url, PLACES, registry), "a")
+        with pytest.raises(StoreError, match=r"example\.com") as caught:
+            array[...]
+        assert "hush" not in str(caught.value)
+
+
 def test_references_to_files_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "rain.nc").write_bytes(object_bytes())
     secret = tmp_path.parent / f"{tmp_path.name}-secret"

@@ -315,6 +315,25 @@ def test_parts_of_uncompressed_chunks_of_unknown_size(
         zarrow.open(short, "a")[: chunks[0], : chunks[1]]
 
 
+@pytest.mark.parametrize("kind", ["zarr", "fsspec"])
+def test_uncompressed_chunks_of_another_length_are_errors(kind: str) -> None:
+    """The store does not tell the size of a value with a part of it."""
+    store: Any = zarr.storage.MemoryStore()
+    zarr.create_array(store, name="a", data=np.arange(20, dtype="i4"), chunks=5, compressors=None)
+    values = {key: value.to_bytes() for key, value in store._store_dict.items()}
+    target: Any = fsspec.filesystem("memory", skip_instance_cache=True).get_mapper(f"memory://{kind}-length")
+    for chunk in (values["a/c/1"] * 2, values["a/c/1"] + b"1234", values["a/c/1"][:-1], b""):
+        if kind == "zarr":
+            store._store_dict["a/c/1"] = store._store_dict["a/c/1"].from_bytes(chunk)
+        else:
+            target.update(values | {"a/c/1": chunk})
+        array = zarrow.open(store if kind == "zarr" else target, "a")
+        for selection in (slice(5, 10), slice(None), slice(6, 7)):
+            with pytest.raises(zarrow.errors.CodecError, match="expected 20 by its metadata"):
+                array[selection]
+        assert array[:5].tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_loop_over_a_group_reads_each_document_once() -> None:
     inner = zarr.storage.LoggingStore(zarr.storage.MemoryStore(), log_level="CRITICAL")
     store = zarrow.PythonStore(inner, sole_writer=True)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+# More than any memory or disk.
+_MOST = (1 << 63) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
@@ -22,14 +25,13 @@ class CacheSize:
 
         Raises
         ------
+        TypeError
+            A limit is no integer.
         ValueError
             A limit is negative, or a folder has no limit.
         """
-        memory_nbytes, disk_nbytes = operator.index(memory_nbytes), operator.index(disk_nbytes)
-        sizes = {"cache_nbytes": memory_nbytes, "disk_cache_nbytes": disk_nbytes}
-        for name, size in sizes.items():
-            if size < 0:
-                raise ValueError(f"{name} must not be negative, found {size}")
+        memory_nbytes = _checked(memory_nbytes, "cache_nbytes")
+        disk_nbytes = _checked(disk_nbytes, "disk_cache_nbytes")
         if folder is not None and not disk_nbytes:
             raise ValueError("disk_cache_folder needs disk_cache_nbytes, the most bytes of files there")
         if folder is None:
@@ -42,3 +44,13 @@ class CacheSize:
         """Return the limits for a part of the elements."""
         memory, disk = (size * part // max(whole, 1) for size in (self.memory_nbytes, self.disk_nbytes))
         return replace(self, memory_nbytes=memory, disk_nbytes=disk)
+
+
+def _checked(nbytes: Any, name: str) -> int:
+    try:
+        nbytes = operator.index(nbytes)
+    except TypeError:
+        raise TypeError(f"{name} is a number of bytes, found {type(nbytes).__name__}") from None
+    if nbytes < 0:
+        raise ValueError(f"{name} must not be negative, found {nbytes}")
+    return min(nbytes, _MOST)

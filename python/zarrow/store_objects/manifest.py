@@ -148,8 +148,8 @@ class ManifestAdapter(StoreAdapter):
         if not any(_is_within(place, allowed) for allowed in self.allowed):
             scheme, host, _ = place
             raise PermissionError(
-                f"a reference leads to {url}, which is not allowed: "
-                f"zarrow.PythonStore(store, allow=[{f'{scheme}://{host}/'!r}]) allows this host, "
+                f"a reference leads to {_shown(url)}, which is not allowed: "
+                f"zarrow.PythonStore(store, allow=[{f'{scheme}://{_public(host)}/'!r}]) allows this host, "
                 "and a longer URL a folder"
             )
         store, _ = self.registry.resolve(url)
@@ -232,10 +232,22 @@ def _place(url: str) -> tuple[str, str, tuple[str, ...]]:
     parts = urlsplit(url)
     segments = tuple(segment for segment in parts.path.split("/") if segment)
     if not parts.scheme or parts.query or parts.fragment or "\\" in url:
-        raise ValueError(f'a reference is a URL without a query, such as "s3://bucket/file.nc", got {url!r}')
+        raise ValueError(f'a reference is a URL without a query, such as "s3://bucket/file.nc", got {_shown(url)!r}')
     if any(unquote(segment) in (".", "..") or "/" in unquote(segment) for segment in segments):
-        raise ValueError(f"a reference leads out of a folder: {url!r}")
+        raise ValueError(f"a reference leads out of a folder: {_shown(url)!r}")
     return parts.scheme.lower(), parts.netloc, segments
+
+
+def _public(host: str) -> str:
+    """Return a host without a user and a password."""
+    return host.rpartition("@")[2]
+
+
+def _shown(url: str) -> str:
+    """Return a URL for a message: without a user, a password or a signature."""
+    parts = urlsplit(url)
+    query = "?…" if parts.query else ""
+    return f"{parts.scheme}://{_public(parts.netloc)}{parts.path}{query}" if parts.netloc else url
 
 
 def _is_within(place: tuple[str, str, tuple[str, ...]], allowed: tuple[str, str, tuple[str, ...]]) -> bool:

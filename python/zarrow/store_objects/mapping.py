@@ -138,7 +138,7 @@ class FsspecAdapter(MappingAdapter):
 
     def __init__(self, store: Any, source: Any, has_conditions: bool) -> None:
         super().__init__(store, source, has_conditions)
-        self.has_suffix = False
+        self.has_suffix = self.tells_size = False
         self.fs: Any = store.fs
         # fsspec's own event loop does not exist in a forked child.
         self.forks = not getattr(store.fs, "async_impl", False)
@@ -205,11 +205,13 @@ class FsspecAdapter(MappingAdapter):
             return
         values, prefixes = [], []
         start = f"{request.key}/" if request.key else ""
+        # At the root of a file system, names begin with or without a slash.
+        above = f"{root}/" if root else ""
         for info in found:
-            name = info["name"].rstrip("/")
-            if not name.startswith(f"{root}/"):
+            name = info["name"].rstrip("/") if root else info["name"].strip("/")
+            if not name.startswith(above) or not name:
                 continue
-            key = start + name.removeprefix(f"{root}/")
+            key = start + name.removeprefix(above)
             if info.get("type") == "directory":
                 prefixes.append(key)
             else:

@@ -58,6 +58,8 @@ class StoreAdapter:
 
     requests = 64
     has_suffix = False
+    # Whether the answer to a range tells the size of the value.
+    tells_size = True
     is_writable = False
     has_conditions = False
     needs_documents_first = False

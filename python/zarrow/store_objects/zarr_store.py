@@ -45,6 +45,8 @@ def _lock(key: str) -> asyncio.Lock:
 class ZarrAdapter(AsyncAdapter):
     """Asks a store of zarr-python."""
 
+    tells_size = False
+
     def __init__(self, store: Any, source: Any, sole_writer: bool) -> None:
         super().__init__(source, store)
         self.store = store

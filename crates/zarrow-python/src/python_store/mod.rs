@@ -53,6 +53,7 @@ impl PythonStore {
             has_suffix: get("has_suffix")?.extract()?,
             // Some stores raise an error instead.
             cuts_ranges: false,
+            tells_size: get("tells_size")?.extract()?,
             ..FetchPolicy::default()
         };
         let store = PythonStore {

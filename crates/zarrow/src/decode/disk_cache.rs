@@ -3,13 +3,14 @@
 //! 1. The file has no name, so that it ends with the process. A forked child does not use it, because the parent still
 //!    writes there.
 //! 2. A chunk is written to a free range of the file. If none is large enough, chunks are dropped that were not used for
-//!    a long time, such as older versions of a chunk. Chunks in use stay. Otherwise epochs that read more chunks than
-//!    fit would drop each chunk shortly before its next use.
+//!    a long time. Chunks in use stay. Otherwise epochs that read more chunks than fit would drop each chunk shortly
+//!    before its next use. A chunk of an old version is dropped when the new one is looked for.
 //! 3. A range is used again only after the last reader has finished.
 //! 4. A chunk is read with its checksum. A full disk, a failed read or a wrong checksum is a chunk that is not cached.
 
 use crate::decode::cache::Key;
 use crate::store::system_calls;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -26,10 +27,15 @@ const LEAST_NBYTES: usize = 4 << 10;
 /// chunk are up to two epochs apart, and an epoch may use a chunk for several batches.
 const UNUSED: u64 = 8;
 
+/// The numbers of a version in a key: after those of the chunk, and before those of an inner chunk.
+const VERSION: usize = 4;
+
 /// Decoded chunks in a file.
 #[derive(Debug)]
 pub struct DiskCache {
     file: File,
+    /// The number of the array's axes.
+    axes: usize,
     generation: u64,
     state: CacheMutex<State>,
     free: Arc<FreeRanges>,
@@ -42,13 +48,14 @@ struct FreeRanges(Mutex<BTreeMap<u64, u64>>);
 #[derive(Debug, Default)]
 struct State {
     entries: HashMap<Arc<[u64]>, Entry>,
-    /// The keys by time of last use.
+    /// The places by time of last use.
     order: BTreeMap<u64, Arc<[u64]>>,
     clock: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
+    version: [u64; VERSION],
     range: Arc<FileRange>,
     checksum: u32,
     used: u64,
@@ -96,14 +103,14 @@ impl FreeRanges {
 }
 
 impl DiskCache {
-    /// Creates a file of at most `limit` bytes in `folder`.
+    /// Creates a file of at most `limit` bytes in `folder`, for chunks of an array with `axes` axes.
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn new(folder: &Path, limit: u64) -> io::Result<DiskCache> {
+    pub fn new(folder: &Path, limit: u64, axes: usize) -> io::Result<DiskCache> {
         let free = Arc::new(FreeRanges(Mutex::new(BTreeMap::from([(0, limit)]))));
         let state = CacheMutex::new(State::default());
-        Ok(DiskCache { file: nameless(folder)?, generation: generation(), state, free })
+        Ok(DiskCache { file: nameless(folder)?, axes, generation: generation(), state, free })
     }
 
     /// Returns the elements under `key`.
@@ -113,16 +120,43 @@ impl DiskCache {
         }
         let mut state = self.state()?;
         let State { entries, order, clock } = &mut *state;
-        let entry = entries.get_mut(key.as_slice())?;
+        let (place, version) = self.split(key)?;
+        let entry = entries.get_mut(&place[..])?;
+        if entry.version != version {
+            drop(state);
+            self.forget(&place);
+            return None;
+        }
         *clock += 1;
         let own = order.remove(&entry.used)?;
         entry.used = *clock;
         order.insert(*clock, own);
         let (range, checksum) = (Arc::clone(&entry.range), entry.checksum);
         drop(state);
-        let buffer = self.read(&range)?;
-        // Step 4.
-        (crc32c::crc32c(&buffer) == checksum).then_some(buffer)
+        let buffer = self.read(&range).filter(|buffer| crc32c::crc32c(buffer) == checksum);
+        if buffer.is_none() {
+            self.forget(&place);
+        }
+        buffer
+    }
+
+    /// Divides a key into the place of a chunk and its version.
+    fn split(&self, key: &Key) -> Option<(SmallVec<[u64; 8]>, [u64; VERSION])> {
+        let (chunk, rest) = key.split_at_checked(self.axes)?;
+        let (version, inner) = rest.split_first_chunk::<VERSION>()?;
+        Some((chunk.iter().chain(inner).copied().collect(), *version))
+    }
+
+    /// Drops a chunk of an old version, or one that cannot be read (steps 2 and 4).
+    fn forget(&self, place: &[u64]) {
+        let Some(mut state) = self.state() else { return };
+        let State { entries, order, .. } = &mut *state;
+        let dropped = entries.remove(place);
+        if let Some(entry) = &dropped {
+            order.remove(&entry.used);
+        }
+        drop(state);
+        drop(dropped);
     }
 
     fn read(&self, range: &FileRange) -> Option<Buffer> {
@@ -144,6 +178,7 @@ impl DiskCache {
         if elements.len() < LEAST_NBYTES || !self.is_own() || self.contains(key) {
             return;
         }
+        let Some((place, version)) = self.split(key) else { return };
         let nbytes = elements.len() as u64;
         let Some(start) = self.room(nbytes) else { return };
         let range = Arc::new(FileRange { start, nbytes, free: Arc::clone(&self.free) });
@@ -157,12 +192,12 @@ impl DiskCache {
             return;
         }
         *clock += 1;
-        let key: Arc<[u64]> = key.as_slice().into();
-        let replaced = entries.insert(Arc::clone(&key), Entry { range, checksum, used: *clock });
+        let place: Arc<[u64]> = place.as_slice().into();
+        let replaced = entries.insert(Arc::clone(&place), Entry { version, range, checksum, used: *clock });
         if let Some(before) = &replaced {
             order.remove(&before.used);
         }
-        order.insert(*clock, key);
+        order.insert(*clock, place);
         drop(state);
         drop(replaced);
     }
@@ -173,7 +208,9 @@ impl DiskCache {
     }
 
     fn contains(&self, key: &Key) -> bool {
-        self.state().is_none_or(|state| state.entries.contains_key(key.as_slice()))
+        let Some((place, version)) = self.split(key) else { return true };
+        self.state()
+            .is_none_or(|state| state.entries.get(&place[..]).is_some_and(|entry| entry.version == version))
     }
 
     /// Takes a range, and drops unused chunks until there is one (step 2).
@@ -207,11 +244,20 @@ impl DiskCache {
     }
 }
 
-/// Creates a file in `folder`, and removes its name.
+/// Creates a file without a name in `folder`; where the file system has no such files, it removes the name.
 fn nameless(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    #[cfg(target_os = "linux")]
+    if let Ok(file) = options.clone().custom_flags(libc::O_TMPFILE).open(folder) {
+        return Ok(file);
+    }
     let name = format!(".zarrow-cache-{:016x}", crate::store::remote::random_number());
     let path = folder.join(name);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    let said = |error: io::Error| {
+        io::Error::new(error.kind(), format!("no cache can be made in {}: {error}", folder.display()))
+    };
+    let file = options.create_new(true).open(&path).map_err(said)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }
@@ -226,9 +272,17 @@ mod tests {
         (0..CHUNK).map(|at| (at as u64 * 7 + number * 31) as u8).collect()
     }
 
+    fn key(number: u64) -> Key {
+        version_of(number, 1)
+    }
+
+    fn version_of(number: u64, version: u64) -> Key {
+        vec![number, 3, 3, 3, version]
+    }
+
     fn disk(chunks: u64) -> (tempfile::TempDir, DiskCache) {
         let folder = tempfile::tempdir().unwrap();
-        let disk = DiskCache::new(folder.path(), chunks * CHUNK as u64).unwrap();
+        let disk = DiskCache::new(folder.path(), chunks * CHUNK as u64, 1).unwrap();
         (folder, disk)
     }
 
@@ -238,71 +292,93 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         // Epochs of more chunks than fit.
         for epoch in 0..20 {
-            let found = (0..5).filter(|&number| match disk.get(&vec![number]) {
+            let found = (0..5).filter(|&number| match disk.get(&key(number)) {
                 Some(found) => {
                     assert_eq!(&*found, &elements(number)[..]);
                     true
                 }
                 None => {
-                    disk.insert(&vec![number], &elements(number));
+                    disk.insert(&key(number), &elements(number));
                     false
                 }
             });
             assert_eq!(found.count(), if epoch == 0 { 0 } else { 3 });
         }
-        // Chunk 0 has a new version.
+        // Chunk 0 is used no more.
         for _ in 0..20 {
             for number in [1, 2, 7] {
-                if disk.get(&vec![number]).is_none() {
-                    disk.insert(&vec![number], &elements(number));
+                if disk.get(&key(number)).is_none() {
+                    disk.insert(&key(number), &elements(number));
                 }
             }
         }
-        assert_eq!(disk.get(&vec![7]).as_deref(), Some(&elements(7)[..]));
-        assert!(disk.get(&vec![0]).is_none());
+        assert_eq!(disk.get(&key(7)).as_deref(), Some(&elements(7)[..]));
+        assert!(disk.get(&key(0)).is_none());
         assert!(disk.file.metadata().unwrap().len() <= 3 * CHUNK as u64);
+    }
+
+    #[test]
+    fn a_new_version_takes_the_place_of_the_old_one() {
+        let (_folder, disk) = disk(3);
+        for version in 0..20 {
+            for number in 0..3 {
+                let key = version_of(number, version);
+                assert!(disk.get(&key).is_none());
+                disk.insert(&key, &elements(number + version));
+                assert_eq!(disk.get(&key).as_deref(), Some(&elements(number + version)[..]));
+            }
+        }
+        // Inner chunks have places of their own.
+        let inner = |number| [key(9), vec![number]].concat();
+        assert!(disk.get(&version_of(0, 99)).is_none() && disk.get(&version_of(1, 99)).is_none());
+        disk.insert(&inner(0), &elements(50));
+        disk.insert(&inner(1), &elements(51));
+        assert_eq!(disk.get(&inner(0)).as_deref(), Some(&elements(50)[..]));
+        assert_eq!(disk.get(&inner(1)).as_deref(), Some(&elements(51)[..]));
     }
 
     #[test]
     fn free_ranges_are_joined() {
         let (_folder, disk) = disk(4);
         for number in 0..4 {
-            disk.insert(&vec![number], &elements(number));
+            disk.insert(&key(number), &elements(number));
         }
         for _ in 0..40 {
-            assert!(disk.get(&vec![3]).is_some());
+            assert!(disk.get(&key(3)).is_some());
         }
         let large = [elements(8), elements(9), elements(10)].concat();
-        disk.insert(&vec![9], &large);
-        assert_eq!(disk.get(&vec![9]).as_deref(), Some(&large[..]));
-        assert_eq!(disk.get(&vec![3]).as_deref(), Some(&elements(3)[..]));
-        disk.insert(&vec![10], &vec![0; 5 * CHUNK]);
-        assert!(disk.get(&vec![10]).is_none());
+        disk.insert(&key(9), &large);
+        assert_eq!(disk.get(&key(9)).as_deref(), Some(&large[..]));
+        assert_eq!(disk.get(&key(3)).as_deref(), Some(&elements(3)[..]));
+        disk.insert(&key(10), &vec![0; 5 * CHUNK]);
+        assert!(disk.get(&key(10)).is_none());
         assert!(disk.free.0.lock().values().sum::<u64>() <= 4 * CHUNK as u64);
     }
 
     #[test]
     fn a_range_is_kept_while_it_is_read() {
         let (_folder, disk) = disk(1);
-        disk.insert(&vec![0], &elements(0));
+        disk.insert(&key(0), &elements(0));
         let range = Arc::clone(&disk.state().unwrap().entries[&[0][..]].range);
         disk.state().unwrap().clock += 100;
-        disk.insert(&vec![1], &elements(1));
-        assert!(disk.get(&vec![1]).is_none());
+        disk.insert(&key(1), &elements(1));
+        assert!(disk.get(&key(1)).is_none());
         drop(range);
-        disk.insert(&vec![1], &elements(1));
-        assert_eq!(disk.get(&vec![1]).as_deref(), Some(&elements(1)[..]));
+        disk.insert(&key(1), &elements(1));
+        assert_eq!(disk.get(&key(1)).as_deref(), Some(&elements(1)[..]));
     }
 
     #[test]
     fn damaged_bytes_are_not_found() {
         let (_folder, disk) = disk(2);
-        disk.insert(&vec![0], &elements(0));
+        disk.insert(&key(0), &elements(0));
         disk.file.write_all_at(b"!", 100).unwrap();
-        assert!(disk.get(&vec![0]).is_none());
-        disk.insert(&vec![1], &elements(1));
+        assert!(disk.get(&key(0)).is_none());
+        disk.insert(&key(0), &elements(0));
+        assert_eq!(disk.get(&key(0)).as_deref(), Some(&elements(0)[..]));
+        disk.insert(&key(1), &elements(1));
         disk.file.set_len(CHUNK as u64 + 7).unwrap();
-        assert!(disk.get(&vec![1]).is_none());
+        assert!(disk.get(&key(1)).is_none());
     }
 
     #[test]
@@ -314,9 +390,9 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..400 {
                         let number = (turn * 7 + thread * 13) % 60;
-                        match disk.get(&vec![number]) {
+                        match disk.get(&key(number)) {
                             Some(found) => assert_eq!(&*found, &elements(number)[..]),
-                            None => disk.insert(&vec![number], &elements(number)),
+                            None => disk.insert(&key(number), &elements(number)),
                         }
                     }
                 });

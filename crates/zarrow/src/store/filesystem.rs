@@ -363,14 +363,18 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// The file and its last modification time. `None` if the modification is very recent: if this file is then
-    /// deleted, the next file may get the same number, and the same time on a slow clock.
+    /// The file and the times of its last modification and last change: programs such as tar set the first one back,
+    /// and nobody sets the second. `None` if one is very recent: if this file is then deleted, the next file may get
+    /// the same number, and the same times on a slow clock.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         let stat = system_calls::fstat(&self.0).map_err(io)?;
-        if is_recent(stat.st_mtime, stat.st_mtime_nsec as _) {
+        let (changed, nanoseconds) = (stat.st_ctime, stat.st_ctime_nsec as u64);
+        if is_recent(stat.st_mtime, stat.st_mtime_nsec as _) || is_recent(changed, nanoseconds) {
             return Ok(None);
         }
-        Ok(Some(stat_version(&stat)))
+        let changed = (changed as u64).wrapping_mul(1_000_000_000).wrapping_add(nanoseconds);
+        let [device, number, nbytes, modified] = stat_version(&stat);
+        Ok(Some([device, number, nbytes, modified ^ changed.rotate_left(32)]))
     }
 
     fn file(&self) -> Option<FileRange<'_>> {

@@ -205,7 +205,7 @@ impl Array {
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): the file cannot be created.
     pub fn with_disk_cache(&self, folder: &std::path::Path, nbytes: u64) -> Result<Array> {
-        let disk = DiskCache::new(folder, nbytes).map_err(crate::ErrorKind::Write)?;
+        let disk = DiskCache::new(folder, nbytes, self.shape().len()).map_err(crate::ErrorKind::Write)?;
         let chunks = Some(Arc::new(ChunkCache::new(self.options.cache_nbytes, Some(disk))));
         Ok(Array { chunks, ..self.clone() })
     }

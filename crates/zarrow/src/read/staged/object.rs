@@ -1,6 +1,6 @@
 //! One value of a staged read: its chunk, the leaves for decoding it, and the requests that the leaves wait for.
 
-use crate::codec::{ShardIndex, wrong_elements_size};
+use crate::codec::{FEW_NBYTES, ShardIndex, wrong_elements_size};
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::reader::Reader;
 use crate::decode::shard::inner_chunk_parts;
@@ -190,19 +190,13 @@ impl<'p> ObjectPlan<'p> {
                     ..RangeFetch::nothing()
                 }));
             }
-            Need::Whole(limit) => {
-                let fetch = RangeFetch {
-                    span: ByteRange::Whole,
-                    limit,
-                    expected: self.reader.likely_nbytes(&self.shape).min(limit),
-                    class: RequestClass::Chunk,
-                    leaves: SmallVec::from_slice(&[0]),
-                    continues: false,
-                };
-                let leaf = Leaf { waits: 1, ..Leaf::default() };
-                let (leaves, fetches) = (one(leaf)?, one(fetch)?);
-                return Ok(Beginning::Leaf(Split { leaves, fetches, ..Split::default() }));
+            // Only a request of the whole value shows that it has another length.
+            Need::Ranges(ranges, nbytes)
+                if !policy.tells_size && (ranges[..] == [0..nbytes] || nbytes <= FEW_NBYTES) =>
+            {
+                return self.whole(chunk.encoded_limit()? as u64);
             }
+            Need::Whole(limit) => return self.whole(limit),
             Need::Ranges(_, nbytes) if self.is_handed_over => (one(0..nbytes)?, nbytes),
             Need::Ranges(ranges, nbytes) => (ranges, nbytes),
         };
@@ -210,6 +204,21 @@ impl<'p> ObjectPlan<'p> {
         let fetches = fetches(wanted, Some(nbytes), policy)?;
         let leaf = Leaf { waits: fetches.len() as u32, ..Leaf::default() };
         Ok(Beginning::Leaf(Split { leaves: one(leaf)?, fetches, ..Split::default() }))
+    }
+
+    /// The step of fetching the whole value.
+    fn whole(&self, limit: u64) -> Result<Beginning> {
+        let fetch = RangeFetch {
+            span: ByteRange::Whole,
+            limit,
+            expected: self.reader.likely_nbytes(&self.shape).min(limit),
+            class: RequestClass::Chunk,
+            leaves: SmallVec::from_slice(&[0]),
+            continues: false,
+        };
+        let leaf = Leaf { waits: 1, ..Leaf::default() };
+        let (leaves, fetches) = (one(leaf)?, one(fetch)?);
+        Ok(Beginning::Leaf(Split { leaves, fetches, ..Split::default() }))
     }
 
     /// Splits this shard of `nbytes` bytes into the needs of its selected inner chunks; `kept` returns the inner chunks

@@ -181,6 +181,8 @@ pub struct FetchPolicy {
     pub has_suffix: bool,
     /// Whether a range may extend past the end of a value; the response is then cut at the end.
     pub cuts_ranges: bool,
+    /// Whether the answer to a range tells the value's size.
+    pub tells_size: bool,
 }
 
 impl Default for FetchPolicy {
@@ -193,6 +195,7 @@ impl Default for FetchPolicy {
             split_nbytes: 12 << 20,
             has_suffix: true,
             cuts_ranges: true,
+            tells_size: true,
         }
     }
 }

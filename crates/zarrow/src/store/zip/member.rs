@@ -111,7 +111,8 @@ impl Value for Member<'_> {
 
     /// The version of the file: members never change without it.
     fn version(&self) -> Result<Option<[u64; 4]>> {
-        Ok(self.archive.file.version()?.filter(|version| *version == self.archive.version))
+        let is_same = self.archive.check_unchanged().is_ok();
+        Ok(self.archive.file.version()?.filter(|_| is_same))
     }
 
     fn file(&self) -> Option<FileRange<'_>> {
