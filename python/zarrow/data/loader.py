@@ -32,9 +32,10 @@ _STALL_SECONDS = 0.001
 
 @says_parameters
 class Loader:
-    """Batches of a plan, read ahead by threads. Each iteration is the next epoch.
+    """Batches of a plan, read ahead by threads: shuffled, unless you pass `order="sequential"`.
 
-    An iteration counts once it has given a batch: after an iterator that gave none, the same batches follow.
+    Each iteration is the next epoch. It counts once it has given a batch: after an iterator that gave none,
+    the same batches follow.
 
     A batch is an array, or a dict or tuple of the arrays of the plan. Arrays of a batch are writable. Their
     memory is used again only after they and all their views are gone.

@@ -34,7 +34,7 @@ _MOST_SAMPLES = 1 << 18
 
 @says_parameters
 class Plan:
-    """The samples of one or several arrays in the order of an epoch.
+    """The samples of one or several arrays in the order of an epoch: shuffled, unless `order="sequential"`.
 
     Parameters
     ----------

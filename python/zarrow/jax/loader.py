@@ -18,7 +18,7 @@ from zarrow.jax.batches import arrays, check_dtypes
 
 @says_parameters
 class DataLoader(Loader):
-    """Batches of a plan as arrays of JAX.
+    """Batches of a plan as arrays of JAX: shuffled, unless you pass `order="sequential"`.
 
     Everything of `zarrow.data.Loader` applies: each iteration is the next epoch, `state_dict()` resumes on
     any number of ranks, and `stats()` names the limiting stage.

@@ -93,6 +93,8 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """Batches of a plan, for `torch.utils.data.DataLoader(dataset, batch_size=None)`.
 
+    Batches are shuffled, unless you pass `order="sequential"`: PyTorch's `shuffle=` does not apply.
+
     With worker processes, each reads every n-th batch: the loader yields the same batches in the same order
     as without. Each worker decodes the chunks of its batches, so that several workers decode a chunk; without
     workers it is decoded once. Without workers, and with persistent ones, each iteration is the next epoch.

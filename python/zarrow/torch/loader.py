@@ -22,8 +22,9 @@ from zarrow.torch.tensors import check_dtypes, tensors
 
 @says_parameters
 class DataLoader(Loader):
-    """Batches of a plan as tensors, which share the memory that zarrow decodes into.
+    """Batches of a plan as tensors: shuffled, unless you pass `order="sequential"`.
 
+    Tensors share the memory that zarrow decodes into.
     Everything of `zarrow.data.Loader` applies: each iteration is the next epoch, `state_dict()` resumes on
     any number of ranks, and `stats()` names the limiting stage. Threads of this process read ahead, so worker
     processes are not needed. They help a transform that holds the GIL for long: they yield the same batches
