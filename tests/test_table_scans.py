@@ -102,6 +102,11 @@ def test_rows_and_columns_are_selected_without_a_read(group: zarrow.Group, store
     assert table.to_pandas().equals(group.to_pandas(["word", "value"]).iloc[110:1000].reset_index(drop=True))
     assert table["word"].tolist() == expected["word"].to_pylist()
     assert table["value", "word"].column_names == ["value", "word"]
+    assert table["value", "word"].columns == ("value", "word") and table["value", "word"].shape == (890, 2)
+    assert group[:].columns == tuple(group[:].column_names) and group[:].shape == (
+        ROWS,
+        len(group[:].columns),
+    )
 
 
 def test_a_table_is_pickled(tmp_path: Path) -> None:

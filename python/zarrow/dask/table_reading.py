@@ -247,7 +247,7 @@ def read_table(
         index = label = sorted_by
     if columns is None:
         # A name that occurs twice is the index of an AnnData table, which is also a column.
-        hidden = {index, encoded} if table.columns is None else {index}
+        hidden = {index, encoded} if table._selected is None else {index}
         names = [name for name in dict.fromkeys(table.column_names) if name not in hidden]
     else:
         names = list((selected(group, list(columns)) or table).column_names) if columns else []

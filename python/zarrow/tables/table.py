@@ -49,8 +49,8 @@ class Table:
     ----------
     group : Group
         The group of the columns.
-    columns : tuple of str, or None
-        Names of the columns; None for those of `Group.to_arrow`.
+    columns : tuple of str
+        Names of the columns.
     start, stop : int
         The first row, and the row after the last one: by default, all rows that the group has now.
 
@@ -67,18 +67,28 @@ class Table:
     ['crow', 'wren']
     """
 
-    __slots__ = ("columns", "group", "start", "stop")
+    __slots__ = ("_selected", "group", "start", "stop")
 
     def __init__(
         self, group: Group, columns: tuple[str, ...] | None = None, start: int = 0, stop: int | None = None
     ) -> None:
-        self.group, self.columns, self.start = group, columns, start
+        self.group, self._selected, self.start = group, columns, start
         self.stop: int = group.num_rows if stop is None else stop
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
         return self.stop - self.start
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self.column_names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return self.num_rows, len(self.column_names)
 
     @property
     def column_names(self) -> list[str]:
@@ -114,7 +124,7 @@ class Table:
         """
         if isinstance(key, slice):
             start, stop = _bounds(key, self.num_rows)
-            return Table(self.group, self.columns, self.start + start, self.start + stop)
+            return Table(self.group, self._selected, self.start + start, self.start + stop)
         if isinstance(key, str):
             return self.group[key].read(slice(self.start, self.stop))
         names = _names(key)
@@ -135,15 +145,15 @@ class Table:
     def to_arrow(self, **options: Any) -> ArrowStream | FilteredRows:
         """Return a stream of the rows for Arrow libraries: `Group.to_arrow` documents the options."""
         rows = slice(self.start, self.stop)
-        return cast("ArrowStream | FilteredRows", self.group.to_arrow(self.columns, rows=rows, **options))
+        return cast("ArrowStream | FilteredRows", self.group.to_arrow(self._selected, rows=rows, **options))
 
     def to_pandas(self, **filters: Unpack[FilterOptions]) -> pandas.DataFrame:
         """Read the rows into pandas, all columns in one batch: see `Group.to_pandas`."""
-        return self.group.to_pandas(self.columns, rows=slice(self.start, self.stop), **filters)
+        return self.group.to_pandas(self._selected, rows=slice(self.start, self.stop), **filters)
 
     def to_polars(self, **filters: Unpack[FilterOptions]) -> polars.DataFrame:
         """Read the rows into polars: see `Group.to_polars`."""
-        return self.group.to_polars(self.columns, rows=slice(self.start, self.stop), **filters)
+        return self.group.to_polars(self._selected, rows=slice(self.start, self.stop), **filters)
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the rows to a Parquet file, a row group at a time, in bounded memory.
