@@ -158,7 +158,7 @@ def test_classes_of_loaders_keep_their_signature_and_their_pickles() -> None:
 def test_the_finder_of_missing_modules_answers_only_import_of_zarrow() -> None:
     assert importlib.util.find_spec("zarrow.storage") is None
     assert importlib.util.find_spec("zarrow.data") is not None
-    with pytest.raises(ModuleNotFoundError, match=r"'zarrow.storage': type from zarrow import") as raised:
+    with pytest.raises(ModuleNotFoundError, match=r"'zarrow.storage': type a path or a URL") as raised:
         importlib.import_module("zarrow.storage")
     assert raised.value.name == "zarrow.storage"
     for name in ("storage", "far_from_all.storage", "numpy.storage"):
@@ -258,3 +258,99 @@ def test_loaders_are_named(name: str) -> None:
 def test_an_unknown_option_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="unknown option 'colour' of load: its options are path, progress"):
         zarrow.load(tmp_path, colour="red")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("options", "compressors"),
+    [
+        ({"compression": "gzip"}, [{"name": "gzip"}]),
+        ({"compression": "gzip", "compression_opts": 7}, [{"name": "gzip", "level": 7}]),
+        ({"compression": 2}, [{"name": "gzip", "level": 2}]),
+        ({"compression": True}, [{"name": "gzip"}]),
+        ({"compression": "lzf", "shuffle": True}, [{"name": "blosc", "cname": "lz4", "shuffle": "shuffle"}]),
+        (
+            {"zlib": True, "complevel": 4, "shuffle": True, "fletcher32": True},
+            [{"name": "blosc", "cname": "zlib", "clevel": 4, "shuffle": "shuffle"}, {"name": "crc32c"}],
+        ),
+        ({"zlib": True, "complevel": 1, "shuffle": False}, [{"name": "gzip", "level": 1}]),
+        ({"clevel": 3, "shuffle": "bitshuffle"}, [{"name": "blosc", "clevel": 3, "shuffle": "bitshuffle"}]),
+        ({"codec": "zstd", "level": 9}, [{"name": "zstd", "level": 9}]),
+        ({"fletcher32": True}, [{"name": "crc32c"}]),
+        ({"compression": None, "shuffle": False}, []),
+        ({"zlib": False, "complevel": 4}, []),
+    ],
+    ids=str,
+)
+def test_options_of_compression_become_one_codec_with_their_values(
+    options: dict[str, Any], compressors: list[dict[str, Any]]
+) -> None:
+    with pytest.raises(TypeError) as raised:
+        zarrow.create_array(zarrow.MemoryStore(), shape=3, dtype="f4", **options)
+    assert f"unknown option{'s' if len(options) > 1 else ''} " in str(raised.value)
+    assert all(repr(name) in str(raised.value) for name in options)
+    code = _said(raised.value).removeprefix("type compressors=").partition(", or leave")[0]
+    array = zarrow.create_array(zarrow.MemoryStore(), data=np.ones(3), compressors=eval(code))
+    assert len(array.compressors) == len(compressors)
+    for codec, expected in zip(array.compressors, compressors, strict=True):
+        assert expected.items() <= {"name": codec["name"], **codec["configuration"]}.items()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"compression": "szip"}, {"compression": object()}, {"compression_opts": (1, 2)}, {"shuffle": "odd"}],
+)
+def test_unknown_values_of_compression_get_the_general_hint(options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"of create_array: type compressors="):
+        zarrow.create_array(zarrow.MemoryStore(), shape=3, dtype="f4", **options)
+
+
+def test_all_unknown_options_are_in_one_message_without_the_first_error() -> None:
+    with pytest.raises(TypeError) as raised:
+        zarrow.create_array(
+            zarrow.MemoryStore(), shape=3, dtype="f4", attrs={"u": "K"}, fillvalue=3, chunk=2, colour=1
+        )
+    assert str(raised.value).startswith(
+        "unknown options 'attrs' of create_array: type attributes={'u': 'K'}; 'fillvalue': type "
+        "fill_value=3; 'chunk': did you mean chunks?; 'colour': its options are attributes, "
+    )
+    assert raised.value.__suppress_context__
+    with pytest.raises(TypeError, match=r"type attributes=\.\.\.$"):
+        zarrow.create_array(zarrow.MemoryStore(), shape=3, dtype="f4", attrs={"long": "x" * 100})
+
+
+@pytest.mark.parametrize(("mode", "own"), [("w+", "w"), ("rb", "r"), ("c", "r"), ("a+", "a")])
+def test_modes_of_files_say_the_mode_of_a_store(mode: str, own: str, tmp_path: Path) -> None:
+    for function in (zarrow.open, zarrow.open_group, zarrow.open_array):
+        with pytest.raises(ValueError, match=f"type mode='{own}'"):
+            function(tmp_path / "x.zarr", mode=mode)  # type: ignore[arg-type]
+    assert not (tmp_path / "x.zarr").exists()
+
+
+def test_functions_of_the_modules_of_zarr_python_say_what_to_type() -> None:
+    for code in ("from zarrow.api.synchronous import open", "import zarrow.api.synchronous"):
+        with pytest.raises(ModuleNotFoundError, match="functions are in zarrow itself"):
+            exec(code, {})
+    with pytest.raises(ImportError, match=r"type await asyncio\.to_thread\(zarrow\.load, \.\.\.\)"):
+        exec("from zarrow.api.asynchronous import load", {})
+    with pytest.raises(AttributeError, match=r"type zarrow\.open_group"):
+        zarrow.api.open_group  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        ("id", "group['id']"),
+        (["id", "name"], "group[['id', 'name']]"),
+        (slice(1, 3), "group[1:3]"),
+        (0, 'group[0:5] for rows, or group["name"] for a column'),
+    ],
+)
+def test_a_stream_names_the_selection_of_its_group(key: Any, code: str, tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "t.zarr", {"id": [1, 2, 3], "name": ["a", "b", "c"]})
+    group = zarrow.open(tmp_path / "t.zarr")
+    with pytest.raises(TypeError) as raised:
+        group.to_arrow()[key]
+    assert _said(raised.value) == f"type {code}"
+    assert np.asarray(group.to_arrow()).shape == () and len(list(group.to_arrow())) == 1
+    for part in code.partition(" for ")[0::2] if key != 0 else ():
+        assert part == "" or len(eval(part, {"group": group})) > 0

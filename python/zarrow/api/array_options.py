@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 from zarrow._zarrow import CloudStore, MemoryStore
@@ -69,25 +69,27 @@ OPTIONS = frozenset(ArrayOptions.__annotations__)
 # The ways to open a store, which other libraries take in the second place.
 _MODES = frozenset(("r", "r+", "a", "w", "w-", "x", "rb"))
 
+# The same with the names of Python's files, of NumPy and of netCDF.
+_MODES_OF_FILES = {"rb": "r", "c": "r", "wb": "w", "w+": "w", "ws": "w", "ab": "a", "a+": "a", "rs": "r"}
+
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
 def check_names(
-    options: Iterable[str], known: Iterable[str] = OPTIONS, whose: str = "of a new array"
+    options: Mapping[str, Any], known: Collection[str] = OPTIONS, whose: str = "of a new array"
 ) -> None:
-    """Refuse an unknown option.
+    """Refuse unknown options.
 
     Raises
     ------
     TypeError
-        An option is unknown; the message names its replacement.
+        An option is unknown; the message names the replacements of all unknown ones.
     """
-    for name in options:
-        if name not in known:
-            from zarrow.hints.unknown_names import of_option
+    if unknown := {name: value for name, value in options.items() if name not in known}:
+        from zarrow.hints.option_names import of_options
 
-            raise TypeError(of_option(name, sorted(known), whose))
+        raise TypeError(of_options(unknown, sorted(known), whose))
 
 
 def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
@@ -101,7 +103,11 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
         try:
             return function(*given, **options)
         except (TypeError, ValueError, LookupError):
-            _check_call(function, checked.__name__, given, options)
+            try:
+                _check_call(function, checked.__name__, given, options)
+            except (TypeError, ValueError) as error:
+                # The first error names an inner function, or guesses another option.
+                raise error from None
             raise
 
     return checked
@@ -160,8 +166,11 @@ def _check_call(
     import inspect
 
     parameters = inspect.signature(function).parameters
-    if "store" in parameters and "arrays" not in parameters:
+    if "store" in parameters and not {"arrays", "group"} & {*parameters}:
         _check_store(name, given, options)
+    mode = options.get("mode")
+    if isinstance(mode, str) and mode in _MODES_OF_FILES and "mode" in parameters:
+        raise ValueError(f"mode is {mode!r}, the mode of a file: type mode={_MODES_OF_FILES[mode]!r}")
     if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values()):
         check_names(options, parameters, f"of {name}")
     if len(given) > 1 and list(parameters)[1] == "path" and "data" in parameters and _is_array(given[1]):

@@ -37,7 +37,7 @@ from zarrow.device_tensor.methods import is_on_device
 from zarrow.errors import UnsupportedError, ZarrowWarning
 from zarrow.groups import pandas_index, tables
 from zarrow.hints.calling_line import frames_of_zarrow
-from zarrow.hints.unknown_names import of_option
+from zarrow.hints.option_names import of_option
 from zarrow.interchange import labels
 from zarrow.interchange.lazy_arrays import is_read_in_parts, opened
 

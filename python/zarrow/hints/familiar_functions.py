@@ -34,8 +34,9 @@ FUNCTIONS = by_name(
         "numpy.{name}(...), then zarrow.save(store, x)": (
             "frombuffer fromfile fromfunction fromiter genfromtxt loadtxt"
         ),
-        "zarrow.open(store).read(mmap=True)": "memmap",
-        "zarrow.save(store, a=x, b=y)": "savez savez_compressed",
+        "zarrow.open(store).read(mmap=True), or "
+        'zarrow.open(store, mode="w", shape=..., dtype=...) to write': "memmap",
+        "zarrow.save(store, a=x, b=y), which zarrow.load(store) returns as a dict": "savez savez_compressed",
         "zarrow.save(store, anndata.concat([zarrow.load(path), ...]))": "concat_on_disk",
         "scipy.sparse.{name}(array[...].numpy()), or group.to_scipy() of a stored matrix": (
             "coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix"
@@ -67,7 +68,7 @@ FUNCTIONS = by_name(
         "zarrow.open(path)": "Spec TensorStore",
         "nothing: pass a path or a URL instead": "KvStore StorePath",
         "cache_bytes= and limits= of zarrow.open": "Context",
-        "nothing: a write is stored when its call returns": "Transaction",
+        "nothing: a write is stored when its call returns: leave it out": "Transaction",
         "zarrow.read_many([(array, selection), ...])": "Batch",
         "await array.read_async(selection), or await array.write_async(selection, values)": (
             "Future Promise WriteFutures"
@@ -83,7 +84,7 @@ FUNCTIONS = by_name(
         "import zarrow.torch, and zarrow.torch.collate": "default_collate",
         'zarrow.data.Plan(array, order="shuffle")': "RandomSampler SubsetRandomSampler",
         'zarrow.data.Plan(array, order="sequential")': "SequentialSampler",
-        "zarrow.data.Plan(array, batch_size=32)": "BatchSampler",
+        'zarrow.data.Plan(array, batch_size=32, order="sequential"), or order="shuffle"': "BatchSampler",
         "zarrow.data.Loader(plan, rank=rank, world=world)": "DistributedSampler",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "Subset",
         'zarrow.asarray(numpy.array(x, "bool"))': "BoolTensor",

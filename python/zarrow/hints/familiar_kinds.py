@@ -78,7 +78,7 @@ ROWS = by_name(
         ),
         "{table}.to_arrow().arrow()": "arrow collect compute read read_all to_table",
         "{table}.column_names": "names",
-        "({table}.num_rows, len({table}.column_names))": "shape",
+        "for batch in {table}.to_arrow(batch_rows=1000)": "iter_batches to_batches",
         "{table}[:5]": "head limit",
         '{table}.to_arrow(filters=[("name", ">", 1)]), or {table}.scan_polars().filter(condition)': (
             "filter query where"
@@ -87,13 +87,17 @@ ROWS = by_name(
         "{table}.group.append(rows)": "append concat extend insert vstack",
         "{table}[-5:]": "tail",
         "{table}[start:stop], or {table}.to_pandas().{name}": "iloc loc",
-        "{table}.to_arrow().arrow().to_pylist()": "fetchall iterrows to_list to_pylist tolist",
+        "{table}.to_arrow().arrow().to_pylist()": (
+            "fetchall iter_rows iterrows itertuples rows to_list to_pylist tolist"
+        ),
         "{table}.to_arrow().arrow().to_pydict()": "to_dict to_pydict",
         "{table}.to_polars()": "pl polars",
         "{table}.to_pandas()": "df pandas to_df",
         "{table}.num_rows": "height",
         "{table}.to_parquet(path)": "write_parquet",
-        "{table}.schema": "dtypes",
+        "{table}.schema": "dtypes schema_arrow",
+        "{table}.num_rows and {table}.schema": "metadata",
+        "{table}[start:stop].to_arrow().arrow()": "read_row_group read_row_groups take",
     }
 )
 

@@ -33,13 +33,17 @@ def of_class(name: str) -> str:
 NAMES = by_name(
     {
         'zarrow.data.Plan(array, order="shuffle")': "shuffle shuffle_buffer",
-        "zarrow.data.Plan(array, batch_size=32)": "batch batched batches iter_batches",
+        'zarrow.data.Plan(array, batch_size=32), with order="sequential" for the stored order': (
+            "batch batched batches iter_batches"
+        ),
         'zarrow.data.Plan(array, last="drop")': "drop_last",
+        "nothing: samples of zarrow.torch are tensors, of zarrow.jax arrays of JAX and of zarrow.data arrays "
+        "of NumPy: leave .{name}(...) out": "set_format with_format",
         "{plan}.where(mask)": "filter select",
         "{plan}.where(numpy.arange(count) < n), of count samples": "head limit skip take",
         "{plan}.split(0.8, 0.2)": "random_split train_test_split",
         "zarrow.data.Loader({plan}, transform=function)": (
-            "collate_fn decode map map_dict set_format set_transform transform with_format with_transform"
+            "collate_fn decode map map_dict set_transform transform with_transform"
         ),
         "zarrow.data.Loader({plan}, memory_nbytes=256 << 20), which reads ahead": (
             "num_workers prefetch prefetch_factor"

@@ -15,13 +15,16 @@ MODULE = FUNCTIONS | by_name(
     {
         "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one": "AnnData",
         "await zarrow.open_async(store, path), then await array.read_async(selection)": "AsyncArray",
-        "await zarrow.open_async(store, path) for each array": "AsyncGroup",
-        'compressors={"id": "blosc", "cname": "lz4"} of zarrow.create_array': "Blosc",
+        "await zarrow.open_async(store), a group with members(): its arrays have read_async": "AsyncGroup",
+        'compressors={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1} of zarrow.create_array': (
+            "Blosc"
+        ),
         "nothing: pass a mapping of keys to bytes instead": (
             "DBMStore KVStore LMDBStore MongoDBStore RedisStore SQLiteStore"
         ),
         LOADER: "batches data_loader dataloader iter_batches iterate iterator loader loaders",
-        "import zarrow.torch, and zarrow.torch.DataLoader(array)": "torch",
+        "import zarrow.torch, and zarrow.torch.DataLoader(array), which shuffles without "
+        'order="sequential"': "torch",
         "zarrow.data.Plan(array).split(0.8, 0.2)": "random_split train_test_split",
         _XARRAY: ("date2num open_dataarray open_dataset open_zarr save_mfdataset to_xarray"),
         "nothing: pass a dict instead": "DictStore",
@@ -31,7 +34,7 @@ MODULE = FUNCTIONS | by_name(
         "nothing: pass the URL instead, or fsspec.get_mapper(url) for schemes that only fsspec knows": (
             "FSStore"
         ),
-        'zarrow.open(path, mode="r"), or zarrow.open_group(path, mode="w") for a new one': "File",
+        'zarrow.open_group(path, mode="r"), with the modes of h5py': "File",
         'zarrow.asarray(numpy.array(x, "f4"))': "FloatTensor",
         "zarr.storage.FsspecStore(...), which zarrow accepts, or the URL with storage_options": "FsspecStore",
         'compressors={"name": "gzip", "configuration": {"level": 5}} of zarrow.create_array': "GZip",
@@ -39,7 +42,12 @@ MODULE = FUNCTIONS | by_name(
         'zarrow.asarray(numpy.array(x, "i8"))': "LongTensor",
         "nothing: zarrow does not read N5": "N5FSStore N5Store",
         "zarr.storage.ObjectStore(...), which zarrow accepts, or the URL with storage_options": "ObjectStore",
-        "nothing: threads and processes may write at once": "ProcessSynchronizer ThreadSynchronizer",
+        "nothing: threads and processes may write at once: leave synchronizer= out": (
+            "ProcessSynchronizer ThreadSynchronizer"
+        ),
+        'zarrow.open_group(path, mode="r") or mode="w" in place of netCDF4, '
+        + _XARRAY
+        + " of xarray, or import zarrow.torch, and zarrow.torch.Dataset(array)": "Dataset",
         "zarrow.open(store)": "Reader dataset open_root open_store parse_store zopen",
         'fsspec.get_mapper("reference://", fo="references.json"), which zarrow.open takes': (
             "ReferenceFileSystem"
@@ -52,9 +60,13 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.save(store, numpy.arange(...))": "arange",
         "zarrow.create_array(store, data=x), or zarrow.asarray(x) for memory": "array",
         _XARRAY
-        + ", or for training import zarrow.torch, and zarrow.torch.Dataset(array)": "Dataset load_dataset",
-        "zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store) of dask": "to_zarr",
-        "zarrow.dask.from_zarr(store), or array.to_dask()": "from_zarr",
+        + ', or for training import zarrow.torch, and zarrow.torch.Dataset(path, fields={"x": "x"})': (
+            "load_dataset"
+        ),
+        "zarrow.save(store, x), or zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store)": (
+            "to_zarr"
+        ),
+        "zarrow.open(store), .to_pandas() of it for a table, or zarrow.dask.from_zarr(store)": "from_zarr",
         "zarrow.dask.store(x, array)": "store",
         "zarrow.dask.to_zarr(x, store)": "from_dask",
         "array.to_dask()": "to_dask",
@@ -88,7 +100,8 @@ MODULE = FUNCTIONS | by_name(
         "lightning.{name}, with zarrow.torch.DataLoader(plan) as its loaders": (
             "LightningDataModule LightningModule Trainer"
         ),
-        "zarrow.data.Plan([array, other])": "from_tensor_slices zip",
+        'zarrow.data.Loader(array, order="sequential"), or zarrow.data.Loader([array, other], ...) for '
+        "tuples": "from_generator from_tensor_slices from_tensors zip",
         'zarrow.data.Plan(array, order="shuffle")': "shuffle",
         "zarrow.data.Loader(plan, memory_nbytes=256 << 20), which reads ahead": "Prefetcher prefetch",
         "zarrow.jobs, or dask.distributed.{name} with array.to_dask()": ("Client LocalCluster map_chunks"),
@@ -101,7 +114,7 @@ MODULE = FUNCTIONS | by_name(
             "ABSStore AzureBlobStore AzureStore"
         ),
         'zarrow.open("https://server/data.zarr"): URLs need no store object': "HTTPStore HttpStore",
-        "nothing: a write is stored when its call returns": "commit flush transaction",
+        "nothing: a write is stored when its call returns: leave {name} out": "commit flush transaction",
         "icechunk.{name}(...), and zarrow.open(session.store) of a session": (
             "Storage local_filesystem_storage s3_storage gcs_storage azure_storage in_memory_storage "
             "VirtualChunkContainer RepositoryConfig"
@@ -119,14 +132,13 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.read_many([(array, selection), ...])": "batch",
         "numpy.concatenate([...]), or torch.cat([...])": "cat concat",
         "numpy.concatenate([...]), which takes zarrow's arrays": "concatenate",
-        "zarrow.set_num_threads, and cache_bytes= and limits= of zarrow.open": (
-            "config set_option set_options"
-        ),
+        "zarrow.set_num_threads(count), without `with`; caches and limits are cache_bytes= and limits= of "
+        "zarrow.open": "config set_option set_options",
         "zarrow.open(store).to_arrow(), which DuckDB queries by its name": "connect",
         "zarrow.consolidate_metadata(store)": "consolidate",
         "zarrow.open, zarrow.save and zarrow.load": "convenience",
         "zarrow.save(store, zarrow.open(other)), which stores version 3": "convert_to_v3",
-        'zarrow.copy(source, target), or group["name"] = other_group["name"]': "copy_all copy_store",
+        'zarrow.copy(group, "new.zarr"), or group["name"] = other_group["name"]': "copy_all copy_store",
         "zarrow.Array and zarrow.Group": "core",
         "zarrow.create_array(store, shape=..., dtype=...), or zarrow.zeros, ones, full, empty": (
             "create zarrcreate zcreate"
@@ -174,7 +186,10 @@ MODULE = FUNCTIONS | by_name(
         ),
         "zarrow.empty_like(array, store=...)": "open_like",
         'xarray.open_mfdataset(paths, engine="zarrow")': ("MFDataset open_mfdataset"),
-        "zarrow.open(store).to_arrow()": "open_table scan",
+        'zarrow.open(store)[:] for its rows, or zarrow.open(store, mode="r+").append(table)': (
+            "ParquetDataset ParquetFile open_table"
+        ),
+        "zarrow.open(store).scan_polars(), or .scan_arrow() for pyarrow and DuckDB": "scan scan_zarr",
         "zarrow.open(url)": "parse_url",
         "zarrow.__version__, numpy.__version__": "print_debug_info show_versions",
         "zarrow.asarray(numpy.random.rand(2, 3))": "rand",
@@ -183,17 +198,16 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.load(store), or zarrow.open(store)[...]": "read zarrread zread",
         "polars.read_csv(path), and zarrow.save(store, table)": "from_csv read_csv",
         'group["name"].read(), or zarrow.load(store, path)': "read_elem",
-        "anndata.read_h5ad(path), which reads HDF5": "read_h5ad",
+        "zarrow.load(path) for an AnnData of Zarr, or anndata.read_h5ad(path), which reads HDF5": "read_h5ad",
         "zarrow.open(store).to_pandas() for a table of Zarr; for a file of Parquet "
         "polars.read_parquet(path), and zarrow.save(store, table)": "from_parquet read_parquet",
         "zarrow.open(store).to_arrow().arrow()": "read_table",
-        "zarrow.load(store), or zarrow.open(store)": "read_zarr",
+        "zarrow.load(store), or zarrow.open(store) with .to_pandas(), .to_polars() and so on": "read_zarr",
         "zarrow.copy(source, target, chunks=...)": "rechunk",
         'del zarrow.open(store)["name"], or shutil.rmtree(path) for a whole folder': "rm",
         "zarrow.save(store, x)": ("dump save_array save_zarr write write_array write_zarr zarrwrite zwrite"),
         "zarrow.save(store, name=x)": "save_group",
         "zarrow.save(store, a=x, b=y)": "save_many",
-        "zarrow.open(store).to_arrow(), which polars and DuckDB read in batches": "scan_zarr",
         "pyarrow.schema(zarrow.open(store).to_arrow())": "schema",
         'array.read(selection, device="cuda"): a GPU is named where an array is read': "set_default_device",
         "zarrow.set_num_threads(count)": "set_threads",
@@ -223,9 +237,9 @@ MODULE = FUNCTIONS | by_name(
 # Of modules of other libraries, in `import zarrow.name`.
 MODULES = by_name(
     {
-        "from zarrow import MemoryStore, or pass a path, a URL or a store of zarr.storage": (
-            "abc memory storage store stores"
-        ),
+        "zarrow.open, and so on: functions are in zarrow itself": "synchronous",
+        "a path or a URL in place of a store object, or from zarrow import MemoryStore; stores of "
+        "zarr.storage work too": "abc memory storage store stores",
         "from zarrow import Array, Group, open, create_array": ("array core creation group zarr"),
         "from zarrow import open, load, save": "convenience reader readers writer writers",
         "import zarrow.errors": "error exc exception exceptions",
@@ -266,7 +280,10 @@ MODULES = by_name(
 )
 
 # Of the modules below it.
-_CODEC = 'compressors={"name": "blosc", "configuration": {"cname": "zstd"}} of zarrow.create_array'
+_CODEC = (
+    'compressors={"name": "blosc", "configuration": {"cname": "zstd", "clevel": 5, "shuffle": "bitshuffle"}} '
+    "of zarrow.create_array"
+)
 _NEW = " of zarrow.create_array"
 SUBMODULES = {
     "zarrow.codecs": {
@@ -288,6 +305,24 @@ SUBMODULES = {
                 ),
                 "the codec itself as compressors=..., which zarrow takes": "get_codec",
                 "zarrow.codecs.register(CLASS)": "register_codec",
+            }
+        ),
+    },
+    # Functions that zarr-python has in its module of this name.
+    "zarrow.api": {"synchronous": "zarrow.open, and so on: functions are in zarrow itself"},
+    "zarrow.api.asynchronous": {
+        **dict.fromkeys(
+            ("open", "open_array", "open_group", "open_consolidated"), "await zarrow.open_async(store, path)"
+        ),
+        **dict.fromkeys(("AsyncArray", "AsyncGroup"), "await zarrow.open_async(store, path)"),
+        **by_name(
+            {
+                "await asyncio.to_thread(zarrow.{name}, ...)": (
+                    "consolidate_metadata copy create_array create_group empty empty_like full full_like "
+                    "load ones ones_like save zeros zeros_like"
+                ),
+                "await asyncio.to_thread(zarrow.create_array, ...)": "array create",
+                "await asyncio.to_thread(zarrow.open_group, ...)": "group",
             }
         ),
     },
@@ -316,14 +351,21 @@ SUBMODULES = {
         "save": "zarrow.xarray.to_zarr(dataset, store)",
     },
     "zarrow.torch": {
-        **dict.fromkeys(("Loader", "dataloader"), "zarrow.torch.DataLoader(array)"),
+        **dict.fromkeys(
+            ("Loader", "dataloader"),
+            'zarrow.torch.DataLoader(array), which shuffles without order="sequential"',
+        ),
         **dict.fromkeys(("default_collate", "collate_fn"), "zarrow.torch.collate"),
         **dict.fromkeys(("StackDataset", "TensorDataset"), "zarrow.torch.Dataset([array, other])"),
         "random_split": "zarrow.torch.Plan(array).split(0.8, 0.2)",
+        "load": "zarrow.load(path), with tensors of a group by name",
+        "save": "zarrow.save(path, tensors), with the path first",
+        "save_file": 'zarrow.save(path, tensors), and zarrow.files.export_file(path, "x.safetensors")',
+        "load_file": 'zarrow.load(path), or zarrow.files.import_file("x.safetensors", path)',
         **dict.fromkeys(("Tensor", "as_tensor", "from_numpy", "tensor"), "array[...].torch()"),
     },
     "zarrow.jax": {
-        "Loader": "zarrow.jax.DataLoader(array)",
+        "Loader": 'zarrow.jax.DataLoader(array), which shuffles without order="sequential"',
         **dict.fromkeys(("array", "asarray", "device_put"), "array[...].jax()"),
     },
     "zarrow.gpu": {

@@ -14,7 +14,7 @@ from zarrow.hints.by_name import by_name
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
 _VARIABLE = "xarray.DataArray({array}[...].numpy())"
-_STORED = "nothing: a write is stored when its call returns"
+_STORED = "nothing: a write is stored when its call returns: leave .{name}() out"
 
 _TO_GPU = 'array.read(selection, device="cuda") to read to a GPU, zarrow.gpu.asarray({tensor}) to copy there'
 _READ_TO_GPU = '{array}.read(selection, device="cuda")'
@@ -68,7 +68,8 @@ ARRAY = by_name(
         "{array}.to_dask().chunks": "chunksizes",
         '{array}.read(decode="cf")': "decode_cf",
         "{array}.store": "chunk_store",
-        _STORED: "close commit flush store_metadata sync with_transaction",
+        _STORED: "close commit flush store_metadata sync",
+        "nothing: a write is stored when its call returns: leave .{name}(...) out": "with_transaction",
         '{array}.metadata["codecs"], or .filters, .serializer, .compressors': "codec codecs",
         "{array}.compressors": "compression compression_opts compressor",
         "{array}[...]": "compute execute getValue load persist to_owned to_tensor value",
@@ -91,6 +92,9 @@ ARRAY = by_name(
         "{array}.chunks and {array}.shards": "chunk_layout",
         '{array}.attrs["units"]': "dimension_units",
         "nothing: indices start at 0": "origin",
+        "nothing: indices start at 0: leave .{name}[...] out": (
+            "translate_backward_by translate_by translate_to"
+        ),
         "nothing: Zarr has no virtual arrays": "is_virtual virtual_sources",
         "{array}.dimension_names, and an array of that name beside it": "is_scale make_scale",
         "nothing: an Array is no future: leave .{name}() out, or type {array}[...] for its values": "result",
@@ -240,7 +244,8 @@ GROUP = by_name(
         "nothing: a group is not closed, leave it out": "closed",
         '{group}["name"].multiscales[0].array': "get_image_data xarray_dask_data",
         "{group}.scan_arrow()": "get_fragments scanner",
-        '{group}.create_array("name", ..., dimension_names=[...])': ("createDimension renameDimension"),
+        'nothing: leave it out: {group}.create_array("name", shape=..., dtype=..., dimension_names=[...]) '
+        "names the dimensions of an array": "createDimension renameDimension",
         '{group}.create_group("name")': ("createGroup group mkdir"),
         '{group}.create_array("name", shape=..., dtype=..., dimension_names=[...])': "createVariable",
         "{group}.create_group and {group}.create_array": "create_hierarchy",
@@ -270,6 +275,10 @@ GROUP = by_name(
         "{group}.read_only": "mode",
         '{group}["new"] = {group}["old"], then del {group}["old"]': "move rename renameGroup renameVariable",
         "list({group}.attrs)": "ncattrs",
+        '{group}.attrs["name"]': "getncattr",
+        '{group}.attrs["name"] = value': "setncattr setncattr_string",
+        "{group}.attrs.update(values)": "setncatts",
+        'del {group}.attrs["name"]': "delncattr",
         '{group}.ones("name", array.shape, dtype=array.dtype)': "ones_like",
         "{parent}": "parent",
         "matplotlib's plot, or zarrow.xarray.open_zarr(path)": "plot",
@@ -278,7 +287,7 @@ GROUP = by_name(
         '{group}["name"].read(selection, out=buffer)': "read_direct",
         '{group}["name"]': "ref",
         "zarrow.save(store, {group})": ("push_to_hub save save_to_disk to_zarr"),
-        "{group}.to_arrow(), which polars and DuckDB read in batches": "scan",
+        "{group}.scan_polars(), or {group}.scan_arrow() for pyarrow and DuckDB": "scan",
         '{group}.to_arrow(["name"])': ("remove_columns select select_columns"),
         'nothing: {group}["name"][...] gives stored elements, {group}["name"].read(decode="cf") scales '
         "and masks them": "set_auto_mask set_auto_maskandscale set_auto_scale",
@@ -293,7 +302,7 @@ GROUP = by_name(
         "{group}.store and {group}.path": "store_path",
         "dict({group}.groups())": ("children subgroups"),
         "nothing: threads and processes may write at once": "synchronizer",
-        "{group}.to_arrow(batch_rows=1000), which is a stream": "to_batches",
+        "for batch in {group}.to_arrow(batch_rows=1000)": "to_batches",
         "{group}.to_pandas().to_csv(path)": "to_csv",
         "{group}.to_pandas()": "to_dataframe to_df to_frame",
         "zarrow.xarray.open_zarr(path).to_netcdf(file)": "to_netcdf",
@@ -322,6 +331,9 @@ DECODED = by_name(
             "chunksize compute_chunk_sizes dask map_overlap numblocks rechunk to_delayed to_hdf5 visualize"
         ),
         "numpy.random.permutation({tensor})": "shuffle",
+        "nothing: indices start at 0: leave .{name}[...] out": (
+            "translate_backward_by translate_by translate_to"
+        ),
         "nothing: {tensor} has .__dlpack__(), which from_dlpack of other libraries takes": "toDlpack",
         "hashlib.sha256({tensor}.tobytes()).hexdigest()": "hexdigest",
         "{tensor} += value": "add_",
@@ -536,16 +548,17 @@ STREAM = by_name(
         "{rows}.arrow().to_pandas()": "fetch_df read_pandas to_pandas",
         "{rows}.arrow().to_pylist()": "fetchall to_pylist",
         "{rows}.arrow().slice(0, 1).to_pylist()": "fetchone",
-        '{rows}.arrow().filter(pyarrow.compute.field("name") > 1)': "filter",
+        'group.to_arrow(filters=[("name", ">", 1)]), or {rows}.polars().filter(condition)': (
+            "filter query where"
+        ),
+        "{rows}.arrow().to_pylist(), or for batch in {rows}": "iter_rows iterrows itertuples",
         "group.to_arrow(rows=slice(0, 5)).arrow()": "head",
         "{rows}.num_rows": "height",
-        "pyarrow.RecordBatchReader.from_stream({rows}), which gives batch after batch": (
-            "iter_batches to_batches"
-        ),
+        "for batch in group.to_arrow(batch_rows=1000)": "iter_batches to_batches",
         "{rows}.polars().lazy()": "lazy",
         "group.to_arrow(rows=slice(0, 5))": "limit slice",
+        "group.append(table)": "append concat extend insert vstack",
         "len({rows}.column_names)": "num_columns width",
-        "{rows}.arrow().num_rows": "num_rows",
         "{rows}.polars()": "pl to_polars",
         "pyarrow.RecordBatchReader.from_stream({rows})": "read_next_batch to_reader",
         "{rows}.column_names, or pyarrow.schema({rows})": "schema",

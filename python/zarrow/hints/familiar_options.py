@@ -20,6 +20,7 @@ OPTIONS = by_name(
         'zarrow.open(store, mode="r+").append(table), for more rows of a table': "append",
         "dimension_names=...": "axes axis_names dim_names dimensions dims",
         "nothing: zarrow has one engine, leave it out": "backend engine",
+        "nothing: objects of Python are not stored, leave it out": "allow_pickle fix_imports pickle_protocol",
         "batch_rows=...": "batch_size",
         "chunks=...": "block_size chunk_shape chunk_size chunksize chunksizes tile tiles",
         "nothing: attributes are cached when the array is opened": "cache_attrs",
@@ -27,7 +28,13 @@ OPTIONS = by_name(
         "nothing: chunks and metadata are in the same store": "chunk_store",
         'compressors={"name": "zstd", "configuration": {"level": 5}}': "clevel level",
         "compressors=...": "codec compression",
-        'zarrow.open(store).to_arrow(["name"]) for some of the columns': "columns names",
+        'zarrow.open(store).to_pandas(["name"]), .to_polars or .to_arrow for some of the columns': (
+            "columns names"
+        ),
+        "nothing: leave it out, or type zarrow.open(store), which reads nothing before an array is indexed": (
+            "backed lazy"
+        ),
+        "progress=True": "log",
         'compressors={"name": "gzip", "configuration": {"level": 5}}': "complevel zlib",
         'the path as the second argument, as zarrow.open(store, "group/array")': "component",
         'compressors={"name": "gzip", "configuration": {"level": 9}}': "compression_opts",
@@ -63,7 +70,7 @@ OPTIONS = by_name(
         "order=... of zarrow.create_array": "config",
         "nothing: values are stored when the call returns": "compute return_stored",
         "fill_value=...": "default fill fillvalue missing_value nodata",
-        'array.read(selection, device="cuda"): a GPU is named where an array is read': "device",
+        'nothing: leave it out for the CPU, or type array.read(selection, device="cuda")': "device",
         'chunk_key_encoding={"name": "v2", "separator": "/"}': "dimension_separator",
         "dtype=..., chunks=..., compressors=... of zarrow.create_array": "encoding",
         "overwrite=True to replace an existing array, or Group.require_array": "exist_ok",
@@ -91,7 +98,7 @@ OPTIONS = by_name(
         "shards=...": "shard_shape shard_size sharding",
         'compressors={"name": "blosc", "configuration": {"shuffle": "shuffle"}}': "shuffle",
         "zarrow.CloudStore(url, storage_options) as the store": "storage_options",
-        "nothing: threads and processes may write at once": "synchronizer",
+        "nothing: threads and processes may write at once, leave it out": "synchronizer",
         "nothing: members are in the order of their names": "track_order",
         "nothing: no times are stored": "track_times",
         'attributes={"units": ...}': "units",

@@ -112,22 +112,22 @@ def _of_image(name: str) -> str:
 
 def of_key(group: Any, key: Any) -> str:
     """Return what to type for a key that is no path, slice of rows or names of columns; "" if unknown."""
-    kind, spelled = kind_of(group), _spelled(key)
+    kind, shown = kind_of(group), spelled(key)
     ways = {
-        "anndata": f"zarrow.load(path)[{spelled}]",
-        "sparse": f"group.to_scipy()[{spelled}]",
-        "categorical": f"group.read()[{spelled}]",
-        "nullable": f"group.read()[{spelled}]",
-        "image": f"group.multiscales[0].array[{spelled}]",
-        "grid": f'group["name"][{spelled}], with the name of an array',
-        "table": _of_rows(key, spelled),
+        "anndata": f"zarrow.load(path)[{shown}]",
+        "sparse": f"group.to_scipy()[{shown}]",
+        "categorical": f"group.read()[{shown}]",
+        "nullable": f"group.read()[{shown}]",
+        "image": f"group.multiscales[0].array[{shown}]",
+        "grid": f'group["name"][{shown}], with the name of an array',
+        "table": _of_rows(key, shown),
     }
     if isinstance(key, int):
-        ways["image"] += f", or group.multiscales[{spelled}].array for a level"
+        ways["image"] += f", or group.multiscales[{shown}].array for a level"
     return f"this group is {_WHAT[kind]}: type {ways[kind]}" if ways.get(kind) else ""
 
 
-def _of_rows(key: Any, spelled: str) -> str:
+def _of_rows(key: Any, shown: str) -> str:
     """Return what to type for rows of a table that are no contiguous range."""
     if key is ...:
         return "group[:]"
@@ -136,14 +136,14 @@ def _of_rows(key: Any, spelled: str) -> str:
     if str(getattr(key, "dtype", "")) in ("bool", "boolean"):
         return "group.to_pandas()[mask], or group.scan_polars().filter(condition).collect()"
     if isinstance(key, tuple):
-        return f"group.to_pandas().iloc[{spelled}], or group[:10]['name'] for rows of one column"
-    return f"group.to_pandas().iloc[{spelled}]"
+        return f"group.to_pandas().iloc[{shown}], or group[:10]['name'] for rows of one column"
+    return f"group.to_pandas().iloc[{shown}]"
 
 
-def _spelled(key: Any) -> str:
+def spelled(key: Any) -> str:
     """Return the source text of a key."""
     if isinstance(key, tuple) and key:
-        return ", ".join(map(_spelled, key))
+        return ", ".join(map(spelled, key))
     if isinstance(key, slice):
         start, stop, step = ("" if part is None else repr(part) for part in (key.start, key.stop, key.step))
         return f"{start}:{stop}" + (f":{step}" if step else "")

@@ -17,9 +17,12 @@ class _Hints:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> None:
-        """Raise a ModuleNotFoundError that says what to type, for a module directly below zarrow."""
+        """Raise a ModuleNotFoundError that says what to type, for a module below zarrow or zarrow.api."""
         package, _, name = fullname.rpartition(".")
-        if package != "zarrow" or sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+        if (
+            package not in ("zarrow", "zarrow.api")
+            or sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"
+        ):
             return
         if hint := _of_module(name):
             raise ModuleNotFoundError(f"No module named {fullname!r}: {hint}", name=fullname)

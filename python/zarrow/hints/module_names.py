@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from zarrow import _zarrow, codecs, errors
+from zarrow import _zarrow, api, codecs, errors
+from zarrow.api import asynchronous
 from zarrow.hints.close_names import close_name
 from zarrow.hints.unknown_names import to_type
 
 
 def add_to_modules() -> None:
     """Give the modules that zarrow imports at once their `__getattr__`; others define it themselves."""
-    for module in (codecs, errors):
+    for module in (api, asynchronous, codecs, errors):
         vars(module)["__getattr__"] = getattr_of(module.__name__)
 
 

@@ -16,6 +16,9 @@ from zarrow.hints.unknown_names import to_type
 
 _Class = TypeVar("_Class", bound=type)
 
+# Parameters of other libraries with the same values as parameters here.
+_RANKS = {"num_replicas": "world", "num_shards": "world", "world_size": "world", "shard_id": "rank"}
+
 # Values of options that may be arrays, or names of them.
 _NAMED = (str, list, tuple, os.PathLike, Array, Group)
 
@@ -123,6 +126,8 @@ def _of_parameter(made: type, known: list[str], name: str, value: Any) -> str:
     from zarrow.hints.familiar_options import LOADING
 
     text = LOADING.get(name, f"{name}={value!r}")
+    if name in _RANKS and isinstance(value, int):
+        text = f"{_RANKS[name]}={value}"
     if name in LOADING and (value is None or value is False):
         text = 'order="sequential"' if name == "shuffle" and value is False else "nothing: leave it out"
     parameter = text.partition("=")[0]

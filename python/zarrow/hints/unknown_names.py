@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from zarrow import _zarrow
@@ -48,6 +48,7 @@ def add_to_classes() -> None:
         add_method(owner, "__getattr__", _no_attribute(hint))
     for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
         add_method(kind, "__setattr__", _set_attribute)
+    add_method(_zarrow.ArrowStream, "__getitem__", _no_item)
     for made, text in _CONSTRUCTORS.items():
         setattr(made, "__new__", staticmethod(_refused_construction(text)))  # noqa: B010
     for name in BINARY:
@@ -125,15 +126,6 @@ def _refused_construction(text: str) -> Any:
         raise TypeError(f"zarrow.{cls.__name__} is not called: type {text}")
 
     return create
-
-
-def of_option(name: str, known: Collection[str], whose: str) -> str:
-    """Return the message for an unknown option, with the replacement."""
-    from zarrow.hints.familiar_options import OPTIONS
-
-    hint = to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
-    hint = hint or (f"its options are {', '.join(known)}" if known else "")
-    return f"unknown option {name!r} {whose}" + (f": {hint}" if hint else "")
 
 
 def refuse_keywords(function: str, given: Mapping[str, Any]) -> NoReturn:
@@ -318,6 +310,19 @@ def _of_stream(stream: Any, name: str) -> str:
         return to_type(STREAM[name].replace("{rows}", "rows"))
     way = _way_to_a_table(name, "rows")
     return way and f"type {way}"
+
+
+def _no_item(self: Any, key: Any, /) -> Any:
+    """Refuse a key with a TypeError that says how to select rows and columns."""
+    from zarrow.hints.kinds_of_groups import spelled
+
+    names = key if isinstance(key, list | tuple) else [key]
+    way = 'group[0:5] for rows, or group["name"] for a column'
+    if self.column_names is None:
+        way = f"array[{spelled(key)}], or array[{spelled(key)}].arrow()"
+    elif isinstance(key, slice) or all(isinstance(name, str) for name in names):
+        way = f"group[{spelled(key)}]"
+    raise TypeError(f"{type(self).__name__!r} object is a stream, and selects nothing: type {way}")
 
 
 def _of_rows(table: Any, name: str) -> str:

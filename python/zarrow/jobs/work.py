@@ -344,7 +344,7 @@ def located(store: Any) -> Any:
     """Return a store as processes in other folders find it: paths are absolute."""
     if isinstance(store, Array | Group):
         raise TypeError(
-            f"a store is expected, got zarrow.{type(store).__name__}: pass its `store`, and `path=`; "
+            f"a store is expected, got zarrow.{type(store).__name__}: pass x.store, and path=x.path; "
             'or type group["name"] = other_group["name"] to copy into a group'
         )
     if isinstance(store, os.PathLike):

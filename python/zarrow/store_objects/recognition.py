@@ -96,7 +96,8 @@ def _refuse_spec(store: dict[str, Any]) -> None:
     name = store.get("path")
     more = f", {name!r}" if isinstance(name, str) and name else ""
     raise TypeError(
-        f"a spec of tensorstore is not a mapping of keys to bytes: type zarrow.open({place!r}{more})"
+        f"a spec of tensorstore is not a mapping of keys to bytes: type zarrow.open({place!r}{more}), "
+        "which is no future: leave .result() out"
     )
 
 
