@@ -102,13 +102,18 @@ def open_group(
     storage_options: Mapping[str, Any] | None,
     zarr_format: int | None,
 ) -> Group:
-    """Open the group of a dataset, by the root's consolidated metadata if possible (step 1)."""
+    """Open the group of a dataset, by the root's consolidated metadata if possible (step 1).
+
+    An opened group of zarrow is not opened again.
+    """
+    path = (group or "").strip("/")
+    if isinstance(store, Array | Group):
+        return _expect_group(_expect_group(store)[path] if path else store)
     options: dict[str, Any] = {
         "mode": mode,
         "storage_options": storage_options or None,
         "zarr_format": zarr_format,
     }
-    path = (group or "").strip("/")
     session = session_of(store)
     if not getattr(store if session is None else session.store, "supports_consolidated_metadata", True):
         consolidated = False

@@ -12,12 +12,21 @@ from xarray.backends.common import BackendEntrypoint, _normalize_path, datatree_
 from xarray.backends.plugins import detect_parameters
 from xarray.backends.store import StoreBackendEntrypoint
 
+from zarrow._zarrow import Group
 from zarrow.xarray.data_store import ZarrowStore, groups_below, members, open_group
 from zarrow.xarray.first_reads import FirstReads
 
 
 def _close() -> None:
     """Close a dataset: nothing is open. The method of a store would pickle the store."""
+
+
+def _finish(dataset: xarray.Dataset, opened: Any) -> None:
+    """Set how a dataset is closed, and its source: of a group, xarray would take the path in its store."""
+    dataset.set_close(_close)
+    if isinstance(opened, Group):
+        store = opened.__reduce__()[1][0]
+        dataset.encoding["source"] = _normalize_path(store) if isinstance(store, str) else opened.store
 
 
 class ZarrowBackendEntrypoint(BackendEntrypoint):
@@ -29,7 +38,12 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
     _prefers_shards: ClassVar[bool] = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether this engine opens a store if no engine is named: only if zarr-python is not installed."""
+        """Whether this engine opens a store if no engine is named.
+
+        It opens groups of zarrow, and paths if zarr-python is not installed.
+        """
+        if isinstance(filename_or_obj, Group):
+            return True
         if not isinstance(filename_or_obj, str | os.PathLike):
             return False
         name = os.fspath(filename_or_obj).rstrip("/")
@@ -89,7 +103,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
         )
         if is_own:
             store.first_reads.end_of_opening()
-            dataset.set_close(_close)
+            _finish(dataset, filename_or_obj)
         return dataset
 
     # xarray sets it for engines by name alone, not for a class as `engine=`.
@@ -186,5 +200,5 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
         }
         first_reads.end_of_opening()
         for dataset in datasets.values():
-            dataset.set_close(_close)
+            _finish(dataset, filename_or_obj)
         return datasets

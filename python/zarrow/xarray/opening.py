@@ -8,9 +8,11 @@ from typing import Any, Literal
 import xarray
 from xarray.core.utils import _default
 
+from zarrow.api.array_options import says_options
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 
 
+@says_options
 def open_zarr(
     store: Any,
     group: str | None = None,
@@ -33,6 +35,8 @@ def open_zarr(
     create_default_indexes: bool = True,
 ) -> xarray.Dataset:
     """Open a Zarr group as a dataset, as `xarray.open_zarr` does with the same arguments.
+
+    The store may also be an opened group of zarrow.
 
     Arrays are dask arrays if dask is installed; `chunks=None` opens them without dask.
 
