@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import gc
+import itertools
 import json
 import os
 import pickle
@@ -280,9 +280,10 @@ def bytes_read() -> int:
 
 
 def aged(folder: Path) -> None:
-    """Set the times of all files back: chunks that were just written are not cached."""
+    """Set the times of all files back, and wait: chunks that were just written or changed are not cached."""
     for path in folder.rglob("*"):
         os.utime(path, (time.time() - 60,) * 2)
+    time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts bytes by /proc")

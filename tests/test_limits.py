@@ -112,9 +112,10 @@ def test_strings_beyond_a_limit_are_refused(tmp_path: Path) -> None:
 
 
 def written_at(folder: Path, seconds: float) -> None:
-    """Set the time of all files into the past: the cache skips just-written files."""
+    """Set the time of all files into the past, and wait: the cache skips files that were just changed."""
     for path in folder.rglob("*"):
         os.utime(path, (seconds, seconds))
+    time.sleep(0.05)
 
 
 def bytes_read() -> int:

@@ -194,3 +194,33 @@ def test_names_of_pytorch_are_types(tmp_path: Path) -> None:
     assert array.read(dtype="torch.float32").dtype == "f4"
     with pytest.raises(DataTypeError, match="expected a number type"):
         array.read(dtype="torch.float")  # has 32 bits, but "float" of NumPy 64
+
+
+@pytest.mark.parametrize("shards", [None, 8])
+def test_fields_are_cast(tmp_path: Path, shards: int | None) -> None:
+    values = np.zeros(20, [("x", "f4"), ("n", "i8"), ("name", "S3")])
+    values["x"], values["n"] = np.arange(20) / 8, np.arange(20)
+    array = zarrow.create_array(tmp_path / "a", data=values, chunks=4, shards=shards)
+    for index in ("x", ("x", slice(3, 17, 2))):
+        found = array.read(index, dtype="f8")
+        expected = values["x"] if index == "x" else values["x"][3:17:2]
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, expected)
+    out = np.zeros(20, "u1")
+    array.read("n", dtype="u1", out=out)
+    assert out.tolist() == list(range(20))
+    array[7] = (0, 300, b"")
+    with pytest.raises(OverflowError, match="300 does not fit uint8"):
+        array.read("n", dtype="u1")
+    for index in ("name", ["x", "n"], ...):
+        with pytest.raises(zarrow.errors.DataTypeError):
+            array.read(index, dtype="f4")
+
+
+def test_a_pair_of_iter_chunks_is_no_index(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a", data=np.arange(6.0).reshape(2, 3), chunks=2)
+    with pytest.raises(zarrow.errors.IndexingError, match=r"for selection, values in array\.iter_chunks\(\)"):
+        for pair in array.iter_chunks():
+            array[pair]
+    for selection, values in array.iter_chunks():
+        np.testing.assert_array_equal(array[selection], values)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 import itertools
+import multiprocessing
 import pickle
 from pathlib import Path
 from typing import Any, NamedTuple

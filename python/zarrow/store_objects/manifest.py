@@ -232,7 +232,9 @@ def _place(url: str) -> tuple[str, str, tuple[str, ...]]:
     parts = urlsplit(url)
     segments = tuple(segment for segment in parts.path.split("/") if segment)
     if not parts.scheme or parts.query or parts.fragment or "\\" in url:
-        raise ValueError(f'a reference is a URL without a query, such as "s3://bucket/file.nc", got {_shown(url)!r}')
+        raise ValueError(
+            f'a reference is a URL without a query, such as "s3://bucket/file.nc", got {_shown(url)!r}'
+        )
     if any(unquote(segment) in (".", "..") or "/" in unquote(segment) for segment in segments):
         raise ValueError(f"a reference leads out of a folder: {_shown(url)!r}")
     return parts.scheme.lower(), parts.netloc, segments

@@ -17,7 +17,7 @@ use crate::python::error::{Attempt, Raise, indexing};
 use crate::python::made_once::name;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PySlice, PyTuple};
 use zarrow::{Array, AxisIndex, Index, Selection};
 use zarrow_array::allocation;
 
@@ -94,12 +94,27 @@ fn only_basic(index: &Bound<'_, PyAny>) -> PyErr {
     )
 }
 
+/// Whether an index is a selection with its values.
+fn is_pair_of_iter_chunks(items: &Bound<'_, PyTuple>) -> bool {
+    let first = items.get_item(0);
+    items.len() == 2
+        && first.is_ok_and(|first| {
+            first.cast::<PyTuple>().is_ok_and(|slices| {
+                !slices.is_empty() && slices.iter().all(|slice| slice.is_instance_of::<PySlice>())
+            })
+        })
+}
+
 fn with_arrays(
     shape: &[u64],
     index: &Bound<'_, PyAny>,
     kind: Indexing,
 ) -> PyResult<zarrow::Result<Selection>> {
     let items = match index.cast::<PyTuple>() {
+        Ok(items) if is_pair_of_iter_chunks(items) => {
+            let text = "iter_chunks() gives pairs: type for selection, values in array.iter_chunks()";
+            return Err(indexing(index.py(), text));
+        }
         Ok(items) => items.iter().map(|item| Item::new(&item)).collect::<PyResult<Vec<_>>>()?,
         Err(_) => vec![Item::new(index)?],
     };

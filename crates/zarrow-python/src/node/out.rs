@@ -44,8 +44,9 @@ impl Out {
         }
         if tensor.dtype() != dtype && !is_same_to_numpy(py, tensor.dtype(), dtype)? {
             let message = format!(
-                "out has type {}, but the array has type {dtype}: read without out=, and call .astype()",
-                tensor.dtype()
+                "out has type {own}, but the array has type {dtype}: pass dtype=out.dtype too to convert numbers \
+                 as they are read",
+                own = tensor.dtype()
             );
             return Err(data_type_error(py, message));
         }

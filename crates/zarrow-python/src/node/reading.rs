@@ -90,8 +90,13 @@ impl<'py> Reading<'_, 'py> {
         if let Some(dtype) = dtype {
             let is_on_device = device.is_some();
             let casting = import(py, "zarrow.arrays.casting")?;
-            let own = numpy::dtype(py, current.get().data_type())?;
+            let (part, _) = ElementPart::of(current.get(), &index)?;
+            let own = numpy::dtype(py, part.data_type())?;
             let wanted = casting.call_method1("read_type", (own, dtype))?;
+            if part.field.is_some() && !is_on_device {
+                let nothing = py.None();
+                return casting.call_method1("read_then_cast", (array, index, wanted, out, order, nothing));
+            }
             let read = read_as(current, &wanted).and_then(|cast| {
                 let out = out.clone();
                 let options = Reading {
