@@ -1,6 +1,7 @@
 """OME-Zarr images: levels of several resolutions, with axes, scales and labels, of versions 0.4 and 0.5.
 
-`Group.multiscales` reads an image, `zarrow.ome.save` stores one, and `zarrow.ome.pyramid` computes levels.
+`Group.multiscales` reads an image, `zarrow.ome.save` stores one, `zarrow.ome.pyramid` computes levels,
+and `zarrow.ome.create` creates an image to be written or streamed.
 
 >>> import numpy as np, zarrow
 >>> levels = [np.ones((64, 64), "u2"), np.ones((32, 32), "u2")]
@@ -15,11 +16,12 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from zarrow.hints.module_names import getattr_of as _getattr_of
+from zarrow.ome.creation import create
 from zarrow.ome.planning import plan_pyramid, pyramid
 from zarrow.ome.reading import Axis, Level, Multiscales
 from zarrow.ome.saving import save
 
-__all__ = ["Axis", "Level", "Multiscales", "plan_pyramid", "pyramid", "save"]
+__all__ = ["Axis", "Level", "Multiscales", "create", "plan_pyramid", "pyramid", "save"]
 
 if not _TYPE_CHECKING:  # a type checker would take every name for one that exists
     __getattr__ = _getattr_of(__name__)

@@ -18,6 +18,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from zarrow._zarrow import Array
+from zarrow.errors import DataTypeError
+
 Method: TypeAlias = Literal["mean", "mode", "nearest"]
 """How a window becomes one element: its mean, its most frequent element, or its first one."""
 
@@ -25,6 +28,29 @@ _Values: TypeAlias = npt.NDArray[Any]
 
 # The size of a slab's elements (step 4).
 _SLAB_NBYTES = 1 << 20
+
+
+def check_type(array: Array, method: str) -> None:
+    """Refuse elements that cannot be reduced.
+
+    Raises
+    ------
+    ValueError
+        The method is unknown.
+    DataTypeError
+        Elements of this type have no mean, or are no numbers.
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method is {method!r}, expected 'mean', 'mode' or 'nearest'")
+    kind = getattr(array.dtype, "kind", "")
+    if not isinstance(array.data_type, str) or kind not in "iufcb" or (kind == "b" and method == "mean"):
+        raise DataTypeError(
+            f"elements of type {array.data_type} have no {method}"
+            + (": pass method='mode' or method='nearest'" if kind == "b" else ", expected numbers"),
+            kind="data_type",
+            store=array.store,
+            path=array.path,
+        )
 
 
 def smaller(shape: Sequence[int], factors: Sequence[int]) -> tuple[int, ...]:

@@ -10,14 +10,14 @@ from zarrow._zarrow import Array, Group, MemoryStore, open
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
-from zarrow.errors import DataTypeError, NodeTypeError, NotFoundError
+from zarrow.errors import NodeTypeError, NotFoundError
 from zarrow.jobs.ledger import beside
 from zarrow.jobs.making import MEMORY_NBYTES, planned
 from zarrow.jobs.plan import Plan
 from zarrow.jobs.work import New, located
 from zarrow.ome import saving
 from zarrow.ome.blocks import shapes
-from zarrow.ome.downscaling import Method
+from zarrow.ome.downscaling import Method, check_type
 from zarrow.ome.pyramids import Pyramid
 from zarrow.ome.reading import SPACE, Axis, Multiscales, content_of, multiscales
 
@@ -162,10 +162,27 @@ def plan_pyramid(
     >>> len(zarrow.open("ones.ome.zarr").multiscales)
     2
     """
+    item, version, attributes = described(source, target, path, options)
+    return planned(
+        "pyramid",
+        {"": item},
+        item.store,
+        item.group_path,
+        options.get("ledger"),
+        item.memory_nbytes,
+        groups={} if target is None else {"": (saving.FORMATS[version], {})},
+        attributes=attributes,
+    )
+
+
+def described(
+    source: Array | Group | Store, target: Store | None, path: str, options: PyramidOptions
+) -> tuple[Pyramid, Literal["0.4", "0.5"], dict[str, Any]]:
+    """Return the levels of a pyramid, the version of its image, and the attributes of the image's group."""
     check_names(options, PyramidOptions.__annotations__, "of a pyramid")
     found = _first(source)
     base, method = found.array, options.get("method", "mean")
-    _check_type(base, method)
+    check_type(base, method)
     if target is None:
         if found.group is None:
             raise ValueError("the array is in no group: pass target=, the store of a new image")
@@ -207,16 +224,7 @@ def plan_pyramid(
         kept = {key: kept[key] for key in _COPIED if key in kept}
     memory_nbytes = options.get("memory_nbytes", MEMORY_NBYTES)
     item = Pyramid((base,), None, levels, factors, method, memory_nbytes, len(names), store, group_path)
-    return planned(
-        "pyramid",
-        {"": item},
-        store,
-        group_path,
-        options.get("ledger"),
-        memory_nbytes,
-        groups={} if target is None else {"": (zarr_format, {})},
-        attributes={"ome": {**kept, **content}} if version == "0.5" else {**kept, **content},
-    )
+    return item, version, {"ome": {**kept, **content}} if version == "0.5" else {**kept, **content}
 
 
 @dataclass(frozen=True)
@@ -263,21 +271,6 @@ def _first(source: Array | Group | Store) -> _First:
     if image[0].path != name:
         return _First(node, group, None, name, is_other_level=True)
     return _First(node, group, image, name)
-
-
-def _check_type(base: Array, method: str) -> None:
-    """Refuse elements that cannot be reduced."""
-    if method not in ("mean", "mode", "nearest"):
-        raise ValueError(f"method is {method!r}, expected 'mean', 'mode' or 'nearest'")
-    kind = getattr(base.dtype, "kind", "")
-    if not isinstance(base.data_type, str) or kind not in "iufcb" or (kind == "b" and method == "mean"):
-        raise DataTypeError(
-            f"elements of type {base.data_type} have no {method}"
-            + (": pass method='mode' or method='nearest'" if kind == "b" else ", expected numbers"),
-            kind="data_type",
-            store=base.store,
-            path=base.path,
-        )
 
 
 def _axes(found: _First, options: PyramidOptions) -> list[Axis]:
@@ -353,11 +346,12 @@ def _level_options(
     inner = _chunks(chunks, list(base.shape))
     outer = _shards(shards, list(base.shape))
     if inner is not None:
-        inner = [max(1, min(step, extent)) for step, extent in zip(inner, shape, strict=True)]
+        # An empty axis grows later.
+        inner = [min(step, extent or step) for step, extent in zip(inner, shape, strict=True)]
         if isinstance(outer, list):
             # Whole chunks, and no more of them than the level has.
             outer = [
-                min(most, -(-max(1, extent) // step) * step)
+                min(most, -(-extent // step) * step or most)
                 for most, extent, step in zip(outer, shape, inner, strict=True)
             ]
     options |= {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zarrow.api.array_options import LayoutOptions
 
 _TYPES = {"t": TIME, "c": CHANNEL, "z": SPACE, "y": SPACE, "x": SPACE}
-_FORMATS: dict[str, Literal[2, 3]] = {"0.4": 2, "0.5": 3}
+FORMATS: dict[str, Literal[2, 3]] = {"0.4": 2, "0.5": 3}
 
 
 @says_options
@@ -102,9 +102,9 @@ def save(
     >>> list(zarrow.open("cells.ome.zarr").multiscales.labels)
     ['nuclei']
     """
-    if version not in _FORMATS:
+    if version not in FORMATS:
         raise ValueError(f"version is {version!r}, expected '0.4' or '0.5'")
-    zarr_format = _FORMATS[version]
+    zarr_format = FORMATS[version]
     for option in ("dimension_names", "shape", "dtype", "data"):
         if option in options:
             raise TypeError(f"save takes no {option}: the levels and their axes give it")
@@ -168,7 +168,7 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
         path,
         {},
         lambda group: _create(plan, group, "", keep=True),
-        lambda: overwrite and _is_node(store),
+        lambda: overwrite and is_node(store),
         zarr_format=plan.zarr_format,
         overwrite=overwrite,
     )
@@ -181,7 +181,8 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
     _create(plan, store, path, keep=overwrite)
 
 
-def _is_node(store: Store) -> bool:
+def is_node(store: Store) -> bool:
+    """Return whether there is an array or a group at the root of a store."""
     try:
         return open(store, mode="r") is not None
     except NotFoundError:

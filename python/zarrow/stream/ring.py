@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from zarrow._zarrow import Array, MemoryStore
 from zarrow.api.creation import create_array
-from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError, UnsupportedError
+from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError, StaleHandleError, UnsupportedError
 
 
 class Ring:
@@ -66,17 +66,25 @@ class Ring:
         # How many elements the array has before the first frame, and where that frame is in its write unit.
         self._before: int = array.shape[self.axis]
         self._first = self._before % self.unit
+        self._at_begin = self._before
 
-    def places(self, frames: int) -> int:
-        """Return the number of places for at most this many frames, but two write units or more.
+    @property
+    def arrays(self) -> list[Array]:
+        """The arrays that grow."""
+        return [self.array]
 
-        Two let one write unit fill while another is stored.
-        """
-        return max(2 * self.unit, frames // self.unit * self.unit)
+    @property
+    def length(self) -> int:
+        """The number of elements along the axis after the last append."""
+        return self._before + self.stored
+
+    def nbytes(self, frames: int) -> int:
+        """Return the size of the memory for at most this number of frames."""
+        return self._places(frames) * self.frame_nbytes
 
     def allocate(self, frames: int) -> None:
         """Allocate memory for at most this number of frames (step 1)."""
-        self.capacity = self.places(frames)
+        self.capacity = self._places(frames)
         shape = list(self.frame_shape)
         shape.insert(self.axis, self.capacity)
         self._frames = np.empty(shape, self.array.dtype)
@@ -154,6 +162,36 @@ class Ring:
         self._before = shape[self.axis] - stored
         return stored
 
+    def check_alone(self) -> None:
+        """Refuse elements of another writer.
+
+        Raises
+        ------
+        StaleHandleError
+            Another writer has appended, or made the array smaller.
+        """
+        if self._before != self._at_begin:
+            raise StaleHandleError(
+                f"another writer changed the length of array {self.array.path!r} in {self.array.store}: an "
+                "image has one writer at a time",
+                kind="stale_handle",
+                store=self.array.store,
+                path=self.array.path,
+            )
+
+    def begin(self) -> None:
+        """Prepare for the first frame (in the thread that stores)."""
+
+    def flush(self) -> None:
+        """Store what depends on the frames, which are all stored (in the thread that stores)."""
+
+    def _places(self, frames: int) -> int:
+        """Return the number of places for at most this many frames, but two write units or more.
+
+        Two let one write unit fill while another is stored.
+        """
+        return max(2 * self.unit, frames // self.unit * self.unit)
+
     def _place(self, number: int) -> int:
         return (self._first + number) % self.capacity
 
@@ -175,10 +213,10 @@ def checked_axis(array: Array, axis: int) -> int:
     return axis % array.ndim
 
 
-def check_distinct(arrays: Mapping[str, Array]) -> None:
+def check_distinct(arrays: Iterable[tuple[str, Array]]) -> None:
     """Refuse an array that is given twice, since its frames would be mixed."""
     names: dict[object, str] = {}
-    for name, array in arrays.items():
+    for name, array in arrays:
         where = f"{array.store}/{array.path}"
         # Stores in memory share a name.
         is_named = "://" in where or Path(where).exists()

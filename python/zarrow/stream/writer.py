@@ -25,8 +25,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from zarrow._zarrow import Array
+from zarrow._zarrow import Array, Group
 from zarrow.errors import LimitError
+from zarrow.ome.downscaling import Method
+from zarrow.stream.levels import ImageRing
 from zarrow.stream.ring import Ring, check_distinct
 
 # Frames of this size are stored at once.
@@ -86,9 +88,10 @@ class Writer:
 
     def __init__(
         self,
-        arrays: Array | Mapping[str, Array],
+        arrays: Array | Group | Mapping[str, Array | Group],
         axis: int = 0,
         *,
+        method: Method | None = None,
         memory_nbytes: int = 256 << 20,
         on_full: Literal["block", "raise", "drop"] = "block",
         interval: float = 1.0,
@@ -97,12 +100,15 @@ class Writer:
             raise ValueError(f"on_full is {on_full!r}, expected 'block', 'raise' or 'drop'")
         if not interval >= 0:
             raise ValueError(f"interval is {interval!r}, expected seconds, such as 1.0")
-        self._single = isinstance(arrays, Array)
-        named = {"": arrays} if isinstance(arrays, Array) else dict(arrays)
-        if not named or not all(isinstance(array, Array) for array in named.values()):
-            raise TypeError(f"expected an array of a store, or a mapping of them, got {arrays!r}")
-        check_distinct(named)
-        rings = {name: Ring(array, axis) for name, array in named.items()}
+        self._single = isinstance(arrays, Array | Group)
+        named = {"": arrays} if self._single else dict(arrays)
+        if not named or not all(isinstance(node, Array | Group) for node in named.values()):
+            raise TypeError(f"expected an array or an image of a store, or a mapping of them, got {arrays!r}")
+        rings = {
+            name: Ring(node, axis) if isinstance(node, Array) else ImageRing(node, axis, method)
+            for name, node in named.items()
+        }
+        check_distinct((name, array) for name, ring in rings.items() for array in ring.arrays)
         _allocate(list(rings.values()), memory_nbytes)
         self._rings = rings
         self._on_full = on_full
@@ -235,7 +241,7 @@ class Writer:
 
 def _allocate(rings: list[Ring], memory_nbytes: int) -> None:
     def needed(frames: int) -> int:
-        return sum(ring.places(frames) * ring.frame_nbytes for ring in rings)
+        return sum(ring.nbytes(frames) for ring in rings)
 
     if needed(0) > memory_nbytes:
         raise ValueError(
@@ -289,7 +295,8 @@ class _State:
         self._is_closed = False
         self._is_abandoned = False
         self._is_finished = False
-        self._wanted = 0
+        # How many frames a flush or the end has asked for, and how many are stored with all that depends on them.
+        self._wanted = self._flushed = -1
         self.accepted = 0
 
     def start(self) -> None:
@@ -351,7 +358,7 @@ class _State:
             return
         self._end()
         with self._changed:
-            while self.stored < self.accepted and self._error is None:
+            while self._flushed < self._wanted and self._error is None:
                 self._changed.wait()
         self._thread.join()
         self._is_finished = True
@@ -380,7 +387,7 @@ class _State:
     def _wait(self) -> int:
         wanted = self._wanted
         self._changed.notify_all()
-        while self.stored < wanted and self._error is None:
+        while self._flushed < wanted and self._error is None:
             self._changed.wait()
         self._raise_error()
         return self.stored
@@ -405,7 +412,7 @@ class _State:
         runs = [(ring, ring.run(self.accepted, everything=False)) for ring in self._rings]
         return (
             self._is_closed
-            or self.stored < self._wanted
+            or self._flushed < self._wanted
             or sum(run * ring.frame_nbytes for ring, run in runs) >= _ENOUGH_NBYTES
             or any(run and (self._interval == 0 or ring.is_half_full(self.accepted)) for ring, run in runs)
         )
@@ -413,6 +420,8 @@ class _State:
     def _run(self) -> None:
         """Store what waits, until the writer is closed (in the thread)."""
         try:
+            for ring in self._rings:
+                ring.begin()
             while self._store_next():
                 pass
         except BaseException as error:
@@ -429,7 +438,7 @@ class _State:
         with self._changed:
             self._changed.wait_for(self._is_pressing, self._interval or None)
             accepted, wanted = self.accepted, self._wanted
-            if self._is_closed and self.stored == accepted:
+            if self._is_closed and self._flushed == accepted:
                 return False
         for ring in self._rings:
             if count := ring.run(accepted, everything=ring.stored < wanted):
@@ -437,4 +446,10 @@ class _State:
                 with self._changed:
                     ring.stored = stored
                     self._changed.notify_all()
+        if self._flushed < wanted <= self.stored:
+            for ring in self._rings:
+                ring.flush()
+            with self._changed:
+                self._flushed = wanted
+                self._changed.notify_all()
         return True
