@@ -21,6 +21,7 @@ import zarr.storage
 import zarrow
 from counted_bucket import Bucket, counted_bucket
 from zarrow.groups import append_turns, rows
+from zarrow.groups.append_claims import claimed, split
 
 COLUMNS: dict[str, Any] = {
     "day": pa.array(np.array(["2024-01-01", "2024-01-02", "2024-01-03"], "M8[s]")),
@@ -226,6 +227,32 @@ def test_writers_to_a_bucket_take_turns(bucket: Bucket, monkeypatch: pytest.Monk
 def test_an_append_that_lost_its_turn_changes_no_row(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     store = zarrow.CloudStore(bucket.url("lost"), storage_options=bucket.options)
     zarrow.save(store, numbered(0))
+    write, place = rows._write, {"Bucket": bucket.name, "Key": "lost/a/zarr.json"}
+
+    def change(name: str, *given: Any) -> None:
+        write(name, *given)
+        if name == "a":
+            document, number = split(bucket.client.get_object(**place)["Body"].read())
+            assert number is not None
+            bucket.client.put_object(**place, Body=claimed(document, number[::-1]))
+
+    monkeypatch.setattr(rows, "_write", change)
+    with pytest.raises(zarrow.StaleHandleError, match=r"'a/zarr\.json' was changed by another writer"):
+        zarrow.open(store, mode="r+").append(numbered(1))
+    check_numbered(store, [0])
+    claims = {
+        name: split(bucket.client.get_object(**place | {"Key": f"lost/{name}/zarr.json"})["Body"].read())[1]
+        for name in "abc"
+    }
+    assert claims["a"] is not None
+    assert claims["b"] is claims["c"] is None
+
+
+def test_attributes_of_a_group_change_during_an_append(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = zarrow.CloudStore(bucket.url("attributes"), storage_options=bucket.options)
+    zarrow.save(store, numbered(0))
     write = rows._write
 
     def change(name: str, *given: Any) -> None:
@@ -234,9 +261,8 @@ def test_an_append_that_lost_its_turn_changes_no_row(bucket: Bucket, monkeypatch
             zarrow.open(store, mode="r+").attrs["other"] = 1
 
     monkeypatch.setattr(rows, "_write", change)
-    with pytest.raises(zarrow.StaleHandleError, match=r"'zarr\.json' was changed by another writer"):
-        zarrow.open(store, mode="r+").append(numbered(1))
-    check_numbered(store, [0])
+    assert zarrow.open(store, mode="r+").append(numbered(1)) == 6
+    check_numbered(store, [0, 1])
     assert zarrow.open(store).attrs["other"] == 1
 
 

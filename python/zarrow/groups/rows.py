@@ -12,23 +12,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray, open
+from zarrow._zarrow import Array, Group, _ChunkParts, asarray
 from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import at_once
-from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError, ZarrowWarning
+from zarrow.errors import ZarrowError, ZarrowWarning
 from zarrow.groups import tables
 from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
-    from zarrow.groups.append_turns import Check
-
-_DOCUMENTS = {2: ".zarray", 3: "zarr.json"}
+    from zarrow.groups.array_documents import ArrayDocuments
 
 
 def append(self: Group, table: Any) -> int:
@@ -36,8 +33,8 @@ def append(self: Group, table: Any) -> int:
 
     Elements are written behind the end of each array first, where no reader sees them. Then all arrays grow.
     If the call fails, or the process is killed before, the table has its old rows. Other calls of `append`
-    wait, in threads and processes: in a folder by its lock, and in a cloud with conditional puts by a claim
-    on the group's metadata, which stops others for four minutes after a kill. In other stores, such as
+    wait, in threads and processes: in a folder by its lock, and in a cloud with conditional puts by claims
+    on the arrays' metadata, which stop others for four minutes after a kill. In other stores, such as
     fsspec's, only the threads of this process wait.
 
     A kill while the arrays grow, which takes moments, leaves columns of different lengths; make them equal by
@@ -82,6 +79,7 @@ def append(self: Group, table: Any) -> int:
     ['a', 'b', 'c']
     """
     from zarrow.groups.append_turns import in_turn
+    from zarrow.groups.array_documents import key_of
 
     columns = tables.columns(table)
     if columns is None:
@@ -94,7 +92,8 @@ def append(self: Group, table: Any) -> int:
     added = _common_length({name: len(column) for name, column in values.items()}, "columns of the table")
     done = _Done()
     try:
-        return in_turn(self, partial(_append, self, arrays, values, added, done))
+        keys = [key_of(array) for array in arrays.values()]
+        return in_turn(self, keys, partial(_append, self, arrays, values, added, done))
     except BaseException as error:
         if done.length is not None and isinstance(error, ZarrowError | OSError):
             # An error would make the caller append the rows again.
@@ -136,17 +135,23 @@ def _append(
     values: Mapping[str, Any],
     added: int,
     done: _Done,
-    check: Check,
+    documents: ArrayDocuments | None,
 ) -> int:
     """Append to all arrays, in the turn of this append."""
-    _call_each(group, [array.refresh for array in arrays.values()])
-    length = _common_length({name: array.shape[0] for name, array in arrays.items()}, "arrays of the group")
+    from zarrow.groups.array_documents import key_of
+
+    if documents is None:
+        _call_each(group, [array.refresh for array in arrays.values()])
+        lengths = {name: array.shape[0] for name, array in arrays.items()}
+    else:
+        lengths = {name: documents.shape(key_of(array))[0] for name, array in arrays.items()}
+    length = _common_length(lengths, "arrays of the group")
     if not added:
         return length
-    if check is None:
+    if documents is None:
         _append_each(arrays, values, length, done)
     else:
-        _append_together(group, arrays, values, length, done, check)
+        _append_together(group, arrays, values, length, done, documents)
     return length + added
 
 
@@ -173,58 +178,32 @@ def _append_together(
     values: Mapping[str, Any],
     length: int,
     done: _Done,
-    check: Callable[[], None],
+    documents: ArrayDocuments,
 ) -> None:
     """Write the elements, and then the new shapes (step 2)."""
-    store = group.__reduce__()[1][0]
-    stored = _StoredValues(store, create=False)
-    keys = [f"{array.path}/{_DOCUMENTS[array.zarr_format]}" for array in arrays.values()]
-    if stored.is_local():
-        before = [(document, "") for document in stored.get_each(keys)]
-    else:
-        before = [found or (None, "") for found in stored.get_versions(keys)]
-    after = [
-        _longer(key, document, length, len(values[name]))
-        for name, key, (document, _) in zip(arrays, keys, before, strict=True)
-    ]
+    from zarrow.groups.array_documents import changed, is_consolidated, key_of
+
+    store, is_remote = group.__reduce__()[1][0], group._is_remote()
+    keys = {name: key_of(array) for name, array in arrays.items()}
+    after = {key: documents.longer(key, 0, len(values[name])) for name, key in keys.items()}
     writes = [
-        partial(_write, name, store, array, document, values[name], length)
-        for (name, array), document in zip(arrays.items(), after, strict=True)
+        partial(_write, name, store, array, after[keys[name]], values[name], length)
+        for name, array in arrays.items()
     ]
-    at_once.run(writes, 1 if stored.is_local() else len(writes))
-    check()
-    if stored.is_local():
-        changes = [(key, old, new) for key, (old, _), new in zip(keys, before, after, strict=True)]
-        changed = stored.commit(changes)
-    else:
-        kept: list[str] = []
-        try:
-            changed = _put(stored, keys, before, after, kept)
-        finally:
-            done.left |= {name: length for name, key in zip(arrays, keys, strict=True) if key in kept}
-    if changed is not None:
-        raise _changed(changed)
+    at_once.run(writes, len(writes) if is_remote else 1)
+    kept: list[str] = []
+    try:
+        refused = documents.replace(after, kept)
+    finally:
+        done.left |= {name: length for name, key in keys.items() if key in kept}
+    if refused is not None:
+        raise changed(refused)
     done.length = length + len(next(iter(values.values())))
     _call_each(group, [array.refresh for array in arrays.values()])
-    if stored.is_local() or _is_consolidated(group):
+    if not is_remote or group._is_consolidated() or is_consolidated(store, group.path):
         for array in arrays.values():
             # Consolidated metadata of groups above follow a change of attributes.
             array.attrs.update({})
-
-
-def _is_consolidated(group: Group) -> bool:
-    """Whether a group or one above has consolidated metadata."""
-    names, store = group.path.split("/"), group.__reduce__()[1][0]
-    found = [group._is_consolidated()]
-
-    def look(path: str) -> None:
-        with contextlib.suppress(NotFoundError):
-            node = open(store, path, mode="r")
-            found.append(isinstance(node, Group) and node._is_consolidated())
-
-    if not found[0] and group.path:
-        at_once.run([partial(look, "/".join(names[:count])) for count in range(len(names))])
-    return any(found)
 
 
 def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:
@@ -232,74 +211,11 @@ def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:
     at_once.run(functions, len(functions) if group._is_remote() else 1)
 
 
-def _longer(key: str, document: bytes | None, length: int, added: int) -> bytes:
-    """Return the document of an array with more rows."""
-    import json
-
-    metadata = json.loads(document or b"{}")
-    if metadata.get("shape", ())[:1] != [length]:
-        raise _changed(key)
-    metadata["shape"][0] += added
-    return json.dumps(metadata, indent=2).encode()
-
-
 def _write(name: str, store: Any, array: Array, document: bytes, values: Any, length: int) -> None:
     """Write the elements of a column behind the end of its array."""
     shape = (length + len(values), *array.shape[1:])
     with tables.naming(name):
         _ChunkParts(store, array.path, array.zarr_format, document).array(shape)[length:] = values
-
-
-def _changed(name: str) -> StaleHandleError:
-    return StaleHandleError(
-        f"{name!r} was changed by another writer during the append: repeat it", kind="stale_handle"
-    )
-
-
-def _put(
-    stored: _StoredValues,
-    keys: Sequence[str],
-    before: Sequence[tuple[bytes | None, str]],
-    after: Sequence[bytes],
-    kept: list[str],
-) -> str | None:
-    """Replace documents of a remote store, or none; return the key of one that has changed.
-
-    On an error, `kept` has the keys of documents that may be replaced.
-    """
-    refused: list[str] = []
-
-    def replace(at: int) -> None:
-        if stored.set_if(keys[at], after[at], before[at][1]) is None:
-            refused.append(keys[at])
-
-    try:
-        at_once.run([partial(replace, at) for at in range(len(keys))])
-    except BaseException:
-        refused.append("")
-        raise
-    finally:
-        if refused:
-            kept.extend(keys)
-            _restore(stored, keys, before, after, kept)
-    return refused[0] if refused else None
-
-
-def _restore(
-    stored: _StoredValues,
-    keys: Sequence[str],
-    before: Sequence[tuple[bytes | None, str]],
-    after: Sequence[bytes],
-    kept: list[str],
-) -> None:
-    """Put the old documents in place of the new ones, and remove these keys from `kept`."""
-    with contextlib.suppress(ZarrowError, OSError):
-        # A lost answer may hide that a document was replaced.
-        found = stored.get_versions(keys)
-        for key, now, (old, _), new in zip(keys, found, before, after, strict=True):
-            is_new = now is not None and now[0] == new
-            if not is_new or (now and stored.set_if(key, old or b"", now[1]) is not None):
-                kept.remove(key)
 
 
 def _elements(name: str, column: Any, array: Array) -> Any:

@@ -22,6 +22,7 @@ import numpy as np
 from zarrow._zarrow import Array, MemoryStore
 from zarrow.api.creation import create_array
 from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError, StaleHandleError, UnsupportedError
+from zarrow.stream.growth import Growth
 
 
 class Ring:
@@ -67,6 +68,7 @@ class Ring:
         self._before: int = array.shape[self.axis]
         self._first = self._before % self.unit
         self._at_begin = self._before
+        self._growth = Growth(array, self.axis, self.unit)
 
     @property
     def arrays(self) -> list[Array]:
@@ -156,7 +158,7 @@ class Ring:
     def store(self, count: int) -> int:
         """Append this number of frames to the array; return how many are stored then."""
         place = self._place(self.stored)
-        shape = self.array.append(self._along(self._frames, place, place + count), self.axis)
+        shape = self._growth.append(self._along(self._frames, place, place + count))
         stored = self.stored + count
         # Another writer may have appended, too.
         self._before = shape[self.axis] - stored

@@ -103,7 +103,7 @@ class Writer:
         self._single = isinstance(arrays, Array | Group)
         named = {"": arrays} if self._single else dict(arrays)
         if not named or not all(isinstance(node, Array | Group) for node in named.values()):
-            raise TypeError(f"expected an array or an image of a store, or a mapping of them, got {arrays!r}")
+            raise TypeError(f"expected an array of a store, an image, or a mapping of them, got {arrays!r}")
         rings = {
             name: Ring(node, axis) if isinstance(node, Array) else ImageRing(node, axis, method)
             for name, node in named.items()
