@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from zarrow._zarrow import Group, MemoryStore, _create_whole_group
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
@@ -12,7 +12,7 @@ from zarrow.api.opening import open_group
 from zarrow.api.waves import Wave
 from zarrow.ome import saving
 from zarrow.ome.downscaling import Method
-from zarrow.ome.planning import described
+from zarrow.ome.planning import PyramidOptions, described
 from zarrow.ome.reading import Axis
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def create(
     given: dict[str, Any] = dict(options)
     layout = {option: given.pop(option) for option in _LAYOUT if option in given}
     first = create_array(MemoryStore(), shape=shape, dtype=dtype, zarr_format=zarr_format, **layout)
-    item, _, attributes = described(first, store, path, {**given, "axes": axes, "version": version})
+    given |= {"axes": axes, "version": version}
+    item, _, attributes = described(first, store, path, cast(PyramidOptions, given))
 
     def add_levels(target: Any, above: str) -> None:
         wave = Wave(target, zarr_format)

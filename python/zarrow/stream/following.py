@@ -1,4 +1,8 @@
-"""Reads an array while it grows, by asking for its metadata at intervals."""
+"""Reads an array while it grows, by asking for its metadata at intervals.
+
+In version 2, the metadata of a remote array are three documents. A look requests the one with the shape, and
+the others when it has changed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array
+from zarrow._zarrow import Array, _is_remote, _StoredValues
 from zarrow.errors import StaleHandleError
+from zarrow.groups.array_documents import key_of
 from zarrow.stream.ring import checked_axis
 
 if TYPE_CHECKING:
@@ -105,6 +110,10 @@ class _Source:
     def __init__(self, array: Array, axis: int, memory_nbytes: int) -> None:
         self._array = array
         self.axis = axis
+        store = array.__reduce__()[1][0]
+        is_split = array.zarr_format == 2 and _is_remote(store)
+        self._values = _StoredValues(store, create=False) if is_split else None
+        self._document: bytes | None = None
         self._fixed = self._found()
         frame = math.prod(array.shape[:axis] + array.shape[axis + 1 :]) * array.dtype.itemsize
         self._step: int = array.chunks[axis] if array.chunks is not None else 1
@@ -124,6 +133,8 @@ class _Source:
             It has fewer, or is another array.
         """
         array = self._array
+        if self._is_unchanged():
+            return
         array.refresh()
         if self._found() != self._fixed:
             problem = "was replaced, or has another shape apart from that axis"
@@ -148,6 +159,14 @@ class _Source:
         # Elements that another process has cut off in between were read as fill values.
         self.look(stop)
         return elements, stop
+
+    def _is_unchanged(self) -> bool:
+        """Return whether the document with the shape is known to be that of the last look."""
+        if self._values is None:
+            return False
+        (document,) = self._values.get_each([key_of(self._array)])
+        before, self._document = self._document, document
+        return document is not None and document == before
 
     def _found(self) -> dict[str, Any]:
         """Return the metadata that must stay."""

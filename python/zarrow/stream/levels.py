@@ -1,7 +1,7 @@
 """Lower resolutions of an image, computed while its frames are stored.
 
-1. A frame of a level is the window of `step` frames of the finer level; `step` is 1 unless the axis that grows
-   is reduced, too. The levels have the elements that `zarrow.ome.pyramid` computes from the stored first one.
+1. A frame of a level comes from a window of `step` frames of the finer level; `step` is 1 unless the axis
+   that grows is reduced, too. `zarrow.ome.pyramid` computes the same elements from the stored first level.
 2. The thread that stores the first level passes its frames on while they are in memory. Frames of a window
    that is not full are kept. `flush` stores an incomplete window, too, and its frame is replaced when the
    window has more frames.
@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -39,7 +40,7 @@ class ImageRing(Ring):
         found = _method(image, method) if len(levels) > 1 else "nearest"
         self._levels: list[_Level] = []
         finer: Ring = self
-        for (above, level), array in zip(zip(levels, levels[1:], strict=False), arrays[1:], strict=True):
+        for (above, level), array in zip(pairwise(levels), arrays[1:], strict=True):
             factors = [
                 max(1, round(abs(own / other))) if other else 1
                 for own, other in zip(level.scale, above.scale, strict=True)

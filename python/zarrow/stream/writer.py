@@ -4,8 +4,8 @@
    arrays, which the engine compresses with all its threads.
 2. The thread stores as soon as there is enough to occupy these threads, and otherwise at intervals, so that
    metadata are not written for each frame.
-3. An array grows after its chunks are stored, as by `Array.append`, so that readers see whole appends, even
-   after a kill. The arrays of a mapping grow in its order.
+3. An array grows after its chunks are stored (`growth.py`), so that readers see whole appends, even after a
+   kill. The arrays of a mapping grow in its order. The thread computes lower levels of images (`levels.py`).
 4. After an error of the store nothing more is stored, since an append that failed may have been stored in
    part. Each further call raises the error.
 5. The thread knows the state and not the Writer, which therefore can be collected. The garbage collector may
@@ -40,14 +40,18 @@ class FullError(LimitError):
 
 
 class Writer:
-    """Appends frames to an array, or to several arrays at once, in a thread.
+    """Appends frames to an array, to all levels of an image, or to several of these at once, in a thread.
 
     Parameters
     ----------
     arrays
-        An array, or arrays by name. Each has equal chunks, and elements of a fixed size.
+        An array, the group of an OME-Zarr image, or arrays and images by name. Each array has equal chunks,
+        and elements of a fixed size. Frames of an image are those of its first level.
     axis
         The axis that grows; of each array.
+    method
+        How the lower levels of images are computed, as by `zarrow.ome.pyramid`: "mean", "mode" or "nearest".
+        By default as the image's metadata say, else "mean".
     memory_nbytes
         How many bytes of frames may wait. The memory is allocated at once.
     on_full
@@ -59,14 +63,17 @@ class Writer:
     Raises
     ------
     ValueError
-        The memory is smaller than two write units, an array is given twice, or an option has an unknown
-        value.
+        The memory is smaller than two write units, an array is given twice, an option has an unknown value,
+        or the levels of an image were computed by another method.
     ReadOnlyError
         An array cannot be written.
     RuntimeError
         The system starts no thread.
     DataTypeError, UnsupportedError, ShapeError
-        An array has text or elements that may be missing, chunks of different shapes, or no such axis.
+        An array has text or elements that may be missing, chunks of different shapes, or no such axis; or the
+        levels of an image do not fit each other.
+    NodeTypeError, MetadataError
+        A group is no image, or its metadata are malformed.
     OutOfMemoryError, MemoryError
         The memory cannot be allocated.
 
@@ -101,7 +108,7 @@ class Writer:
         if not interval >= 0:
             raise ValueError(f"interval is {interval!r}, expected seconds, such as 1.0")
         self._single = isinstance(arrays, Array | Group)
-        named = {"": arrays} if self._single else dict(arrays)
+        named = {"": arrays} if isinstance(arrays, Array | Group) else dict(arrays)
         if not named or not all(isinstance(node, Array | Group) for node in named.values()):
             raise TypeError(f"expected an array of a store, an image, or a mapping of them, got {arrays!r}")
         rings = {
@@ -127,7 +134,7 @@ class Writer:
 
     @property
     def stored(self) -> int:
-        """How many frames are stored in all arrays."""
+        """How many frames are stored in all arrays; lower levels of images may lack some until `flush`."""
         return self._state.stored
 
     @property
@@ -191,7 +198,7 @@ class Writer:
                 done += step
 
     def flush(self) -> int:
-        """Wait until all frames are stored, also in part of a write unit, and return how many there are.
+        """Wait until all frames are stored in all levels, also in part of a write unit; return their number.
 
         These frames survive a kill of the process. To survive a power cut, open the arrays with a
         `durability`.
@@ -295,7 +302,7 @@ class _State:
         self._is_closed = False
         self._is_abandoned = False
         self._is_finished = False
-        # How many frames a flush or the end has asked for, and how many are stored with all that depends on them.
+        # How many frames a flush or the end has asked for, and how many are stored with their levels.
         self._wanted = self._flushed = -1
         self.accepted = 0
 
