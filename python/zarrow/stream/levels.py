@@ -2,15 +2,16 @@
 
 1. A frame of a level comes from a window of `step` frames of the finer level; `step` is 1 unless the axis
    that grows is reduced, too. `zarrow.ome.pyramid` computes the same elements from the stored first level.
-2. The thread that stores the first level passes its frames on while they are in memory. Frames of a window
-   that is not full are kept. `flush` stores an incomplete window, too, and its frame is replaced when the
-   window has more frames.
-3. The first level grows before the others. After a kill the next writer reads the frames that the others
-   lack. It computes the last frame of each level again, which may be of an incomplete window.
+2. Frames that were stored are passed on to the next level while they are in memory. Frames of a window that
+   is not full are kept. `flush` stores an incomplete window, too, and its frame is replaced when the window
+   has more frames.
+3. So each level grows before the coarser one. After a kill the next writer reads the frames that a level
+   lacks. It computes the last frame of each level again, which may be of an incomplete window.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
@@ -41,10 +42,7 @@ class ImageRing(Ring):
         self._levels: list[_Level] = []
         finer: Ring = self
         for (above, level), array in zip(pairwise(levels), arrays[1:], strict=True):
-            factors = [
-                max(1, round(abs(own / other))) if other else 1
-                for own, other in zip(level.scale, above.scale, strict=True)
-            ]
+            factors = list(map(_factor, level.scale, above.scale))
             finer = _Level(array, self.axis, factors, found, finer)
             self._levels.append(finer)
 
@@ -128,6 +126,15 @@ class _Level(Ring):
         for frames in _read(finer, first * self._step, stop):
             self.add(frames)
 
+    def store(self, count: int) -> int:
+        """Append frames, and pass them on, unless the last one is incomplete."""
+        place = self._place(self.stored)
+        self.stored = super().store(count)
+        self.check_alone()
+        if self._coarser is not None and not self._is_incomplete:
+            self._coarser.add(self._along(self._frames, place, place + count))
+        return self.stored
+
     def add(self, frames: npt.NDArray[Any]) -> None:
         """Take frames of the finer level."""
         count = frames.shape[self.axis]
@@ -159,8 +166,8 @@ class _Level(Ring):
         else:
             self.put(self._accepted, frame)
             self._accepted += 1
-            self._store(everything=True)
             self._is_incomplete = True
+            self.store(1)
         return frame
 
     def _hold(self, frames: npt.NDArray[Any], start: int, stop: int) -> None:
@@ -170,7 +177,7 @@ class _Level(Ring):
         self._held += stop - start
 
     def _reduce(self, frames: npt.NDArray[Any]) -> None:
-        """Compute frames from whole windows, and pass them on."""
+        """Compute frames from whole windows."""
         count, done = frames.shape[self.axis] // self._step, 0
         while done < count:
             # All frames are stored if the last one is incomplete: its place is free.
@@ -184,17 +191,16 @@ class _Level(Ring):
             if self._is_incomplete:
                 self._replace_last(target)
                 self._is_incomplete = False
+                if self._coarser is not None:
+                    self._coarser.add(target)
             else:
                 self._accepted += step
-            if self._coarser is not None:
-                self._coarser.add(target)
             done += step
             self._store(everything=False)
 
     def _store(self, *, everything: bool) -> None:
         while count := self.run(self._accepted, everything=everything):
-            self.stored = self.store(count)
-            self.check_alone()
+            self.store(count)
 
     def _replace_last(self, frame: npt.NDArray[Any]) -> None:
         self.array[(slice(None),) * self.axis + (slice(self.length - 1, self.length),)] = frame
@@ -232,6 +238,13 @@ def _read(ring: Ring, start: int, stop: int) -> Iterator[npt.NDArray[Any]]:
         end = min(stop, (start // step + 1) * step)
         yield np.asarray(ring.array[(slice(None),) * ring.axis + (slice(start, end),)])
         start = end
+
+
+def _factor(scale: float, finer: float) -> int:
+    """Return how many elements become one: `zarrow.ome.save` stores the ratio of the rounded extents."""
+    ratio = abs(scale / finer) if finer else 1.0
+    nearest = round(ratio)
+    return max(1, nearest if abs(ratio - nearest) < 0.1 else math.ceil(ratio))
 
 
 def _method(image: Group, given: Method | None) -> Method:
