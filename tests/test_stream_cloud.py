@@ -70,7 +70,7 @@ def each_once(array: Any, frames_of: dict[int, int]) -> None:
 def test_an_array_grows_after_its_chunks_are_stored(
     bucket: Bucket, layout: dict[str, Any], axis: int
 ) -> None:
-    """Whenever the document is put, a reader sees all elements of the shape."""
+    """Before each put, a reader sees all elements of the shape."""
     name = f"order {axis} {len(layout)} {layout.get('zarr_format')}"
     store = place(bucket, name)
     shape, chunks = ([0, 3], [4, 2]) if axis == 0 else ([3, 0], [2, 4])
@@ -81,7 +81,7 @@ def test_an_array_grows_after_its_chunks_are_stored(
     seen: list[int] = []
 
     def look(environment: dict[str, Any]) -> bool:
-        if is_put(environment, "/x/.zarray" if "zarr_format" in layout else "/x/zarr.json"):
+        if is_put(environment, "/x/"):
             bucket.refuses = lambda _: False
             found = np.moveaxis(np.asarray(zarrow.open(reader, "x")[...]), axis, 0)
             seen.append(len(found))
@@ -103,7 +103,6 @@ def test_an_array_grows_after_its_chunks_are_stored(
                 assert writer.flush() == done
                 found = np.asarray(zarrow.open(store, "x")[...])
                 np.testing.assert_array_equal(np.moveaxis(found, axis, 0), values[:done])
-    # At each put of the document, what was there before is whole.
     assert all(is_equal) and len(set(seen)) > 5
     np.testing.assert_array_equal(np.moveaxis(np.asarray(opened(store)[...]), axis, 0), values)
 
@@ -171,7 +170,7 @@ for number in itertools.count(1):
 def test_a_killed_writer_leaves_whole_frames_and_the_next_one_continues(
     bucket: Bucket, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process ends before and after each of some puts."""
+    """The process ends during a put, which the server stores or not."""
     for at, number in enumerate((2, 9, 16, 23)):
         name = f"killed {part.rpartition('/')[2]} {number}"
         store, seen, child = place(bucket, name), itertools.count(), list[Any]()
@@ -190,6 +189,7 @@ def test_a_killed_writer_leaves_whole_frames_and_the_next_one_continues(
                 began.wait()
                 child[0].kill()
                 child[0].wait()
+                return number % 2 == 1
             return False
 
         bucket.refuses = kill
@@ -239,8 +239,9 @@ def test_a_refused_request_is_an_error_and_leaves_whole_frames(bucket: Bucket) -
         document = bucket.client.get_object(Bucket=bucket.name, Key=key)["Body"].read()
         if split(document)[1] is None:
             with Writer(opened(store)) as writer:
-                writer.append(frames(50, 53))
-            assert opened(store)[-3:].tolist() == frames(50, 53).tolist()
+                # Fill values replace chunks that the failed writer has left.
+                writer.append(np.zeros((7, 3), "i4"))
+            assert not opened(store)[-7:].numpy().any()
         if next(seen) <= number:
             break
     assert failures > 4
