@@ -355,3 +355,55 @@ def test_levels_of_a_store_and_of_names(tmp_path: Path) -> None:
         zarrow.ome.save(tmp_path / "a", levels, axes="cyx")
     zarrow.ome.save(tmp_path / "a", levels, axes="cyx", overwrite=True)
     assert zarrow.open(tmp_path / "a").multiscales["half"].translation == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize("kind", ["folder", "memory", "dict", "below a group"])
+def test_an_image_is_created_with_the_levels_of_a_pyramid(version: Any, kind: str, tmp_path: Path) -> None:
+    stores: dict[str, Any] = {"memory": zarrow.MemoryStore(), "dict": {}}
+    store, path = stores.get(kind, tmp_path / "new"), "a/b" if kind == "below a group" else ""
+    options: dict[str, Any] = {
+        "axes": "zyx",
+        "factors": {"z": 1, "y": 2, "x": 2},
+        "levels": 3,
+        "scale": [2, 1, 1],
+    }
+    options |= {"unit": "micrometer", "name": "cells", "method": "mode", "version": version}
+    for shape in ((0, 40, 30), (5, 40, 30)):
+        layout: dict[str, Any] = {"shape": shape, "dtype": "u2", "chunks": (4, 16, 16), "fill_value": 7}
+        image = zarrow.ome.create(store, path, **layout, **options, overwrite=shape[0] > 0)
+        first = zarrow.create_array(zarrow.MemoryStore(), **layout, zarr_format=2 if version == "0.4" else 3)
+        expected = zarrow.MemoryStore()
+        zarrow.ome.pyramid(first, expected, **options)
+        assert not image.read_only
+        assert dict(image.attrs) == dict(zarrow.open(expected).attrs)
+        for own, other in zip(image.multiscales, zarrow.open(expected).multiscales, strict=True):
+            assert own.array.metadata == other.array.metadata
+            assert own.array.chunks[0] == 4
+            np.testing.assert_array_equal(own.array[...], other.array[...])
+        with pytest.raises(zarrow.NodeExistsError):
+            zarrow.ome.create(store, path, **layout, **options)
+
+
+def test_an_image_that_contradicts_itself_is_not_created(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"shape": (0, 40, 30), "dtype": "u2", "axes": "tyx"}
+    wrongs: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"axes": "yx"}, ValueError, "its axes have y, x"),
+        ({"levels": 9}, ValueError, "levels is 9"),
+        ({"factors": {"t": 2}}, ValueError, "axis 't'"),
+        ({"version": "0.3"}, ValueError, "version is '0.3'"),
+        ({"method": "median"}, ValueError, "method is 'median'"),
+        ({"dtype": "string"}, zarrow.DataTypeError, "have no mean"),
+        ({"chunks": (4, 4)}, ValueError, "one int per axis"),
+        ({"chunk": (4, 4)}, TypeError, "chunk"),
+        ({"version": "0.4", "shards": (4, 8, 8), "chunks": (2, 4, 4)}, ValueError, "shard"),
+    ]
+    for wrong, error, message in wrongs:
+        with pytest.raises(error, match=message):
+            zarrow.ome.create(tmp_path / "new", **given | wrong)
+        assert not (tmp_path / "new").exists()
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "notes.txt").write_text("mine")
+    with pytest.raises(zarrow.ZarrowError):
+        zarrow.ome.create(tmp_path / "new", **given, overwrite=True)
+    assert (tmp_path / "new" / "notes.txt").read_text() == "mine"
