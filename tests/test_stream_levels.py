@@ -1,4 +1,4 @@
-"""A writer of frames stores the lower levels of an image, which are those of `zarrow.ome.pyramid`."""
+"""A writer of frames stores the lower levels of an image, as `zarrow.ome.pyramid` computes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zarrow.stream import Writer, follow, levels
 
 
 def expect_levels(image: zarrow.Group, frames: np.ndarray, **options: Any) -> None:
-    """Check all levels against those that are computed from the whole first level."""
+    """Check all levels against a pyramid of the whole first level."""
     found = image.multiscales
     np.testing.assert_array_equal(np.asarray(found[0].array[...]), frames)
     expected = zarrow.MemoryStore()
@@ -32,7 +32,7 @@ def expect_levels(image: zarrow.Group, frames: np.ndarray, **options: Any) -> No
 
 
 def created(store: Any, *, levels: int, **options: Any) -> zarrow.Group:
-    """Create an image with at most so many levels."""
+    """Create an image with this number of levels, or fewer if it is small."""
     try:
         return zarrow.ome.create(store, levels=levels, **options)
     except ValueError:

@@ -185,7 +185,7 @@ def test_rows_are_appended_in_few_round_trips(bucket: Bucket, tmp_path: Path, ve
     for count in (2, 12):
         columns = {f"c{number}": np.arange(10) + number for number in range(count)}
         store = zarrow.CloudStore(bucket.url(f"rows of {count}"), storage_options=bucket.options)
-        for path, trips in (("", 11), ("below/the/root", 12)):
+        for path, trips in (("", 6), ("below/the/root", 7)):
             zarrow.create_group(store, path, zarr_format=version, overwrite=True)
             zarrow.save(store, columns, path=path)
             table = zarrow.open(store, path, mode="r+")

@@ -2,7 +2,7 @@
 
 1. Elements are written behind the end of an array, where no reader sees them. Then its document gets the new
    shape, unless another writer has changed it.
-2. If one of several documents has changed, or a request fails, those that were replaced become the old ones.
+2. If one of several documents has changed, or a request fails, the old documents are restored.
 3. A document is ours while its claim is (`append_claims`). A renewed claim may be stored before its answer
    arrives, or without one: each number of ours counts.
 """

@@ -60,7 +60,7 @@ def create(
     store, path
         A store, and the path of the image's group.
     shape, dtype
-        Those of the first level. An axis that grows begins with 0.
+        Shape and type of the first level. An axis that grows begins with 0.
     axes, unit
         As in `save`.
     version

@@ -107,7 +107,7 @@ class Growth:
     def _encoded(
         self, document: bytes, elements: npt.NDArray[Any], start: int, old: Mapping[str, bytes]
     ) -> dict[str, bytes]:
-        """Return the chunks of elements by key; those that are stored keep their other elements."""
+        """Return the chunks of elements by key, merged with the stored chunks in `old`."""
         memory = MemoryStore()
         values = _StoredValues(memory, create=True)
         for key, value in old.items():

@@ -83,7 +83,7 @@ class ImageRing(Ring):
 
 
 class _Level(Ring):
-    """Frames of a lower level, computed from those of the finer one.
+    """Frames of a lower level, computed from the finer level's frames.
 
     The numbers of its frames include an incomplete one at the end, while `_is_incomplete`.
     """
@@ -106,7 +106,7 @@ class _Level(Ring):
         self._check_shape()
 
     def nbytes(self, frames: int) -> int:
-        """Return the size of the memory for frames of the first level: of their own frames, and a window."""
+        """Return the memory that this number of frames of the first level takes here, with a window."""
         return super().nbytes(-(-frames // self._share)) + self._step * self._finer.frame_nbytes
 
     def allocate(self, frames: int) -> None:
@@ -117,7 +117,7 @@ class _Level(Ring):
         self._window = np.empty(shape, self.array.dtype)
 
     def begin(self) -> None:
-        """Compute the last stored frame again, and those that are missing (step 3)."""
+        """Compute the last stored frame again, and missing frames (step 3)."""
         first = max(0, self.length - 1)
         self._is_incomplete = self.length > 0
         finer = self._finer

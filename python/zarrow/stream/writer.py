@@ -46,7 +46,7 @@ class Writer:
     ----------
     arrays
         An array, the group of an OME-Zarr image, or arrays and images by name. Each array has equal chunks,
-        and elements of a fixed size. Frames of an image are those of its first level.
+        and elements of a fixed size. Frames of an image go to its first level.
     axis
         The axis that grows; of each array.
     method
