@@ -327,6 +327,16 @@ def test_a_reader_follows_the_writer(tmp_path: Path) -> None:
     assert found == frames(0, 100).tolist()
 
 
+def test_a_reader_with_a_cache_sees_the_rest_of_a_chunk(tmp_path: Path) -> None:
+    created(tmp_path / "a.zarr")
+    parts = follow(zarrow.open_array(tmp_path / "a.zarr", cache_bytes=1 << 20), start=0, interval=0, idle=60)
+    with Writer(zarrow.open_array(tmp_path / "a.zarr"), interval=10) as writer:
+        for number in range(7):
+            writer.append(frames(number, number + 1))
+            writer.flush()
+            assert next(parts).tolist() == frames(number, number + 1).tolist()
+
+
 def test_a_reader_sees_that_the_array_was_made_smaller(tmp_path: Path) -> None:
     array = created(tmp_path / "a.zarr")
     array.append(frames(0, 9))

@@ -59,7 +59,7 @@ class ArrayDocuments:
             found = [value or (b"", "") for value in stored.get_versions(keys)]
         for key, (value, version) in zip(keys, found, strict=True):
             if not value:
-                raise changed(key)
+                raise NotFoundError(f"{key!r} does not exist: the array was erased", kind="not_found")
             self.contents[key], number = split(value)
             self._versions[key] = version
             if number is not None:
