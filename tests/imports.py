@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 Module = tuple[str, ...]
-USE = re.compile(r"(?P<public>\bpub(?:\([^)]*\))?\s+)?\buse\s+(?P<tree>[^;]+);")
+USE = re.compile(r"(?:^|(?<=[;{}]))\s*(?P<public>pub(?:\([^)]*\))?\s+)?use\s+(?P<tree>[^;]+);", re.MULTILINE)
 PATH = re.compile(r"\b(?:crate|super)(?:::\w+)+")
 TEST_MODULE = re.compile(
     r"^#\[cfg\(test\)\]\n(?:pub(?:\([^)]*\))? )?mod \w+ \{\n.*?^\}$", re.MULTILINE | re.DOTALL

@@ -48,9 +48,9 @@ class CacheSize:
 
 def _checked(nbytes: Any, name: str) -> int:
     try:
-        nbytes = operator.index(nbytes)
+        found = operator.index(nbytes)
     except TypeError:
         raise TypeError(f"{name} is a number of bytes, found {type(nbytes).__name__}") from None
-    if nbytes < 0:
-        raise ValueError(f"{name} must not be negative, found {nbytes}")
-    return min(nbytes, _MOST)
+    if found < 0:
+        raise ValueError(f"{name} must not be negative, found {found}")
+    return min(found, _MOST)
