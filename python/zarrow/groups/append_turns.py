@@ -58,6 +58,6 @@ def in_claimed_turn(values: _StoredValues, keys: Sequence[str], append: Append[_
             with Claims(documents, turns) as documents.claims:
                 documents.claims.begin(documents.contents, documents.others)
                 documents.claims.take()
-                return append(documents)
+                return append(documents if documents.are_conditional else None)
         except ClaimedError as error:
             turns.wait(error)

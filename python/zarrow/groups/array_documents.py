@@ -47,8 +47,6 @@ class ArrayDocuments:
     def __init__(self, stored: _StoredValues, keys: Sequence[str]) -> None:
         self._stored = stored
         self._own: defaultdict[str, set[bytes]] = defaultdict(set)
-        # The last claim on each document, and the version that it replaced.
-        self._claimed: dict[str, tuple[bytes, str]] = {}
         self.others: dict[str, bytes] = {}
         self.contents: dict[str, bytes] = {}
         self._versions: dict[str, str] = {}
@@ -67,8 +65,8 @@ class ArrayDocuments:
 
     @property
     def are_conditional(self) -> bool:
-        """Whether the store replaces documents on a condition."""
-        return self._is_local or all(self._versions.values())
+        """Whether the store replaces documents on a condition: known after the first claim."""
+        return self._is_local or (self._stored.has_conditions() and all(self._versions.values()))
 
     def shape(self, key: str) -> list[int]:
         """Return the shape that a document says."""
@@ -86,22 +84,11 @@ class ArrayDocuments:
     def claim(self, key: str, number: bytes) -> bool:
         """Put a claim on a document, or replace the own one."""
         self._own[key].add(number)
-        document, before = claimed(self.contents[key], number), self._versions[key]
-        version = self._stored.set_if(key, document, before)
+        version = self._stored.set_if(key, claimed(self.contents[key], number), self._versions[key])
         if version is None:
             return False
-        self._claimed[key], self._versions[key] = (document, before), version
+        self._versions[key] = version
         return True
-
-    def are_guarded(self) -> bool:
-        """Return whether the store refuses a claim again, since its document has another version now.
-
-        A server that ignores conditions stores it.
-        """
-        return all(
-            self._stored.set_if(key, document, before) is None
-            for key, (document, before) in self._claimed.items()
-        )
 
     def claimed_keys(self) -> list[str]:
         """Return the keys of documents that may have a claim."""

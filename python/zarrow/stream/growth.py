@@ -38,12 +38,11 @@ class Growth:
         self._array, self._axis, self._unit = array, axis, unit
         self._store = array.__reduce__()[1][0]
         self._cloud = _StoredValues(self._store, create=False) if _is_remote(self._store) else None
-        self._is_guarded: bool | None = None
         self._is_consolidated: bool | None = None
 
     def append(self, elements: npt.NDArray[Any]) -> tuple[int, ...]:
         """Append elements, and return the new shape."""
-        if self._cloud is None or self._is_guarded is False:
+        if self._cloud is None:
             return self._array.append(elements, self._axis)
         grow = partial(self._grow, self._cloud, elements)
         if not in_claimed_turn(self._cloud, [key_of(self._array)], grow):
@@ -60,9 +59,7 @@ class Growth:
         self, cloud: _StoredValues, elements: npt.NDArray[Any], documents: ArrayDocuments | None
     ) -> bool:
         """Store elements, then the shape (step 2); return False in another store."""
-        if self._is_guarded is None:
-            self._is_guarded = documents is not None and documents.are_guarded()
-        if documents is None or not self._is_guarded:
+        if documents is None:
             return False
         key, axis = key_of(self._array), self._axis
         self._check(documents.contents[key], documents.shape(key))

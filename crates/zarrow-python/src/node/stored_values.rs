@@ -140,6 +140,12 @@ impl StoredValues {
         })
     }
 
+    /// Return whether the store keeps the conditions of puts: known of a server after the first one.
+    fn has_conditions(&self) -> bool {
+        let writer = self.store.remote().and_then(RemoteStore::writer);
+        writer.is_some_and(|writer| writer.has_conditions())
+    }
+
     /// List the names directly below a prefix.
     fn list(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<String>> {
         interruptible(py, |_| self.store.list(prefix).map_err(|error| self.named(error, prefix)))
