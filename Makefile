@@ -333,7 +333,7 @@ test-kernels: $(NVRTC)/ready $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWAR
 test-device: wheel $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6 ## tensors on a GPU and zarr-python's buffers there, on the software device
 	$(call step,tensors on a device)
 	ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE)" ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).6" \
-	  $(IN_TIME) 1800 $(BIN)/pytest -m gpu tests/gpu/tensors
+	  $(IN_TIME) 1800 $(BIN)/pytest --numprocesses 2 -m gpu tests/gpu/tensors
 
 # What `make test-torch` and `make demo` have downloaded is used where it is there.
 GPU_LIBRARIES = $(NVCOMP)$(if $(wildcard $(TORCH)/ready),:$(TORCH))

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def libraries(*arguments: str) -> dict[str, set[str]]:
-    """Return the packages whose libraries a cargo command builds, each with its features and profile."""
+    """Return the libraries that a cargo command builds: packages, with features and profile."""
     command = [
         "cargo",
         *arguments,
@@ -26,7 +26,7 @@ def libraries(*arguments: str) -> dict[str, set[str]]:
         "-Z",
         "unstable-options",
     ]
-    # Only this lets a stable cargo print what it would build.
+    # A stable cargo prints the plan of a build only with this.
     environment = os.environ | {
         "RUSTC_BOOTSTRAP": "1",
         "PYO3_CONFIG_FILE": str(ROOT / "crates/zarrow-python/pyo3-config.txt"),

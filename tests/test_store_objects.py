@@ -317,7 +317,7 @@ def test_parts_of_uncompressed_chunks_of_unknown_size(
 
 @pytest.mark.parametrize("kind", ["zarr", "fsspec"])
 def test_uncompressed_chunks_of_another_length_are_errors(kind: str) -> None:
-    """The store does not tell the size of a value with a part of it."""
+    """An answer with a range does not tell the size of the value."""
     store: Any = zarr.storage.MemoryStore()
     zarr.create_array(store, name="a", data=np.arange(20, dtype="i4"), chunks=5, compressors=None)
     values = {key: value.to_bytes() for key, value in store._store_dict.items()}

@@ -107,7 +107,7 @@ impl TaskClock {
     }
 }
 
-/// The time in which at least one task of a read works (step 2).
+/// The time while at least one task of a read works (step 2).
 #[derive(Debug, Default)]
 pub struct BusyTime(Mutex<Busy>);
 
@@ -144,7 +144,7 @@ impl BusyTime {
     }
 }
 
-/// A value whose reads a clock measures.
+/// A value with a clock for its reads.
 pub struct TimedValue<'a> {
     /// The value.
     pub value: &'a dyn Value,

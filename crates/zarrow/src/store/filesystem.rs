@@ -363,8 +363,8 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// The file and the times of its last modification and last change: programs such as tar set the first one back,
-    /// and nobody sets the second. `None` if one is very recent: if this file is then deleted, the next file may get
+    /// The file and the times of its last modification and last change: programs such as tar set the first time back,
+    /// but the second cannot be set. `None` if one is very recent: if this file is then deleted, the next file may get
     /// the same number, and the same times on a slow clock.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         let stat = system_calls::fstat(&self.0).map_err(io)?;
