@@ -368,11 +368,13 @@ impl Value for File {
     /// the same number, and the same times on a slow clock.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         let stat = system_calls::fstat(&self.0).map_err(io)?;
-        let (changed, nanoseconds) = (stat.st_ctime, stat.st_ctime_nsec as u64);
-        if is_recent(stat.st_mtime, stat.st_mtime_nsec as _) || is_recent(changed, nanoseconds) {
+        if is_recent(stat.st_mtime, stat.st_mtime_nsec as _)
+            || is_recent(stat.st_ctime, stat.st_ctime_nsec as _)
+        {
             return Ok(None);
         }
-        let changed = (changed as u64).wrapping_mul(1_000_000_000).wrapping_add(nanoseconds);
+        let changed =
+            (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec as _);
         let [device, number, nbytes, modified] = stat_version(&stat);
         Ok(Some([device, number, nbytes, modified ^ changed.rotate_left(32)]))
     }

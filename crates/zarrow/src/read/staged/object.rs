@@ -192,7 +192,8 @@ impl<'p> ObjectPlan<'p> {
             }
             // Only a request of the whole value shows that it has another length.
             Need::Ranges(ranges, nbytes)
-                if !policy.tells_size && (ranges[..] == [0..nbytes] || nbytes <= FEW_NBYTES) =>
+                if !policy.tells_size
+                    && (nbytes <= FEW_NBYTES || matches!(&ranges[..], [all] if *all == (0..nbytes))) =>
             {
                 return self.whole(chunk.encoded_limit()? as u64);
             }
