@@ -1,4 +1,4 @@
-"""`progress=` of `save`, `load` and `Array.read`: equal results, and reports that rise to the total."""
+"""`progress=` of `save`, `load`, `Array.read` and `consolidate_metadata`: equal results, rising reports."""
 
 from __future__ import annotations
 
@@ -238,3 +238,71 @@ def test_a_large_read_is_reported_part_by_part(tmp_path: Path, large: Any) -> No
     assert zarrow.create_array(tmp_path / "t.zarr", data=np.array(["a"])).read(progress=reports).tolist() == [
         "a"
     ]
+
+
+def tree(folder: Path, version: Any) -> zarrow.Group:
+    root = zarrow.create_group(folder, zarr_format=version)
+    for name in ("a", "a/b", "a/b/c", "d"):
+        root.create_group(name, attributes={"name": name})
+        for number in range(5):
+            root.create_array(f"{name}/{number}", data=[number])
+    return root
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_a_reported_consolidation_stores_the_same_bytes(version: Any, is_stale: bool, tmp_path: Path) -> None:
+    (tmp_path / "below/junk").mkdir(parents=True)
+    for name in ("plain", "reported", "below/root"):
+        tree(tmp_path / name, version)
+        if is_stale:
+            zarrow.create_group(tmp_path / name / "d/late", zarr_format=version)
+            zarrow.consolidate_metadata(tmp_path / name)
+            zarrow.create_array(tmp_path / name / "d/late/x", data=[1], zarr_format=version)
+    zarrow.consolidate_metadata(tmp_path / "plain")
+    nodes = 24 + 2 * is_stale
+    reports = Reports()
+    root = zarrow.consolidate_metadata(tmp_path / "reported", progress=reports)
+    reports.check(nodes + 1, 5)
+    assert all(done < total for done, total in reports[:-1])
+    assert root.nmembers(max_depth=None) == nodes
+    reports = Reports()
+    zarrow.open(tmp_path / "below/root").consolidate_metadata(progress=reports)
+    reports.check(nodes + 1, 5)
+    assert stored(tmp_path / "plain") == stored(tmp_path / "reported") == stored(tmp_path / "below/root")
+    reports = Reports()
+    zarrow.consolidate_metadata(zarrow.create_group(tmp_path / "empty"), progress=reports)
+    assert reports == [(0, 1), (1, 1)]
+
+
+def test_a_failing_report_of_a_consolidation_ends_it(tmp_path: Path) -> None:
+    root = tree(tmp_path, 3)
+    before = stored(tmp_path)
+
+    def fail(done: int, total: int) -> None:
+        raise OSError("stop")
+
+    with pytest.raises(OSError, match="stop"):
+        root.consolidate_metadata(progress=fail)
+    for wrong in (1, "bar"):
+        with pytest.raises(TypeError, match="progress is a function, or True for a bar, got"):
+            zarrow.consolidate_metadata(tmp_path, progress=wrong)  # type: ignore[arg-type]
+    assert stored(tmp_path) == before
+    with pytest.raises(OSError, match="stop"):
+        root.consolidate_metadata(progress=lambda done, total: done == total and fail(done, total))
+    assert zarrow.open(tmp_path)._is_consolidated()
+
+
+def test_damaged_members_and_link_loops_of_a_reported_consolidation(tmp_path: Path) -> None:
+    root = tree(tmp_path, 3)
+    (tmp_path / "a/0/zarr.json").write_text('{"zarr_format": 3, "node_type": "array", "shape": [-1]}')
+    root.consolidate_metadata()
+    plain = stored(tmp_path)
+    reports = Reports()
+    root.consolidate_metadata(progress=reports)
+    reports.check(25, 5)
+    assert stored(tmp_path) == plain
+    (tmp_path / "d/up").symlink_to(tmp_path)
+    for progress in (None, reports):
+        with pytest.raises(zarrow.ZarrowError, match="link"):
+            root.consolidate_metadata(progress=progress)

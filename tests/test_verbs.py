@@ -263,6 +263,18 @@ def test_consolidate(store: Path) -> None:
     assert json.loads(command("consolidate", store, "--json").stdout) == {"nodes": 4, "is_consolidated": True}
     assert zarrow.open_group(store)._is_consolidated()
     assert command("consolidate", store, "rain").returncode == 1
+    leader, follower = pty.openpty()
+    subprocess.run(
+        [COMMAND, "consolidate", str(store)],
+        stdout=subprocess.DEVNULL,
+        stderr=follower,
+        check=True,
+        timeout=100,
+    )
+    shown = os.read(leader, 10_000).decode()
+    os.close(leader)
+    os.close(follower)
+    assert "consolidate" in shown and "100%  5 documents of 5 documents" in shown
 
 
 def test_rm_asks_and_erases_nodes_only(store: Path) -> None:

@@ -111,7 +111,8 @@ from zarrow.anndata.methods import add_to_class as _add_anndata
 from zarrow.api.array_options import says_options as _says_options
 from zarrow.api.asynchronous import add_to_class as _add_asynchronous
 from zarrow.api.asynchronous import open_async, read_many_async
-from zarrow.api.creation import consolidate_metadata, create_array, create_group
+from zarrow.api.consolidation import consolidate_metadata
+from zarrow.api.creation import create_array, create_group
 from zarrow.api.dask_arrays import add_to_class as _add_dask
 from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from zarrow.api.limits import DecodeLimits

@@ -23,7 +23,6 @@ from zarrow._zarrow import (
     _shape_as,
     _with_options,
     asarray,
-    open,
 )
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.codec_choice import chosen_codecs
@@ -34,7 +33,7 @@ from zarrow.device_tensor.methods import is_on_device
 from zarrow.groups.attribute_values import as_dict
 from zarrow.interchange import labels, lazy_arrays
 
-__all__ = ["consolidate_metadata", "create_array", "create_group"]
+__all__ = ["create_array", "create_group"]
 
 
 @says_options
@@ -230,48 +229,6 @@ def create_group(
     return _create_group(
         store, path, given, zarr_format=zarr_format, overwrite=overwrite, durability=durability
     )
-
-
-def consolidate_metadata(
-    store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
-) -> Group:
-    """Copy the metadata of everything below a group into the group's own, and open the group.
-
-    Opening the group then takes one request for everything below it. zarrow updates the copies when it
-    creates, changes or erases a node below the group, if the store was opened at the group or above it. Other
-    programs may leave them stale; consolidate again to update them. In version 3 the copies are in the
-    group's `zarr.json`, as in zarr-python, in version 2 in `.zmetadata`.
-
-    Parameters
-    ----------
-    store, path, storage_options
-        As for `open`.
-
-    Returns
-    -------
-    Group
-
-    Raises
-    ------
-    UnsupportedError
-        The store is a session of icechunk, which has no consolidated metadata.
-    NotFoundError, NodeTypeError, ReadOnlyError, StoreError
-        As `open`.
-
-    Examples
-    --------
-    >>> import zarrow
-    >>> root = zarrow.consolidate_metadata("data.zarr")
-    >>> root["model/pressure"].shape
-    (2, 2)
-    """
-    group = (
-        store if isinstance(store, Group) and not path else open(store, path, storage_options=storage_options)
-    )
-    if not isinstance(group, Group):
-        _require_group(group)
-    group.consolidate_metadata()
-    return group
 
 
 def _require_group(node: Any) -> NoReturn:

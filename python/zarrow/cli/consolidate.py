@@ -24,9 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"zarrow consolidate: {visible(arguments.store)} is an array, expected a group", file=sys.stderr
         )
         return 1
-    count = node._without_consolidated().nmembers(max_depth=None)
-    if not arguments.dry_run:
-        node.consolidate_metadata()
+    count = _count(node) if arguments.dry_run else _consolidate(node)
     if arguments.json:
         from zarrow.cli.description import as_json
 
@@ -34,3 +32,23 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         show(f"metadata of {count} nodes {'would be ' if arguments.dry_run else ''}consolidated")
     return 0
+
+
+def _count(node: zarrow.Group) -> int:
+    return node._without_consolidated().nmembers(max_depth=None)
+
+
+def _consolidate(node: zarrow.Group) -> int:
+    """Consolidate the metadata with a bar, and return the number of nodes below the group."""
+    from zarrow.api.progress import Bar
+
+    documents = 1
+
+    def report(done: int, total: int) -> None:
+        nonlocal documents
+        documents = total
+        bar(done, total)
+
+    with Bar("consolidate", "{} documents".format) as bar:
+        node.consolidate_metadata(progress=report)
+    return documents - 1

@@ -9,6 +9,7 @@ from typing_extensions import CapsuleType
 
 from zarrow.anndata import methods as anndata_methods
 from zarrow.api.array_options import Chunks, Codec, Codecs, LayoutOptions
+from zarrow.api.progress import Progress
 from zarrow.api.typed import AnyNode
 from zarrow.arrays._array import Array
 from zarrow.arrays._categorical import Categorical
@@ -291,11 +292,11 @@ class Group(_Node):
         """
     def require_groups(self, *names: str) -> tuple[Group, ...]:
         """Return the groups of these names; create missing ones."""
-    def consolidate_metadata(self) -> None:
+    def consolidate_metadata(self, *, progress: Progress | bool | None = None) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
-        `zarrow.consolidate_metadata` explains the purpose, and how the copies stay up to date. If a later
-        change is stored but the copies cannot be updated (full disk, a group of another owner), a
+        `zarrow.consolidate_metadata` explains the purpose, `progress`, and how the copies stay up to date. If
+        a later change is stored but the copies cannot be updated (full disk, a group of another owner), a
         `ZarrowWarning` is given; call this method again.
         """
     def refresh(self) -> None:

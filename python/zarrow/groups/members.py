@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zarrow._zarrow import Array, Group, _import
 from zarrow.api import creation, filled_arrays
 from zarrow.api.array_options import says_options
+from zarrow.api.consolidation import consolidate_group
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import NodeExistsError, NodeTypeError
 from zarrow.groups import rows
@@ -50,6 +51,7 @@ def add_to_class() -> None:
         add_method(node, "__enter__", _enter)
         add_method(node, "__exit__", _exit)
     add_method(Group, "append", rows.append)
+    add_method(Group, "consolidate_metadata", consolidate_group)
     add_method(Group, "create_array", creation.create_array_in)
     add_property(Group, "multiscales", _multiscales)
 

@@ -24,7 +24,7 @@ from typing import Any, SupportsIndex
 
 from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
-from zarrow.api.creation import consolidate_metadata
+from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
 from zarrow.errors import (
     NodeExistsError,

@@ -24,7 +24,8 @@ from ray.data.block import BlockAccessor
 from ray.data.datasource import Datasink, WriteResult
 
 from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
-from zarrow.api.creation import consolidate_metadata, create_array
+from zarrow.api.consolidation import consolidate_metadata
+from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array, open_group
 from zarrow.errors import NodeExistsError, NotFoundError, ShapeError, StaleHandleError
 from zarrow.groups.places import place, place_of

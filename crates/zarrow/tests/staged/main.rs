@@ -37,6 +37,7 @@ fn manner(seed: u64) -> Manner {
         split_nbytes: [100, 1 << 20][(seed / 54 % 2) as usize],
         has_suffix: !seed.is_multiple_of(4),
         cuts_ranges: true,
+        tells_size: !seed.is_multiple_of(5),
     };
     Manner {
         seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
