@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from zarrow.hints import familiar_training
 from zarrow.hints.by_name import by_name
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
 
-FUNCTIONS = by_name(
+FUNCTIONS = familiar_training.MODULE | by_name(
     {
         "xarray.{name}, which takes variables of " + _XARRAY: (
             "apply_ufunc align combine_by_coords combine_nested corr infer_freq unify_chunks"
@@ -36,7 +37,9 @@ FUNCTIONS = by_name(
         ),
         "zarrow.open(store).read(mmap=True), or "
         'zarrow.open(store, mode="w", shape=..., dtype=...) to write': "memmap",
-        "zarrow.save(store, a=x, b=y), which zarrow.load(store) returns as a dict": "savez savez_compressed",
+        "zarrow.save(store, a=x, b=y), which zarrow.load(store) returns as a dict: list(d) for d.files": (
+            "savez savez_compressed"
+        ),
         "zarrow.save(store, anndata.concat([zarrow.load(path), ...]))": "concat_on_disk",
         "scipy.sparse.{name}(array[...].numpy()), or group.to_scipy() of a stored matrix": (
             "coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix"
@@ -56,8 +59,18 @@ FUNCTIONS = by_name(
         "zarrow.open(path).scan_polars()": "LazyFrame",
         "zarrow.open(path).to_arrow().arrow()": "ChunkedArray RecordBatch RecordBatchReader",
         'pandas.read_hdf(path, "key"), then zarrow.save(store, table)': "HDFStore",
-        "dtype=str of zarrow.create_array": "special_dtype string_dtype vlen_dtype",
-        "array.dtype": "check_dtype check_string_dtype check_vlen_dtype",
+        "polars.{name}": "col element exclude lit nth when",
+        "pyarrow.compute.{name}": "field",
+        "nothing: every axis can grow, leave it out": "UNLIMITED",
+        "array.metadata": "Schema",
+        "array.dtype": (
+            "Datatype check_complex_dtype check_dtype check_enum_dtype check_opaque_dtype check_ref_dtype "
+            "check_string_dtype check_vlen_dtype"
+        ),
+        "dtype=... of zarrow.create_array, with a dtype of NumPy": (
+            "complex_compat_dtype enum_dtype opaque_dtype ref_dtype regionref_dtype"
+        ),
+        "dtype=str of zarrow.create_array": "special_dtype string ustring string_dtype vlen_dtype",
         'nothing: Zarr has no links; group["new"] = group["old"] is a copy': (
             "ExternalLink HardLink Reference RegionReference SoftLink"
         ),

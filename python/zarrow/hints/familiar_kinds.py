@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from zarrow.hints import familiar_training
 from zarrow.hints.by_name import by_name
 
 _DATASET = "zarrow.xarray.open_zarr(path)"
@@ -47,7 +48,7 @@ SPARSE = by_name(
     }
 )
 
-TABLE = by_name(
+TABLE = familiar_training.TABLE | by_name(
     {
         "{group}.to_arrow().arrow()": "arrow as_arrow pyarrow read_all to_pyarrow_table",
         "{group}.to_arrow().column_names": "columns",
@@ -70,7 +71,7 @@ TABLE = by_name(
 )
 
 # Of a zarrow.Table, the selected rows and columns of a group.
-ROWS = by_name(
+ROWS = familiar_training.ROWS | by_name(
     {
         "{table}.to_pandas().{name}": "T index ndim plot size style values",
         'rows = {table}.to_arrow(), and duckdb.sql("from rows").{name}': (

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from zarrow.hints import familiar_training
 from zarrow.hints.by_name import by_name
 
 LOADER = (
@@ -30,7 +31,7 @@ def of_class(name: str) -> str:
     return f"type {next(found, '')}".removesuffix("type ") if name[:1].isupper() else ""
 
 
-NAMES = by_name(
+NAMES = familiar_training.LOADED | by_name(
     {
         'zarrow.data.Plan(array, order="shuffle")': "shuffle shuffle_buffer",
         'zarrow.data.Plan(array, batch_size=32), with order="sequential" for the stored order': (

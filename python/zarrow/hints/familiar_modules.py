@@ -15,7 +15,8 @@ MODULE = FUNCTIONS | by_name(
     {
         "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one": "AnnData",
         "await zarrow.open_async(store, path), then await array.read_async(selection)": "AsyncArray",
-        "await zarrow.open_async(store), a group with members(): its arrays have read_async": "AsyncGroup",
+        "await zarrow.open_async(store), then for name, member in group.members() without async, and await "
+        "member.read_async(selection) of its arrays": "AsyncGroup",
         'compressors={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1} of zarrow.create_array': (
             "Blosc"
         ),
@@ -34,7 +35,8 @@ MODULE = FUNCTIONS | by_name(
         "nothing: pass the URL instead, or fsspec.get_mapper(url) for schemes that only fsspec knows": (
             "FSStore"
         ),
-        'zarrow.open_group(path, mode="r"), with the modes of h5py': "File",
+        'zarrow.open_group(path, mode="r"), with the modes of h5py as mode=; close() and flush() are left '
+        "out": "File",
         'zarrow.asarray(numpy.array(x, "f4"))': "FloatTensor",
         "zarr.storage.FsspecStore(...), which zarrow accepts, or the URL with storage_options": "FsspecStore",
         'compressors={"name": "gzip", "configuration": {"level": 5}} of zarrow.create_array': "GZip",
@@ -47,7 +49,9 @@ MODULE = FUNCTIONS | by_name(
         ),
         'zarrow.open_group(path, mode="r") or mode="w" in place of netCDF4, '
         + _XARRAY
-        + " of xarray, or import zarrow.torch, and zarrow.torch.Dataset(array)": "Dataset",
+        + " of xarray, or import zarrow.torch, and zarrow.torch.Dataset(array); of a group, variables are "
+        'group["name"], their dimensions .dimension_names, their attributes .attrs["units"], and close() '
+        "and sync() are left out": "Dataset",
         "zarrow.open(store)": "Reader dataset open_root open_store parse_store zopen",
         'fsspec.get_mapper("reference://", fo="references.json"), which zarrow.open takes': (
             "ReferenceFileSystem"
@@ -59,10 +63,6 @@ MODULE = FUNCTIONS | by_name(
         "array.append(values), or group.append(table)": "append",
         "zarrow.save(store, numpy.arange(...))": "arange",
         "zarrow.create_array(store, data=x), or zarrow.asarray(x) for memory": "array",
-        _XARRAY
-        + ', or for training import zarrow.torch, and zarrow.torch.Dataset(path, fields={"x": "x"})': (
-            "load_dataset"
-        ),
         "zarrow.save(store, x), or zarrow.xarray.to_zarr(dataset, store), or zarrow.dask.to_zarr(x, store)": (
             "to_zarr"
         ),
@@ -130,7 +130,11 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.asarray(x)": "as_array as_tensor from_jax from_tensor from_torch tensor",
         "nothing: zarrow has one engine": "backends",
         "zarrow.read_many([(array, selection), ...])": "batch",
-        "numpy.concatenate([...]), or torch.cat([...])": "cat concat",
+        "numpy.concatenate([...]), or torch.cat([...])": "cat",
+        "numpy.concatenate([...]) for arrays, or anndata.concat, xarray.concat, pandas.concat or "
+        "polars.concat for what zarrow.load, zarrow.xarray.open_zarr, .to_pandas() and .to_polars() return": (
+            "concat"
+        ),
         "numpy.concatenate([...]), which takes zarrow's arrays": "concatenate",
         "zarrow.set_num_threads(count), without `with`; caches and limits are cache_bytes= and limits= of "
         "zarrow.open": "config set_option set_options",
@@ -144,7 +148,13 @@ MODULE = FUNCTIONS | by_name(
             "create zarrcreate zcreate"
         ),
         "zarrow.create_array(store, path, shape=..., dtype=...)": "create_dataset",
-        "zarrow.create_group and Group.create_array": "create_hierarchy",
+        "zarrow.create_group(store, path, attributes=...) and zarrow.create_array(store, path, shape=..., "
+        "dtype=...) for each node": "create_hierarchy",
+        "zarrow.create_group(store, path, attributes=...)": "GroupMetadata",
+        "zarrow.create_array(store, path, shape=..., dtype=...), or array.metadata to read them": (
+            "ArrayMetadata ArrayV2Metadata ArrayV3Metadata"
+        ),
+        'zarrow.MemoryStore(), and array.read(selection, device="cuda")': "GpuMemoryStore",
         'array.read(selection, device="cuda"), or zarrow.gpu.is_available()': "cuda",
         'array.read(decode="cf") for an array, or ' + _XARRAY: "decode_cf",
         'array.read(decode="cf"), or xarray.decode_cf(dataset)': "decode_times",
@@ -251,9 +261,14 @@ MODULES = by_name(
         "group.to_pandas()": "dataframe pandas pd table",
         "group.to_polars(), or group.scan_polars()": "pl polars",
         "group.to_arrow()": "arrow ipc parquet pa pyarrow",
+        "zarrow.open(path).scan_arrow() in place of a dataset of pyarrow, or import zarrow.data to load "
+        "batches": "dataset",
+        "zarrow.save(path, tensors), of a dict of arrays, and zarrow.load(path)": (
+            "checkpoint checkpoints orbax safetensors serialization"
+        ),
         'rows = group.to_arrow(), and duckdb.sql("from rows")': "duckdb sql",
         "import zarrow.torch": "lightning nn pytorch torchdata",
-        "import zarrow.data": "batching dataloader dataloaders dataset datasets loader loaders ml training",
+        "import zarrow.data": "batching dataloader dataloaders datasets loader loaders ml training",
         "array[...].numpy(), which tensorflow.constant takes": "tensorflow tf",
         'zarrow.data.Loader(path, fields=["x", "y"]), and model.fit((batch for batch in loader))': "keras",
         "import zarrow.gpu": "cuda cupy cp gds kvikio",

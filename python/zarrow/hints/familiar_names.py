@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from zarrow.hints import familiar_training
 from zarrow.hints.by_name import by_name
 
 _XARRAY = "zarrow.xarray.open_zarr(path)"
@@ -20,7 +21,7 @@ _TO_GPU = 'array.read(selection, device="cuda") to read to a GPU, zarrow.gpu.asa
 _READ_TO_GPU = '{array}.read(selection, device="cuda")'
 
 # Names on an Array: its features under another name, and names of h5py, xarray and dask.
-ARRAY = by_name(
+ARRAY = familiar_training.ARRAY | by_name(
     {
         "{array}[...].numpy()": (
             "A as_numpy as_slice asnumpy data get_image_data pixels toarray todense values"
@@ -64,14 +65,14 @@ ARRAY = by_name(
         "{array}.cdata_shape": "chunk_grid_shape",
         "for place, chunk in {array}.iter_chunks(), or {array}.blocks[i, j]": "chunk_iter",
         "numpy.ndindex({array}.cdata_shape)": "chunk_keys",
-        "{array}.chunks": "chunk_shape chunking chunksize",
+        "{array}.chunks": "chunk_shape chunking chunksize read_chunk_sizes",
         "{array}.to_dask().chunks": "chunksizes",
         '{array}.read(decode="cf")': "decode_cf",
         "{array}.store": "chunk_store",
         _STORED: "close commit flush store_metadata sync",
         "nothing: a write is stored when its call returns: leave .{name}(...) out": "with_transaction",
         '{array}.metadata["codecs"], or .filters, .serializer, .compressors': "codec codecs",
-        "{array}.compressors": "compression compression_opts compressor",
+        "{array}.compressors": "compression compression_opts compressor fletcher32 quantization",
         "{array}[...]": "compute execute getValue load persist to_owned to_tensor value",
         "zarrow.set_num_threads, and cache_bytes= and limits= of zarrow.open": "config",
         'group["name"] = {array}': "copy_to",
@@ -108,9 +109,9 @@ ARRAY = by_name(
         '{array}.serializer["configuration"]["endian"]': "endian",
         "{array}.blocks[i, j] = {array}.fill_value": "erase_chunk",
         "{array}.append(values)": "extend insert push",
-        "zarrow.open({store})": "file",
+        "zarrow.open({store})": "file open",
         "{parent}": "group parent",
-        "{array}.fill_value": "fillvalue",
+        "{array}.fill_value": "fillvalue get_fill_value",
         "{array}[index]": "get getrow iloc indices read_at",
         "{array}[[1, 0]], or zarrow.read_many([({array}, selection), ...])": "get_batch read_batch",
         '{array}.read(mask="cf").mask': "get_mask",
@@ -118,7 +119,7 @@ ARRAY = by_name(
         "{array}[start:stop]": "get_slice islice retrieve_array_subset slice subset",
         "{array}[:, index]": "getcol",
         "{array}[selection], or await {array}.read_async(selection)": "getitem",
-        "await {array}.read_async(selection)": ("getitem_async"),
+        "await {array}.read_async(selection)": "async_array getitem_async",
         '{array}.attrs["name"]': "getncattr",
         "hashlib.sha256({array}[...].tobytes()).hexdigest()": "hexdigest",
         "for row in {array}": "into_iter iter",
@@ -148,7 +149,7 @@ ARRAY = by_name(
         'group["new"] = group["old"], then del group["old"]': "rename",
         "{array}[::2, ::2], or skimage.transform.rescale({array}[...].numpy(), scale)": "rescale",
         "{array}[numpy.random.choice(len({array}), count)]": "sample",
-        "{array}.filters": "scaleoffset",
+        "{array}.filters": "filter_names scaleoffset",
         "{array}.to_arrow()": "scan",
         "{array}.metadata, or pyarrow.schema({array}.to_arrow())": "schema",
         "{array}[selection] = values": "set",
@@ -161,7 +162,7 @@ ARRAY = by_name(
         "await {array}.write_async(selection, values)": "setitem_async",
         '{array}.attrs["name"] = value': "setncattr setncattr_string",
         "{array}.attrs.update(values)": "setncatts",
-        "{array}.shards": "shard_shape",
+        "{array}.shards, or {array}.chunks": "shard_shape write_chunk_sizes",
         "{array}[...].torch().split([2, 1]) for sizes, numpy.split({array}[...], [2]) for positions, or "
         "zarrow.data.Plan({array}).split(0.8, 0.2) for fractions of the samples": "split",
         "{array}[numpy.random.permutation(len({array}))], or zarrow.data.Loader({array}, "
@@ -170,7 +171,8 @@ ARRAY = by_name(
         "sklearn.model_selection.train_test_split({array}[...])": "random_split train_test_split",
         "{array}[...].torch(), or .numpy() or .jax()": "set_format with_format",
         '{array}[...].torch(), or {array}.read(device="cuda").torch() on a GPU': "to_torch torch",
-        '{array}[...].jax(), or {array}.read(device="cuda").jax() on a GPU': "jax to_jax",
+        '{array}[...].jax(), or {array}.read(device="cuda").jax() on a GPU, or import zarrow.jax, and '
+        "zarrow.jax.make_array({array}, sharding) on several devices": "jax to_jax",
         "dict(zip({array}.dimension_names or (), {array}.shape))": "sizes",
         "numpy.sort({array}[...])": "sort sort_values",
         "numpy.stack([{array}[0], {array}[1]])": "stack",
@@ -188,7 +190,7 @@ ARRAY = by_name(
     }
 )
 
-GROUP = by_name(
+GROUP = familiar_training.GROUP | by_name(
     {
         '{group}["name"] = x': "add assign",
         "{group}.append(table)": (
@@ -213,7 +215,8 @@ GROUP = by_name(
         '{group}.create_array("name", shape=..., dtype=...)': "create",
         '"name" in {group}': "exists is_dir is_file",
         "{group}.keys()": ("columns glob iterdir listdir ls rglob"),
-        "zarrow.open({group}.store, path=...)": "open",
+        "zarrow.open({group}.store, path=...)": "from_store open",
+        "for name in list({group}.keys()): del {group}[name]": "clear",
         "{group}.arrays()": "leaves",
         "{group}.members(max_depth=None)": "descendants subtree subtree_with_keys",
         'xarray.open_datatree(path, engine="zarrow").{name}': (
@@ -282,7 +285,7 @@ GROUP = by_name(
         '{group}.ones("name", array.shape, dtype=array.dtype)': "ones_like",
         "{parent}": "parent",
         "matplotlib's plot, or zarrow.xarray.open_zarr(path)": "plot",
-        '{group}["name"][...], then del {group}["name"]': "pop",
+        '{group}["name"][...], then del {group}["name"]': "pop popitem",
         'rows = {group}.to_arrow(), and duckdb.sql("select * from rows")': "query sql to_duckdb",
         '{group}["name"].read(selection, out=buffer)': "read_direct",
         '{group}["name"]': "ref",

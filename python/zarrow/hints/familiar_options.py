@@ -78,14 +78,13 @@ OPTIONS = by_name(
         "zarr_format=...": "format version zarr_version",
         'the path as the second argument, as zarrow.open(store, "group")': "group",
         "zarrow.create_array(store, data=..., overwrite=True)": "if_exists",
-        "nothing: the index of a table is a column, unless it counts the rows (.reset_index(drop=True))": (
-            "index"
-        ),
+        "nothing: leave it out: the index of a table is a column, unless it counts the rows "
+        "(.reset_index(drop=True))": ("index"),
         'storage_options={"key": ...}, or the path of a node as the second argument': "key",
         "nothing: arrays are read to the CPU, .torch().to(device) copies them": "map_location",
         'array.read(mask="cf")': "mask",
         'array.read(decode="cf"), or array.read(mask="cf") for masked elements': "mask_and_scale",
-        "nothing: every axis can grow, by Array.resize and Array.append": "max_shape maxshape",
+        "nothing: leave it out: every axis can grow, by Array.resize and Array.append": "max_shape maxshape",
         'array.read(selection, device="cuda")': "meta_array",
         "zarrow.open(store).read(mmap=True)": "mmap_mode",
         "overwrite=True, or zarrow.open(store, mode=...)": "mode",
@@ -191,6 +190,14 @@ LOADING = by_name(
         ),
         "nothing: read errors are raised at once, leave it out": "timeout",
         "nothing: a batch is read in the order of the plan, leave it out": "in_order",
+        "zarrow.data.Plan(path).split(0.8, 0.2), or leave it out for all samples": "split",
+        "nothing: samples are read when they are asked for, leave it out": (
+            "cache_dir keep_in_memory revision streaming trust_remote_code"
+        ),
+        "nothing: transform= receives whole batches, leave it out": (
+            "batched load_from_cache_file num_proc with_indices"
+        ),
+        'fields=["x", "y"]': "columns input_columns keys",
         "zarrow.data.Windows(array, 6)": "sequence_length timesteps window window_size",
         "zarrow.data.Crops(array, (64, 64), 1000), for each array": (
             "crop_size num_samples patch_size roi_size"

@@ -85,6 +85,10 @@ def _of_tables(name: str) -> str:
     return to_type(MODULE.get(name) or MODULES[name]) if name in MODULE or name in MODULES else ""
 
 
+# Libraries whose other names are looked up if the program has imported them.
+_IMPORTED = ("polars", "pyarrow", "pyarrow.compute", "anndata", "duckdb", "h5py", "tensorstore", "datasets")
+
+
 def _of_others(name: str) -> str:
     """Return what to type for a codec, or a name of NumPy, PyTorch, pandas and so on."""
     from zarrow.hints import functions_of_others as others
@@ -106,7 +110,9 @@ def _of_others(name: str) -> str:
         "jax": others.JAX,
     }
     found = [library for library, names in functions.items() if name in names]
-    return f"type {min(found, key=lambda library: library not in sys.modules)}.{name}" if found else ""
+    if found:
+        return f"type {min(found, key=lambda library: library not in sys.modules)}.{name}"
+    return next((f"type {one}.{name}" for one in _IMPORTED if hasattr(sys.modules.get(one), name)), "")
 
 
 def _of_numpy(name: str) -> str:

@@ -176,10 +176,20 @@ def _of_decoded(array: Any, name: str) -> str:
         return to_type(TEXT[name])
     if name in DECODED:
         return to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
+    if _is_in_place(name):
+        return f"type x.torch().{name}, which shares the memory"
     way = _way_through_others(array, name)
     if not way and hasattr(_zarrow.Array, name):
         return f"type array.{name}, of the Array that was read"
     return f"type {way}" if way else ""
+
+
+def _is_in_place(name: str) -> bool:
+    """Return whether a name is that of a method of PyTorch that changes its tensor, such as `abs_`."""
+    from zarrow.hints.names_of_others import TORCH_TENSOR
+
+    plain = name.removesuffix("_")
+    return plain != name and (plain in TORCH_TENSOR or plain in METHODS or plain in BINARY)
 
 
 def _for_layout(array: Any, text: str) -> str:
@@ -226,6 +236,8 @@ def _of_array(array: Any, name: str) -> str:
         return f'this array has no attribute {name!r}: type array.attrs["{name}"] = value to store one'
     if name in ARRAY:
         return to_type(ARRAY[name].replace("{array}", "array"))
+    if _is_in_place(name):
+        return f"type array[...] = array[...].torch().{name}(...), which stores the result"
     if hasattr(_zarrow.Tensor, name) or name in METHODS:
         return f"read the array first, as array[...].{name}{_axes_by_name(array, name)}"
     if name in array.attrs:
@@ -304,12 +316,16 @@ def _way_to_members(kind: str, name: str) -> str:
 
 
 def _of_stream(stream: Any, name: str) -> str:
+    from zarrow.hints.familiar_kinds import ROWS
     from zarrow.hints.familiar_names import STREAM
 
     if name in STREAM:
         return to_type(STREAM[name].replace("{rows}", "rows"))
-    way = _way_to_a_table(name, "rows")
-    return way and f"type {way}"
+    if way := _way_to_a_table(name, "rows"):
+        return f"type {way}"
+    if name in ROWS:
+        return to_type(ROWS[name].replace("{table}", "group[:]"))
+    return f"type group.{name}, of the group that was read" if hasattr(_zarrow.Group, name) else ""
 
 
 def _no_item(self: Any, key: Any, /) -> Any:
@@ -334,6 +350,8 @@ def _of_rows(table: Any, name: str) -> str:
         return ""
     if name in table.column_names:
         return f'type table["{name}"]'
+    if hasattr(_zarrow.Group, name):
+        return f"type table.group.{name}"
     way = _way_to_a_table(name, "table.to_arrow()")
     return way and f"type {way}"
 
