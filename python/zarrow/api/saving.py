@@ -172,6 +172,11 @@ def save(
                 if is_of_creation
                 else text
             )
+        if name in ("chunks", "shards") and isinstance(value, tuple):
+            raise TypeError(
+                f"save takes no {name}: leave it out, or for one array type "
+                f"zarrow.create_array(store, data=..., {name}={value!r})"
+            )
     if (array is None) == (not arrays):
         raise TypeError(
             "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "

@@ -138,7 +138,9 @@ MODULE = FUNCTIONS | by_name(
         "numpy.concatenate([...]), which takes zarrow's arrays": "concatenate",
         "zarrow.set_num_threads(count), without `with`; caches and limits are cache_bytes= and limits= of "
         "zarrow.open": "config set_option set_options",
-        "zarrow.open(store).to_arrow(), which DuckDB queries by its name": "connect",
+        "rows = zarrow.open(store).to_arrow(), and duckdb.connect(), whose queries take rows as a table": (
+            "connect"
+        ),
         "zarrow.consolidate_metadata(store)": "consolidate",
         "zarrow.open, zarrow.save and zarrow.load": "convenience",
         "zarrow.save(store, zarrow.open(other)), which stores version 3": "convert_to_v3",

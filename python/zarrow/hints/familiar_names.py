@@ -543,6 +543,7 @@ STREAM = by_name(
         'duckdb.sql("from rows").{name}': (
             "aggregate distinct fetch_arrow_table fetchdf fetchmany fetchnumpy order project"
         ),
+        'duckdb.sql("select * from rows"), of the stream in a variable rows': "execute query_arrow sql",
         "nothing: a stream ends with its rows": "close",
         "{rows}.arrow()": "collect read_all to_arrow to_table",
         "{rows}.arrow().column(name)": "column",

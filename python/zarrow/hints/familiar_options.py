@@ -197,7 +197,6 @@ LOADING = by_name(
         "nothing: transform= receives whole batches, leave it out": (
             "batched load_from_cache_file num_proc with_indices"
         ),
-        'fields=["x", "y"]': "columns input_columns keys",
         "zarrow.data.Windows(array, 6)": "sequence_length timesteps window window_size",
         "zarrow.data.Crops(array, (64, 64), 1000), for each array": (
             "crop_size num_samples patch_size roi_size"

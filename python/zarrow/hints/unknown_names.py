@@ -168,7 +168,7 @@ def _no_attribute(hint: Any) -> Any:
 
 
 def _of_decoded(array: Any, name: str) -> str:
-    from zarrow.hints.familiar_names import DECODED, TEXT
+    from zarrow.hints.familiar_names import ARRAY, DECODED, TEXT
 
     if name in ("torch", "jax"):
         return f"{name} has no arrays of text: type .numpy() or .arrow()"
@@ -181,6 +181,9 @@ def _of_decoded(array: Any, name: str) -> str:
     way = _way_through_others(array, name)
     if not way and hasattr(_zarrow.Array, name):
         return f"type array.{name}, of the Array that was read"
+    if not way and name in ARRAY and "{store}" not in ARRAY[name] and "{parent}" not in ARRAY[name]:
+        text = to_type(ARRAY[name].replace("{array}", "array"))
+        return f"{text}, of the Array that was read" if text.startswith("type ") else text
     return f"type {way}" if way else ""
 
 
