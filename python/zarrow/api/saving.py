@@ -172,6 +172,11 @@ def save(
                 if is_of_creation
                 else text
             )
+        if name == "encoding" and isinstance(value, dict):
+            raise TypeError(
+                "save takes no encoding: type zarrow.xarray.to_zarr(dataset, store, encoding=...) for a "
+                "Dataset of xarray"
+            )
         if name in ("chunks", "shards") and isinstance(value, tuple):
             raise TypeError(
                 f"save takes no {name}: leave it out, or for one array type "

@@ -49,7 +49,8 @@ MODULE = FUNCTIONS | by_name(
         ),
         'zarrow.open_group(path, mode="r") or mode="w" in place of netCDF4, '
         + _XARRAY
-        + " of xarray, or import zarrow.torch, and zarrow.torch.Dataset(array); of a group, variables are "
+        + " of xarray, or zarrow.xarray.to_zarr(xarray.Dataset(...), store), or import zarrow.torch, and "
+        "zarrow.torch.Dataset(array); h5py.Dataset in isinstance is zarrow.Array; of a group, variables are "
         'group["name"], their dimensions .dimension_names, their attributes .attrs["units"], and close() '
         "and sync() are left out": "Dataset",
         "zarrow.open(store)": "Reader dataset open_root open_store parse_store zopen",

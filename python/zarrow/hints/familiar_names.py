@@ -263,6 +263,7 @@ GROUP = familiar_training.GROUP | by_name(
             "create_dataset_like empty_like"
         ),
         '{group}["name"].metadata': "encoding",
+        '{group}["name"].metadata of an array, {group}.attrs and {group}.zarr_format of a group': "metadata",
         '{group}.to_arrow().arrow().filter(pyarrow.compute.field("name") > 1)': "filter",
         '[a for _, a in {group}.arrays() if a.attrs.get("units") == "K"]': (
             "filter_by_attrs get_variables_by_attributes"
