@@ -139,7 +139,7 @@ MODULE = FUNCTIONS | by_name(
         "numpy.concatenate([...]), which takes zarrow's arrays": "concatenate",
         "zarrow.set_num_threads(count), without `with`; caches and limits are cache_bytes= and limits= of "
         "zarrow.open": "config set_option set_options",
-        "rows = zarrow.open(store).to_arrow(), and duckdb.connect(), whose queries take rows as a table": (
+        "rows = zarrow.open(store).to_arrow(), and duckdb.connect(): queries take rows as a table": (
             "connect"
         ),
         "zarrow.consolidate_metadata(store)": "consolidate",

@@ -67,7 +67,7 @@ OPTIONS = by_name(
         "nothing: a Zarr store has no such option, leave it out": (
             "fs_strategy libver lock locking rdcc_nslots rdcc_w0 swmr userblock_size"
         ),
-        "nothing: leave it out: order=... is an option of zarrow.create_array, and write_empty_chunks=... one "
+        "nothing: leave it out: order=... is an option of zarrow.create_array, and write_empty_chunks=... "
         "of Array.write": "config",
         "nothing: values are stored when the call returns": "compute return_stored",
         "fill_value=...": "default fill fillvalue missing_value nodata",

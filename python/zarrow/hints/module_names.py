@@ -85,7 +85,7 @@ def _of_tables(name: str) -> str:
     return to_type(MODULE.get(name) or MODULES[name]) if name in MODULE or name in MODULES else ""
 
 
-# Libraries whose other names are looked up if the program has imported them.
+# Libraries that are searched for a name if the program has imported them.
 _IMPORTED = ("polars", "pyarrow", "pyarrow.compute", "anndata", "duckdb", "h5py", "tensorstore", "datasets")
 
 
