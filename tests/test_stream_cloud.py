@@ -21,8 +21,10 @@ from counted_bucket import Bucket, counted_bucket
 from round_trips import in_few_round_trips
 from test_stream import frames
 from test_stream_levels import expect_levels, movie, numbered
+from zarrow._zarrow import _StoredValues
 from zarrow.groups import append_claims
 from zarrow.groups.append_claims import split
+from zarrow.groups.array_documents import ArrayDocuments, key_of
 from zarrow.stream import Writer, follow, growth
 
 
@@ -488,3 +490,16 @@ def test_a_look_at_an_array_without_new_elements_is_one_request(bucket: Bucket, 
     bucket.refuses = lambda _: False
     # In version 2, the first look has four requests.
     assert len(set(looks[4:19])) == 1
+
+
+def test_an_equal_document_of_another_writer_is_not_put_back(bucket: Bucket) -> None:
+    store = place(bucket, "equal")
+    key = key_of(created(store))
+    values = _StoredValues(store, create=False)
+    documents = ArrayDocuments(values, [key])
+    after = {key: documents.longer(key, 0, 4)}
+    [(_, version)] = values.get_versions([key])
+    assert values.set_if(key, after[key], version)
+    kept: list[str] = []
+    assert documents.replace(after, kept) == key and kept == []
+    assert opened(store).shape[0] == 4

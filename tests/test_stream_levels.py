@@ -366,3 +366,16 @@ def test_a_level_is_followed(tmp_path: Path) -> None:
             writer.append(numbered(number, number + 1))
     reader.join(60)
     np.testing.assert_array_equal(np.concatenate(parts), image["1"][...])
+
+
+def test_frames_count_as_stored_if_a_level_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError("no room")
+
+    image = movie(zarrow.MemoryStore())
+    monkeypatch.setattr(levels._Level, "add", fail)
+    writer = Writer(image)
+    with pytest.raises(OSError, match="no room"):
+        writer.append(numbered(0, 20))
+        writer.flush()
+    assert 0 < writer.stored == image.multiscales[0].array.shape[0]

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import zarr
 import zarr.storage
 
 import zarrow
@@ -158,7 +159,8 @@ def test_a_column_that_another_writer_changes_is_not_replaced(
 
     def change(name: str, *given: Any) -> None:
         write(name, *given)
-        zarrow.open(tmp_path, mode="r+")["a"].resize(5)
+        # Another library has no lock of ours.
+        zarr.open_array(tmp_path / "a", mode="r+").resize(5)
 
     monkeypatch.setattr(rows, "_write", change)
     with pytest.raises(zarrow.StaleHandleError, match=r"'a/zarr\.json' was changed by another writer"):
@@ -166,6 +168,28 @@ def test_a_column_that_another_writer_changes_is_not_replaced(
     assert root["b"].shape == (3,)
     with pytest.raises(ValueError, match="different lengths"):
         root.append(numbered(2))
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_appends_to_an_array_and_to_its_table_lose_no_row(tmp_path: Path, in_memory: bool) -> None:
+    store: Any = zarrow.MemoryStore() if in_memory else tmp_path
+    zarrow.create_group(store).create_array("a", shape=0, chunks=4, dtype="i8")
+
+    def append(first: int) -> None:
+        group = zarrow.open(store, mode="r+")
+        for number in range(first, first + 30):
+            if first % 200:
+                group["a"].append([number, number])
+            else:
+                group.append({"a": [number, number]})
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(append, (100, 200, 300, 400)))
+    found = zarrow.open(store)["a"][...].numpy()
+    assert (found[::2] == found[1::2]).all()
+    assert sorted(found[::2].tolist()) == [
+        first + each for first in (100, 200, 300, 400) for each in range(30)
+    ]
 
 
 def test_threads_that_append_lose_no_row(store: Any) -> None:

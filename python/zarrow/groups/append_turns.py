@@ -1,7 +1,8 @@
 """Turns of appends to a table: one at a time, in threads, processes and on other machines.
 
-1. In a folder, an append holds the lock of the group's folder (`folder_lock`).
-2. Other stores have a lock for the threads of this process.
+1. In a folder, an append holds the lock of the group's folder (`folder_lock`), and those of the shapes of its
+   arrays: appends to one of them wait, too.
+2. Other stores have a lock for the threads of this process. Memory has locks of shapes.
 3. In a cloud with conditional puts, an append claims the documents of its arrays (`append_claims`), so that
    other writers of these arrays wait. An append that has lost a claim is refused before it changes the table.
 """
@@ -37,14 +38,17 @@ os.register_at_fork(after_in_child=_renew_lock)
 def in_turn(group: Group, keys: Sequence[str], append: Append[_Result]) -> _Result:
     """Call `append` while no other append to the table runs."""
     store, path = group.__reduce__()[1][:2]
+    values = _StoredValues(store, create=False)
+
+    def append_alone() -> _Result:
+        arrays = [key.rpartition("/")[0] for key in keys]
+        return values.with_fixed_shapes(arrays, lambda: append(ArrayDocuments(values, keys)))
+
     if isinstance(store, str | Path) and Path(store, path).is_dir():
         with FolderLock(Path(store, path), at_once=True):
-            return append(ArrayDocuments(_StoredValues(store, create=False), keys))
+            return append_alone()
     with _in_process:
-        values = _StoredValues(store, create=False)
-        if values.is_local():
-            return append(ArrayDocuments(values, keys))
-        return in_claimed_turn(values, keys, append)
+        return append_alone() if values.is_local() else in_claimed_turn(values, keys, append)
 
 
 def in_claimed_turn(values: _StoredValues, keys: Sequence[str], append: Append[_Result]) -> _Result:

@@ -123,10 +123,12 @@ class ArrayDocuments:
         if self.claims is not None:
             self.claims.keep()
         refused: list[str] = []
+        others: set[str] = set()
 
         def put(key: str) -> None:
             if self._stored.set_if(key, after[key], self._versions[key]) is None:
                 refused.append(key)
+                others.add(key)
 
         try:
             at_once.run([partial(put, key) for key in after])
@@ -135,8 +137,10 @@ class ArrayDocuments:
             raise
         finally:
             if refused:
-                kept.extend(after)
-                self._restore(after, kept)
+                # Equal bytes of another writer are not ours.
+                ours = {key: new for key, new in after.items() if key not in others}
+                kept.extend(ours)
+                self._restore(ours, kept)
         if refused:
             return refused[0]
         # The new documents have no claims.

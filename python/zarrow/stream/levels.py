@@ -70,9 +70,13 @@ class ImageRing(Ring):
         """Append frames to the first level, and pass them on (step 2)."""
         place = self._place(self.stored)
         stored = super().store(count)
-        if self._levels:
-            self.check_alone()
-            self._levels[0].add(self._along(self._frames, place, place + count))
+        try:
+            if self._levels:
+                self.check_alone()
+                self._levels[0].add(self._along(self._frames, place, place + count))
+        finally:
+            # These frames are stored, whatever becomes of the levels. Now their memory may be used again.
+            self.stored = stored
         return stored
 
     def flush(self) -> None:

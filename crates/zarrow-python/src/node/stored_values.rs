@@ -168,6 +168,20 @@ impl StoredValues {
         interruptible(py, |_| commit_documents(&*self.store, &changes).map_err(|error| self.named(error, "")))
     }
 
+    /// Call `function` while no other writer appends to these arrays of a local store, or resizes them.
+    fn with_fixed_shapes(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        function: Py<PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        interruptible(py, |interrupted| {
+            let call = || Python::attach(|py| function.call0(py));
+            zarrow::with_fixed_shapes(&*self.store, &paths, interrupted, call)
+                .map_err(|error| self.named(error, ""))
+        })?
+    }
+
     /// Erase a value; return whether there was one.
     fn erase(&self, py: Python<'_>, key: &str) -> PyResult<bool> {
         interruptible(py, |_| {

@@ -49,4 +49,5 @@ pub use create_whole::{Members, create_group_with};
 pub(crate) use erase::erase;
 pub use new_place::Existing;
 pub use node_path::new_path;
+pub use resize::with_fixed_shapes;
 pub use waves::{NewNode, create_all};

@@ -30,8 +30,9 @@ use crate::store::{Lock, MemoryStore, Store, Version, join, until_no_conflict, w
 use crate::write::options::WriteOptions;
 use crate::write::values::Values;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use zarrow_array::DecodedArray;
+use zarrow_array::{DecodedArray, allocation};
 
 /// Name of the lock of step 1, below the array's path; it is never a value.
 const SHAPE: &str = "shape";
@@ -61,6 +62,26 @@ pub(super) fn shape_lock<'a>(
     let pass = || if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
     // Step 6: an optimistic lock needs no request.
     if writer.is_optimistic() { writer.lock_to_replace(&key, &pass) } else { writer.lock(&key, &pass) }
+}
+
+/// Runs `run` under the locks of step 1 for the arrays at `paths`: meanwhile no other writer appends to them or resizes
+/// them. `run` itself must not do so either. Stores with optimistic locks have no such locks.
+///
+/// # Errors
+/// [`ErrorKind::ReadOnly`], [`ErrorKind::Interrupted`], and errors of the locks.
+pub fn with_fixed_shapes<T>(
+    store: &dyn Store,
+    paths: &[String],
+    interrupted: &dyn Fn() -> bool,
+    run: impl FnOnce() -> T,
+) -> Result<T> {
+    // Everybody takes them in this order.
+    let sorted: BTreeSet<&String> = paths.iter().collect();
+    let locks: Vec<Box<dyn Lock + '_>> =
+        allocation::try_collected(sorted.into_iter().map(|path| shape_lock(store, path, interrupted)))?;
+    let result = run();
+    drop(locks);
+    Ok(result)
 }
 
 impl Array {
