@@ -22,10 +22,10 @@ from round_trips import in_few_round_trips
 from test_stream import frames
 from test_stream_levels import expect_levels, movie, numbered
 from zarrow._zarrow import _StoredValues
-from zarrow.groups import append_claims
+from zarrow.groups import append_claims, chunks_behind
 from zarrow.groups.append_claims import split
 from zarrow.groups.array_documents import ArrayDocuments, key_of
-from zarrow.stream import Writer, follow, growth
+from zarrow.stream import Writer, follow
 
 
 @pytest.fixture(scope="module")
@@ -397,6 +397,65 @@ def test_an_append_at_any_moment_keeps_the_elements_of_both(bucket: Bucket, unit
     assert sum(1 for _ in itertools.takewhile(is_beside, itertools.count())) > 6
 
 
+@pytest.mark.parametrize("unit", [1, 4])
+def test_an_append_at_any_moment_of_a_tables_append_is_kept(bucket: Bucket, unit: int) -> None:
+    """`Group.append` may be refused; then none of its rows is there."""
+
+    def rows(first: int, start: int, stop: int) -> np.ndarray[Any, Any]:
+        return np.array([[first, at, -at] for at in range(start, stop)], "i4")
+
+    def is_beside(number: int) -> bool:
+        name, seen = f"columns {unit} {number}", itertools.count()
+        created(place(bucket, name), unit, "t/x")
+        table = zarrow.open(place(bucket, name), "t", mode="r+")
+        table.append({"x": rows(1, 0, 5)})
+        thread = threading.Thread(target=lambda: opened(place(bucket, name), "t/x").append(rows(2, 0, 3)))
+
+        def interfere(_: dict[str, Any]) -> bool:
+            if next(seen) == number:
+                thread.start()
+                thread.join(60)
+            return False
+
+        bucket.refuses, count = interfere, 12
+        try:
+            table.append({"x": rows(1, 5, 12)})
+        except zarrow.StaleHandleError:
+            count = 5
+        bucket.refuses = lambda _: False
+        if next(seen) <= number:
+            return False
+        thread.join(60)
+        each_once(opened(place(bucket, name), "t/x"), {1: count, 2: 3})
+        return True
+
+    assert sum(1 for _ in itertools.takewhile(is_beside, itertools.count())) > 6
+
+
+def test_a_claim_that_was_lost_in_a_pause_loses_no_row(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer takes the turn after a pause, and stores as many rows."""
+    monkeypatch.setattr(append_claims, "_ABANDONED", 0.5)
+    monkeypatch.setattr(append_claims, "_RENEWAL", 60)
+    store = place(bucket, "pause")
+    created(store, path="t/x")
+    table = zarrow.open(place(bucket, "pause"), "t", mode="r+")
+    put, paused = chunks_behind.ChunksBehind.put, []
+
+    def pause(*given: Any) -> None:
+        if not paused:
+            paused.append(True)
+            with Writer(opened(store, "t/x"), interval=10) as writer:
+                writer.append(frames(100, 104))
+        put(*given)
+
+    monkeypatch.setattr(chunks_behind.ChunksBehind, "put", pause)
+    table.append({"x": frames(0, 4)})
+    found = opened(store, "t/x")[...].tolist()
+    assert found == [*frames(100, 104).tolist(), *frames(0, 4).tolist()]
+
+
 def test_rows_are_appended_to_a_table_beside_a_writer(bucket: Bucket) -> None:
     """`Group.append` and a writer wait for each other."""
     store = place(bucket, "table")
@@ -450,7 +509,7 @@ def test_consolidated_metadata_follow(bucket: Bucket) -> None:
 
 def test_levels_of_an_image_grow_in_a_bucket(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     # Runs are stored part by part.
-    monkeypatch.setattr(growth, "_BATCH_NBYTES", 1000)
+    monkeypatch.setattr(chunks_behind, "_BATCH_NBYTES", 1000)
     store = place(bucket, "image")
     image = movie(store)
     for count in (7, 5):

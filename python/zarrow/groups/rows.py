@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, Group, _ChunkParts, asarray
+from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import at_once
 from zarrow.errors import ZarrowError, ZarrowWarning
@@ -186,8 +186,9 @@ def _append_together(
     store, is_remote = group.__reduce__()[1][0], group._is_remote()
     keys = {name: key_of(array) for name, array in arrays.items()}
     after = {key: documents.longer(key, 0, len(values[name])) for name, key in keys.items()}
+    cloud = _StoredValues(store, create=False) if is_remote else None
     writes = [
-        partial(_write, name, store, array, after[keys[name]], values[name], length)
+        partial(_write, name, store, cloud, array, documents, after[keys[name]], values[name], length)
         for name, array in arrays.items()
     ]
     at_once.run(writes, len(writes) if is_remote else 1)
@@ -211,10 +212,25 @@ def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:
     at_once.run(functions, len(functions) if group._is_remote() else 1)
 
 
-def _write(name: str, store: Any, array: Array, document: bytes, values: Any, length: int) -> None:
+def _write(
+    name: str,
+    store: Any,
+    cloud: _StoredValues | None,
+    array: Array,
+    documents: ArrayDocuments,
+    document: bytes,
+    values: Any,
+    length: int,
+) -> None:
     """Write the elements of a column behind the end of its array."""
-    shape = (length + len(values), *array.shape[1:])
+    from zarrow.groups.chunks_behind import ChunksBehind
+
     with tables.naming(name):
+        if cloud is not None and array.write_unit is not None:
+            unit = max(1, array.write_unit[0])
+            ChunksBehind(cloud, documents, array, 0, unit).put(document, values, length)
+            return
+        shape = (length + len(values), *array.shape[1:])
         _ChunkParts(store, array.path, array.zarr_format, document).array(shape)[length:] = values
 
 
