@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import zarr
 
 import zarrow
 import zarrow.xarray
+from zarrow._zarrow import _StoredValues
+from zarrow.xarray import writing
 from zarrow.xarray.writing import _Write
 
 pytestmark = [
@@ -64,17 +67,20 @@ def test_documents_of_another_writer_are_kept(
     store_chunks = _Write._store_chunked
 
     def append_between(self: _Write) -> Any:
+        """Change the shape as another library does, which has no lock of zarrow."""
         stored = store_chunks(self)
-        array = zarrow.open(store)["a"]
-        array.resize((4, 3))
+        values, key = _StoredValues(store, create=False), "a/zarr.json" if version == 3 else "a/.zarray"
+        [document] = values.get_each([key])
+        assert document is not None
+        values.set(key, json.dumps(json.loads(document) | {"shape": [4, 3]}).encode())
         return stored
 
     with monkeypatch.context() as patched:
         patched.setattr(_Write, "_store_chunked", append_between)
         with pytest.raises(zarrow.StoreError, match="changed by another writer"):
             zarrow.xarray.to_zarr(_rows(2).chunk(), store, append_dim="time", **options)
-    assert zarrow.open(store)["a"].shape == (4, 3)
-    assert zarrow.open(store)["time"].shape == (2,)
+    found = zarrow.open_group(store, mode="r")._without_consolidated()
+    assert found["a"].shape == (4, 3) and found["time"].shape == (2,)
 
 
 def test_threads_that_add_variables_lose_none(tmp_path: Path) -> None:
@@ -150,3 +156,23 @@ def test_a_region_of_a_template_is_written(tmp_path: Path) -> None:
     for row in range(2):
         zarrow.xarray.to_zarr(_rows(0)[["a"]].isel(time=slice(row, row + 1)), path, region="auto")
     assert xr.open_zarr(path)["a"].values[:, 0].tolist() == [0, 1]
+
+
+def test_an_append_to_an_array_beside_one_to_its_dataset_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder: it waits while the dataset's elements are written."""
+    path, write = tmp_path / "a.zarr", writing._set
+    first = xr.Dataset({"a": ("x", np.arange(6))})
+    zarrow.xarray.to_zarr(first, path, encoding={"a": {"chunks": (4,)}})
+    other = threading.Thread(target=lambda: zarrow.open_array(path, path="a", mode="r+").append([7, 7, 7]))
+
+    def write_after_another(*given: Any) -> None:
+        other.start()
+        other.join(0.5)
+        write(*given)
+
+    monkeypatch.setattr(writing, "_set", write_after_another)
+    zarrow.xarray.to_zarr(xr.Dataset({"a": ("x", np.full(5, 9))}), path, append_dim="x", safe_chunks=False)
+    other.join(60)
+    assert zarrow.open_array(path, path="a")[...].tolist() == [*range(6), *[9] * 5, *[7] * 3]

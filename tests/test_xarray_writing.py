@@ -422,7 +422,6 @@ CHANGES: dict[str, Callable[[zarrow.Group], object]] = {
     "attribute of the root": lambda root: root.attrs.update(seen=1),
     "attribute of an array": lambda root: root["r"].attrs.update(seen=1),
     "erased array": lambda root: root.__delitem__("r"),
-    "append": lambda root: root["r"].append(np.full(2, 9.0)),
     "new array": lambda root: root.create_array("q", data=np.arange(3)),
 }
 

@@ -22,7 +22,7 @@ from xarray.backends.common import _normalize_path
 from xarray.namedarray.parallelcompat import get_chunked_array_type
 from xarray.namedarray.pycompat import is_chunked_array
 
-from zarrow._zarrow import CloudStore, MemoryStore, _with_options
+from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues, _with_options
 from zarrow.api import at_once
 from zarrow.api.waves import is_small
 from zarrow.errors import UnsupportedError, ZarrowError
@@ -226,7 +226,7 @@ def _write(
                         raise
                     write.claims.release()
                     return stock()
-                return write.store()
+                return write.store_alone()
         except ClaimedError as error:
             turns.wait(error)
 
@@ -321,6 +321,8 @@ class _Write:
         self._location = location
         self._group = group
         self._append_dim = append_dim
+        # The arrays that grow.
+        self._grown: list[str] = []
         self._has_region = region is not None
         self._encoding = encoding or {}
         self._compute = compute
@@ -354,11 +356,13 @@ class _Write:
         writers._validate_dataset_names(dataset)
         group = (self._group or "").strip("/")
         self._prefetch(group, [str(name) for name in dataset.variables])
-        if self._append_dim is not None and self._staged.is_remote:
+        if self._append_dim is not None:
             grown = [
                 str(name) for name, variable in dataset.variables.items() if self._append_dim in variable.dims
             ]
-            self.claims.begin(*self._staged.claims_of(group, grown))
+            self._grown = ["/".join(filter(None, (group, name))) for name in grown]
+            if self._staged.is_remote:
+                self.claims.begin(*self._staged.claims_of(group, grown))
         opened, consolidates = self._open()
         dataset = opened._validate_and_autodetect_region(dataset)
         opened._validate_encoding(self._encoding)
@@ -470,6 +474,13 @@ class _Write:
                 f"arrays have different extents along {self._append_dim!r}, as after an append that was "
                 f"interrupted: {extents}; resize them to the same extent first"
             )
+
+    def store_alone(self) -> Any:
+        """Store while nobody else appends to the arrays: in a folder, by the locks of their shapes."""
+        grown = [path for path in self._grown if not self._staged.is_new(path)]
+        if self._staged.is_remote or not grown:
+            return self.store()
+        return _StoredValues(self._location, create=False).with_fixed_shapes(grown, self.store)
 
     def store(self) -> Any:
         """Store the prepared chunks and documents (step 2)."""
