@@ -101,7 +101,6 @@ table | group[1] | group[1:2]
 table | group[[0, 1]] | group.to_pandas().iloc[[0, 1]]
 table | group[...] | group[:]
 table | group[:2].head() | group[:2][:5]
-table | group[:2].shape | (group[:2].num_rows, len(group[:2].column_names))
 table | group[:2].groupby("name") | group[:2].to_pandas().groupby
 table | group[:2].name | group[:2]["name"]
 image | group.metadata | group.multiscales
