@@ -194,6 +194,24 @@ def test_rows_are_appended_in_few_round_trips(bucket: Bucket, tmp_path: Path, ve
                 assert zarrow.open(store, path)[name][...].tolist() == [*column, *column]
 
 
+@in_few_round_trips(counted_bucket)
+def test_rows_within_a_chunk_are_appended_in_few_round_trips(bucket: Bucket, tmp_path: Path) -> None:
+    del tmp_path
+    for count in (2, 12):
+        columns = {f"c{number}": np.arange(10) + number for number in range(count)}
+        store = zarrow.CloudStore(bucket.url(f"parts of {count}"), storage_options=bucket.options)
+        group = zarrow.create_group(store, overwrite=True)
+        for name, column in columns.items():
+            group.create_array(name, data=column, chunks=8)
+        before = bucket.rounds.requests
+        # Seven for whole chunks, if each array was created alone.
+        bucket.expect(partial(zarrow.open(store, mode="r+").append, columns), 9)
+        # Each array asks for its own document alone.
+        assert bucket.rounds.requests - before <= 12 * count + 12
+        for name, column in columns.items():
+            assert zarrow.open(store)[name][...].tolist() == [*column, *column]
+
+
 def test_rows_are_appended_one_column_after_the_other_to_consolidated_arrays(bucket: Bucket) -> None:
     store = zarrow.CloudStore(bucket.url("consolidated"), storage_options=bucket.options)
     columns = {f"c{number}": np.arange(3) for number in range(8)}

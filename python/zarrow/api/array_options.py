@@ -77,7 +77,7 @@ _Result = TypeVar("_Result")
 
 
 def check_names(
-    options: Mapping[str, Any], known: Collection[str] = OPTIONS, whose: str = "of a new array"
+    options: Mapping[str, Any], known: Collection[str] = OPTIONS, owner: str = "of a new array"
 ) -> None:
     """Refuse unknown options.
 
@@ -89,7 +89,7 @@ def check_names(
     if unknown := {name: value for name, value in options.items() if name not in known}:
         from zarrow.hints.option_names import of_options
 
-        raise TypeError(of_options(unknown, sorted(known), whose))
+        raise TypeError(of_options(unknown, sorted(known), owner))
 
 
 def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

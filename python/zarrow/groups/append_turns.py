@@ -38,17 +38,18 @@ os.register_at_fork(after_in_child=_renew_lock)
 def in_turn(group: Group, keys: Sequence[str], append: Append[_Result]) -> _Result:
     """Call `append` while no other append to the table runs."""
     store, path = group.__reduce__()[1][:2]
-    values = _StoredValues(store, create=False)
 
-    def append_alone() -> _Result:
+    def append_alone(values: _StoredValues) -> _Result:
         arrays = [key.rpartition("/")[0] for key in keys]
         return values.with_fixed_shapes(arrays, lambda: append(ArrayDocuments(values, keys)))
 
     if isinstance(store, str | Path) and Path(store, path).is_dir():
         with FolderLock(Path(store, path), at_once=True):
-            return append_alone()
+            # The folder may have been replaced during the wait.
+            return append_alone(_StoredValues(store, create=False))
     with _in_process:
-        return append_alone() if values.is_local() else in_claimed_turn(values, keys, append)
+        values = _StoredValues(store, create=False)
+        return append_alone(values) if values.is_local() else in_claimed_turn(values, keys, append)
 
 
 def in_claimed_turn(values: _StoredValues, keys: Sequence[str], append: Append[_Result]) -> _Result:

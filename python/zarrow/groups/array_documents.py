@@ -102,16 +102,12 @@ class ArrayDocuments:
             if number in self._own[key]:
                 self._stored.set_if(key, content, found[1])
 
-    def are_ours(self) -> bool:
+    def is_ours(self, key: str) -> bool:
         """Return whether no other writer has changed a document since it was claimed (step 3)."""
-        for (key, content), found in zip(
-            self.contents.items(), self._stored.get_versions(list(self.contents)), strict=True
-        ):
-            now, number = (None, None) if found is None else split(found[0])
-            # The engine keeps a claim in a document that it changes.
-            if now != content or number not in self._own[key]:
-                return False
-        return True
+        [found] = self._stored.get_versions([key])
+        now, number = (None, None) if found is None else split(found[0])
+        # The engine keeps a claim in a document that it changes.
+        return now == self.contents[key] and number in self._own[key]
 
     def replace(self, after: Mapping[str, bytes], kept: list[str]) -> str | None:
         """Replace all documents, or none; return the key of one that has changed (step 2).

@@ -3,7 +3,7 @@
 1. Other writers that know claims wait for the claim on the array's document (`append_claims`).
 2. `Array.append` grows first and knows no claims, and a claim can be lost during a long pause. Both may write
    elements where chunks are put. So a chunk is put only where none is, or where the chunk was read before the
-   documents were found unchanged: an array grows before other writers write its chunks.
+   document was found unchanged: an array grows before other writers write its chunks.
 3. Elements are encoded in memory, some at a time.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from zarrow._zarrow import Array, MemoryStore, _ChunkParts, _StoredValues
 from zarrow.api import at_once
 from zarrow.groups.append_claims import ClaimedError
-from zarrow.groups.array_documents import ArrayDocuments
+from zarrow.groups.array_documents import ArrayDocuments, key_of
 
 # Elements of this size are encoded and put at once.
 _BATCH_NBYTES = 64 << 20
@@ -37,7 +37,7 @@ class ChunksBehind:
         Raises
         ------
         ClaimedError
-            Another writer has changed a document of the claim.
+            Another writer has changed the document.
         """
         axis, count, done = self._axis, elements.shape[self._axis], 0
         if not count:
@@ -102,5 +102,5 @@ class ChunksBehind:
         return refused
 
     def _expect_ours(self) -> None:
-        if not self._documents.are_ours():
+        if not self._documents.is_ours(key_of(self._array)):
             raise ClaimedError(())

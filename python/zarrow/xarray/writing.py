@@ -476,7 +476,7 @@ class _Write:
             )
 
     def store_alone(self) -> Any:
-        """Store while nobody else appends to the arrays: in a folder, by the locks of their shapes."""
+        """Store. In a folder, other writers that append to the same arrays wait."""
         grown = [path for path in self._grown if not self._staged.is_new(path)]
         if self._staged.is_remote or not grown:
             return self.store()

@@ -27,7 +27,7 @@ const LEAST_NBYTES: usize = 4 << 10;
 /// chunk are up to two epochs apart, and an epoch may use a chunk for several batches.
 const UNUSED: u64 = 8;
 
-/// The numbers of a version in a key: after those of the chunk, and before those of an inner chunk.
+/// A key has the numbers of the chunk, this many numbers of its version, and the numbers of an inner chunk.
 const VERSION: usize = 4;
 
 /// Decoded chunks in a file.
@@ -328,7 +328,7 @@ mod tests {
                 assert_eq!(disk.get(&key).as_deref(), Some(&elements(number + version)[..]));
             }
         }
-        // Inner chunks have places of their own.
+        // Each inner chunk has its place.
         let inner = |number| [key(9), vec![number]].concat();
         assert!(disk.get(&version_of(0, 99)).is_none() && disk.get(&version_of(1, 99)).is_none());
         disk.insert(&inner(0), &elements(50));

@@ -64,7 +64,7 @@ impl StageTimes {
         self.reads.add(time);
     }
 
-    /// Adds the time in which a read did nothing but wait.
+    /// Adds the time that a read only waited.
     pub(crate) fn add_wait(&self, time: Duration) {
         self.waits.add(time);
     }
@@ -187,5 +187,50 @@ impl Value for TimedValue<'_> {
 
     fn file(&self) -> Option<FileRange<'_>> {
         self.value.file()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn reads_are_divided_in_proportion_to_the_thread_times() {
+        let times = StageTimes::default();
+        assert_eq!(times.seconds(), StageSeconds::default());
+        // Four threads work for two of three seconds.
+        times.add_read(SECOND * 3);
+        times.add_wait(SECOND);
+        times.store.add(SECOND);
+        times.decode.add(SECOND * 5);
+        times.placement.add(SECOND * 2);
+        assert_eq!(times.seconds(), StageSeconds { store: 1.25, decode: 1.25, placement: 0.5 });
+    }
+
+    #[test]
+    fn calls_of_the_store_are_no_placement() {
+        let clock = TaskClock::default();
+        let began = Instant::now();
+        clock.in_placement(|| clock.in_store(|| std::thread::sleep(SECOND / 50)));
+        let (store, placement) = (clock.store.get(), clock.placement.get());
+        assert!(store >= SECOND / 50 && store + placement <= began.elapsed());
+    }
+
+    #[test]
+    fn a_read_is_busy_while_any_task_runs() {
+        let (busy, pause) = (BusyTime::default(), SECOND / 50);
+        let began = Instant::now();
+        busy.during(|| {
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| busy.during(|| std::thread::sleep(pause)));
+                }
+            });
+        });
+        // Tasks that run together count once.
+        assert!(busy.total() >= pause && busy.total() <= began.elapsed());
+        assert_eq!(busy.0.lock().tasks, 0);
     }
 }

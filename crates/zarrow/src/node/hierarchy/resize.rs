@@ -19,6 +19,7 @@
 use super::ahead;
 use super::attributes::StoredNode;
 use super::chunks_outside::{Below, erase_outside, folder, stored_at};
+use super::document_names::node_at;
 use super::revision;
 use crate::error::warnings::warn;
 use crate::error::{Error, ErrorKind, Result};
@@ -64,11 +65,12 @@ pub(super) fn shape_lock<'a>(
     if writer.is_optimistic() { writer.lock_to_replace(&key, &pass) } else { writer.lock(&key, &pass) }
 }
 
-/// Runs `run` under the locks of step 1 for the arrays at `paths`: meanwhile no other writer appends to them or resizes
-/// them. `run` itself must not do so either. Stores with optimistic locks have no such locks.
+/// Runs `run` under the locks of step 1 for the arrays at `paths`. Other writers that append to these arrays, or resize
+/// them, wait; `run` must not do either. Stores with optimistic locks have no such locks.
 ///
 /// # Errors
-/// [`ErrorKind::ReadOnly`], [`ErrorKind::Interrupted`], and errors of the locks.
+/// [`ErrorKind::NotFound`] for a path without a node, [`ErrorKind::ReadOnly`], [`ErrorKind::Interrupted`], and errors of
+/// the locks.
 pub fn with_fixed_shapes<T>(
     store: &dyn Store,
     paths: &[String],
@@ -77,8 +79,12 @@ pub fn with_fixed_shapes<T>(
 ) -> Result<T> {
     // Everybody takes them in this order.
     let sorted: BTreeSet<&String> = paths.iter().collect();
-    let locks: Vec<Box<dyn Lock + '_>> =
-        allocation::try_collected(sorted.into_iter().map(|path| shape_lock(store, path, interrupted)))?;
+    let lock = |path: &String| match node_at(store, path)? {
+        Some(_) => shape_lock(store, path, interrupted),
+        // A lock creates a folder, which an erased array does not need.
+        None => Err(Error::from(ErrorKind::NotFound).in_array(store.name(), path)),
+    };
+    let locks: Vec<Box<dyn Lock + '_>> = allocation::try_collected(sorted.into_iter().map(lock))?;
     let result = run();
     drop(locks);
     Ok(result)
