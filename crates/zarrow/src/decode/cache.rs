@@ -1,8 +1,7 @@
 //! A least-recently-used cache that is bounded in bytes: for shard indexes, and for decoded chunks.
 //!
 //! A key ends with the version of the value that produced the entry. After a rewrite, the old entry is never found
-//! again and is eventually evicted. A thread never waits for the lock: if the lock is taken, the thread continues
-//! without the cache.
+//! again and is eventually evicted.
 //!
 //! An entry is charged for its value, its key, its slots in the table and the order, and the allocator's overhead for
 //! each allocation. With small chunks that is many times the value's size.
@@ -10,7 +9,7 @@
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use zarrow_array::fork::{CacheGuard, CacheMutex};
+use zarrow_array::fork::Mutex;
 
 /// A chunk's location and version.
 pub type Key = Vec<u64>;
@@ -19,7 +18,7 @@ pub type Key = Vec<u64>;
 #[derive(Debug)]
 pub struct Cache<V> {
     limit: usize,
-    state: CacheMutex<State<V>>,
+    state: Mutex<State<V>>,
 }
 
 /// An entry that was dropped.
@@ -50,7 +49,7 @@ impl<V> Default for State<V> {
 impl<V> Cache<V> {
     /// A cache of at most `limit` bytes.
     pub fn new(limit: usize) -> Cache<V> {
-        Cache { limit, state: CacheMutex::new(State::default()) }
+        Cache { limit, state: Mutex::new(State::default()) }
     }
 
     /// Bytes of an entry besides the value's own content.
@@ -67,25 +66,9 @@ impl<V> Cache<V> {
         place + node + key + value
     }
 
-    /// Locks the state. A holder needs microseconds; if it is stopped, the caller continues without the cache. No
-    /// critical section here leaves the state half changed.
-    fn state(&self) -> Option<CacheGuard<'_, State<V>>> {
-        const SPINS: u32 = 50;
-        const YIELDS: u32 = 50;
-        (0..SPINS + YIELDS).find_map(|attempt| {
-            let locked = self.state.try_lock();
-            match &locked {
-                Some(_) => {}
-                None if attempt < SPINS => std::hint::spin_loop(),
-                None => std::thread::yield_now(),
-            }
-            locked
-        })
-    }
-
     /// The entry under `key`, which is then the most recently used.
     pub fn get(&self, key: &Key) -> Option<Arc<V>> {
-        let mut state = self.state()?;
+        let mut state = self.state.lock();
         let State { entries, order, clock, .. } = &mut *state;
         let entry = entries.get_mut(key.as_slice())?;
         *clock += 1;
@@ -104,7 +87,7 @@ impl<V> Cache<V> {
             dropped.push((key.as_slice().into(), value));
             return dropped;
         }
-        let Some(mut state) = self.state() else { return dropped };
+        let mut state = self.state.lock();
         let State { entries, order, nbytes: sum, clock } = &mut *state;
         // Older ones go first, so that the limit holds at every moment.
         while *sum > self.limit - nbytes
@@ -123,12 +106,16 @@ impl<V> Cache<V> {
         }
         *clock += 1;
         let key: Arc<[u64]> = key.as_slice().into();
-        if let Some(before) = entries.insert(Arc::clone(&key), Entry { value, nbytes, used: *clock }) {
+        let before = entries.insert(Arc::clone(&key), Entry { value, nbytes, used: *clock });
+        if let Some(before) = &before {
             order.remove(&before.used);
             *sum -= before.nbytes;
         }
         order.insert(*clock, key);
         *sum += nbytes;
+        drop(state);
+        // Another library may own a value's memory: its destructors run without the lock.
+        drop(before);
         dropped
     }
 }
@@ -153,6 +140,6 @@ mod tests {
         cache.insert(&vec![3], Arc::new(33), cache.limit - each);
         assert_eq!(cache.get(&vec![3]).as_deref(), Some(&33));
         assert_eq!(cache.get(&vec![0]).as_deref(), None);
-        assert!(cache.state().unwrap().nbytes <= cache.limit);
+        assert!(cache.state.lock().nbytes <= cache.limit);
     }
 }

@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use zarrow_array::fork::{CacheGuard, CacheMutex, Mutex, generation};
+use zarrow_array::fork::{Mutex, generation};
 use zarrow_array::{Buffer, UninitBuffer};
 
 /// A smaller chunk costs about as much as its bookkeeping.
@@ -37,7 +37,7 @@ pub struct DiskCache {
     /// The number of the array's axes.
     axes: usize,
     generation: u64,
-    state: CacheMutex<State>,
+    state: Mutex<State>,
     free: Arc<FreeRanges>,
 }
 
@@ -109,7 +109,7 @@ impl DiskCache {
     /// The file cannot be created.
     pub fn new(folder: &Path, limit: u64, axes: usize) -> io::Result<DiskCache> {
         let free = Arc::new(FreeRanges(Mutex::new(BTreeMap::from([(0, limit)]))));
-        let state = CacheMutex::new(State::default());
+        let state = Mutex::new(State::default());
         Ok(DiskCache { file: nameless(folder)?, axes, generation: generation(), state, free })
     }
 
@@ -118,7 +118,7 @@ impl DiskCache {
         if !self.is_own() {
             return None;
         }
-        let mut state = self.state()?;
+        let mut state = self.state.lock();
         let State { entries, order, clock } = &mut *state;
         let (place, version) = self.split(key)?;
         let entry = entries.get_mut(&place[..])?;
@@ -149,7 +149,7 @@ impl DiskCache {
 
     /// Drops a chunk of an old version, or one that cannot be read (steps 2 and 4).
     fn forget(&self, place: &[u64]) {
-        let Some(mut state) = self.state() else { return };
+        let mut state = self.state.lock();
         let State { entries, order, .. } = &mut *state;
         let dropped = entries.remove(place);
         if let Some(entry) = &dropped {
@@ -186,7 +186,7 @@ impl DiskCache {
             return;
         }
         let checksum = crc32c::crc32c(elements);
-        let Some(mut state) = self.state() else { return };
+        let mut state = self.state.lock();
         let State { entries, order, clock } = &mut *state;
         if entries.try_reserve(1).is_err() {
             return;
@@ -209,8 +209,7 @@ impl DiskCache {
 
     fn contains(&self, key: &Key) -> bool {
         let Some((place, version)) = self.split(key) else { return true };
-        self.state()
-            .is_none_or(|state| state.entries.get(&place[..]).is_some_and(|entry| entry.version == version))
+        self.state.lock().entries.get(&place[..]).is_some_and(|entry| entry.version == version)
     }
 
     /// Takes a range, and drops unused chunks until there is one (step 2).
@@ -219,7 +218,7 @@ impl DiskCache {
             if let Some(start) = self.free.take(nbytes) {
                 return Some(start);
             }
-            let mut state = self.state()?;
+            let mut state = self.state.lock();
             let (&used, _) = state.order.first_key_value()?;
             if state.clock - used <= UNUSED.saturating_mul(state.entries.len() as u64) {
                 return None;
@@ -229,18 +228,6 @@ impl DiskCache {
             drop(state);
             drop(dropped);
         }
-    }
-
-    /// Locks the state; a caller continues without the cache if another thread keeps the lock for long.
-    fn state(&self) -> Option<CacheGuard<'_, State>> {
-        const TURNS: u32 = 100;
-        (0..TURNS).find_map(|_| {
-            let locked = self.state.try_lock();
-            if locked.is_none() {
-                std::thread::yield_now();
-            }
-            locked
-        })
     }
 }
 
@@ -359,8 +346,8 @@ mod tests {
     fn a_range_is_kept_while_it_is_read() {
         let (_folder, disk) = disk(1);
         disk.insert(&key(0), &elements(0));
-        let range = Arc::clone(&disk.state().unwrap().entries[&[0][..]].range);
-        disk.state().unwrap().clock += 100;
+        let range = Arc::clone(&disk.state.lock().entries[&[0][..]].range);
+        disk.state.lock().clock += 100;
         disk.insert(&key(1), &elements(1));
         assert!(disk.get(&key(1)).is_none());
         drop(range);
