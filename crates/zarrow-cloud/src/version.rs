@@ -1,8 +1,8 @@
 //! Versions of values, by the rules of each service.
 //!
 //! A strong ETag is a version everywhere. Google Cloud Storage uses the generation of an object as the condition of a
-//! put; it follows the ETag after a line break. A weak ETag, or none, is not a version: then nothing is resumed, split
-//! or kept.
+//! put; it follows the ETag after a line break. A weak ETag, an empty one, or none, is not a version: then nothing is
+//! resumed, split or kept.
 
 use object_store::{Attribute, Attributes, GetResult, UpdateVersion};
 use zarrow::store::remote::{ObjectVersion, WriteMark};
@@ -26,7 +26,7 @@ pub fn from_parts(
     generation: Option<&str>,
     has_generations: bool,
 ) -> Option<ObjectVersion> {
-    let e_tag = e_tag.filter(|e_tag| !e_tag.is_empty() && !e_tag.starts_with("W/"))?;
+    let e_tag = e_tag.filter(|e_tag| !matches!(*e_tag, "" | "\"\"") && !e_tag.starts_with("W/"))?;
     Some(match generation.filter(|_| has_generations) {
         Some(generation) => ObjectVersion::new(&format!("{e_tag}\n{generation}")),
         None => ObjectVersion::new(e_tag),
@@ -49,8 +49,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weak_tags_are_no_versions_and_generations_go_along() {
-        assert_eq!(from_parts(Some("W/\"a\""), None, false), None);
+    fn weak_and_empty_tags_are_no_versions_and_generations_go_along() {
+        for tag in ["W/\"a\"", "\"\"", ""] {
+            assert_eq!(from_parts(Some(tag), Some("7"), true), None);
+        }
         assert_eq!(from_parts(None, Some("7"), true), None);
         assert_eq!(from_parts(Some("\"a\""), Some("7"), false), Some(ObjectVersion::new("\"a\"")));
         let version = from_parts(Some("\"a\""), Some("7"), true).unwrap();
