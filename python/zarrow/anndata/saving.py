@@ -20,6 +20,7 @@ from typing import Any
 
 from zarrow._zarrow import Group, MemoryStore, _create_group, _create_whole_group, _import, open
 from zarrow.anndata.encoding import UNFINISHED
+from zarrow.api.creation import _create
 from zarrow.api.small_arrays import is_added
 from zarrow.api.waves import Wave, is_small
 from zarrow.arrays.missing import ANNDATA_ARRAY
@@ -69,6 +70,24 @@ def save(store: Any, path: str, adata: Any, zarr_format: int = 3) -> None:
         raise
     if not is_stored:
         _store_in_place(store, path, root, zarr_format, overwrite=is_replaced)
+
+
+def store_column(table: Group, name: str, column: Any) -> None:
+    """Store a column of pandas in a dataframe; an array there is replaced.
+
+    Raises
+    ------
+    NodeExistsError
+        A group is there, such as a categorical.
+    ExchangeError
+        The column cannot be stored; nothing was stored.
+    """
+    node = node_of(column, name)
+    if node.members is None:
+        version = {"zarr_format": table.zarr_format}
+        _create(table, name, "none", version, data=node.data, attributes=node.attributes, overwrite="array")
+    else:
+        _store(table, {name: node})
 
 
 def _store_members(group: Group, root: Stored) -> None:

@@ -36,6 +36,7 @@ from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
 from zarrow.errors import UnsupportedError, ZarrowWarning
 from zarrow.groups import pandas_index, tables
+from zarrow.groups.columns import store_member
 from zarrow.hints.calling_line import frames_of_zarrow
 from zarrow.hints.option_names import of_option
 from zarrow.interchange import labels
@@ -262,9 +263,9 @@ def _refuse_text(value: Any, store: Any) -> None:
 def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
     """`Group.__setitem__`: replaces an array, but not a group. Copies values that are already in a store.
 
-    A table becomes a group of its columns.
+    A table becomes a group of its columns, and a value assigned to such a group a column.
     """
-    _store_reported(group, path, value, missing, Amount(None))
+    store_member(group, path, value, lambda: _store_reported(group, path, value, missing, Amount(None)))
 
 
 def _store_reported(group: Group, path: str, value: Any, missing: str | None, amount: Amount) -> None:

@@ -81,12 +81,15 @@ class Group(_Node):
             group with an array for each column. An `Array` of a store is copied completely: elements, chunks,
             codecs, fill value, axis names and attributes. More than 256 MiB are copied in parts, and only to
             an unused path. A `Group` is copied with its attributes and everything below it. An existing group
-            keeps its other members.
+            keeps its other members. In a table, an array with a new name and as many elements becomes the
+            last column.
 
         Raises
         ------
         NodeExistsError
             The path has a group, which an array never replaces (a `FileExistsError`).
+        ShapeError
+            The group is a dataframe of AnnData with another number of rows (a `ValueError`).
 
         Examples
         --------

@@ -12,13 +12,14 @@ pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     import(node.py(), "zarrow.groups.attributes")?.getattr("Attributes")?.call1((node,))
 }
 
-/// Parses a change from `zarrow.groups.attributes`: "replace", "update" or "remove", and the attributes.
+/// Parses a change from `zarrow.groups.attributes`: "replace", "update", "remove" or "extend", and the attributes.
 pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeChange> {
     let attributes = json::attributes(attributes)?;
     match how {
         "replace" => Ok(AttributeChange::Replace(attributes)),
         "update" => Ok(AttributeChange::Update(attributes)),
         "remove" => Ok(AttributeChange::Remove(attributes)),
+        "extend" => Ok(AttributeChange::Extend(attributes)),
         _ => Err(PyValueError::new_err(format!("unknown change {how:?}"))),
     }
 }

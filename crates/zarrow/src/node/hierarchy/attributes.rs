@@ -12,6 +12,7 @@ use crate::node::node_documents::read_metadata;
 use crate::node::open_options::OpenOptions;
 use crate::store::remote::AheadStore;
 use crate::store::{Store, join};
+use serde_json::Value;
 
 /// Change to the attributes of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,9 @@ pub enum AttributeChange {
     Update(Attributes),
     /// Remove the attributes with these keys, if they exist, and keep the others.
     Remove(Attributes),
+    /// Append the items of these lists to the stored lists that lack them, and keep everything else. A key without a
+    /// stored list is ignored.
+    Extend(Attributes),
 }
 
 /// A node to be changed, as its handle describes it.
@@ -148,6 +152,20 @@ impl AttributeChange {
             }
             AttributeChange::Update(some) => attributes.update(some)?,
             AttributeChange::Remove(some) => attributes.remove_all(some, true),
+            AttributeChange::Extend(lists) => {
+                let mut stored = attributes.values()?;
+                for (key, items) in lists.iter() {
+                    let (Some(Value::Array(list)), Value::Array(items)) = (stored.get_mut(key), items) else {
+                        continue;
+                    };
+                    for item in items {
+                        if !list.contains(item) {
+                            list.push(item.clone());
+                        }
+                    }
+                    attributes.set(key, &Value::Array(std::mem::take(list)))?;
+                }
+            }
         }
         Ok(())
     }

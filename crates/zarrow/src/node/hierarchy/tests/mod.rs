@@ -317,6 +317,12 @@ fn attributes_change_one_by_one() {
         );
         first.change_attributes(&AttributeChange::Remove(map(json!({"x": null, "none": null})))).unwrap();
         assert_eq!(Value::Object(first.metadata().attributes.values().clone()), json!({"y": [2], "z": null}));
+        let more = map(json!({"y": [2, 5], "z": [1], "none": [1]}));
+        first.change_attributes(&AttributeChange::Extend(more)).unwrap();
+        assert_eq!(
+            Value::Object(first.metadata().attributes.values().clone()),
+            json!({"y": [2, 5], "z": null})
+        );
         second.change_attributes(&AttributeChange::Replace(map(json!({"y": 3})))).unwrap();
         let Node::Array(found) = open(Arc::clone(&store), "a").unwrap() else { panic!() };
         assert_eq!(Value::Object(found.metadata().attributes.values().clone()), json!({"y": 3}));

@@ -1,0 +1,79 @@
+"""Values that are assigned to a table are its columns: `group["obs"]["cluster"] = labels`.
+
+1. A table is a group with the attribute `column-order`. Readers of tables, here and in anndata, see the
+   columns that it lists, and no others.
+2. In a dataframe of AnnData, a column of another length than the index is refused before anything is stored.
+   A column of pandas is stored as in `zarrow.save(path, adata)`, and an array gets the encoding that anndata
+   expects.
+3. After a value with a new name is stored, the name becomes the last in `column-order`, in one step beside
+   other writers.
+4. A dict of arrays is stored as a table, too, and may have arrays of different lengths: a new array of
+   another length is no column there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from zarrow._zarrow import Array, Group
+from zarrow.anndata.encoding import encoding_of
+from zarrow.arrays.missing import ANNDATA_ARRAY
+from zarrow.arrays.nullable import STRINGS
+from zarrow.errors import ShapeError
+
+
+def store_member(group: Group, path: str, value: Any, store: Callable[[], None]) -> None:
+    """Store a value at a path by `store`, as a column if the group there is a table.
+
+    Raises
+    ------
+    ShapeError
+        The table is a dataframe of AnnData with another number of rows. Nothing was stored.
+    """
+    parent, _, name = path.strip("/").rpartition("/")
+    table = group.get(parent) if parent else group
+    order = table._attributes().get("column-order") if isinstance(table, Group) else None
+    if not isinstance(table, Group) or not isinstance(order, list):
+        store()
+        return
+    is_dataframe = encoding_of(table) == "dataframe"
+    index = [str(table._attributes().get("_index", "_index"))] if is_dataframe else []
+    first = table.get([*index, *map(str, order), name][0])
+    rows = _rows_of(first)
+    if is_dataframe and rows is not None:
+        _refuse_length(table, name, value, rows)
+    if is_dataframe and type(value).__module__.partition(".")[0] == "pandas" and not _is_table(value):
+        from zarrow.anndata import saving
+
+        saving.store_column(table, name, value)
+    else:
+        store()
+    stored = table[name]
+    if is_dataframe and isinstance(stored, Array) and "encoding-type" not in stored._attributes():
+        stored.attrs.update(STRINGS if stored.dtype.kind == "T" else ANNDATA_ARRAY)
+    if name not in order and name not in index and _rows_of(stored) == rows is not None:
+        table._change_attributes("extend", {"column-order": [name]})
+
+
+def _refuse_length(table: Group, name: str, value: Any, rows: int) -> None:
+    if hasattr(value, "__len__") and not _is_table(value) and len(value) != rows:
+        raise ShapeError(
+            f"{table.name!r} has {rows} rows, and the column {name!r} has {len(value)}",
+            kind="shape",
+            store=table.store,
+            path=table.path,
+        )
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping | Group) or hasattr(value, "columns") or hasattr(value, "column_names")
+
+
+def _rows_of(column: Array | Group | None) -> int | None:
+    """Return the length of a column: of an array, or of a categorical or nullable group."""
+    if isinstance(column, Group):
+        is_column = encoding_of(column).startswith(("categorical", "nullable"))
+        member = column.get("codes" if "codes" in column else "values") if is_column else None
+        return _rows_of(member) if isinstance(member, Array) else None
+    return column.shape[0] if column is not None and column.shape else None

@@ -1,0 +1,101 @@
+"""Arrays that are assigned to a table become its columns."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+
+import zarrow
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*infer_string")
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> Path:
+    obs = pd.DataFrame({"depth": [3, 1, 2]}, index=["a", "b", "c"])
+    path = tmp_path / "cells.zarr"
+    zarrow.save(path, anndata.AnnData(np.ones((3, 2), "f4"), obs=obs))
+    return path
+
+
+def test_anndata_sees_a_new_column(cells: Path) -> None:
+    root = zarrow.open_group(cells)
+    root["obs"]["cluster"] = [2, 0, 1]
+    root["obs/label"] = np.array(["x", "y", "x"], object)
+    root["obs"]["depth"] = [7, 8, 9]
+    for frame in (zarrow.open(cells)["obs"].to_pandas(), anndata.read_zarr(cells).obs):
+        assert list(frame) == ["depth", "cluster", "label"] and list(frame.index) == ["a", "b", "c"]
+        assert frame["cluster"].tolist() == [2, 0, 1] and frame["depth"].tolist() == [7, 8, 9]
+        assert frame["label"].tolist() == ["x", "y", "x"]
+
+
+def test_a_column_of_another_length_is_refused_in_a_dataframe(cells: Path) -> None:
+    obs = zarrow.open_group(cells)["obs"]
+    with pytest.raises(zarrow.ShapeError, match=r"'/obs' has 3 rows, and the column 'cluster' has 2"):
+        obs["cluster"] = [1, 2]
+    assert "cluster" not in obs
+    with pytest.raises(zarrow.ShapeError, match="has 4"):
+        obs["depth"] = pd.Series([1, 2, 3, 4])
+    assert obs["depth"][...].tolist() == [3, 1, 2]
+    del obs["_index"]
+    obs["_index"] = np.array(["p", "q", "r"], object)
+    assert list(obs.to_pandas().index) == ["p", "q", "r"] and obs.attrs["column-order"] == ["depth"]
+    assert list(anndata.read_zarr(cells).obs.index) == ["p", "q", "r"]
+
+
+def test_columns_of_pandas_are_stored_as_anndata_stores_them(cells: Path) -> None:
+    obs = zarrow.open_group(cells)["obs"]
+    obs["kind"] = pd.Categorical(["T", "B", "T"], ordered=True)
+    obs["count"] = pd.array([1, None, 3], dtype="Int32")
+    obs["donor"] = pd.Series(["Ada", None, "Ben"])
+    obs["depth"] = pd.Series([0.5, 1.5, 2.5])
+    frame = anndata.read_zarr(cells).obs
+    assert list(frame) == ["depth", "kind", "count", "donor"]
+    assert frame["kind"].cat.ordered and frame["kind"].tolist() == ["T", "B", "T"]
+    assert frame["count"].dtype == "Int32" and frame["count"].isna().tolist() == [False, True, False]
+    assert frame["depth"].tolist() == [0.5, 1.5, 2.5] and frame["donor"].isna().sum() == 1
+    with pytest.raises(zarrow.NodeExistsError):
+        obs["kind"] = pd.Series([1, 2, 3])
+
+
+def test_a_categorical_group_becomes_a_column(cells: Path, tmp_path: Path) -> None:
+    kinds = pd.DataFrame({"kind": pd.Categorical(["T", "B", "T"])}, index=["a", "b", "c"])
+    zarrow.save(tmp_path / "other.zarr", anndata.AnnData(np.ones((3, 1), "f4"), obs=kinds))
+    obs = zarrow.open_group(cells)["obs"]
+    obs["kind"] = zarrow.open(tmp_path / "other.zarr")["obs/kind"]
+    assert anndata.read_zarr(cells).obs["kind"].tolist() == ["T", "B", "T"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_tables_take_columns_of_their_length_alone(tmp_path: Path, zarr_format: int) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr", zarr_format=zarr_format)
+    root["t"] = {"x": [1, 2, 3]}
+    table = root["t"]
+    table["y"] = [4.0, 5.0, 6.0]
+    table["grid"] = np.zeros((2, 2))
+    table["inner"] = {"x": [1, 2, 3]}
+    table["scalar"] = np.float64(3)
+    assert table.to_pandas().to_dict("list") == {"x": [1, 2, 3], "y": [4.0, 5.0, 6.0]}
+    plain = root.create_group("plain")
+    plain["y"] = [1, 2]
+    assert "column-order" not in plain.attrs
+
+
+def test_threads_add_columns_beside_each_other(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", {"x": [1, 2, 3]})
+
+    def add(number: int) -> None:
+        zarrow.open_group(tmp_path / "a.zarr")[f"y{number}"] = [number] * 3
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    names = zarrow.open(tmp_path / "a.zarr").attrs["column-order"]
+    assert names[0] == "x" and sorted(names[1:]) == sorted(f"y{number}" for number in range(12))
