@@ -121,6 +121,9 @@ def test_arrays_that_cannot_be_streamed_are_refused(tmp_path: Path) -> None:
         Writer(array, 2)
     with pytest.raises(ValueError, match="two write units of each array need 96 bytes"):
         Writer(array, memory_nbytes=95)
+    for nbytes in (1 << 50, 1 << 63):
+        with pytest.raises(zarrow.OutOfMemoryError, match=f"memory_nbytes is {nbytes}, more than"):
+            Writer(array, memory_nbytes=nbytes)
     with pytest.raises(ValueError, match="on_full is 'wait'"):
         Writer(array, on_full="wait")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="interval is -1"):

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from zarrow._zarrow import Array, Group
-from zarrow.errors import LimitError
+from zarrow.errors import LimitError, OutOfMemoryError
 from zarrow.ome.downscaling import Method
 from zarrow.stream.levels import ImageRing
 from zarrow.stream.ring import Ring, check_distinct
@@ -255,11 +255,16 @@ def _allocate(rings: list[Ring], memory_nbytes: int) -> None:
             f"memory_nbytes is {memory_nbytes}, but two write units of each array need {needed(0)} bytes or "
             "more: pass a larger memory_nbytes, or create the arrays with smaller chunks or shards"
         )
-    # The most frames that fit.
-    candidates = range(memory_nbytes + 1)
-    frames = bisect.bisect_right(candidates, memory_nbytes, key=needed) - 1
-    for ring in rings:
-        ring.allocate(frames)
+    try:
+        # The most frames that fit.
+        frames = bisect.bisect_right(range(memory_nbytes + 1), memory_nbytes, key=needed) - 1
+        for ring in rings:
+            ring.allocate(frames)
+    except (MemoryError, OverflowError) as error:
+        raise OutOfMemoryError(
+            f"memory_nbytes is {memory_nbytes}, more than the system has: pass a smaller one",
+            kind="out_of_memory",
+        ) from error
 
 
 # The writers that are neither closed nor collected, and those collected before all frames were stored.

@@ -228,7 +228,7 @@ impl Chunk<'_> {
             decode_elements(chain, encoded, memory, codecs)
         };
         if let Some(slot) = self.slot {
-            let buffer = match slot.get() {
+            let buffer = match self.cached(slot) {
                 Some(buffer) => buffer,
                 None => {
                     let mut memory = UninitBuffer::new(nbytes)?;
@@ -278,6 +278,14 @@ impl Chunk<'_> {
         let bytes = unsafe { memory.assume_init_ref() };
         let source = Source { bytes, origin: 0, strides: &strides, swap };
         self.placing(|| claims.iter_mut().try_for_each(|claim| claim.scatter(&source)))
+    }
+
+    /// Returns the elements in a slot; a cache on disk is measured as a store, if times are.
+    pub(super) fn cached(&self, slot: &Slot<'_>) -> Option<Arc<Buffer>> {
+        match self.clock {
+            Some(clock) => clock.in_store(|| slot.get()),
+            None => slot.get(),
+        }
     }
 
     /// Runs placement, measured if times are.

@@ -28,7 +28,7 @@ impl Chunk<'_> {
         };
         let decoded_nbytes = shape::nbytes(self.shape, self.chain.item_size().unwrap_or(0))?;
         let axes = axes_of(part)?;
-        let kept = self.slot.and_then(|slot| slot.get());
+        let kept = self.slot.and_then(|slot| self.cached(slot));
         let (chain, input) = match &kept {
             // The elements are in memory from an earlier read.
             Some(elements) => (&[][..], Input::from_bytes(elements)),

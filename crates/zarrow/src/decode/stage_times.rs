@@ -25,7 +25,7 @@ pub struct StageTimes {
 /// Seconds of reads, by stage. Together they are the time of all reads; that of reads at the same time counts for each.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageSeconds {
-    /// Opening chunks, and waiting for their bytes.
+    /// Opening chunks, and waiting for their bytes; a cache on disk is a store, too.
     pub store: f64,
     /// Decoding them.
     pub decode: f64,
