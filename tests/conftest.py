@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import signal
@@ -49,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[name]
     if SEED is not None:
         config.option.hypothesis_seed = int(SEED)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the thousands of collected tests from each later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

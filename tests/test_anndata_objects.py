@@ -62,7 +62,7 @@ def made(x: Any = None, *, raw: bool = True) -> ad.AnnData:
         varm={"loadings": np.ones((M, 2), "f4")},
         obsp={"distances": sp.csr_matrix(np.eye(N))},
         varp={"correlation": np.eye(M)},
-        layers={"dense": matrix.toarray(), "columns": sp.csc_matrix(matrix), "array": sp.csr_array(matrix)},
+        layers={name: make() for name, make in MATRICES.items()},
         uns={
             "none": None,
             "text": "word",
@@ -104,19 +104,23 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("kind", MATRICES)
+# The other kinds of matrices are among the layers.
+@pytest.mark.parametrize("kind", ["csr", "dense"])
 @pytest.mark.parametrize("version", [2, 3])
 def test_an_anndata_is_loaded_as_anndata_reads_it(tmp_path: Path, kind: str, version: Any) -> None:
     with ad.settings.override(zarr_write_format=version):
         made(MATRICES[kind]()).write_zarr(tmp_path / "a.zarr", convert_strings_to_categoricals=kind == "csr")
     expected, found = ad.read_zarr(tmp_path / "a.zarr"), zarrow.load(tmp_path / "a.zarr")
     assert type(found.X) is type(expected.X)
+    assert [type(found.layers[name]) for name in MATRICES] == [
+        type(expected.layers[name]) for name in MATRICES
+    ]
     assert_equal(found, expected, exact=True)
     for name, value in expected.uns.items():
         assert type(found.uns[name]) is type(value), name
 
 
-@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("kind", ["csr", "dense"])
 def test_anndata_reads_a_saved_anndata(tmp_path: Path, kind: str) -> None:
     adata = made(MATRICES[kind](), raw=kind != "dense")
     zarrow.save(tmp_path / "ours.zarr", adata)
@@ -172,7 +176,7 @@ def test_a_save_replaces_only_an_anndata(tmp_path: Path) -> None:
     assert root["other"][...].tolist() == [1, 2] and "dense" not in zarrow.open(
         tmp_path / "a.zarr", "cells/layers"
     )
-    assert_equal(zarrow.load(tmp_path / "a.zarr", "cells").layers["columns"], smaller.layers["columns"])
+    assert_equal(zarrow.load(tmp_path / "a.zarr", "cells").layers["csc"], smaller.layers["csc"])
     zarrow.save(tmp_path / "b.zarr", first=adata, second=[1.0])
     assert_equal(zarrow.load(tmp_path / "b.zarr", "first").obs, adata.obs)
 
