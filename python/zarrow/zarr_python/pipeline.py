@@ -9,8 +9,9 @@
    puts.
 4. A write that the engine cannot begin is zarr-python's. A write that failed in the store stays failed:
    another attempt without locks might undo the work of other writers.
-5. Small reads of a local store take less time than a change of threads, and run on the event loop. After one
-   that took longer, as on a network file system, all reads of the array run in threads.
+5. The engine runs in the thread that asks for elements (`caller_thread`). On an event loop, small reads of a
+   local store take less time than a change of threads, and run there. After one that took longer, as on a
+   network file system, all reads of the array run in threads.
 
 Source: `zarr.abc.codec.CodecPipeline` of zarr-python 3.1 to 3.4.
 """
@@ -34,7 +35,6 @@ from zarr.registry import register_pipeline
 from zarr.storage import StorePath
 
 from zarrow._zarrow import DeviceTensor
-from zarrow.api.asynchronous import _in_thread
 from zarrow.errors import (
     CodecError,
     DataTypeError,
@@ -48,6 +48,7 @@ from zarrow.errors import (
 )
 from zarrow.zarr_python import buffers, device_reads
 from zarrow.zarr_python.batches import Plan, plan, repeats, without_masks
+from zarrow.zarr_python.caller_thread import call, install, is_caller, on_event_loop
 from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
 
 if TYPE_CHECKING:
@@ -212,13 +213,14 @@ class CodecPipeline(AbstractCodecPipeline):
             chunks, memory, entries, found = self.planned(batch, out, drop_axes)
             shape = tuple(chunks.room(axis, stop) for axis, stop in enumerate(found.stops))
             if isinstance(memory, DeviceTensor):
-                missing = await _in_thread(lambda: device_reads.read(chunks, shape, found, memory))
+                missing = await call(lambda: device_reads.read(chunks, shape, found, memory))
                 return _results(entries, missing)
             if not memory.flags.writeable:
                 raise FallbackError("the result is read-only")
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
             is_small = (
                 chunks.is_local
+                and not is_caller()
                 and not self._state.is_slow
                 and memory.nbytes <= _SMALL_NBYTES
                 and len(batch) * chunks.unit_nbytes <= _SMALL_NBYTES
@@ -228,8 +230,9 @@ class CodecPipeline(AbstractCodecPipeline):
                 missing = chunks.engine.read(shape, found.kind, found.parts, native)
                 self._state.is_slow = perf_counter() - began > _SLOW_SECONDS
             else:
-                missing = await _in_thread(lambda: chunks.engine.read(shape, found.kind, found.parts, native))
+                missing = await call(lambda: chunks.engine.read(shape, found.kind, found.parts, native))
         except (FallbackError, ZarrowError, TypeError, ValueError):
+            await on_event_loop()
             return await self._stock.read(batch, out, drop_axes)
         if native is not memory:
             for _, part in found.memory(native):
@@ -248,8 +251,9 @@ class CodecPipeline(AbstractCodecPipeline):
             return
         try:
             write = self.writes(batch, value, drop_axes)
-            await _in_thread(write)
+            await call(write)
         except (FallbackError, *_NOT_BEGUN):
+            await on_event_loop()
             await self._stock.write(batch, value, drop_axes)
 
     def planned(
@@ -428,3 +432,4 @@ def _stock(metadata: Any) -> BatchedCodecPipeline:
 # zarr-python finds a pipeline by the name of its class.
 CodecPipeline.__module__ = "zarrow.zarr_python"
 register_pipeline(CodecPipeline)
+install(CodecPipeline)
