@@ -19,6 +19,7 @@ import zarr.storage
 
 import zarrow
 from zarrow.api import opening
+from zarrow.hints import not_found
 
 
 @pytest.fixture
@@ -129,6 +130,16 @@ def test_a_mode_passed_as_the_path(folder, store, mode, opens):
     if store == "data.zarr" and opens is zarrow.open:
         assert f'no array or group has the path "{mode}"' in str(raised.value)
     assert f'mode="{mode}"' in str(raised.value) and names() == before
+
+
+@pytest.mark.parametrize(("file_mode", "mode"), [("w+", "w"), ("wb", "w"), ("a+", "a"), ("ab", "a")])
+@pytest.mark.parametrize("store", ["data.zarr", "new.zarr"])
+@pytest.mark.parametrize("name", ["open", "open_group", "open_array", "open_array with a shape"])
+def test_a_mode_of_files_passed_as_the_path(folder, store, file_mode, mode, name):
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(zarrow.NotFoundError, match=f"to set the mode, pass mode='{mode}'"):
+        OPENING[name](store, file_mode)
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_a_path_that_reads_like_a_mode(folder):
@@ -340,6 +351,11 @@ def test_devices_and_broken_links(folder):
         with pytest.raises(zarrow.NotFoundError, match=told) as raised:
             zarrow.open(place)
         assert "did you mean" not in str(raised.value)
+
+
+def test_a_folder_that_appears_meanwhile_is_not_a_device(folder: Path) -> None:
+    assert not_found._special(folder) is None
+    assert not_found._special(folder / "data.zarr" / "zarr.json") is None
 
 
 def test_a_link_without_a_target_is_named(folder: Path) -> None:

@@ -67,7 +67,7 @@ class LikeOptions(FilledOptions, total=False):
 OPTIONS = frozenset(ArrayOptions.__annotations__)
 
 # The ways to open a store, which other libraries take in the second place.
-_MODES = frozenset(("r", "r+", "a", "w", "w-", "x", "rb"))
+_MODES = frozenset(("r", "r+", "a", "w", "w-", "x", "rb", "wb", "ab", "w+", "a+"))
 
 # The same with the names of Python's files, of NumPy and of netCDF.
 _MODES_OF_FILES = {"rb": "r", "c": "r", "wb": "w", "w+": "w", "ws": "w", "ab": "a", "a+": "a", "rs": "r"}
@@ -133,7 +133,8 @@ def _with_mode_as_path(
         return function(*given, mode="r+", **opening)
     except NotFoundError as error:
         if "mode=" not in str(error):
-            error.args = (f"{error}; to set the mode, pass mode={given[1]!r}",)
+            mode = _MODES_OF_FILES.get(given[1], given[1])
+            error.args = (f"{error}; to set the mode, pass mode={mode!r}",)
         error.add_note(f"to create a node of that name, type {name}(store, path={given[1]!r}, ...)")
         raise
 
