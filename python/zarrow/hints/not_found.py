@@ -6,6 +6,7 @@ The file system is examined only after nothing was found, and at most a thousand
 from __future__ import annotations
 
 import os
+import stat
 from itertools import islice
 from pathlib import Path
 
@@ -55,9 +56,12 @@ def explain(store: str) -> str | None:
         return None
 
 
-def _special(place: Path) -> str:
-    if place.is_symlink():
+def _special(place: Path) -> str | None:
+    kind = place.lstat().st_mode
+    if stat.S_ISLNK(kind):
         return f"this is a link to {str(place.readlink())!r}, which does not exist"
+    if stat.S_ISDIR(kind) or stat.S_ISREG(kind):
+        return None  # Another process has created it since.
     return "this is a device, a pipe or a socket; a store is a folder"
 
 
