@@ -354,3 +354,15 @@ def test_a_stream_names_the_selection_of_its_group(key: Any, code: str, tmp_path
     assert np.asarray(group.to_arrow()).shape == () and len(list(group.to_arrow())) == 1
     for part in code.partition(" for ")[0::2] if key != 0 else ():
         assert part == "" or len(eval(part, {"group": group})) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"), [("groupby", ".groupby(...)"), ("to_frame", ".to_frame()"), ("to_series", "")]
+)
+def test_methods_of_pandas_on_three_axes_name_the_method(name: str, rest: str) -> None:
+    x = zarrow.asarray(np.arange(24.0).reshape(2, 3, 4))
+    with pytest.raises(AttributeError) as raised:
+        getattr(x, name)
+    assert _said(raised.value) == f"type xarray.DataArray(x.numpy()).to_series(){rest}"
+    series = eval("xarray.DataArray(x.numpy()).to_series()", {"xarray": xr, "x": x})
+    assert series.groupby("dim_0").sum().tolist() == [66.0, 210.0]

@@ -207,7 +207,8 @@ def _for_layout(array: Any, text: str) -> str:
     if array.ndim == 2:
         return text.replace("{tensor}" + way, "pandas.DataFrame({tensor}.numpy())").replace(".to_frame()", "")
     rest = [part for part in text.split(", or ") if way not in part]
-    return ", or ".join(rest) or "xarray.DataArray({tensor}.numpy()).to_series()"
+    series = text.replace("{tensor}" + way, "xarray.DataArray({tensor}.numpy()).to_series()")
+    return ", or ".join(rest) or series
 
 
 def of_device_tensor(name: str) -> str:
