@@ -456,6 +456,15 @@ def test_one_element_is_formatted_as_a_number():
         format(tensor, ".1f")
 
 
+@pytest.mark.parametrize("dtype", ["M8[ns]", "M8[us]", "M8[D]", "m8[ns]"])
+def test_one_time_prints_as_numpy_prints_it(dtype):
+    times = np.array([10957, 10958]).astype(dtype)
+    tensor = zarrow.asarray(times)
+    assert str(tensor[1]) == f"{tensor[1]}" == str(times[1])
+    masked = zarrow.asarray(np.ma.MaskedArray(times, [False, True]))
+    assert str(masked[0]) == f"{masked[0]}" == str(times[0]) and str(masked[1]) == "None"
+
+
 def test_dlpack_reads_each_version_and_each_order_of_names() -> None:
     """Tuples of names and versions are remembered by their identity."""
     tensor = zarrow.asarray(np.arange(3.0))

@@ -120,6 +120,7 @@ def test_crops_of_a_path(path: Path) -> None:
         ("Dataset(path, fields=['x'], batch_size=8)", r"DataLoader\(dataset, batch_size=8\)"),
         ("IterableDataset(path, num_workers=2)", r"DataLoader\(dataset, batch_size=None, num_workers=2\)"),
         ("DataLoader(path, fields=['x'], shuffle=True)", 'type order="shuffle"'),
+        ("DataLoader(zarrow.torch.Dataset(path, fields=['x']))", r"torch\.utils\.data\.DataLoader\(dataset"),
         ("TensorDataset(path)", r"zarrow\.torch\.Dataset\(\[array, other\]\)"),
     ],
 )

@@ -223,3 +223,11 @@ def test_damaged_chunks_are_filled_and_skipped(tmp_path: Path, name: str) -> Non
         assert all(rows[at] == bad for at, number in enumerate(numbers.tolist()) if 20 <= number < 30)
     skipped = [numbers for _, numbers in zarrow.torch.DataLoader(plan, on_bad="skip", numbers=True)]
     assert sorted(np.concatenate(skipped)) == [*range(20), *range(30, 60)]
+
+
+@pytest.mark.parametrize("name", ["float32", "int64", "bool", "bfloat16"])
+def test_astype_takes_types_of_pytorch(name: str) -> None:
+    tensor = zarrow.asarray(np.array([0, 1, 2]))
+    dtype = getattr(torch, name)
+    assert tensor.astype(dtype).dtype.name == tensor.astype(dtype=dtype).dtype.name == name
+    assert tensor.astype(dtype).tolist() == torch.arange(3).to(dtype).tolist()

@@ -16,6 +16,7 @@ from typing import Any
 
 from zarrow import _zarrow
 from zarrow.arrays import swaps
+from zarrow.arrays.casting import dtype_of
 from zarrow.arrays.indexing import numpy_index
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.arrays.numpy_form import numpy_form
@@ -179,8 +180,15 @@ _PANDAS_TYPES = frozenset(
 
 
 def _astype(self: Any, *arguments: Any, **options: Any) -> Any:
-    """As `numpy.ndarray.astype`; text becomes `str` by `astype(str)` at the width of its longest element."""
+    """As `numpy.ndarray.astype`, also to a type of PyTorch.
+
+    Text becomes `str` by `astype(str)` at the width of its longest element.
+    """
     dtype = arguments[0] if arguments else options.get("dtype")
+    if type(dtype).__module__ == "torch":
+        dtype = dtype_of(dtype)
+        options.pop("dtype", None)
+        arguments = (dtype, *arguments[1:])
     if isinstance(dtype, str) and dtype in _PANDAS_TYPES:
         raise TypeError(f"NumPy has no type {dtype!r}: type x.arrow().to_pandas().astype({dtype!r})")
     values = self.numpy()
@@ -291,7 +299,11 @@ def _refuse_deletion(self: Any, index: Any, /) -> None:
 
 def _text(self: Any) -> str:
     """Return the values as text, as NumPy writes them; of one element without axes, the element's."""
-    return str(self.item()) if self.ndim == 0 else _zarrow._text(self)
+    if self.ndim:
+        return _zarrow._text(self)
+    item = self.item()
+    # The item of a time in nanoseconds is an integer.
+    return str(self.numpy()[()]) if self.dtype.kind in "mM" and item is not None else str(item)
 
 
 def _item(self: Any, *index: Any) -> Any:

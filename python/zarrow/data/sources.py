@@ -14,6 +14,7 @@ import itertools
 import math
 import operator
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
@@ -445,9 +446,16 @@ def _opened(array: Any) -> Array:
     hint = ""
     if isinstance(array, Group):
         hint = ": pass the group itself to zarrow.data.Plan, or the path of one of its arrays"
+    elif _is_dataset_of_torch(array):
+        hint = ": type torch.utils.data.DataLoader(dataset, batch_size=32)"
     elif hasattr(type(array), "__array__"):
         hint = ": type zarrow.create_array(zarrow.MemoryStore(), data=x)"
     raise TypeError(f"a source is a zarrow.Array, found {type(array).__name__}{hint}")
+
+
+def _is_dataset_of_torch(source: Any) -> bool:
+    torch = sys.modules.get("torch.utils.data")
+    return torch is not None and isinstance(source, torch.Dataset)
 
 
 def chunks_of(array: Array) -> tuple[int, ...]:

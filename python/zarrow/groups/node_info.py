@@ -45,6 +45,12 @@ class Metadata(dict[str, Any]):
             text += f": type array.{name}"
         raise AttributeError(text)
 
+    def __missing__(self, key: Any) -> NoReturn:
+        """Raise a KeyError that says what to type for the keys of version 2."""
+        name = "compressors" if key == "compressor" else key
+        is_of_array = isinstance(name, str) and name in vars(Array)
+        raise KeyError(f"{key}: type array.{name}" if is_of_array else key)
+
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return dict, (dict(self),)
 

@@ -14,6 +14,7 @@ _LOADING = (
 MODULE = FUNCTIONS | by_name(
     {
         "zarrow.load(path) for an AnnData, and zarrow.save(path, adata) to store one": "AnnData",
+        "zarrow.load(path), which returns the AnnData": "to_adata to_anndata",
         "await zarrow.open_async(store, path), then await array.read_async(selection)": "AsyncArray",
         "await zarrow.open_async(store), then for name, member in group.members() without async, and await "
         "member.read_async(selection) of its arrays": "AsyncGroup",
@@ -351,6 +352,7 @@ SUBMODULES = {
         "array": "array.to_dask()",
         "from_array": "array.to_dask()",
         "compute": "array[...]",
+        **dict.fromkeys(("load", "open", "open_zarr", "read"), "zarrow.dask.from_zarr(store)"),
         **dict.fromkeys(
             "from_parquet read_csv read_dataframe read_parquet read_zarr".split(),
             "zarrow.dask.read_table(path), for a table of Zarr",
@@ -363,11 +365,27 @@ SUBMODULES = {
         "Dataset": _XARRAY,
         "load_dataset": _XARRAY + ".load()",
         "open_dataarray": 'zarrow.xarray.open_zarr(path)["name"]',
-        "open_dataset": _XARRAY,
+        **dict.fromkeys("from_zarr open open_dataset read read_zarr".split(), _XARRAY),
         "open_datatree": 'xarray.open_datatree(path, engine="zarrow")',
         "open_mfdataset": 'xarray.open_mfdataset(paths, engine="zarrow")',
-        "save": "zarrow.xarray.to_zarr(dataset, store)",
+        **dict.fromkeys(("save", "write"), "zarrow.xarray.to_zarr(dataset, store)"),
     },
+    "zarrow.ome": by_name(
+        {
+            "zarrow.open(path).multiscales[0].array, and .multiscales for axes, scales and labels": (
+                "from_zarr imread load open open_image read read_image reader Reader"
+            ),
+            'zarrow.ome.save(path, [image, smaller], axes="cyx")': (
+                "imsave imwrite save_image to_zarr write writer Writer"
+            ),
+        }
+    ),
+    "zarrow.stream": by_name(
+        {
+            "zarrow.stream.follow(array)": "read reader Reader subscribe",
+            "zarrow.stream.Writer(array)": "append write writer",
+        }
+    ),
     "zarrow.torch": {
         **dict.fromkeys(
             ("Loader", "dataloader"),
@@ -385,6 +403,10 @@ SUBMODULES = {
     "zarrow.jax": {
         "Loader": 'zarrow.jax.DataLoader(array), which shuffles without order="sequential"',
         **dict.fromkeys(("array", "asarray", "device_put"), "array[...].jax()"),
+        **dict.fromkeys(
+            "from_zarr load open read restore".split(),
+            "zarrow.jax.make_array(zarrow.open(path), sharding), or zarrow.load(path) for memory of the CPU",
+        ),
     },
     "zarrow.gpu": {
         "to_device": 'zarrow.gpu.asarray(x), or array.read(selection, device="cuda")',
@@ -401,8 +423,10 @@ SUBMODULES = {
     "zarrow.errors": {
         "ArrayNotFoundError": "zarrow.NotFoundError",
         "BoundsCheckError": "zarrow.IndexingError",
-        "ContainsArrayError": "zarrow.NodeExistsError",
-        "ContainsGroupError": "zarrow.NodeExistsError",
+        **dict.fromkeys(
+            ("ContainsArrayError", "ContainsGroupError"),
+            "zarrow.NodeExistsError where a node is created, and zarrow.NodeTypeError where one is opened",
+        ),
         "FSPathExistNotDir": "zarrow.StoreError",
         "GroupNotFoundError": "zarrow.NotFoundError",
         "MetadataValidationError": "zarrow.MetadataError",

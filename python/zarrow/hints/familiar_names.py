@@ -152,7 +152,7 @@ ARRAY = familiar_training.ARRAY | by_name(
         "{array}.filters": "filter_names scaleoffset",
         "{array}.to_arrow()": "scan",
         "{array}.metadata, or pyarrow.schema({array}.to_arrow())": "schema",
-        "{array}[selection] = values": "set",
+        "{array}[selection] = values": "assign set",
         '{array}.read(mask="cf") for masked elements': "set_auto_mask",
         'nothing: {array}[...] gives stored elements; type {array}.read(decode="cf"), or '
         '{array}.read(mask="cf") for masked elements': "set_auto_maskandscale",
@@ -312,6 +312,7 @@ GROUP = familiar_training.GROUP | by_name(
         "zarrow.xarray.open_zarr(path).to_netcdf(file)": "to_netcdf",
         "pyarrow.RecordBatchReader.from_stream({group}.to_arrow())": "to_reader",
         '{group}["name"] = x, for each name': "update",
+        "sum(array.nbytes for _, array in {group}.arrays())": "nbytes",
         "for name, member in {group}.members(max_depth=None)": (
             "visit visit_links visititems visititems_links visitkeys visitvalues walk"
         ),
@@ -356,6 +357,14 @@ DECODED = by_name(
         "{tensor}.astype(bool), or {tensor}.torch().bool()": "bool",
         "{tensor}.astype('u1'), or {tensor}.torch().byte()": "byte",
         "{tensor}.astype(dtype)": "cast",
+        "pandas.Categorical({tensor}), which has .categories and .codes": "cat",
+        "pandas.Categorical({tensor}).{name}": "categories codes",
+        '{tensor}[~numpy.isnan({tensor})], or array.read(mask="cf").compressed() of the Array that was read; '
+        "of a masked layout .arrow().drop_null()": "compressed",
+        'nothing: no element is missing: leave .filled(...) out, or type array.read(decode="cf"), of the '
+        "Array that was read": "filled",
+        'nothing: no element is missing; array.read(mask="cf") masks missing values of CF, and '
+        "numpy.isnan({tensor}) finds NaN": "mask",
         "numpy.array_split({tensor}, count)": "chunk",
         "array.chunks, of the Array that was read": "chunks",
         "{tensor}.clip(low, high)": "clamp",
@@ -364,7 +373,7 @@ DECODED = by_name(
         "nothing: the values are in memory: leave .{name}() out; array[selection] = values stores them": (
             "close commit flush sync"
         ),
-        "array[selection] = values to store them, or {tensor}[...] = values in memory": "store write",
+        "array[selection] = values to store them, or {tensor}[...] = values in memory": "assign store write",
         "numpy.concatenate([{tensor}, ...])": "concat extend",
         "numpy.ascontiguousarray({tensor})": "contiguous",
         "x[...] = values": "copy_ set",

@@ -95,6 +95,9 @@ def _refuse_spec(store: dict[str, Any]) -> None:
         place = f"{scheme}://{bucket}/{path}" if bucket and scheme else inner.get("base_url", "") + path
     name = store.get("path")
     more = f", {name!r}" if isinstance(name, str) and name else ""
+    if store.get("create"):
+        mode = "w" if store.get("delete_existing") else "a" if store.get("open") else "w-"
+        more += f', mode="{mode}", shape=..., dtype=...'
     raise TypeError(
         f"a spec of tensorstore is not a mapping of keys to bytes: type zarrow.open({place!r}{more}), "
         "which is no future: leave .result() out"
