@@ -184,7 +184,7 @@ def test_tensordicts_share_the_memory_of_batches(plan: data.Plan) -> None:
     assert made["x"].values().data_ptr() == batch["x"].values().data_ptr()
     sample = zarrow.torch.Dataset(plan, transform=zarrow.torch.tensordict)[4]
     assert sample["numbers"] == 4 and sample.batch_size == ()
-    with pytest.raises(TypeError, match="found a batch of Tensor: pass a dict of sources to the plan"):
+    with pytest.raises(TypeError, match="found a batch of Tensor: pass a dict of sources, or fields="):
         zarrow.torch.tensordict(batch["numbers"])
 
 
