@@ -135,6 +135,17 @@ def test_arrays_of_pandas_keep_their_elements(kind: str) -> None:
     assert taken.tolist() == values
 
 
+@pytest.mark.parametrize("kind", ["Int64", "UInt8", "boolean"])
+def test_missing_integers_and_bools_are_nullable_in_pandas(kind: str, tmp_path: Path) -> None:
+    values = {"Int64": [2**53 + 1, None], "UInt8": [255, None], "boolean": [True, None]}[kind]
+    table = pd.DataFrame({"x": pd.array(values, dtype=kind)})
+    zarrow.save(tmp_path, table, missing="optional")
+    found = zarrow.open(tmp_path).to_pandas()
+    pd.testing.assert_frame_equal(found, table)
+    found.loc[1, "x"] = values[0]
+    assert found["x"].tolist() == [values[0]] * 2 and zarrow.open(tmp_path)["x"][1].item() is None
+
+
 STREAMS: dict[str, Any] = {
     "reader": lambda: pa.table(COLUMNS).to_reader(max_chunksize=2),
     "duckdb": lambda: duckdb.sql("select * from (values (1, 'a'), (2, 'b')) as t(z, name)"),

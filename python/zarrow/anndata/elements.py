@@ -215,8 +215,17 @@ def _with_index(group: Group, names: list[str]) -> list[str]:
 
 
 def _of_one_axis(values: Any) -> Any:
-    """Return a column's values; pandas takes tensors only as a list of them."""
-    return list(values) if getattr(values, "ndim", 1) > 1 else values
+    """Return a column's values; pandas takes tensors only as a list of them.
+
+    Integers and bools with a mask become nullable: pandas would round large integers to floats.
+    """
+    if getattr(values, "ndim", 1) > 1:
+        return list(values)
+    np, pandas = _import("numpy"), _import("pandas")
+    if np.ma.isMaskedArray(values) and values.dtype.kind in "iub":
+        made = pandas.arrays.BooleanArray if values.dtype.kind == "b" else pandas.arrays.IntegerArray
+        return made(values.data, np.ma.getmaskarray(values).copy())
+    return values
 
 
 def _categorical(group: Group, batch: Batch) -> Made:

@@ -44,7 +44,7 @@ def to_pandas(
 
     A table of AnnData (`obs`, `var`) gets its index, and the types that `anndata.read_zarr` gives:
     categoricals, nullable integers and bools, and pandas' strings. A table of pandas that `save` stored gets
-    its index, too. Other groups get a default index.
+    its index, too. Other groups get a default index, and nullable integers and bools where they have a mask.
 
     Parameters
     ----------

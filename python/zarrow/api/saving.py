@@ -152,6 +152,11 @@ def save(
             "progress is a function, or True for a bar: an array of that name is stored as "
             'save(store, {"progress": ...})'
         )
+    if arrays.get("overwrite") is True:
+        raise TypeError(
+            "save takes no overwrite: leave it out: save replaces an array or a table; an array of that name "
+            'is stored as save(store, {"overwrite": ...})'
+        )
     for name in _OPTIONS_OF_OTHERS.intersection(arrays):
         if name == "mode" and tables.columns(array) is not None:
             raise TypeError(

@@ -170,6 +170,9 @@ class DecodedArray:
             No position was given, and the array does not have exactly one element.
         """
     @property
+    def flags(self) -> Any:
+        """Same as `numpy.ndarray.flags`, of the array that `numpy` returns."""
+    @property
     def flat(self) -> Any:
         """Same as `numpy.ndarray.flat`: a NumPy object, and a view if NumPy's is one."""
     @property

@@ -46,7 +46,7 @@ WRITING = ("fill", "partition", "put", "sort")
 # Methods that a Tensor implements itself, and that give a Tensor.
 RESHAPING = ("copy", "reshape", "transpose")
 OF_MASKED = ("compressed", "count")
-VIEWS = ("flat", "imag", "real")
+VIEWS = ("flags", "flat", "imag", "real")
 
 
 def add_to_classes() -> None:
@@ -182,7 +182,7 @@ _PANDAS_TYPES = frozenset(
 def _astype(self: Any, *arguments: Any, **options: Any) -> Any:
     """As `numpy.ndarray.astype`, also to a type of PyTorch.
 
-    Text becomes `str` by `astype(str)` at the width of its longest element.
+    Text becomes `str` by `astype(str)`, and UTF-8 by `astype(bytes)`, at the width of its longest element.
     """
     dtype = arguments[0] if arguments else options.get("dtype")
     if type(dtype).__module__ == "torch":
@@ -194,6 +194,8 @@ def _astype(self: Any, *arguments: Any, **options: Any) -> Any:
     values = self.numpy()
     is_text = dtype is str or (isinstance(dtype, str) and dtype in ("U", "str"))
     np = _zarrow._import("numpy")
+    if dtype in (bytes, "S", "bytes") and values.dtype.kind == "T":
+        return np.strings.encode(values)
     if is_text and values.dtype.kind == "T" and not np.ma.isMaskedArray(values):
         arguments = (f"U{max(1, int(np.strings.str_len(values).max(initial=0)))}", *arguments[1:])
         options.pop("dtype", None)

@@ -57,8 +57,10 @@ TABLE = familiar_training.TABLE | by_name(
         "len({group}.to_arrow().column_names)": "n_columns ncols width",
         "{group}[:5].to_pandas()": "head limit show",
         "{group}[-5:].to_pandas()": "tail",
-        "{group}[start:stop] for rows, or {group}.to_pandas().{name}": "iloc loc",
-        "{group}.to_pandas().{name}": "at drop iat index merge rename set_index to_dict",
+        '{group}[start:stop] for rows, {group}["name"][index] = value to store, or '
+        "{group}.to_pandas().{name}, a copy": "iloc loc",
+        '{group}["name"][index], which reads and stores': "at iat",
+        "{group}.to_pandas().{name}": "drop index merge rename set_index to_dict",
         "{group}[:5].to_polars()": "glimpse",
         "{group}.scan_polars()": "lazy to_lazy",
         '{group}.to_arrow(filters=[("name", ">", 1)]), or {group}.to_arrow().arrow().filter('
@@ -126,6 +128,7 @@ IMAGE = by_name(
         _IMAGE: "array image get_image",
         _IMAGE + "[...]": "compute data get_image_data load numpy pixels to_numpy values",
         _IMAGE + ".to_dask()": "dask dask_data get_image_dask_data to_dask",
+        '{group}.attrs["ome"]["omero"], where the image has it': "channel_names channels omero",
         "{group}.multiscales": "datasets levels metadata multiscale ome_metadata pyramid resolutions",
         "{group}.multiscales[0].scale": (
             "physical_pixel_sizes pixel_size pixel_sizes resolution scale spacing voxel_size"

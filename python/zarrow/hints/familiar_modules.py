@@ -218,7 +218,7 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.open(store).to_arrow().arrow()": "read_table",
         "zarrow.load(store), or zarrow.open(store) with .to_pandas(), .to_polars() and so on": "read_zarr",
         "zarrow.copy(source, target, chunks=...)": "rechunk",
-        'del zarrow.open(store)["name"], or shutil.rmtree(path) for a whole folder': "rm",
+        'del zarrow.open(store)["name"], or shutil.rmtree(path) for a whole folder': "rm rmdir",
         "zarrow.save(store, x)": ("dump save_array save_zarr write write_array write_zarr zarrwrite zwrite"),
         "zarrow.save(store, name=x)": "save_group",
         "zarrow.save(store, a=x, b=y)": "save_many",

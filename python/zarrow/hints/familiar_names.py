@@ -54,6 +54,7 @@ ARRAY = familiar_training.ARRAY | by_name(
         '"name" in group': "exists",
         "nothing: an Array is not closed": "closed",
         "{array}.dimension_names, or group.multiscales.axes": "axes",
+        '{array}["name"], or {array}[["name", "other"]]': "fields",
         'zarrow.data.Loader({array}, batch_size=32, order="sequential"), which gives batch after batch': (
             "batch batches iter_batches"
         ),

@@ -88,6 +88,9 @@ OPTIONS = by_name(
         "nothing: leave it out: every axis can grow, by Array.resize and Array.append": "max_shape maxshape",
         'array.read(selection, device="cuda")': "meta_array",
         "zarrow.open(store).read(mmap=True)": "mmap mmap_mode",
+        'attributes={"ome": {"omero": {"channels": [{"label": ..., "color": ...}]}}} of zarrow.ome.save': (
+            "channel_colors channel_names channels"
+        ),
         "scale=... of zarrow.ome.save": "physical_pixel_sizes pixel_size pixel_sizes spacing voxel_size",
         "nothing: zarrow runs no stored code, leave it out": "weights_only",
         "nothing: leave it out: a group is loaded as a dict": "item target",

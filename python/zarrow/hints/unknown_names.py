@@ -49,6 +49,7 @@ def add_to_classes() -> None:
     for kind in (_zarrow.Array, _zarrow.Group, _zarrow.DecodedArray, Attributes):
         add_method(kind, "__setattr__", _set_attribute)
     add_method(_zarrow.ArrowStream, "__getitem__", _no_item)
+    add_method(_zarrow.MemoryStore, "__getitem__", _no_key)
     for made, text in _CONSTRUCTORS.items():
         setattr(made, "__new__", staticmethod(_refused_construction(text)))  # noqa: B010
     for name in BINARY:
@@ -159,6 +160,8 @@ def _no_attribute(hint: Any) -> Any:
         text = "" if name.startswith("_") else hint(self, name) or close_name(name, dir(type(self)))
         if isinstance(self, _zarrow.Array | _zarrow.Group):
             text = with_places(text, self)
+        if name == "__array_interface__" and isinstance(self, _zarrow.Array):  # PIL shows this error
+            text = "read the array first, as array[...]"
         plain = f"{type(self).__name__!r} object has no attribute {name!r}"
         # If given the object, Python would look for close names itself, and repeat ours.
         raise AttributeError(f"{plain}: {text}" if text else plain, name=name)
@@ -343,6 +346,14 @@ def _no_item(self: Any, key: Any, /) -> Any:
     elif isinstance(key, slice) or all(isinstance(name, str) for name in names):
         way = f"group[{spelled(key)}]"
     raise TypeError(f"{type(self).__name__!r} object is a stream, and selects nothing: type {way}")
+
+
+def _no_key(self: Any, key: Any, /) -> Any:
+    """Refuse a key with a TypeError that says how to read a value or a node."""
+    raise TypeError(
+        f"a MemoryStore is not a mapping: type store.to_dict()[{key!r}] for bytes, or "
+        "zarrow.open(store)[path] for an array"
+    )
 
 
 def _of_rows(table: Any, name: str) -> str:

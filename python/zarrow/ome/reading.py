@@ -164,6 +164,8 @@ def _missing(kind: str, level: str, name: str) -> AttributeError:
     text = f"{kind!r} object has no attribute {name!r}"
     if name in ("compute", "data", "pixels", "values"):
         text += f": type {level}.array[...]"
+    elif name in ("channel_names", "channels", "omero"):
+        text += ': type group.attrs["ome"]["omero"], where the image has it'
     elif not name.startswith("_") and hasattr(Array, name):
         text += f": type {level}.array.{name}"
     return AttributeError(text, name=name)
