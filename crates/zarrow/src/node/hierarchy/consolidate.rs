@@ -17,6 +17,7 @@
 //! Programs that do not do this leave stale copies. A process killed between a change and its copies leaves the old
 //! description. Consolidating again repairs both.
 
+use super::ahead::keys;
 use super::document::update;
 use super::document_names::DOCUMENTS;
 use super::node_lock::NodeLock;
@@ -37,6 +38,9 @@ use zarrow_array::allocation::{self, Grow};
 /// Key of the copies in a `zarr.json`.
 pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
+/// Number of nodes whose documents are requested at once.
+const AT_ONCE: usize = 64;
+
 /// Deeper than any hierarchy.
 const MAX_DEPTH: usize = 64;
 
@@ -100,25 +104,40 @@ fn collect(
         return Err(ErrorKind::Limit { what, actual, limit }.into());
     }
     let mut above = FoldersAbove::new(store, path);
-    for name in store.list(path)?.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str())) {
-        pass_now_and_then()?;
-        allocation::check_spare()?;
-        let (path, relative) = (join(path, &name), join(relative, &name));
-        let found = copies(store, &path, &relative, zarr_format, options)
-            .map_err(|error| error.in_array(store.name(), &path))?;
-        let is_group = found.iter().any(|(key, document)| match zarr_format {
-            ZarrFormat::V2 => key.ends_with(ZGROUP),
-            ZarrFormat::V3 => document
-                .values()
-                .is_ok_and(|values| values.get("node_type").is_some_and(|node_type| node_type == "group")),
-        });
-        entries.try_extend(found)?;
-        if is_group {
-            above.check(&path)?;
-            collect(store, &path, &relative, zarr_format, options, depth + 1, entries)?;
+    let names = store.list(path)?.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str()));
+    let names: Vec<String> = allocation::collected(names)?;
+    let (documents, limits) = (documents_of(zarr_format), &options.limits.metadata);
+    for names in names.chunks(if store.remote().is_some() { AT_ONCE } else { 1 }) {
+        let wanted = names.iter().flat_map(|name| keys(&join(path, name), documents, limits));
+        let mut stored = store.get_each(&wanted.collect::<Vec<_>>()).into_iter();
+        for name in names {
+            pass_now_and_then()?;
+            allocation::check_spare()?;
+            let (path, relative) = (join(path, name), join(relative, name));
+            let found = copied(stored.by_ref().take(documents.len()), &relative, zarr_format, options)
+                .map_err(|error| error.in_array(store.name(), &path))?;
+            let is_group = found.iter().any(|(key, document)| match zarr_format {
+                ZarrFormat::V2 => key.ends_with(ZGROUP),
+                ZarrFormat::V3 => document.values().is_ok_and(|values| {
+                    values.get("node_type").is_some_and(|node_type| node_type == "group")
+                }),
+            });
+            entries.try_extend(found)?;
+            if is_group {
+                above.check(&path)?;
+                collect(store, &path, &relative, zarr_format, options, depth + 1, entries)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Returns the documents of a node that are copied.
+fn documents_of(zarr_format: ZarrFormat) -> &'static [&'static str] {
+    match zarr_format {
+        ZarrFormat::V3 => &[ZARR_JSON],
+        ZarrFormat::V2 => &[ZARRAY, ZGROUP, ZATTRS],
+    }
 }
 
 /// Returns the copies of the node at `path` for consolidated metadata, from the stored documents; empty without a node.
@@ -129,36 +148,38 @@ fn copies(
     zarr_format: ZarrFormat,
     options: &OpenOptions,
 ) -> Result<Vec<(String, JsonText)>> {
-    let document = |name: &str, limit: u64| -> Result<Option<JsonText>> {
-        let bytes = store.get(&join(path, name), limit)?;
-        Ok(bytes.map(|bytes| JsonText::parse(bytes, limit)).transpose()?)
-    };
+    let wanted = keys(path, documents_of(zarr_format), &options.limits.metadata);
+    copied(store.get_each(&wanted).into_iter(), relative, zarr_format, options)
+}
+
+/// Returns the copies of a node whose documents were read in the order of [`documents_of`].
+fn copied(
+    stored: impl Iterator<Item = Result<Option<Vec<u8>>>>,
+    relative: &str,
+    zarr_format: ZarrFormat,
+    options: &OpenOptions,
+) -> Result<Vec<(String, JsonText)>> {
     let limits = &options.limits.metadata;
-    match zarr_format {
-        ZarrFormat::V3 => {
-            let Some(mut found) = document(ZARR_JSON, limits.max_consolidated_nbytes)? else {
-                return Ok(Vec::new());
-            };
-            if found
-                .object("attributes")
-                .is_ok_and(|attributes| attributes.keys().any(|key| key == ATTRIBUTE))
-            {
-                return Ok(Vec::new());
-            }
-            found.remove(KEY);
-            Ok(vec![(relative.to_owned(), found)])
-        }
-        ZarrFormat::V2 => {
-            let mut copies = Vec::new();
-            for name in [ZARRAY, ZGROUP, ZATTRS] {
-                if let Some(found) = document(name, limits.max_metadata_nbytes)? {
-                    copies.push((join(relative, name), found));
+    let mut copies = Vec::new();
+    for (name, stored) in documents_of(zarr_format).iter().zip(stored) {
+        let Some(stored) = stored? else { continue };
+        match zarr_format {
+            ZarrFormat::V3 => {
+                let mut found = JsonText::parse(stored, limits.max_consolidated_nbytes)?;
+                let attributes = found.object("attributes");
+                if attributes.is_ok_and(|attributes| attributes.keys().any(|key| key == ATTRIBUTE)) {
+                    return Ok(Vec::new());
                 }
+                found.remove(KEY);
+                copies.push((relative.to_owned(), found));
             }
-            let is_node = copies.iter().any(|(key, _)| !key.ends_with(ZATTRS));
-            Ok(if is_node { copies } else { Vec::new() })
+            ZarrFormat::V2 => {
+                copies.push((join(relative, name), JsonText::parse(stored, limits.max_metadata_nbytes)?));
+            }
         }
     }
+    let is_node = copies.iter().any(|(key, _)| !key.ends_with(ZATTRS));
+    Ok(if is_node { copies } else { Vec::new() })
 }
 
 /// Step 2, for the nodes at `paths`: each group above is written once.
