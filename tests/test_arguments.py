@@ -197,3 +197,21 @@ def test_a_shape_may_be_several_arguments(tmp_path: Path) -> None:
     assert array.shape == (4, 3)
     with pytest.raises(TypeError, match="expected a tuple of ints, or one int, as shape"):
         array.resize("text")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: zarrow.MemoryStore(3), "expected a dict of bytes by key"),
+        (lambda: zarrow.MemoryStore({1: b""}), "expected keys of type str"),
+        (lambda: zarrow.MemoryStore({"a": 1.5}), "expected bytes as values"),
+        (lambda: zarrow.DecodeLimits(max_ndim="x"), "max_ndim is 'x', expected an integer"),
+        (
+            lambda: zarrow.create_array(zarrow.MemoryStore(), shape=(2,), dtype="i4", dimension_names=3),
+            "dimension_names is 3, expected a list",
+        ),
+    ],
+)
+def test_wrong_arguments_of_classes_are_refused_in_our_words(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()

@@ -277,6 +277,13 @@ def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
     return layout
 
 
+def _names(given: Any) -> list[Any]:
+    try:
+        return list(given)
+    except TypeError:
+        raise TypeError(f"dimension_names is {given!r}, expected a list of str or None") from None
+
+
 def _create(
     target: Store | Group | Wave,
     path: str,
@@ -427,7 +434,7 @@ def _create_described(
         "order": order,
         "attributes": as_dict(attributes),
         "chunk_key_encoding": _chunk_key_encoding(chunk_key_encoding),
-        "dimension_names": None if dimension_names is None else list(dimension_names),
+        "dimension_names": None if dimension_names is None else _names(dimension_names),
     }
     if fill_value is None and dimension_names is not None and description["zarr_format"] == 2:
         description["has_fill_value"] = False  # xarray masks elements of the fill value

@@ -58,6 +58,11 @@ def _limit(name: str, limit: int | None) -> int | None:
     """Return the limit as an integer in the engine's range."""
     if limit is None:
         return None
-    if not 0 <= operator.index(limit) < 1 << 64:
-        raise ValueError(f"{name} is {limit}, expected an integer from 0 to 2**64 - 1, or None")
-    return operator.index(limit)
+    expected = f"{name} is {limit!r}, expected an integer from 0 to 2**64 - 1, or None"
+    try:
+        number = operator.index(limit)
+    except TypeError:
+        raise TypeError(expected) from None
+    if not 0 <= number < 1 << 64:
+        raise ValueError(expected)
+    return number

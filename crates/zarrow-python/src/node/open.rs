@@ -138,7 +138,7 @@ fn open_options(
 }
 
 fn check_mode(mode: &str) -> PyResult<()> {
-    match MODES[..6].contains(&mode) {
+    match MODES.contains(&mode) {
         true => Ok(()),
         false => {
             let message = format!("mode is {mode:?}, expected \"r\", \"r+\", \"a\", \"w\" or \"w-\"");
@@ -217,8 +217,8 @@ fn with_mode_named(error: zarrow::Error, path: &str) -> zarrow::Error {
     }
 }
 
-/// Open modes of other libraries; all but the last are supported.
-const MODES: [&str; 7] = ["r", "r+", "a", "w", "w-", "x", "rb"];
+/// The modes of `open`.
+const MODES: [&str; 6] = ["r", "r+", "a", "w", "w-", "x"];
 
 /// Returns the limits set by a `zarrow.DecodeLimits`; None means the default.
 fn decode_limits(limits: &Bound<'_, PyAny>) -> PyResult<DecodeLimits> {

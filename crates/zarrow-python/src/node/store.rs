@@ -3,6 +3,7 @@
 use crate::node::cloud_store::CloudStore;
 use crate::node::remote_zip;
 use crate::node::zip_url::{self, ZipUrl};
+use crate::python::argument::refused;
 use crate::python::error::{Attempt, Raise};
 use crate::python::exit;
 use crate::python::importing::import;
@@ -50,13 +51,18 @@ impl MemoryStore {
 impl MemoryStore {
     #[new]
     #[pyo3(signature = (values = None, /))]
-    fn new(py: Python<'_>, values: Option<&Bound<'_, PyDict>>) -> PyResult<MemoryStore> {
+    fn new(py: Python<'_>, values: Option<&Bound<'_, PyAny>>) -> PyResult<MemoryStore> {
         let store = zarrow::store::MemoryStore::default();
-        for (key, value) in values.into_iter().flatten() {
-            let key: String = key.extract()?;
+        let expected = "a dict of bytes by key";
+        let values = values.map(|values| values.cast::<PyDict>().map_err(|_| refused(values, expected)));
+        for (key, value) in values.transpose()?.into_iter().flatten() {
+            let key: String = key.extract().map_err(|_| refused(&key, "keys of type str"))?;
             match value.cast::<PyBytes>() {
                 Ok(value) => store.set(&key, &[value.as_bytes()], Durability::None),
-                Err(_) => store.set(&key, &[&value.extract::<Vec<u8>>()?], Durability::None),
+                Err(_) => {
+                    let value = value.extract::<Vec<u8>>().map_err(|_| refused(&value, "bytes as values"))?;
+                    store.set(&key, &[&value], Durability::None)
+                }
             }
             .map_err(|error| error.in_array(store.name(), &key))
             .raise(py)?;
