@@ -52,6 +52,14 @@ def test_numpy_gets_objects_with_none(words, blobs):
         np.array(words, copy=False)
 
 
+@pytest.mark.parametrize("dtype", [str, bytes, "U3", "S", np.dtypes.StringDType()])
+def test_missing_text_is_not_converted_to_none(words, dtype):
+    with pytest.raises(ValueError, match=r"some elements are missing: type x.filled\(value\)"):
+        words.astype(dtype)
+    assert words.astype(object).tolist() == words.tolist()
+    assert "" in words.filled("").astype(dtype).tolist() or b"" in words.filled("").astype(dtype).tolist()
+
+
 def test_filled_is_a_new_variable(words, blobs):
     filled = words.filled("ü")
     assert isinstance(filled, zarrow.Variable)

@@ -194,6 +194,10 @@ def _astype(self: Any, *arguments: Any, **options: Any) -> Any:
     values = self.numpy()
     is_text = dtype is str or (isinstance(dtype, str) and dtype in ("U", "str"))
     np = _zarrow._import("numpy")
+    is_masked = isinstance(self, _zarrow.MaskedVariable) and values.dtype == object
+    if is_masked and np.dtype(dtype).kind in "USTV" and any(value is None for value in values.flat):
+        # NumPy would convert None to the text "None".
+        raise ValueError("some elements are missing: type x.filled(value).astype(dtype)")
     if dtype in (bytes, "S", "bytes") and values.dtype.kind == "T":
         return np.strings.encode(values)
     if is_text and values.dtype.kind == "T" and not np.ma.isMaskedArray(values):
