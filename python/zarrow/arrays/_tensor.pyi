@@ -141,8 +141,8 @@ class Tensor(DecodedArray):
         """
     def copy(self) -> Tensor:
         """Return a contiguous, writable copy in new memory."""
-    def numpy(self) -> npt.NDArray[Any]:
-        """Return a numpy.ndarray of the same memory."""
+    def numpy(self, *, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+        """Return a numpy.ndarray of the same memory, or a copy of another `dtype`."""
     to_numpy = numpy
     def torch(self, *, device: Any = None, dtype: Any = None) -> _torch.Tensor:
         """Return a torch.Tensor of the same memory, which PyTorch moves to a `device` or casts to a `dtype`.
@@ -157,8 +157,10 @@ class Tensor(DecodedArray):
             The memory is read-only, strides are negative, or DLPack has no such type (a `BufferError`).
         """
     to_torch = torch
-    def jax(self) -> _jax.Array:
+    def jax(self, *, device: Any = None, dtype: Any = None) -> _jax.Array:
         """Return a jax.Array of the same memory, which JAX assumes to be immutable.
+
+        With a `dtype`, NumPy casts to it first. With a `device`, JAX copies to it.
 
         Raises
         ------

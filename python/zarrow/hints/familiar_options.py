@@ -150,9 +150,14 @@ _TABLE = {
 CALLS = {
     "Array.append": {"dim": "axis=...", "append_dim": "axis=..."},
     "Array.read": _READ,
-    "Array.resize": {"refcheck": "nothing: leave it out", "axis": "array.resize((new, *array.shape[1:]))"},
+    "Array.resize": {
+        "exclusive_max": "array.resize(shape)",
+        "refcheck": "nothing: leave it out",
+        "axis": "array.resize((new, *array.shape[1:]))",
+    },
     "Array.to_arrow": _ROWS,
     "Array.write": {"mode": "nothing: leave it out", "dtype": "values.astype(dtype) first"},
+    "Group.arrays": dict.fromkeys(("recurse", "recursive"), "group.members(max_depth=None)"),
     "Group.create_group": {"attrs": "attributes=...", "exist_ok": "group.require_group(name)"},
     "Group.to_arrow": _TABLE,
     "Group.to_pandas": {

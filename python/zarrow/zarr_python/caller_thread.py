@@ -1,6 +1,6 @@
 """Reads and writes in the thread that asks for them, without zarr-python's event loop.
 
-zarr-python runs each read of `zarr.Array` as a coroutine on the event loop of another thread, while the caller
+zarr-python runs each read of `zarr.Array` as a coroutine on the event loop of another thread, and the caller
 waits. Both changes of threads together take longer than a small read.
 
 1. `zarr.core.array` calls `sync` with a coroutine. If it reads or writes an array that has the engine's
@@ -40,7 +40,7 @@ class _Here(threading.local):
 
 _here = _Here()
 _arrays: Any = zarr.core.array
-_stock_sync = getattr(_arrays, "sync", None)
+_stock_sync: Any = getattr(_arrays, "sync", None)
 _methods = (getattr(_arrays.AsyncArray, name, None) for name in ("_get_selection", "_set_selection"))
 _CODES = frozenset(code for method in _methods if (code := getattr(method, "__code__", None)) is not None)
 

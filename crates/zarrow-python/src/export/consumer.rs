@@ -1,6 +1,7 @@
 //! Export to other libraries, each imported on first use. None of these exports copies.
 
 use crate::export::exchange_table::ExchangeTable;
+use crate::export::numpy;
 use crate::layout::tensor::Tensor;
 use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
@@ -78,6 +79,26 @@ pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
         return Err(exchange(py, "needs_copy", format!("JAX cannot share {what}: call .copy() first")));
     }
     import(py, "jax.dlpack")?.call_method1("from_dlpack", (tensor,))
+}
+
+/// Returns a `jax.Array`: cast by NumPy to another type first, and copied to a device.
+pub fn moved_by_jax<'py>(
+    tensor: &Bound<'py, Tensor>,
+    device: Option<Bound<'py, PyAny>>,
+    dtype: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = tensor.py();
+    let array = match dtype {
+        None => jax(tensor)?,
+        Some(dtype) => {
+            let cast = numpy::as_asked(numpy::view(tensor)?, Some(dtype), None)?;
+            import(py, "jax.numpy")?.call_method1("asarray", (cast,))?
+        }
+    };
+    match device {
+        None => Ok(array),
+        Some(device) => import(py, "jax")?.call_method1("device_put", (array, device)),
+    }
 }
 
 /// Returns the property of the memory that JAX refuses, or silently copies.

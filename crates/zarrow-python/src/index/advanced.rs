@@ -17,7 +17,7 @@ use crate::python::error::{Attempt, Raise, indexing};
 use crate::python::made_once::name;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PySlice, PyTuple};
+use pyo3::types::{PyDict, PySlice, PyTuple};
 use zarrow::{Array, AxisIndex, Index, Selection};
 use zarrow_array::allocation;
 
@@ -229,6 +229,11 @@ impl<'py> Item<'py> {
             if item.is_instance_of::<DeviceTensor>() {
                 let message =
                     "index arrays and masks must be on the CPU, but these are on a GPU: call .cpu()";
+                return indexing(py, message.to_owned());
+            }
+            if item.is_instance_of::<PyDict>() {
+                let message = "an array has no index by dimension name: type array[i, j] in the order of \
+                               array.dimension_names";
                 return indexing(py, message.to_owned());
             }
             let message = "expected integers, slices, ... and arrays of integers or bools as indices";

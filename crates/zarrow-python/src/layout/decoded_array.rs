@@ -59,9 +59,9 @@ impl DecodedArray {
     /// Returns the error for exports that would drop the mask.
     pub fn refuse_unmasked(py: Python<'_>, protocol: &str) -> PyErr {
         let message = format!(
-            "{protocol} would drop the mask of this array: call .numpy() for a numpy.ma array, which shares this \
-             memory, .filled(value) for one without missing elements, or pass .data and .mask; .arrow() keeps \
-             the mask too"
+            "{protocol} would drop the mask of this array: call .arrow().to_pandas() for pandas, .filled(value) for \
+             an array without missing elements, or .numpy() for a numpy.ma array, which shares this memory; .data \
+             and .mask are its parts"
         );
         exchange(py, "masked", message)
     }

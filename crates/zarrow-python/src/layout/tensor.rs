@@ -199,8 +199,9 @@ impl Tensor {
     }
 
     #[doc = help!("Tensor.numpy")]
-    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        numpy::view(slf)
+    #[pyo3(signature = (*, dtype = None))]
+    fn numpy<'py>(slf: &Bound<'py, Self>, dtype: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::as_asked(numpy::view(slf)?, dtype, None)
     }
 
     #[doc = help!("Tensor.torch")]
@@ -214,8 +215,13 @@ impl Tensor {
     }
 
     #[doc = help!("Tensor.jax")]
-    fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        consumer::jax(slf)
+    #[pyo3(signature = (*, device = None, dtype = None))]
+    fn jax<'py>(
+        slf: &Bound<'py, Self>,
+        device: Option<Bound<'py, PyAny>>,
+        dtype: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        consumer::moved_by_jax(slf, device, dtype)
     }
 
     #[doc = help!("Tensor.__array__")]

@@ -338,15 +338,18 @@ impl Array {
     }
 
     #[doc = help!("Array.resize")]
-    #[pyo3(signature = (shape, *more, **unknown), text_signature = "($self, shape)")]
+    #[pyo3(signature = (shape = None, *more, **unknown), text_signature = "($self, shape)")]
     fn resize(
         &self,
-        shape: &Bound<'_, PyAny>,
+        py: Python<'_>,
+        shape: Option<&Bound<'_, PyAny>>,
         more: &Bound<'_, PyTuple>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let py = shape.py();
         known(py, "Array.resize", unknown)?;
+        let Some(shape) = shape else {
+            return Err(PyTypeError::new_err("type array.resize(shape)"));
+        };
         let shape = match more.is_empty() {
             true => shape,
             // As NumPy takes `resize(365, 100)`.

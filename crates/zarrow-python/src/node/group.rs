@@ -417,7 +417,13 @@ impl Group {
     }
 
     #[doc = help!("Group.arrays")]
-    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (**unknown), text_signature = "($self)")]
+    fn arrays<'py>(
+        &self,
+        py: Python<'py>,
+        unknown: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        known(py, "Group.arrays", unknown)?;
         self.members(py, |child| matches!(child, Node::Array(_)), named)
     }
 
