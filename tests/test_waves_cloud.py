@@ -181,6 +181,20 @@ def test_the_nodes_of_a_plan_are_created_in_few_round_trips(bucket: Bucket, tmp_
 
 @pytest.mark.parametrize("version", [2, 3])
 @in_few_round_trips(counted_bucket)
+def test_a_group_is_consolidated_in_few_round_trips(bucket: Bucket, tmp_path: Path, version: Any) -> None:
+    del tmp_path
+    store = zarrow.CloudStore(bucket.url(f"consolidated {version}"), storage_options=bucket.options)
+    zarrow.create_group(store, zarr_format=version)
+    zarrow.save(store, {name: array for name, array in ARRAYS.items() if name < "a4"})
+    members = dict(zarrow.open_group(store).members())
+    # However many members there are.
+    bucket.expect(zarrow.open_group(store).consolidate_metadata, {2: 12, 3: 7}[version])
+    group = zarrow.open_group(store)
+    assert group._is_consolidated() and dict(group.members()) == members
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@in_few_round_trips(counted_bucket)
 def test_rows_are_appended_in_few_round_trips(bucket: Bucket, tmp_path: Path, version: Any) -> None:
     for count in (2, 12):
         columns = {f"c{number}": np.arange(10) + number for number in range(count)}

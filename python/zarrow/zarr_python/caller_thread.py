@@ -7,7 +7,7 @@ waits. Both changes of threads together take longer than a small read.
    pipeline, it begins in the caller's thread. All others go to zarr-python's own `sync`.
 2. There the pipeline calls the engine without a change of threads: `call`.
 3. What waits for an event loop, such as zarr-python's own pipeline, first awaits `on_event_loop`. The rest of
-   the coroutine then runs on zarr-python's loop, as all of it would have done.
+   the coroutine then runs on zarr-python's loop.
 4. In a thread that runs an event loop, and in a version of zarr-python without these functions, everything is
    as in zarr-python.
 

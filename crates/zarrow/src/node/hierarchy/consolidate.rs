@@ -38,7 +38,7 @@ use zarrow_array::allocation::{self, Grow};
 /// Key of the copies in a `zarr.json`.
 pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
-/// Number of nodes whose documents are requested at once.
+/// Number of nodes to request the documents of at once.
 const AT_ONCE: usize = 64;
 
 /// Deeper than any hierarchy.
@@ -152,7 +152,7 @@ fn copies(
     copied(store.get_each(&wanted).into_iter(), relative, zarr_format, options)
 }
 
-/// Returns the copies of a node whose documents were read in the order of [`documents_of`].
+/// Returns the copies of a node; its documents were read in the order of [`documents_of`].
 fn copied(
     stored: impl Iterator<Item = Result<Option<Vec<u8>>>>,
     relative: &str,
