@@ -481,3 +481,17 @@ def test_dlpack_reads_each_version_and_each_order_of_names() -> None:
             tensor.__dlpack__(**wrong)
     with pytest.raises(ValueError, match="tuple of length 2"):
         tensor.__dlpack__(max_version=(1, 0, 0))  # type: ignore[arg-type]
+
+
+def test_numpy_and_jax_cast_to_a_type(tensor):
+    assert np.shares_memory(tensor.numpy(dtype="f4"), tensor.numpy())
+    cast = tensor.numpy(dtype="i2")
+    assert (
+        cast.dtype == "i2" and cast.tolist() == tensor.tolist() and not np.shares_memory(cast, tensor.numpy())
+    )
+    array = tensor.jax(dtype="float16")
+    assert isinstance(array, jax.Array) and array.dtype == "float16" and array.tolist() == tensor.tolist()
+    moved = tensor.jax(device=jax.devices("cpu")[0])
+    assert moved.dtype == "float32" and moved.tolist() == tensor.tolist()
+    with pytest.raises(TypeError):
+        tensor.numpy("i2")
