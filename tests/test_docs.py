@@ -131,3 +131,9 @@ def test_example(example: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.M
     runner = doctest.DocTestRunner(Checker(), optionflags=OPTIONS)
     result = runner.run(example, out=report.append)
     assert result.failed == 0, "".join(report)
+
+
+def test_the_page_of_remote_benchmarks_has_the_table_that_they_write() -> None:
+    from benches.remote.changes import PROMISES
+
+    assert PROMISES.strip() in (ROOT / "docs" / "remote.md").read_text()

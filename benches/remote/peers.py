@@ -104,6 +104,27 @@ class RemotePeer:
         """Store arrays in a group on S3."""
         raise NotImplementedError("stores no groups here")
 
+    def create(self, name: str, path: str, length: int, chunk: int, *, replace: bool = False) -> Any:
+        """Create an empty line of float32 in a group on S3, also in the place of an array, and return it."""
+        raise NotImplementedError("creates no arrays here")
+
+    def erase(self, name: str, path: str) -> None:
+        """Erase an array of a group on S3."""
+        raise NotImplementedError("erases no arrays here")
+
+    def set_attribute(self, array: Any, key: str, value: Any) -> None:
+        """Set one attribute of an array."""
+        array.attrs[key] = value
+
+    def append(self, array: Any, values: NDArray[Any]) -> Any:
+        """Append values to an array, and return the array."""
+        array.append(values)
+        return array
+
+    def write_each(self, array: Any, parts: NDArray[Any]) -> None:
+        """Write parts of an array, one after the other on its axis, by calls that are awaited together."""
+        raise NotImplementedError("writes no arrays here")
+
     def saved(self, name: str, paths: list[str]) -> list[Any]:
         """Read stored arrays with zarr-python."""
         store = self.zarr_store(name)
@@ -130,6 +151,22 @@ class Zarrow(RemotePeer):
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
         store = self.zarrow.CloudStore(f"s3://{BUCKET}/{name}.zarr", self.options)
         self.zarrow.save(store, arrays)
+
+    def create(self, name: str, path: str, length: int, chunk: int, *, replace: bool = False) -> Any:
+        layout = {"shape": (length,), "chunks": (chunk,), "dtype": "float32", "compressors": None}
+        return self.open_to_write(name).create_array(path, **layout, overwrite=replace)
+
+    def erase(self, name: str, path: str) -> None:
+        del self.open_to_write(name)[path]
+
+    def write_each(self, array: Any, parts: NDArray[Any]) -> None:
+        async def write_all() -> None:
+            size = parts.shape[1]
+            places = (slice(number * size, (number + 1) * size) for number in range(len(parts)))
+            pairs = zip(places, parts, strict=True)
+            await asyncio.gather(*(array.write_async(place, part) for place, part in pairs))
+
+        asyncio.run(write_all())
 
     def coordinates(self, name: str) -> NDArray[Any]:
         arrays = self.zarrow.load(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
@@ -182,6 +219,23 @@ class ZarrPython(RemotePeer):
 
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
         self.zarr.save_group(self.zarr_store(name), **arrays)
+
+    def create(self, name: str, path: str, length: int, chunk: int, *, replace: bool = False) -> Any:
+        layout = {"shape": (length,), "chunks": (chunk,), "dtype": "float32", "compressors": None}
+        group = self.zarr.open_group(self.zarr_store(name), mode="r+")
+        return group.create_array(path, **layout, overwrite=replace)
+
+    def erase(self, name: str, path: str) -> None:
+        del self.zarr.open_group(self.zarr_store(name), mode="r+")[path]
+
+    def write_each(self, array: Any, parts: NDArray[Any]) -> None:
+        async def write_all() -> None:
+            size = parts.shape[1]
+            places = (slice(number * size, (number + 1) * size) for number in range(len(parts)))
+            pairs = zip(places, parts, strict=True)
+            await asyncio.gather(*(array.async_array.setitem(place, part) for place, part in pairs))
+
+        asyncio.run(write_all())
 
     def coordinates(self, name: str) -> NDArray[Any]:
         group = self.zarr.open_group(self.zarr_store(name), mode="r")
@@ -340,26 +394,57 @@ class Tensorstore(RemotePeer):
     def write_columns(self, array: Any, values: NDArray[Any]) -> None:
         array[:, : values.shape[1]].write(values).result()
 
-    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
-        # It has no groups: there is no document of one.
-        def creating(path: str, values: NDArray[Any]) -> Any:
-            shape = list(values.shape)
-            spec = {
-                "driver": "zarr3",
-                "kvstore": self.place(f"{name}.zarr/{path}"),
-                "metadata": {
-                    "shape": shape,
-                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
-                    "data_type": values.dtype.name,
-                    "codecs": [
-                        {"name": "bytes", "configuration": {"endian": "little"}},
-                        {"name": "zstd", "configuration": {"level": 1}},
-                    ],
-                },
-            }
-            return self.tensorstore.open(spec, context=self.context, create=True)
+    def create(self, name: str, path: str, length: int, chunk: int, *, replace: bool = False) -> Any:
+        return self.creating(name, path, length, chunk, np.dtype("float32"), [], replace).result()
 
-        opening = [(creating(path, values), values) for path, values in arrays.items()]
+    def creating(
+        self,
+        name: str,
+        path: str,
+        length: int,
+        chunk: int,
+        dtype: np.dtype[Any],
+        compressors: list[dict[str, Any]],
+        replace: bool = False,
+    ) -> Any:
+        """Begin to create a line. It has no groups: there is no document of one."""
+        spec = {
+            "driver": "zarr3",
+            "kvstore": self.place(f"{name}.zarr/{path}"),
+            "metadata": {
+                "shape": [length],
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [chunk]}},
+                "data_type": dtype.name,
+                "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, *compressors],
+            },
+        }
+        return self.tensorstore.open(spec, context=self.context, create=True, delete_existing=replace)
+
+    def erase(self, name: str, path: str) -> None:
+        store = self.tensorstore.KvStore.open(self.place(f"{name}.zarr/{path}"), context=self.context)
+        store.result().delete_range(self.tensorstore.KvStore.KeyRange()).result()
+
+    def set_attribute(self, array: Any, key: str, value: Any) -> None:
+        raise NotImplementedError("changes no attributes of an array")
+
+    def append(self, array: Any, values: NDArray[Any]) -> Any:
+        length = array.shape[0]
+        grown = array.resize(exclusive_max=[length + len(values)], expand_only=True).result()
+        grown[length : length + len(values)].write(values).result()
+        return grown
+
+    def write_each(self, array: Any, parts: NDArray[Any]) -> None:
+        size = parts.shape[1]
+        writes = [array[number * size : (number + 1) * size].write(part) for number, part in enumerate(parts)]
+        for write in writes:
+            write.result()
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        zstd = [{"name": "zstd", "configuration": {"level": 1}}]
+        opening = [
+            (self.creating(name, path, len(values), len(values), values.dtype, zstd), values)
+            for path, values in arrays.items()
+        ]
         writes = [array.result().write(values) for array, values in opening]
         for write in writes:
             write.result()

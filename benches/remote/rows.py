@@ -1,5 +1,6 @@
 """The remote rows, and their bars."""
 
+from benches.remote import changing
 from benches.remote.data import MEMBERS, NODES, SETS
 from benches.remote.row import RemoteRow
 
@@ -11,7 +12,7 @@ LATE = {"delay_ms": 30}
 
 def all_rows() -> list[RemoteRow]:
     """Return every row, in the order of the report."""
-    return [*late(), *costs(), *faults(), *opened(), *written()]
+    return [*late(), *costs(), *faults(), *opened(), *written(), *changed()]
 
 
 def late() -> list[RemoteRow]:
@@ -230,6 +231,31 @@ def written() -> list[RemoteRow]:
                 ("sharded", "zstd chunks of 1 MiB in shards of 64 MiB", 8),
             )
         ),
+    ]
+
+
+def changed() -> list[RemoteRow]:
+    """Return the rows of single changes on S3."""
+    bar = "the faster peer's round trips, and one for each promise that it does not give"
+    return [
+        RemoteRow(
+            f"change-{name}",
+            f"{title} on S3, each answer after 30 ms",
+            task,
+            f"write-{name}",
+            WRITERS,
+            ("seconds", "requests"),
+            LATE,
+            bar,
+        )
+        for name, title, task in (
+            ("create", "create an empty array in a group", "create"),
+            ("replace", f"replace an array of {changing.REPLACED} chunks by an empty one", "replace"),
+            ("erase", f"erase an array of {changing.ERASED} chunks", "erase"),
+            ("attributes", f"set {changing.ATTRIBUTES} attributes one after the other", "set_attributes"),
+            ("append", f"append a chunk {changing.APPENDS} times", "append"),
+            ("write-async", f"write {changing.WRITTEN} chunks by calls awaited together", "write_each"),
+        )
     ]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from benches.remote import changing
 from benches.remote.data import NODES, SETS, crops
 from benches.remote.peers import RemotePeer
 from benches.remote.row import RemoteRow
@@ -141,4 +142,10 @@ TASKS: dict[str, Callable[[RemotePeer, RemoteRow], Run]] = {
     "write": write,
     "write_parts": write_parts,
     "save": save,
+    "create": changing.create,
+    "replace": changing.replace,
+    "erase": changing.erase,
+    "set_attributes": changing.set_attributes,
+    "append": changing.append,
+    "write_each": changing.write_each,
 }
