@@ -15,7 +15,7 @@ group above is one more put.
 | `zarrow.write_many` of whole chunks of 50 arrays | 3 | 50 | as before, for all arrays at once |
 | create an array or a group | 2 | 3 | a list, and the documents of the groups above; the document, on the condition that it is absent. In a group that the same store object created within the last second: 1, the document |
 | create an array with elements | 4 | 4 | as before; an unfinished document: **of two creators one wins**; the chunks; the document in its place: **readers see all elements or no array** |
-| replace an array | 5 | 4 | a list, the documents of the groups above, and the old document; a list of all keys; the documents are deleted: **no reader sees old chunks as those of the new array**; the new document; the old chunks are deleted. With elements: 7, for the chunks and a second document |
+| replace an array | 5 | 4 | a list, the documents of the groups above, and the old document; a list of all keys; the documents are deleted: **no reader sees old chunks in the new array**; the new document; the old chunks are deleted. With elements: 7, for the chunks and a second document |
 | change attributes | 2 | 1 | the documents; the document, on the condition that it is unchanged: **changes by others are kept**. If this store object put the document last: 1, the put, with the documents of the groups above beside it |
 | append | 3 | 2 | the documents; the new shape, on the same condition: **concurrent appends get different places**; the chunks, after a read of partial ones. If this store object put the document last: 2 |
 | make larger | 2 | 1 | the documents, and a list of all chunks: **no element that a stopped writer left appears**; the shape, on the same condition |
