@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,41 @@ def test_a_thread_that_runs_an_event_loop_is_as_in_zarr_python(
     assert asyncio.run(within()).tolist() == VALUES[1].tolist() and len(handed_over) == 1
     with pytest.raises(syncing.SyncError):
         syncing.sync(within())
+
+
+class Awaiting:
+    """A value that runs an event loop to read an array that zarr-python reads."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(asyncio.run(self.array.async_array.getitem(...)), dtype)
+
+
+def test_a_value_runs_an_event_loop(tmp_path: Path) -> None:
+    array, other = created(tmp_path / "a"), created(MemoryStore())
+    other[...] = -VALUES
+    array[...] = Awaiting(other)
+    assert array[...].tolist() == (-VALUES).tolist()
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_repaired_document_is_stored_before_the_first_write(tmp_path: Path, zarr_format: Any) -> None:
+    zarr.create_array(tmp_path / "a", shape=(8,), chunks=(1,), dtype="i4", zarr_format=zarr_format)
+    document = tmp_path / "a" / {2: ".zarray", 3: "zarr.json"}[zarr_format]
+    stored = json.loads(document.read_text())
+    if zarr_format == 2:
+        stored["chunks"] = [0]
+    else:
+        stored["chunk_grid"]["configuration"]["chunk_shape"] = [0]
+    document.write_text(json.dumps(stored))
+    with zarrow.zarr_python.enable(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = zarr.open_array(tmp_path / "a", mode="r+")
+        array[0:4] = [1, 2, 3, 4]
+        array[4:6] = [5, 6]
+        assert array[...].tolist() == [1, 2, 3, 4, 5, 6, 0, 0]
 
 
 class Nested(MemoryStore):

@@ -45,20 +45,20 @@ _methods = (getattr(_arrays.AsyncArray, name, None) for name in ("_get_selection
 _CODES = frozenset(code for method in _methods if (code := getattr(method, "__code__", None)) is not None)
 
 
+def is_caller() -> bool:
+    """Return whether this thread asked for the elements; a method of a value may run an event loop there."""
+    return _here.is_caller and asyncio._get_running_loop() is None
+
+
 async def call(function: Callable[[], Any]) -> Any:
     """Call a function of the engine: here in the caller's thread, else in a thread (step 2)."""
-    return function() if _here.is_caller else await _in_thread(function)
-
-
-def is_caller() -> bool:
-    """Return whether this is the thread that asked for the elements."""
-    return _here.is_caller
+    return function() if is_caller() else await _in_thread(function)
 
 
 @types.coroutine
 def on_event_loop() -> Generator[object, None, None]:
     """Run what follows on the event loop (step 3)."""
-    if _here.is_caller:
+    if is_caller():
         yield _OTHER_THREAD
 
 
@@ -75,7 +75,11 @@ def install(pipeline: type) -> None:
             return ended.value
         finally:
             _here.is_caller = False
-        assert awaited is _OTHER_THREAD, awaited
+        if awaited is not _OTHER_THREAD:
+            coroutine.close()
+            raise RuntimeError(
+                f"zarr-python waits for {awaited!r} where zarrow expected no wait: report this"
+            )
         return _stock_sync(_rest(coroutine))
 
     if _stock_sync is not None:
@@ -86,7 +90,10 @@ def _is_begun_here(coroutine: Any, pipeline: type) -> bool:
     if getattr(coroutine, "cr_code", None) not in _CODES or asyncio._get_running_loop() is not None:
         return False
     array = coroutine.cr_frame.f_locals.get("self")
-    return type(getattr(array, "codec_pipeline", None)) is pipeline and not _here.is_caller
+    if type(getattr(array, "codec_pipeline", None)) is not pipeline or _here.is_caller:
+        return False
+    # Before its first write, zarr-python stores a document that it has repaired.
+    return getattr(array.metadata, "_stored_document", None) is None
 
 
 @types.coroutine
