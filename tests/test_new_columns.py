@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import anndata
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
+import scipy.sparse
 
 import zarrow
 
@@ -46,6 +50,63 @@ def test_a_column_of_another_length_is_refused_in_a_dataframe(cells: Path) -> No
     obs["_index"] = np.array(["p", "q", "r"], object)
     assert list(obs.to_pandas().index) == ["p", "q", "r"] and obs.attrs["column-order"] == ["depth"]
     assert list(anndata.read_zarr(cells).obs.index) == ["p", "q", "r"]
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (5, "no axis"),
+        ("abc", "no axis"),
+        (np.array(3), "no axis"),
+        (np.ones((3, 2)), "3 x 2"),
+        (np.ones((2, 3)), "2 x 3"),
+        (scipy.sparse.csr_matrix(np.eye(3)), "3 x 3"),
+        ([1, 2, 3, 4], "4"),
+    ],
+)
+@pytest.mark.parametrize("name", ["depth", "new"])
+def test_what_is_not_one_element_for_each_row_is_refused(
+    cells: Path, name: str, value: Any, found: str
+) -> None:
+    obs = zarrow.open_group(cells)["obs"]
+    with pytest.raises(zarrow.ShapeError, match=f"has 3 rows, and the column '{name}' has {found}$"):
+        obs[name] = value
+    assert anndata.read_zarr(cells).obs["depth"].tolist() == [3, 1, 2] and "new" not in obs
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array(["a", None, "c"], object),
+        np.ma.masked_equal([1, 2, 3], 2),
+        polars.Series([1, None, 3]),
+        pyarrow.array([True, None, False]),
+    ],
+)
+def test_missing_elements_are_those_of_anndata(cells: Path, value: Any) -> None:
+    obs = zarrow.open_group(cells)["obs"]
+    obs["new"] = value
+    column = anndata.read_zarr(cells).obs["new"]
+    assert column.isna().tolist() == [False, True, False]
+    assert zarrow.load(cells).obs["new"].isna().tolist() == [False, True, False]
+
+
+def test_a_table_does_not_replace_a_dataframe(cells: Path) -> None:
+    root = zarrow.open_group(cells)
+    with pytest.raises(zarrow.NodeExistsError, match="'/obs' is a dataframe of AnnData"):
+        root["obs"] = pd.DataFrame({"depth": [7, 8, 9]}, index=["p", "q", "r"])
+    assert list(anndata.read_zarr(cells).obs.index) == ["a", "b", "c"]
+
+
+def test_a_table_without_its_first_column_takes_columns(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    root["empty"] = {}
+    root["empty"]["n"] = [1, 2, 3]
+    assert root["empty"].attrs["column-order"] == ["n"]
+    root["t"] = {"x": [1, 2], "y": [3, 4]}
+    del root["t"]["x"]
+    root["t"]["z"] = [5, 6]
+    assert root["t"].attrs["column-order"] == ["x", "y", "z"]
 
 
 def test_columns_of_pandas_are_stored_as_anndata_stores_them(cells: Path) -> None:

@@ -270,7 +270,11 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
     A table becomes a group of its columns, and a value assigned to such a group a column.
     """
-    store_member(group, path, value, lambda: _store_reported(group, path, value, missing, Amount(None)))
+
+    def store(form: str | None) -> None:
+        _store_reported(group, path, value, missing or form, Amount(None))
+
+    store_member(group, path, value, store)
 
 
 def _store_reported(group: Group, path: str, value: Any, missing: str | None, amount: Amount) -> None:

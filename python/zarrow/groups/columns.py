@@ -2,9 +2,9 @@
 
 1. A table is a group with the attribute `column-order`. Readers of tables, here and in anndata, see the
    columns that it lists, and no others.
-2. In a dataframe of AnnData, a column of another length than the index is refused before anything is stored.
-   A column of pandas is stored as in `zarrow.save(path, adata)`, and an array gets the encoding that anndata
-   expects.
+2. In a dataframe of AnnData, a column that is not one element for each row is refused before anything is
+   stored. A column of pandas is stored as in `zarrow.save(path, adata)`. Another one gets the encoding that
+   anndata expects, also of missing elements.
 3. After a value with a new name is stored, the name becomes the last in `column-order`, in one step beside
    other writers.
 4. A dict of arrays is stored as a table, too, and may have arrays of different lengths: a new array of
@@ -16,50 +16,73 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from zarrow._zarrow import Array, Group
+from zarrow._zarrow import Array, Group, _import
 from zarrow.anndata.encoding import encoding_of
 from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
-from zarrow.errors import ShapeError
+from zarrow.errors import NodeExistsError, ShapeError
 
 
-def store_member(group: Group, path: str, value: Any, store: Callable[[], None]) -> None:
+def store_member(group: Group, path: str, value: Any, store: Callable[[str | None], None]) -> None:
     """Store a value at a path by `store`, as a column if the group there is a table.
 
     Raises
     ------
     ShapeError
-        The table is a dataframe of AnnData with another number of rows. Nothing was stored.
+        The table is a dataframe of AnnData, and the value is not one element for each row.
+    NodeExistsError
+        The value is a table, and a dataframe of AnnData is at the path.
     """
+    if _is_table(value) and not isinstance(value, Group):
+        _refuse_dataframe(group.get(path))
     parent, _, name = path.strip("/").rpartition("/")
     table = group.get(parent) if parent else group
     order = table._attributes().get("column-order") if isinstance(table, Group) else None
     if not isinstance(table, Group) or not isinstance(order, list):
-        store()
+        store(None)
         return
     is_dataframe = encoding_of(table) == "dataframe"
     index = [str(table._attributes().get("_index", "_index"))] if is_dataframe else []
-    first = table.get([*index, *map(str, order), name][0])
-    rows = _rows_of(first)
-    if is_dataframe and rows is not None:
-        _refuse_length(table, name, value, rows)
+    others = (table.get(listed) for listed in (*index, *map(str, order)) if listed != name)
+    rows = next((found for found in map(_rows_of, others) if found is not None), None)
+    if is_dataframe and rows is not None and not _is_table(value):
+        _refuse_shape(table, name, value, rows)
     if is_dataframe and type(value).__module__.partition(".")[0] == "pandas" and not _is_table(value):
         from zarrow.anndata import saving
 
         saving.store_column(table, name, value)
     else:
-        store()
+        store("anndata" if is_dataframe and not isinstance(value, Array | Group) else None)
     stored = table[name]
     if is_dataframe and isinstance(stored, Array) and "encoding-type" not in stored._attributes():
         stored.attrs.update(STRINGS if stored.dtype.kind == "T" else ANNDATA_ARRAY)
-    if name not in order and name not in index and _rows_of(stored) == rows is not None:
+    is_new, length = name not in order and name not in index, _rows_of(stored)
+    if is_new and length is not None and rows in (None, length):
         table._change_attributes("extend", {"column-order": [name]})
 
 
-def _refuse_length(table: Group, name: str, value: Any, rows: int) -> None:
-    if hasattr(value, "__len__") and not _is_table(value) and len(value) != rows:
+def _refuse_dataframe(existing: Array | Group | None) -> None:
+    """Refuse to store a table over a dataframe, whose index would stay."""
+    if isinstance(existing, Group) and encoding_of(existing) == "dataframe":
+        raise NodeExistsError(
+            f"{existing.name!r} is a dataframe of AnnData: assign its columns one by one, or erase it first",
+            kind="node_exists",
+            store=existing.store,
+            path=existing.path,
+        )
+
+
+def _refuse_shape(table: Group, name: str, value: Any, rows: int) -> None:
+    """Refuse a column of AnnData that is not one element for each row."""
+    is_list = isinstance(value, list | tuple)
+    shape = (len(value),) if is_list else getattr(value, "shape", None)
+    if shape is None:
+        is_scalar = isinstance(value, str | bytes) or not hasattr(value, "__len__")
+        shape = _import("numpy").shape(value) if is_scalar else (len(value),)
+    if tuple(shape) != (rows,):
+        found = "no axis" if not shape else " x ".join(map(str, shape))
         raise ShapeError(
-            f"{table.name!r} has {rows} rows, and the column {name!r} has {len(value)}",
+            f"{table.name!r} has {rows} rows, and the column {name!r} has {found}",
             kind="shape",
             store=table.store,
             path=table.path,
