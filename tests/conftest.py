@@ -58,6 +58,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter collect everything at its exit."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the store `data.zarr` of the documentation's examples."""

@@ -60,7 +60,7 @@ def test_numpy_shares_data_and_mask(masked):
 
 
 def test_plain_exports_are_refused_with_a_way_out(masked):
-    way_out = r"\.numpy\(\).*\.filled\(value\).*\.data.*\.mask"
+    way_out = r"\.to_pandas\(\).*\.filled\(value\).*\.numpy\(\).*\.data.*\.mask"
     for refused in (
         lambda: np.asarray(masked),
         lambda: np.array(masked, dtype=float),
