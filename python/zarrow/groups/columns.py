@@ -62,7 +62,7 @@ def store_member(group: Group, path: str, value: Any, store: Callable[[str | Non
 
 
 def _refuse_dataframe(existing: Array | Group | None) -> None:
-    """Refuse to store a table over a dataframe, whose index would stay."""
+    """Refuse to store a table over a dataframe: its index would stay."""
     if isinstance(existing, Group) and encoding_of(existing) == "dataframe":
         raise NodeExistsError(
             f"{existing.name!r} is a dataframe of AnnData: assign its columns one by one, or erase it first",
