@@ -90,7 +90,9 @@ def _refuse_shape(table: Group, name: str, value: Any, rows: int) -> None:
 
 
 def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping | Group) or hasattr(value, "columns") or hasattr(value, "column_names")
+    # The names of a lazy table take time: only its class is asked.
+    kind = type(value)
+    return isinstance(value, Mapping | Group) or hasattr(kind, "columns") or hasattr(kind, "column_names")
 
 
 def _rows_of(column: Array | Group | None) -> int | None:
