@@ -95,6 +95,17 @@ def test_zarr_python_sees_the_same(tmp_path: Path, zarr_format: int) -> None:
     assert "theirs" not in theirs["g"]
 
 
+@pytest.mark.parametrize("name", ["my.zattrs", "x.zarray", "a.zarr.json"])
+def test_members_named_like_documents_are_consolidated(store: Any, zarr_format: Any, name: str) -> None:
+    root = zarrow.create_group(store, zarr_format=zarr_format)
+    root[name] = [1, 2]
+    root[f"below/{name}"] = [3]
+    root.consolidate_metadata()
+    consolidated = zarrow.open_group(store)
+    assert consolidated._is_consolidated() and set(consolidated) == {"below", name}
+    assert list(consolidated["below"]) == [name] and consolidated[f"below/{name}"][...].tolist() == [3]
+
+
 def test_consolidated_metadata_are_those_of_zarr_python(tmp_path: Path, zarr_format: int) -> None:
     root = zarrow.create_group(tmp_path, attributes={"title": "rain"}, zarr_format=zarr_format)
     root["a/b"] = np.arange(3)

@@ -38,6 +38,7 @@ use zarrow_array::allocation::{self, Grow};
 /// Key of the copies in a `zarr.json`.
 pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
+
 /// Number of nodes to request the documents of at once.
 const AT_ONCE: usize = 64;
 
@@ -178,7 +179,8 @@ fn copied(
             }
         }
     }
-    let is_node = copies.iter().any(|(key, _)| !key.ends_with(ZATTRS));
+    // In version 3 a key is the path of a node, which may end in any name.
+    let is_node = zarr_format == ZarrFormat::V3 || copies.iter().any(|(key, _)| !key.ends_with(ZATTRS));
     Ok(if is_node { copies } else { Vec::new() })
 }
 
