@@ -23,7 +23,7 @@ def create(peer: RemotePeer, row: RemoteRow) -> Run:
     def prepare(name: str) -> Callable[[], Any]:
         return lambda: peer.create(name, PATH, CHUNK, CHUNK)
 
-    return _each_in_its_group(peer, row, prepare)
+    return _each_in_its_group(peer, row, prepare, np.zeros(CHUNK, np.float32))
 
 
 def replace(peer: RemotePeer, row: RemoteRow) -> Run:
@@ -33,7 +33,7 @@ def replace(peer: RemotePeer, row: RemoteRow) -> Run:
         peer.write(peer.create(name, PATH, REPLACED * CHUNK, CHUNK), _values(REPLACED))
         return lambda: peer.create(name, PATH, CHUNK, CHUNK, replace=True)
 
-    return _each_in_its_group(peer, row, prepare)
+    return _each_in_its_group(peer, row, prepare, np.zeros(CHUNK, np.float32))
 
 
 def erase(peer: RemotePeer, row: RemoteRow) -> Run:
@@ -43,7 +43,7 @@ def erase(peer: RemotePeer, row: RemoteRow) -> Run:
         peer.write(peer.create(name, PATH, ERASED * CHUNK, CHUNK), _values(ERASED))
         return lambda: peer.erase(name, PATH)
 
-    return _each_in_its_group(peer, row, prepare)
+    return _each_in_its_group(peer, row, prepare, None)
 
 
 def set_attributes(peer: RemotePeer, row: RemoteRow) -> Run:
@@ -58,7 +58,8 @@ def set_attributes(peer: RemotePeer, row: RemoteRow) -> Run:
 
         return run
 
-    return _each_in_its_group(peer, row, prepare)
+    attributes = {f"key{number}": number for number in range(ATTRIBUTES)}
+    return _each_in_its_group(peer, row, prepare, np.zeros(CHUNK, np.float32), attributes)
 
 
 def append(peer: RemotePeer, row: RemoteRow) -> Run:
@@ -75,7 +76,7 @@ def append(peer: RemotePeer, row: RemoteRow) -> Run:
 
         return run
 
-    return _each_in_its_group(peer, row, prepare)
+    return _each_in_its_group(peer, row, prepare, _values(APPENDS))
 
 
 def write_each(peer: RemotePeer, row: RemoteRow) -> Run:
@@ -86,15 +87,21 @@ def write_each(peer: RemotePeer, row: RemoteRow) -> Run:
         parts = _values(WRITTEN).reshape(WRITTEN, CHUNK)
         return lambda: peer.write_each(array, parts)
 
-    return _each_in_its_group(peer, row, prepare)
+    return _each_in_its_group(peer, row, prepare, _values(WRITTEN))
 
 
 def _values(chunks: int) -> NDArray[np.float32]:
     return np.arange(chunks * CHUNK, dtype=np.float32)
 
 
-def _each_in_its_group(peer: RemotePeer, row: RemoteRow, prepare: Callable[[str], Callable[[], Any]]) -> Run:
-    """Give each run a new group."""
+def _each_in_its_group(
+    peer: RemotePeer,
+    row: RemoteRow,
+    prepare: Callable[[str], Callable[[], Any]],
+    expected: NDArray[np.float32] | None,
+    attributes: dict[str, int] | None = None,
+) -> Run:
+    """Give each run a new group. zarr-python checks the result of a first one, which is not timed."""
     number = 0
 
     def prepared() -> Callable[[], Any]:
@@ -102,6 +109,23 @@ def _each_in_its_group(peer: RemotePeer, row: RemoteRow, prepare: Callable[[str]
         number += 1
         name = f"{peer.name.replace('+', '-')}-{row.name}-{number}"
         peer.zarr.create_group(peer.zarr_store(name))
-        return prepare(name)
+        if number > 1:
+            return prepare(name)
+        prepare(name)()
+        _check(peer, name, expected, attributes or {})
+        return prepared()
 
     return prepared
+
+
+def _check(
+    peer: RemotePeer, name: str, expected: NDArray[np.float32] | None, attributes: dict[str, int]
+) -> None:
+    try:
+        found = peer.zarr.open_array(peer.zarr_store(name), path=PATH, mode="r")
+    except FileNotFoundError:
+        found = None
+    if (found is None) != (expected is None):
+        raise ValueError(f"the array is {'missing' if found is None else 'there'} after the change")
+    if found is not None and (not np.array_equal(found[...], expected) or dict(found.attrs) != attributes):
+        raise ValueError("the stored array differs from the changed one")

@@ -123,6 +123,17 @@ class RemotePeer:
 
     def write_each(self, array: Any, parts: NDArray[Any]) -> None:
         """Write parts of an array, one after the other on its axis, by calls that are awaited together."""
+
+        async def write_all() -> None:
+            size = parts.shape[1]
+            places = (slice(number * size, (number + 1) * size) for number in range(len(parts)))
+            pairs = zip(places, parts, strict=True)
+            await asyncio.gather(*(self.writing(array, place, part) for place, part in pairs))
+
+        asyncio.run(write_all())
+
+    def writing(self, array: Any, place: slice, part: NDArray[Any]) -> Any:
+        """Begin to write a part of an array."""
         raise NotImplementedError("writes no arrays here")
 
     def saved(self, name: str, paths: list[str]) -> list[Any]:
@@ -159,14 +170,8 @@ class Zarrow(RemotePeer):
     def erase(self, name: str, path: str) -> None:
         del self.open_to_write(name)[path]
 
-    def write_each(self, array: Any, parts: NDArray[Any]) -> None:
-        async def write_all() -> None:
-            size = parts.shape[1]
-            places = (slice(number * size, (number + 1) * size) for number in range(len(parts)))
-            pairs = zip(places, parts, strict=True)
-            await asyncio.gather(*(array.write_async(place, part) for place, part in pairs))
-
-        asyncio.run(write_all())
+    def writing(self, array: Any, place: slice, part: NDArray[Any]) -> Any:
+        return array.write_async(place, part)
 
     def coordinates(self, name: str) -> NDArray[Any]:
         arrays = self.zarrow.load(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
@@ -228,14 +233,8 @@ class ZarrPython(RemotePeer):
     def erase(self, name: str, path: str) -> None:
         del self.zarr.open_group(self.zarr_store(name), mode="r+")[path]
 
-    def write_each(self, array: Any, parts: NDArray[Any]) -> None:
-        async def write_all() -> None:
-            size = parts.shape[1]
-            places = (slice(number * size, (number + 1) * size) for number in range(len(parts)))
-            pairs = zip(places, parts, strict=True)
-            await asyncio.gather(*(array.async_array.setitem(place, part) for place, part in pairs))
-
-        asyncio.run(write_all())
+    def writing(self, array: Any, place: slice, part: NDArray[Any]) -> Any:
+        return array.async_array.setitem(place, part)
 
     def coordinates(self, name: str) -> NDArray[Any]:
         group = self.zarr.open_group(self.zarr_store(name), mode="r")
