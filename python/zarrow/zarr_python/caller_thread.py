@@ -93,7 +93,7 @@ def _is_begun_here(coroutine: Any, pipeline: type) -> bool:
     if type(getattr(array, "codec_pipeline", None)) is not pipeline or _here.is_caller:
         return False
     # Before its first write, zarr-python stores a document that it has repaired.
-    return getattr(array.metadata, "_stored_document", None) is None
+    return getattr(getattr(array, "metadata", None), "_stored_document", None) is None
 
 
 @types.coroutine

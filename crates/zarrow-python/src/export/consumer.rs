@@ -1,4 +1,4 @@
-//! Export to other libraries, each imported on first use. None of these exports copies.
+//! Export to other libraries, each imported on first use. These exports copy only for another type or device.
 
 use crate::export::exchange_table::ExchangeTable;
 use crate::export::numpy;
