@@ -126,6 +126,6 @@ def _check(
     except FileNotFoundError:
         found = None
     if (found is None) != (expected is None):
-        raise ValueError(f"the array is {'missing' if found is None else 'there'} after the change")
+        raise ValueError("the change left no array" if found is None else "the change erased no array")
     if found is not None and (not np.array_equal(found[...], expected) or dict(found.attrs) != attributes):
         raise ValueError("the stored array differs from the changed one")
