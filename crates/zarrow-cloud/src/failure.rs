@@ -218,10 +218,10 @@ pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Returns the texts of an error and its causes, without the causes that an outer text repeats.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let mut text = without_time(error.to_string());
     let mut source = error.source();
     while let Some(inner) = source {
-        let own = inner.to_string();
+        let own = without_time(inner.to_string());
         if !text.contains(&own) {
             text = format!("{text}: {own}");
         }
@@ -230,9 +230,27 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
+/// Shortens the client's `Error performing GET URL in 431µs - cause` to `GET URL: cause`.
+fn without_time(text: String) -> String {
+    let request = text.strip_prefix("Error performing ").and_then(|rest| rest.split_once(" in "));
+    match request.and_then(|(request, rest)| Some((request, rest.split_once(" - ")?.1))) {
+        Some((request, cause)) => format!("{request}: {cause}"),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clients_times_are_left_out() {
+        let short = |text: &str| without_time(text.to_owned());
+        assert_eq!(short("Error performing POST http://h/b in 431.2µs - it broke"), "POST http://h/b: it broke");
+        let repeated = "Error performing GET http://h/b in 2s, after 3 retries, max_retries: 3  - no - answer";
+        assert_eq!(short(repeated), "GET http://h/b: no - answer");
+        assert_eq!(short("Error performing nothing"), "Error performing nothing");
+    }
 
     #[test]
     fn only_code_and_message_of_a_body_are_kept() {

@@ -108,6 +108,13 @@ impl DataType {
         }
     }
 
+    /// Whether elements are times without a unit, whose [`numpy_code`](Self::numpy_code) NumPy gives without their scale.
+    #[must_use]
+    pub fn is_without_unit(&self) -> bool {
+        use DataType::{DateTime64, TimeDelta64};
+        matches!(self, DateTime64 { unit: TimeUnit::Generic, .. } | TimeDelta64 { unit: TimeUnit::Generic, .. })
+    }
+
     /// Returns the size of an element's machine words, the unit of byte swapping; for a structure, the largest one.
     #[must_use]
     pub fn word_size(&self) -> usize {

@@ -16,7 +16,18 @@ pub fn from_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
     from_numpy_at(dtype, 0)
 }
 
-/// Like [`of_numpy`], at nesting level `depth`.
+/// Returns a time without a unit at the scale of a `numpy.dtype`: the code `M8` lacks the 2 of `M8[2generic]`.
+fn scaled(dtype: &Bound<'_, PyAny>, time: DataType) -> PyResult<DataType> {
+    let parts = numpy::module(dtype.py())?.call_method1("datetime_data", (dtype,))?;
+    let scale = parts.get_item(1)?.extract()?;
+    Ok(match time {
+        DataType::DateTime64 { unit, .. } => DataType::DateTime64 { unit, scale },
+        DataType::TimeDelta64 { unit, .. } => DataType::TimeDelta64 { unit, scale },
+        other => other,
+    })
+}
+
+/// Like [`from_numpy`], at nesting level `depth`.
 fn from_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
     exit::guard_thread();
     check_depth(depth)?;
@@ -24,6 +35,9 @@ fn from_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Elem
     let element = Element::from_type_string(&code);
     match element {
         Some(Element { dtype: DataType::RawBytes { .. }, .. }) | None => {}
+        Some(Element { dtype: time, is_swapped }) if time.is_without_unit() => {
+            return Ok(Some(Element { dtype: scaled(dtype, time)?, is_swapped }));
+        }
         known => return Ok(known),
     }
     if !dtype.getattr("names")?.is_none() {

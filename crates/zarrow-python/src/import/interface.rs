@@ -26,6 +26,11 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<SharedMemory>> {
             Some(dtype) => data_type::from_numpy(&dtype)?,
             None => structure(interface, &typestr, length)?,
         },
+        // Nor does the code of a time without a unit have its scale.
+        Some(element) if element.dtype.is_without_unit() => match object.getattr_opt("dtype")? {
+            Some(dtype) => data_type::from_numpy(&dtype)?,
+            None => Some(element),
+        },
         element => element,
     };
     match element {

@@ -9,6 +9,7 @@ use crate::node::array::Array;
 use crate::node::current::Current;
 use crate::node::encoded_group::{is_sparse, not_an_array};
 use crate::node::group_iterator::{GroupLoops, Visited};
+use crate::node::group_names::{GroupNames, UnbegunNames};
 use crate::node::metadata::existing;
 use crate::node::node_path::NodePath;
 use crate::node::origin::{self, Origin, Reduced};
@@ -23,7 +24,7 @@ use crate::python::{json, summary};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyDict, PyEllipsis, PyIterator, PyList, PySlice};
+use pyo3::types::{PyDict, PyEllipsis, PyList, PySlice};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use zarrow_array::allocation::check_spare;
 pub struct Group {
     group: Current<zarrow::Group>,
     visited: Visited,
+    unbegun: UnbegunNames,
 }
 
 /// Returns the Python object of a node.
@@ -58,8 +60,10 @@ fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
         return Ok(());
     }
     let message = format!(
-        "{:?} stores null as its fill value, which version 3 does not allow: missing chunks are undefined and read as 0",
-        array.path()
+        "{:?} in {} stores null as its fill value, which version 3 does not allow: missing chunks are undefined and \
+         read as 0",
+        format!("/{}", array.path()),
+        array.store().name()
     );
     warning(py, &message)
 }
@@ -121,7 +125,7 @@ fn opened(py: Python<'_>, name: &str, child: zarrow::Result<Node>) -> PyResult<O
 impl Group {
     /// Creates the Python object of `group`.
     pub fn new(group: zarrow::Group) -> Group {
-        Group { group: Current::new(group), visited: Visited::default() }
+        Group { group: Current::new(group), visited: Visited::default(), unbegun: UnbegunNames::default() }
     }
 
     /// Changes the group. Afterwards this object has the new state.
@@ -379,12 +383,17 @@ impl Group {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        if self.unbegun.is_any() {
+            let names = self.names(py)?;
+            self.unbegun.give(&names);
+            return Ok(names.len());
+        }
         let group = self.latest(py)?;
         waiting(py, || Ok(group.listed()?.names().len()))
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.names(py)?.as_any().try_iter()
+    fn __iter__(slf: &Bound<'_, Group>) -> GroupNames {
+        slf.get().unbegun.iterate(slf.clone().into_any().unbind())
     }
 
     #[doc = help!("Group.keys")]

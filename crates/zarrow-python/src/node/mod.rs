@@ -18,6 +18,7 @@ pub mod explanation;
 pub mod fill_value;
 pub mod group;
 pub mod group_iterator;
+pub mod group_names;
 pub mod indexer;
 pub mod metadata;
 pub mod missing;

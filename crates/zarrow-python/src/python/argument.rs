@@ -107,6 +107,7 @@ pub fn axis_to_append(py: Python<'_>, axis: isize, ndim: usize) -> PyResult<usiz
 /// Returns an error that shows the value if its text is short, else its type: a `ValueError` for an int out of range.
 pub fn refused(object: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let is_int = object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>();
+    let expected = if is_int && expected == "an int" { "an int from -2^63 to 2^63 - 1" } else { expected };
     let is_shown = is_int
         || object.is_none()
         || object.is_instance_of::<PyBool>()

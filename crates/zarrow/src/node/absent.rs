@@ -3,12 +3,15 @@
 //! Nothing here is called unless a lookup has failed.
 
 use crate::error::{Error, ErrorKind};
-use crate::metadata::{MetadataLimits, NodeMetadata};
-use crate::node::node_documents::read_metadata;
+use crate::metadata::{MetadataLimits, NodeMetadata, ZarrFormat};
+use crate::node::node_documents::{read_each, read_metadata};
 use crate::store::{Store, join};
 
 /// Maximum number of names searched for similar ones.
 const MAX_NAMES: usize = 10_000;
+
+/// Maximum number of similar names whose documents are requested, together.
+const MAX_CANDIDATES: usize = 8;
 
 /// Adds a hint to the error of a missing node at `path`; returns any other error unchanged. `listed` has the names of
 /// the nodes that its group knows by consolidated metadata.
@@ -34,28 +37,37 @@ pub fn explained(
             format!("/{group}")
         ));
     }
-    // The nearest existing node above, and the first missing part of the path.
+    // The nearest existing node above, and the first missing part of the path. The list below it goes with the request
+    // for its documents.
     let mut above = path;
-    let (above, name) = loop {
+    let (above, name, zarr_format, names) = loop {
         let (parent, name) = above.rsplit_once('/').unwrap_or(("", above));
-        match read_metadata(store, parent, limits) {
+        let known = listed.filter(|(group, _)| *group == parent);
+        let names = known.is_none().then(|| store.list_ahead(parent));
+        let zarr_format = match read_metadata(store, parent, limits) {
             Ok(NodeMetadata::Array(_)) => {
                 return error
                     .with_hint(format!("{:?} is an array, which has no members", format!("/{parent}")));
             }
-            Ok(NodeMetadata::Group(_)) => break (parent, name),
-            Err(_) if parent.is_empty() => break (parent, name),
-            Err(_) => above = parent,
-        }
+            Ok(NodeMetadata::Group(group)) => group.zarr_format,
+            Err(_) if parent.is_empty() => ZarrFormat::V3,
+            Err(_) => {
+                above = parent;
+                continue;
+            }
+        };
+        let names = match (known, names) {
+            (Some((_, names)), _) => names.to_vec(),
+            (None, names) => names.and_then(|names| names().ok()).unwrap_or_default(),
+        };
+        break (parent, name, zarr_format, names);
     };
-    let names = match listed {
-        Some((group, names)) if group == above => names.to_vec(),
-        _ => store.list(above).unwrap_or_default(),
-    };
-    let is_node = |name: &str| read_metadata(store, &join(above, name), limits).is_ok();
     let close = close_names(name, names.iter().map(String::as_str).take(MAX_NAMES));
-    let close: Vec<String> =
-        close.into_iter().filter(|name| is_node(name)).map(|name| format!("{name:?}")).take(3).collect();
+    let candidates: Vec<&str> = close.into_iter().take(MAX_CANDIDATES).collect();
+    let paths: Vec<String> = candidates.iter().map(|name| join(above, name)).collect();
+    let is_node = read_each(store, &paths, zarr_format, limits).into_iter().map(|metadata| metadata.is_ok());
+    let close = candidates.into_iter().zip(is_node).filter(|(_, is_node)| *is_node);
+    let close: Vec<String> = close.map(|(name, _)| format!("{name:?}")).take(3).collect();
     match close.as_slice() {
         [] => error,
         close if path.ends_with(name) => error.with_hint(format!("did you mean {}?", close.join(" or "))),

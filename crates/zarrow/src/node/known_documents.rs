@@ -22,6 +22,8 @@ pub(crate) enum Likely {
     V2Array,
     /// Any.
     Any,
+    /// As `V3`, until the first answer: no document has arrived yet.
+    Assumed,
 }
 
 impl Likely {
@@ -43,7 +45,7 @@ impl Likely {
     /// The names of the documents. `zarr.json` is always among them, because it comes before all others.
     pub fn documents(self) -> &'static [&'static str] {
         match self {
-            Likely::V3 => &[ZARR_JSON],
+            Likely::V3 | Likely::Assumed => &[ZARR_JSON],
             Likely::V2Array => &[ZARR_JSON, ZARRAY, ZATTRS],
             Likely::Any => &DOCUMENTS,
         }
@@ -54,7 +56,16 @@ impl Likely {
             Likely::V3 => 1,
             Likely::V2Array => 2,
             Likely::Any => 3,
+            Likely::Assumed => 0,
         }
+    }
+
+    /// Returns what is likely of siblings, if one is as `self` and the next as `other`.
+    ///
+    /// A wrong guess takes one more round trip, a guess of too many documents only more requests. So siblings of
+    /// several kinds may have any document.
+    fn or(self, other: Likely) -> Likely {
+        if self == other || self == Likely::Assumed { other } else { Likely::Any }
     }
 }
 
@@ -62,21 +73,21 @@ impl Likely {
 /// above it, up to the store's root.
 ///
 /// Siblings of an unknown node are assumed to be version 3 until its documents have arrived: if many nodes are opened
-/// concurrently, only the first requests all documents.
+/// concurrently, only the first requests all documents. The roots of stores in one bucket or folder are siblings too.
 pub(crate) fn likely(store: &dyn Store, path: &str) -> Likely {
-    let full = join(store.name(), path);
+    let (root, full) = (location(store, ""), location(store, path));
     let mut location = full.as_str();
     loop {
         let above = parent(location);
         let known = look_up(own(location)).or_else(|| look_up(below(above?)));
         match (known, above) {
             (Some(known), _) => return known,
-            (None, Some(above)) if location.len() > store.name().len() => location = above,
+            (None, Some(above)) if location.len() > root.len() => location = above,
             _ => break,
         }
     }
     if let Some(above) = parent(&full) {
-        record(below(above), Likely::V3);
+        record(below(above), Likely::Assumed);
     }
     Likely::Any
 }
@@ -84,16 +95,28 @@ pub(crate) fn likely(store: &dyn Store, path: &str) -> Likely {
 /// Remembers which documents the node at `path` has.
 pub(crate) fn remember(store: &dyn Store, path: &str, metadata: &NodeMetadata) {
     let likely = Likely::new(metadata);
-    let location = join(store.name(), path);
+    let location = location(store, path);
     record(own(&location), likely);
-    if let Some(above) = parent(&location) {
-        record(below(above), likely);
+    if let Some(above) = parent(&location).map(below) {
+        record(above, look_up(above).map_or(likely, |siblings| siblings.or(likely)));
+    }
+    if likely == Likely::V3 {
+        return;
+    }
+    // The nodes above are groups, whose siblings may be arrays.
+    let root = location.len() - path.len();
+    let mut above = parent(&location).filter(|above| above.len() + 1 >= root);
+    while let Some(group) = above {
+        if look_up(own(group)).is_none() {
+            record(own(group), Likely::Any);
+        }
+        above = parent(group).filter(|above| above.len() + 1 >= root);
     }
 }
 
 /// Notes that the node at `path` is likely of this version, unless more is known.
 pub(crate) fn expect(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
-    let place = own(&join(store.name(), path));
+    let place = own(&location(store, path));
     if look_up(place).is_none() {
         record(place, Likely::array(zarr_format));
     }
@@ -101,12 +124,18 @@ pub(crate) fn expect(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
 
 /// Whether the keys below `path` did not fit one response to a list request.
 pub(crate) fn is_large(store: &dyn Store, path: &str) -> bool {
-    look_up(all_below(&join(store.name(), path))).is_some()
+    look_up(all_below(&location(store, path))).is_some()
 }
 
 /// Remembers that the keys below `path` do not fit one response to a list request.
 pub(crate) fn remember_large(store: &dyn Store, path: &str) {
-    record(all_below(&join(store.name(), path)), Likely::Any);
+    record(all_below(&location(store, path)), Likely::Any);
+}
+
+/// Returns the URL of the node at `path`; of the store itself for its root.
+fn location(store: &dyn Store, path: &str) -> String {
+    let name = store.name().trim_end_matches('/');
+    if path.is_empty() { name.to_owned() } else { join(name, path) }
 }
 
 /// Returns the location one level up; `None` for a bucket or a host.
@@ -151,6 +180,7 @@ fn look_up(place: u64) -> Option<Likely> {
     let entries = set(place).iter().map(|entry| entry.load(Ordering::Relaxed));
     let entry = entries.into_iter().find(|entry| *entry != 0 && entry & !NUMBER == place & !NUMBER)?;
     match entry & NUMBER {
+        0 => Some(Likely::Assumed),
         1 => Some(Likely::V3),
         2 => Some(Likely::V2Array),
         _ => Some(Likely::Any),
@@ -181,6 +211,13 @@ mod tests {
         assert_eq!((at("s3://a/c"), look_up(below("s3://a/b"))), (None, None));
         assert_eq!(parent("s3://bucket/a/b"), Some("s3://bucket/a"));
         assert_eq!(parent("s3://bucket"), None);
+    }
+
+    #[test]
+    fn siblings_of_several_kinds_may_have_any_document() {
+        let after = |found: &[Likely]| found.iter().copied().reduce(Likely::or).unwrap();
+        assert_eq!(after(&[Likely::Assumed, Likely::V2Array, Likely::V2Array]), Likely::V2Array);
+        assert_eq!(after(&[Likely::Assumed, Likely::V3, Likely::V2Array, Likely::V2Array]), Likely::Any);
     }
 
     #[test]
