@@ -131,6 +131,18 @@ CODEC_FILES := crates/zarrow/src/codec/array_to_array/*.rs crates/zarrow/src/cod
   crates/zarrow/src/codec/bytes_to_bytes/*.rs
 RUSTFMT_CHECK := cargo fmt --all --check && rustfmt --check $(CODEC_FILES)
 
+# Lints run on the oldest Rust that Cargo.toml declares, so that one check shows both. A compiler cannot use another's
+# work, so the folder is its own. Without rustup the present compiler lints.
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+OLDEST_RUST := rustup run $(RUST_VERSION)
+define ON_OLDEST_RUST
+if ! command -v rustup >/dev/null; then echo "not checked with Rust $(RUST_VERSION): rustup is missing"; run=; \
+elif $(OLDEST_RUST) cargo clippy --version >/dev/null 2>&1 \
+  || rustup toolchain install $(RUST_VERSION) --profile minimal --component clippy --no-self-update; then \
+  run="$(OLDEST_RUST)"; export CARGO_TARGET_DIR="$(CURDIR)/target/rust-$(RUST_VERSION)"; \
+else echo "not checked with Rust $(RUST_VERSION): it could not be installed"; run=; fi; $$run
+endef
+
 format: tools ## Rust files formatted
 	cargo fmt --all
 	rustfmt $(CODEC_FILES)
@@ -146,25 +158,17 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
 	$(call step,mypy)
 	$(BIN)/mypy python benches
-	$(call step,clippy)
-	cargo clippy $(CARGO_FLAGS) --all-targets -- --deny warnings
-	$(call step,fuzz targets compile)
-	cargo check --release --locked --quiet --manifest-path fuzz/Cargo.toml
 	@$(MAKE) --no-print-directory rust-version
+	$(call step,fuzz targets compile)
+	@$(ON_OLDEST_RUST) cargo check --release --locked --quiet --manifest-path fuzz/Cargo.toml
 	$(call step,rustdoc)
-	RUSTDOCFLAGS='--deny warnings' cargo doc $(CARGO_FLAGS) --no-deps --exclude zarrow-python --quiet
+	@$(ON_OLDEST_RUST) env RUSTDOCFLAGS='--deny warnings' cargo doc $(CARGO_FLAGS) --no-deps --exclude zarrow-python --quiet
 	$(call step,packages)
 	cargo package $(PACKAGE_FLAGS) --no-verify --quiet
 
-# The oldest Rust that Cargo.toml declares. Nothing is linked, in a folder of its own, since a compiler cannot use another's work.
-RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-rust-version: ## compiles with the oldest Rust that the crates declare
-	$(call step,Rust $(RUST_VERSION))
-	@if ! command -v rustup >/dev/null; then echo "not checked: rustup is missing"; \
-	elif ! rustup run $(RUST_VERSION) rustc --version 2>/dev/null \
-	  && ! rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update; then \
-	  echo "not checked: Rust $(RUST_VERSION) could not be installed"; \
-	else CARGO_TARGET_DIR="$(CURDIR)/target/rust-$(RUST_VERSION)" rustup run $(RUST_VERSION) cargo check $(CARGO_FLAGS) --quiet; fi
+rust-version: ## lints, and compiles, with the oldest Rust that the crates declare
+	$(call step,clippy on Rust $(RUST_VERSION))
+	@$(ON_OLDEST_RUST) cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- --deny warnings
 
 CARGO_DENY := 0.20.2
 deny: ## licences, sources and advisories of all crates, by cargo-deny (built at the first use, some minutes)
@@ -180,7 +184,7 @@ check: $(VENV)/ready ## formatting, lints, types and unit tests: under 3 minutes
 	$(RUSTFMT_CHECK)
 	$(call step,lints)
 	$(BIN)/ruff check --quiet
-	cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- --deny warnings
+	@$(ON_OLDEST_RUST) cargo clippy $(CARGO_FLAGS) --all-targets --quiet -- --deny warnings
 	$(call step,types)
 	$(BIN)/mypy python benches
 	$(call step,architecture)

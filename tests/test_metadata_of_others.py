@@ -272,7 +272,9 @@ def test_times_of_either_byte_order_are_those_of_zarr_python(dtype: str, tmp_pat
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("dtype", ["M8[2generic]", "m8[3generic]", "M8", "M8[2s]"])
-def test_created_times_have_the_unit_and_scale_of_their_type(tmp_path: Path, dtype: str, zarr_format: Any) -> None:
+def test_created_times_have_the_unit_and_scale_of_their_type(
+    tmp_path: Path, dtype: str, zarr_format: Any
+) -> None:
     """NumPy's own code of the first is `<M8`."""
     created = zarrow.create_array(tmp_path / "a", shape=3, dtype=dtype, zarr_format=zarr_format)
     for array in (created, zarrow.open(tmp_path / "a"), zarr.open_array(tmp_path / "a")):

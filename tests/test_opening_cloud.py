@@ -19,7 +19,9 @@ from round_trips import in_few_round_trips
 def test_arrays_opened_by_their_own_urls_take_two_requests_each(bucket: Bucket, tmp_path: Path) -> None:
     del tmp_path
     urls = [bucket.url(f"array{number}") for number in range(60)]
-    zarrow.save(bucket.url(""), {url.rpartition("/")[2]: [1, 2] for url in urls}, storage_options=bucket.options)
+    zarrow.save(
+        bucket.url(""), {url.rpartition("/")[2]: [1, 2] for url in urls}, storage_options=bucket.options
+    )
 
     async def read(url: str) -> Any:
         array = await zarrow.open_async(url, storage_options=bucket.options)

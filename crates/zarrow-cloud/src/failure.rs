@@ -246,8 +246,12 @@ mod tests {
     #[test]
     fn the_clients_times_are_left_out() {
         let short = |text: &str| without_time(text.to_owned());
-        assert_eq!(short("Error performing POST http://h/b in 431.2µs - it broke"), "POST http://h/b: it broke");
-        let repeated = "Error performing GET http://h/b in 2s, after 3 retries, max_retries: 3  - no - answer";
+        assert_eq!(
+            short("Error performing POST http://h/b in 431.2µs - it broke"),
+            "POST http://h/b: it broke"
+        );
+        let repeated =
+            "Error performing GET http://h/b in 2s, after 3 retries, max_retries: 3  - no - answer";
         assert_eq!(short(repeated), "GET http://h/b: no - answer");
         assert_eq!(short("Error performing nothing"), "Error performing nothing");
     }

@@ -112,7 +112,10 @@ impl DataType {
     #[must_use]
     pub fn is_without_unit(&self) -> bool {
         use DataType::{DateTime64, TimeDelta64};
-        matches!(self, DateTime64 { unit: TimeUnit::Generic, .. } | TimeDelta64 { unit: TimeUnit::Generic, .. })
+        matches!(
+            self,
+            DateTime64 { unit: TimeUnit::Generic, .. } | TimeDelta64 { unit: TimeUnit::Generic, .. }
+        )
     }
 
     /// Returns the size of an element's machine words, the unit of byte swapping; for a structure, the largest one.
