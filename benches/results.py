@@ -35,9 +35,10 @@ class Results:
         self.rows[row.name] = summary | {"date": date, "build": machine.build()}
         self.path.write_text(json.dumps(self.about | {"rows": self.rows}, indent=1))
 
-    def in_order(self) -> list[dict[str, Any]]:
-        """Return the measured rows, in the order of the report."""
-        return [self.rows[row.name] for row in every_row(self.scale) if row.name in self.rows]
+    def in_order(self, *, programs: bool = True) -> list[dict[str, Any]]:
+        """Return the measured rows, in the order of the report; without those of programs if they are left out."""
+        rows = every_row(self.scale) if programs else all_rows(self.scale)
+        return [self.rows[row.name] for row in rows if row.name in self.rows]
 
     @property
     def complete(self) -> bool:
