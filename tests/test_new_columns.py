@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ def test_a_table_without_its_first_column_takes_columns(tmp_path: Path) -> None:
     root["t"] = {"x": [1, 2], "y": [3, 4]}
     del root["t"]["x"]
     root["t"]["z"] = [5, 6]
-    assert root["t"].attrs["column-order"] == ["x", "y", "z"]
+    assert root["t"].attrs["column-order"] == ["y", "z"]
 
 
 def test_columns_of_pandas_are_stored_as_anndata_stores_them(cells: Path) -> None:
@@ -120,8 +121,8 @@ def test_columns_of_pandas_are_stored_as_anndata_stores_them(cells: Path) -> Non
     assert frame["kind"].cat.ordered and frame["kind"].tolist() == ["T", "B", "T"]
     assert frame["count"].dtype == "Int32" and frame["count"].isna().tolist() == [False, True, False]
     assert frame["depth"].tolist() == [0.5, 1.5, 2.5] and frame["donor"].isna().sum() == 1
-    with pytest.raises(zarrow.NodeExistsError):
-        obs["kind"] = pd.Series([1, 2, 3])
+    obs["kind"] = pd.Series([1, 2, 3])
+    assert anndata.read_zarr(cells).obs["kind"].tolist() == [1, 2, 3]
 
 
 def test_a_categorical_group_becomes_a_column(cells: Path, tmp_path: Path) -> None:
@@ -130,6 +131,10 @@ def test_a_categorical_group_becomes_a_column(cells: Path, tmp_path: Path) -> No
     obs = zarrow.open_group(cells)["obs"]
     obs["kind"] = zarrow.open(tmp_path / "other.zarr")["obs/kind"]
     assert anndata.read_zarr(cells).obs["kind"].tolist() == ["T", "B", "T"]
+    longer = pd.DataFrame({"kind": pd.Categorical(list("TBTB"))}, index=list("abcd"))
+    zarrow.save(tmp_path / "longer.zarr", anndata.AnnData(np.ones((4, 1), "f4"), obs=longer))
+    with pytest.raises(zarrow.ShapeError, match="has 3 rows, and the column 'kind' has 4"):
+        obs["kind"] = zarrow.open(tmp_path / "longer.zarr")["obs/kind"]
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -160,3 +165,96 @@ def test_threads_add_columns_beside_each_other(tmp_path: Path) -> None:
         thread.join()
     names = zarrow.open(tmp_path / "a.zarr").attrs["column-order"]
     assert names[0] == "x" and sorted(names[1:]) == sorted(f"y{number}" for number in range(12))
+
+
+# Columns that are stored as a group, and as an array.
+NEW_COLUMNS: dict[str, Any] = {
+    "categorical": pd.Categorical(["u", "v", "u"]),
+    "a series of categories": pd.Series(pd.Categorical(["v", "v", "u"], ordered=True)),
+    "nullable": pd.array([1, None, 3], "Int64"),
+    "numbers": np.array([7.0, 8, 9]),
+    "text": ["p", "q", "r"],
+    "a list with None": ["p", None, "r"],
+}
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Path:
+    obs = pd.DataFrame(
+        {
+            "first": [1, 2, 3],
+            "kind": pd.Categorical(["a", "b", "a"]),
+            "count": pd.array([1, 2, None], "Int64"),
+            "last": [1.0, 2, 3],
+        },
+        index=["a", "b", "c"],
+    )
+    path = tmp_path / "typed.zarr"
+    zarrow.save(path, anndata.AnnData(np.ones((3, 2), "f4"), obs=obs))
+    return path
+
+
+@pytest.mark.parametrize("old", ["kind", "count", "last"])
+@pytest.mark.parametrize("new", NEW_COLUMNS)
+def test_any_column_replaces_any_other(typed: Path, old: str, new: str) -> None:
+    root = zarrow.open_group(typed)
+    root["obs"][old] = NEW_COLUMNS[new]
+    expected = pd.Series(NEW_COLUMNS[new]).tolist()
+    for frame in (zarrow.open(typed)["obs"].to_pandas(), anndata.read_zarr(typed).obs):
+        assert list(frame) == ["first", "kind", "count", "last"] and frame["first"].tolist() == [1, 2, 3]
+        assert pd.isna(frame[old]).tolist() == pd.isna(pd.Series(expected)).tolist()
+        for value, other in zip(frame[old].tolist(), expected, strict=True):
+            assert pd.isna(other) or value == other
+
+
+def test_a_value_that_cannot_be_stored_replaces_no_column(typed: Path) -> None:
+    before = anndata.read_zarr(typed).obs
+    obs = zarrow.open_group(typed)["obs"]
+    for value in ([object()] * 3, np.array([{}, 1, "x"], object), np.ones((3, 2)), {"x": [1, 2, 3]}):
+        with pytest.raises((TypeError, ValueError, zarrow.ZarrowError)):
+            obs["kind"] = value
+    pd.testing.assert_frame_equal(anndata.read_zarr(typed).obs, before)
+    # A group that is no column is never replaced.
+    obs.create_group("below").create_array("x", data=[1])
+    with pytest.raises(zarrow.NodeExistsError):
+        obs["below"] = [1, 2, 3]
+    assert obs["below/x"][...].tolist() == [1]
+
+
+def test_a_stored_column_replaces_another(typed: Path) -> None:
+    obs = zarrow.open_group(typed)["obs"]
+    for name in ("first", "count"):
+        obs[name] = obs["kind"]
+    frame = anndata.read_zarr(typed).obs
+    assert frame["first"].tolist() == frame["count"].tolist() == ["a", "b", "a"]
+    obs["kind"] = obs["last"]
+    assert (
+        anndata.read_zarr(typed).obs["kind"].tolist() == [1, 2, 3]
+        and "codes" not in zarrow.open(typed)["obs"]
+    )
+
+
+@pytest.mark.parametrize("path", ["kind", "first", "obs/kind", "/obs/first/"])
+def test_an_erased_column_leaves_a_table(typed: Path, path: str) -> None:
+    root = zarrow.open_group(typed)
+    group = root if "obs" in path else root["obs"]
+    del group[path]
+    name = path.strip("/").rpartition("/")[2]
+    left = [column for column in ("first", "kind", "count", "last") if column != name]
+    for frame in (zarrow.open(typed)["obs"].to_pandas(), anndata.read_zarr(typed).obs):
+        assert list(frame) == left and list(frame.index) == ["a", "b", "c"]
+    with pytest.raises(zarrow.NotFoundError):
+        del group[path]
+    root["obs"][name] = [4, 5, 6]
+    assert list(anndata.read_zarr(typed).obs) == [*left, name]
+
+
+def test_a_column_that_cannot_be_erased_stays_listed(typed: Path) -> None:
+    obs = zarrow.open_group(typed)["obs"]
+    del obs["last"]
+    other = zarrow.open_group(typed)["obs"]
+    # Another program erased the column's folder: its name goes too.
+    shutil.rmtree(typed / "obs/count")
+    with pytest.raises(zarrow.NotFoundError):
+        del other["count"]
+    assert zarrow.open_group(typed)["obs"].attrs["column-order"] == ["first", "kind"]

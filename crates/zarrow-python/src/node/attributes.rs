@@ -12,7 +12,7 @@ pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     import(node.py(), "zarrow.groups.attributes")?.getattr("Attributes")?.call1((node,))
 }
 
-/// Parses a change from `zarrow.groups.attributes`: "replace", "update", "remove" or "extend", and the attributes.
+/// Parses a change from `zarrow.groups.attributes`: "replace", "update", "remove", "extend" or "shorten", and the attributes.
 pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeChange> {
     let attributes = json::attributes(attributes)?;
     match how {
@@ -20,6 +20,7 @@ pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeCh
         "update" => Ok(AttributeChange::Update(attributes)),
         "remove" => Ok(AttributeChange::Remove(attributes)),
         "extend" => Ok(AttributeChange::Extend(attributes)),
+        "shorten" => Ok(AttributeChange::Shorten(attributes)),
         _ => Err(PyValueError::new_err(format!("unknown change {how:?}"))),
     }
 }

@@ -261,7 +261,16 @@ impl Group {
         import(slf.py(), "zarrow.api.saving")?.call_method1("_store", (slf, &*path, array)).map(drop)
     }
 
-    fn __delitem__(&self, py: Python<'_>, path: NodePath) -> PyResult<()> {
+    fn __delitem__(slf: &Bound<'_, Group>, path: NodePath) -> PyResult<()> {
+        let is_below = path.trim_matches('/').contains('/');
+        if !is_below && !slf.get().inner().attributes().values().contains_key("column-order") {
+            return slf.get()._erase(slf.py(), path);
+        }
+        import(slf.py(), "zarrow.groups.columns")?.call_method1("erase_member", (slf, &*path)).map(drop)
+    }
+
+    /// Erases the node at a path, and no name of it in `column-order`.
+    fn _erase(&self, py: Python<'_>, path: NodePath) -> PyResult<()> {
         self.change(py, |group, _| group.erase(&path))
     }
 

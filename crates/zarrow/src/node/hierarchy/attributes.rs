@@ -26,6 +26,9 @@ pub enum AttributeChange {
     /// Append the items of these lists to the stored lists that lack them, and keep everything else. A key without a
     /// stored list is ignored.
     Extend(Attributes),
+    /// Remove the items of these lists from the stored lists, and keep everything else. A key without a stored list is
+    /// ignored.
+    Shorten(Attributes),
 }
 
 /// A node to be changed, as its handle describes it.
@@ -152,21 +155,33 @@ impl AttributeChange {
             }
             AttributeChange::Update(some) => attributes.update(some)?,
             AttributeChange::Remove(some) => attributes.remove_all(some, true),
-            AttributeChange::Extend(lists) => {
-                let mut stored = attributes.values()?;
-                for (key, items) in lists.iter() {
-                    let (Some(Value::Array(list)), Value::Array(items)) = (stored.get_mut(key), items) else {
-                        continue;
-                    };
-                    for item in items {
-                        if !list.contains(item) {
-                            list.push(item.clone());
-                        }
+            AttributeChange::Extend(lists) => change_lists(attributes, lists, |list, items| {
+                for item in items {
+                    if !list.contains(item) {
+                        list.push(item.clone());
                     }
-                    attributes.set(key, &Value::Array(std::mem::take(list)))?;
                 }
+            })?,
+            AttributeChange::Shorten(lists) => {
+                change_lists(attributes, lists, |list, items| list.retain(|item| !items.contains(item)))?;
             }
         }
         Ok(())
     }
+}
+
+/// Changes the stored lists with the keys of `lists`.
+fn change_lists(
+    attributes: &mut JsonText,
+    lists: &Attributes,
+    change: impl Fn(&mut Vec<Value>, &[Value]),
+) -> Result<()> {
+    let mut stored = attributes.values()?;
+    for (key, items) in lists.iter() {
+        if let (Some(Value::Array(list)), Value::Array(items)) = (stored.get_mut(key), items) {
+            change(list, items);
+            attributes.set(key, &Value::Array(std::mem::take(list)))?;
+        }
+    }
+    Ok(())
 }

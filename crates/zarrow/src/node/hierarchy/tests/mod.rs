@@ -323,6 +323,9 @@ fn attributes_change_one_by_one() {
             Value::Object(first.metadata().attributes.values().clone()),
             json!({"y": [2, 5], "z": null})
         );
+        let fewer = map(json!({"y": [2, 7], "z": [null], "none": [1]}));
+        first.change_attributes(&AttributeChange::Shorten(fewer)).unwrap();
+        assert_eq!(Value::Object(first.metadata().attributes.values().clone()), json!({"y": [5], "z": null}));
         second.change_attributes(&AttributeChange::Replace(map(json!({"y": 3})))).unwrap();
         let Node::Array(found) = open(Arc::clone(&store), "a").unwrap() else { panic!() };
         assert_eq!(Value::Object(found.metadata().attributes.values().clone()), json!({"y": 3}));
