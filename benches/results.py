@@ -36,7 +36,7 @@ class Results:
         self.path.write_text(json.dumps(self.about | {"rows": self.rows}, indent=1))
 
     def in_order(self, *, programs: bool = True) -> list[dict[str, Any]]:
-        """Return the measured rows, in the order of the report; without `programs`, not those of programs."""
+        """Return the measured rows, in the order of the report."""
         rows = every_row(self.scale) if programs else all_rows(self.scale)
         return [self.rows[row.name] for row in rows if row.name in self.rows]
 

@@ -93,7 +93,7 @@ def test_names_are_listed_when_an_iterator_begins(tmp_path: Path) -> None:
     made, begun = iter(group), iter(group)
     assert next(begun) == "a" and len(group) == 1
     group["b"] = np.arange(3)
-    # The names of `len` are those of the next to begin; a group that has changed is listed again.
+    # `len` lists the group, for the next iterator too.
     assert len(group) == 2 and list(made) == ["a", "b"] and list(begun) == []
     waiting = iter(group)
     assert len(group) == 2

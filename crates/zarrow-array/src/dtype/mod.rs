@@ -108,7 +108,7 @@ impl DataType {
         }
     }
 
-    /// Whether elements are times without a unit, whose [`numpy_code`](Self::numpy_code) NumPy gives without their scale.
+    /// Whether elements are times without a unit. NumPy's own code for them lacks the scale.
     #[must_use]
     pub fn is_without_unit(&self) -> bool {
         use DataType::{DateTime64, TimeDelta64};

@@ -269,7 +269,7 @@ impl Group {
         import(slf.py(), "zarrow.groups.columns")?.call_method1("erase_member", (slf, &*path)).map(drop)
     }
 
-    /// Erases the node at a path, and no name of it in `column-order`.
+    /// Erases the node at a path, and keeps its name in `column-order`.
     fn _erase(&self, py: Python<'_>, path: NodePath) -> PyResult<()> {
         self.change(py, |group, _| group.erase(&path))
     }

@@ -1,7 +1,7 @@
 //! `iter(group)` and `len(group)`, which `list(group)` calls one after the other.
 //!
 //! 1. The iterator lists the group when it begins, not when it is made.
-//! 2. `len` of a group passes its list to an iterator that has not begun. So `list(group)` lists the group once.
+//! 2. `len` of a group passes its list to an iterator that still waits. So `list(group)` lists the group once.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
@@ -51,24 +51,24 @@ impl GroupNames {
     }
 }
 
-/// The last iterator over the names of a group, while it has not begun.
+/// The last iterator over the names of a group, while it waits for its first step.
 #[derive(Default)]
 pub struct UnbegunNames(Mutex<Weak<Mutex<Stage>>>);
 
 impl UnbegunNames {
-    /// Makes an iterator over the names of `group`, whose field `self` is.
+    /// Makes an iterator over the names of `group`, which owns `self`.
     pub fn iterate(&self, group: Py<PyAny>) -> GroupNames {
         let stage = Arc::new(Mutex::new(Stage::Made));
         *self.0.lock() = Arc::downgrade(&stage);
         GroupNames { group, stage }
     }
 
-    /// Whether an iterator has not begun, and has no names yet.
+    /// Whether an iterator waits, without names.
     pub fn is_any(&self) -> bool {
         self.0.lock().upgrade().is_some_and(|stage| matches!(*stage.lock(), Stage::Made))
     }
 
-    /// Passes the names to the iterator that has not begun, if there is one.
+    /// Passes the names to a waiting iterator.
     pub fn give(&self, names: &Bound<'_, PyList>) {
         let Some(stage) = std::mem::take(&mut *self.0.lock()).upgrade() else { return };
         let mut stage = stage.lock();

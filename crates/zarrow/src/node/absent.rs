@@ -10,7 +10,7 @@ use crate::store::{Store, join};
 /// Maximum number of names searched for similar ones.
 const MAX_NAMES: usize = 10_000;
 
-/// Maximum number of similar names whose documents are requested, together.
+/// Maximum number of similar names to look up, in one round of requests.
 const MAX_CANDIDATES: usize = 8;
 
 /// Adds a hint to the error of a missing node at `path`; returns any other error unchanged. `listed` has the names of

@@ -60,7 +60,7 @@ impl Likely {
         }
     }
 
-    /// Returns what is likely of siblings, if one is as `self` and the next as `other`.
+    /// Combines the documents of two siblings.
     ///
     /// A wrong guess takes one more round trip, a guess of too many documents only more requests. So siblings of
     /// several kinds may have any document.
@@ -103,7 +103,7 @@ pub(crate) fn remember(store: &dyn Store, path: &str, metadata: &NodeMetadata) {
     if likely == Likely::V3 {
         return;
     }
-    // The nodes above are groups, whose siblings may be arrays.
+    // The nodes above are groups, even beside arrays.
     let root = location.len() - path.len();
     let mut above = parent(&location).filter(|above| above.len() + 1 >= root);
     while let Some(group) = above {
