@@ -4,6 +4,8 @@ Each shuffles as it can: over windows of 16 MiB, fully, or not at all. All see t
 """
 
 import importlib
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -235,6 +237,48 @@ class Insitubatch(Loader):
             yield batch.arrays["x"]
 
 
+class LitData(Loader):
+    """LitData's own format: raw elements in files of 1 MiB, written once beside the set."""
+
+    shuffle = "full"
+
+    def prepare(self) -> None:
+        if self.chosen.crop:
+            raise NotImplementedError("has no random crops")
+        self.litdata: Any = importlib.import_module("litdata")
+        self.converted = self.path.with_suffix(".litdata")
+        if self.converted.exists():
+            return
+        part = self.path.with_suffix(".litdata-part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        cache = importlib.import_module("litdata.streaming.cache").Cache(str(part), chunk_bytes=1 << 20)
+        array = importlib.import_module("zarr").open_array(self.path, path="x", mode="r")
+        for number, sample in enumerate(array[...]):
+            cache[number] = sample
+        cache.done()
+        cache.merge()
+        part.rename(self.converted)
+
+    def open(self) -> None:
+        options: dict[str, Any] = {"input_dir": str(self.converted)}
+        if self.port is not None:
+            # It has no option for a server without TLS.
+            downloader = importlib.import_module("litdata.streaming.downloader")
+            vars(downloader)["_OBSTORE_CLIENT_OPTIONS"]["allow_http"] = True
+            client = {"endpoint_url": f"http://127.0.0.1:{self.port}", "region_name": "us-east-1"}
+            options = {
+                "input_dir": f"s3://{BUCKET}/{self.converted.name}",
+                "cache_dir": tempfile.mkdtemp(),
+                "storage_options": client | {"aws_access_key_id": "x", "aws_secret_access_key": "x"},
+            }
+        dataset = self.litdata.StreamingDataset(shuffle=True, **options)
+        self.loader = self.litdata.StreamingDataLoader(dataset, batch_size=BATCH)
+
+    def epoch(self, number: int) -> Iterator[Any]:
+        yield from self.loader
+
+
 LOADERS: dict[str, type[Loader]] = {
     "zarrow": Zarrow,
     "zarrow cache": ZarrowCache,
@@ -242,6 +286,7 @@ LOADERS: dict[str, type[Loader]] = {
     "DataLoader + fused": WorkersFused,
     "DataLoader + zarrs": WorkersZarrs,
     "insitubatch": Insitubatch,
+    "LitData": LitData,
     "tensorstore": Tensorstore,
     "xbatcher": Xbatcher,
 }
