@@ -81,7 +81,7 @@ def copied(path: Path) -> Epoch:
 
 
 def model(batches: Iterator[Any]) -> tuple[float, float]:
-    """Train on an epoch; return its seconds, and those in which the loop waited for batches."""
+    """Train on an epoch; return its seconds, and the seconds that the loop waited for batches."""
     layers = torch.nn.Sequential(
         torch.nn.Conv2d(1, 32, 3, 2), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3, 2), torch.nn.Flatten(),
         torch.nn.LazyLinear(1),
@@ -104,7 +104,7 @@ def model(batches: Iterator[Any]) -> tuple[float, float]:
 
 
 def drain(batches: Iterator[Any]) -> float:
-    """Take an epoch, check that no sample is missing, and return its seconds."""
+    """Take an epoch, check that it has all samples, and return its seconds."""
     began, seen = time.perf_counter(), []
     for batch in batches:
         seen.append(batch[:, 0, 0].clone())

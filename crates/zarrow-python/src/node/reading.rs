@@ -37,12 +37,12 @@ pub struct Reading<'a, 'py> {
     pub stream: Option<Bound<'py, PyAny>>,
     /// Where chunks are decompressed.
     pub decompress: Option<&'a str>,
-    /// What is told of the progress.
+    /// How progress is reported.
     pub progress: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Reading<'_, 'py> {
-    /// Reads `selection` of `current`, the state of the Python array `array`; all of it if there is none.
+    /// Reads `selection` of `current`, the state of the Python array `array`; the whole array without a selection.
     pub fn read(
         self,
         array: &Bound<'py, PyAny>,

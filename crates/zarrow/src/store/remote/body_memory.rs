@@ -17,7 +17,7 @@ use zarrow_array::allocation::Grow;
 
 /// An allocator of memory for bodies. It is called on a store's threads, and must not wait.
 pub trait BodyAlloc: Send + Sync {
-    /// Returns memory for `nbytes` bytes; `None` if it has none.
+    /// Returns memory for `nbytes` bytes; `None` if the memory is used up.
     fn body(&self, nbytes: usize) -> Option<BodyMemory>;
 }
 
@@ -139,7 +139,7 @@ impl Frames for BodyFrames {
     fn add(&mut self, frame: &[u8]) -> Result<()> {
         match &mut self.bytes {
             BodyBytes::Borrowed(memory, filled) if frame.len() <= memory.nbytes - *filled => {
-                // SAFETY: so many bytes are free behind those that are filled, and nobody else uses the memory.
+                // SAFETY: at least this many bytes are free behind the filled ones, and no other code uses the memory.
                 unsafe {
                     memory
                         .pointer
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Memory of the test's, of which each piece is there once.
+    /// The test's memory, which has each piece once.
     struct Lender(usize, AtomicUsize);
 
     impl BodyAlloc for Lender {
@@ -210,6 +210,6 @@ mod tests {
         let body = gather(100, &[b"abc"]);
         assert_eq!(&*body, b"abc", "no memory at first");
         let body = gather(0, &[b"abc"]);
-        assert_eq!((&*body, body.borrowed().is_none()), (&b"abc"[..], true), "nobody told how many");
+        assert_eq!((&*body, body.borrowed().is_none()), (&b"abc"[..], true), "no caller said how many");
     }
 }
