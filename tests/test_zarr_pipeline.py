@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,15 @@ def test_text_is_read_by_zarr_python(tmp_path: Path, dtype: Any) -> None:
         array[1:] = np.array(list("abcdef"), dtype)
     arrays.equal(lambda array: array[:])
     assert "variable length" in str(zarrow.zarr_python.explain(arrays.engine).why)
+
+
+@pytest.mark.parametrize("dtype", ["S4", "V3", [("x", "i2"), ("y", "f4")]])
+def test_types_without_a_specification_are_read_where_warnings_are_errors(tmp_path: Path, dtype: Any) -> None:
+    values = np.frombuffer(b"abcdefghijkl" * 2, dtype)
+    zarr.create_array(tmp_path / "a", data=values, chunks=2)
+    with warnings.catch_warnings(), zarrow.zarr_python.enable():
+        warnings.simplefilter("error")
+        assert zarr.open_array(tmp_path / "a", mode="r")[:].tobytes() == values.tobytes()
 
 
 def test_fields_are_read_by_zarr_python(tmp_path: Path) -> None:

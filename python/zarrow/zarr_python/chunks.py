@@ -132,7 +132,8 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         engine = _ChunkParts(resolved, array_path, metadata.zarr_format, document(metadata))
         if isinstance(resolved, str) and archive_of(store) != resolved:
             raise FallbackError("the archive was replaced since zarr-python opened it")
-    except (ZarrowError, TypeError, ValueError) as error:
+    # zarr-python warns of types without a specification, and a program may turn warnings into errors.
+    except (ZarrowError, TypeError, ValueError, Warning) as error:
         raise FallbackError(f"the engine cannot open the array: {error}") from error
     axes, unit = _axes(metadata), _unit(metadata)
     nbytes = prod(unit) * dtype.itemsize
