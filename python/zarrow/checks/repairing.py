@@ -32,7 +32,8 @@ from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import chunks_in, one_line, opened, parts
 from zarrow.checks.verifying import DOCUMENTS, Corrupt, joined, verify, walk
-from zarrow.errors import InvalidKeyError, NotFoundError, ReadOnlyError, ZarrowError
+from zarrow.errors import InvalidKeyError, NotFoundError, ZarrowError
+from zarrow.groups.places import refuse_read_only
 
 Action = Literal["dropped", "refilled", "restored", "erased", "left"]
 
@@ -180,8 +181,8 @@ def repair(
         raise ValueError("missing=True refills chunks from a copy: give the copy as `source`")
     repaired = Repaired(dry_run=dry_run)
     target = node if isinstance(node, Array | Group) else open(node, mode="r" if dry_run else "r+")
-    if not dry_run and target._is_read_only():
-        raise ReadOnlyError("the store is read-only", kind="read_only", store=target.store, path=target.path)
+    if not dry_run:
+        refuse_read_only(target)
     copy = None if source is None else opened(source)
     location, root = target.__reduce__()[1][:2]
     work = _Work(location, root, target, copy, missing, foreign, drop_all, repaired)

@@ -24,7 +24,8 @@ from zarrow.api.opening import open_array
 from zarrow.dask.alignment import aligned
 from zarrow.dask.libraries import is_array, library_of
 from zarrow.dask.reading import Elements
-from zarrow.errors import DataTypeError, NodeExistsError, ReadOnlyError, ShapeError
+from zarrow.errors import DataTypeError, NodeExistsError, ShapeError
+from zarrow.groups.places import refuse_read_only, store_of
 from zarrow.groups.referenced_nodes import check_apart
 
 Region = tuple[slice, ...]
@@ -83,7 +84,7 @@ def store(
     ]
     return library_of(moved).store(
         moved,
-        [_InMemory(target) if isinstance(_store_of(target), MemoryStore) else target for target in targets],
+        [_InMemory(target) if isinstance(store_of(target), MemoryStore) else target for target in targets],
         lock=lock,
         regions=resolved,
         compute=compute,
@@ -200,11 +201,6 @@ class _InMemory(Elements):
         )
 
 
-def _store_of(array: Array) -> Any:
-    """Return the store of an array, as the array is pickled with it."""
-    return array.__reduce__()[1][0]
-
-
 def _check_source(source: Any) -> None:
     if not is_array(source):
         raise TypeError(f"expected an array of dask, got {type(source).__name__}")
@@ -219,13 +215,7 @@ def _checked(source: Any, target: Any, region: Region | None) -> Region | None:
     _check_source(source)
     if not isinstance(target, Array):
         raise TypeError(f"expected an Array of zarrow to write, got {type(target).__name__}")
-    if target.read_only:
-        raise ReadOnlyError(
-            f"array {target.path!r} in {target.store} was opened to be read: open it with mode='r+'",
-            kind="read_only",
-            store=target.store,
-            path=target.path,
-        )
+    refuse_read_only(target)
     if region is None:
         shape: tuple[int, ...] = target.shape
     else:

@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from zarrow._zarrow import Array, CloudStore, Group
+from zarrow.errors import ReadOnlyError
 from zarrow.store_objects.icechunk_sessions import session_of
 
 
@@ -46,7 +47,30 @@ def without_scheme(store: str) -> str:
 
 def place_of(node: Array | Group) -> str | None:
     """Return the place of an opened node."""
-    return place(node.__reduce__()[1][0], node.path)
+    return place(store_of(node), node.path)
+
+
+def store_of(node: Array | Group) -> Any:
+    """Return the store of a node, with its options, as the node is pickled with it."""
+    return node.__reduce__()[1][0]
+
+
+def refuse_read_only(node: Array | Group) -> None:
+    """Refuse a node that was opened to be read: its store alone may be writable.
+
+    Raises
+    ------
+    ReadOnlyError
+        The node was opened with mode `"r"`, or its store is read-only.
+    """
+    if node._is_read_only():
+        kind = "array" if isinstance(node, Array) else "group"
+        raise ReadOnlyError(
+            f"{kind} {node.path!r} in {node.store} was opened to be read: open it with mode='r+'",
+            kind="read_only",
+            store=node.store,
+            path=node.path,
+        )
 
 
 def place_below(above: str, name: str) -> str:

@@ -22,6 +22,7 @@ from zarrow.anndata.encoding import refuse_unfinished
 from zarrow.api import at_once
 from zarrow.errors import ZarrowError, ZarrowWarning
 from zarrow.groups import tables
+from zarrow.groups.places import refuse_read_only, store_of
 from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def append(self: Group, table: Any) -> int:
         appended, nothing is, and the message begins with the column's name.
     StaleHandleError
         Another writer changed an array during the call; nothing was appended.
-    DataTypeError, CodecError, ReadOnlyError, StoreError
+    ReadOnlyError
+        The group was opened with mode `"r"`, or its store is read-only.
+    DataTypeError, CodecError, StoreError
         As `Array.append`.
 
     Warns
@@ -81,6 +84,7 @@ def append(self: Group, table: Any) -> int:
     from zarrow.groups.append_turns import in_turn
     from zarrow.groups.array_documents import key_of
 
+    refuse_read_only(self)
     columns = tables.columns(table)
     if columns is None:
         raise TypeError(
@@ -183,7 +187,7 @@ def _append_together(
     """Write the elements, and then the new shapes (step 2)."""
     from zarrow.groups.array_documents import changed, is_consolidated, key_of
 
-    store, is_remote = group.__reduce__()[1][0], group._is_remote()
+    store, is_remote = store_of(group), group._is_remote()
     keys = {name: key_of(array) for name, array in arrays.items()}
     after = {key: documents.longer(key, 0, len(values[name])) for name, key in keys.items()}
     cloud = _StoredValues(store, create=False) if is_remote else None

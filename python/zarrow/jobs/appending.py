@@ -21,16 +21,12 @@ from typing import Any
 
 from zarrow._zarrow import Array, _ChunkParts, _StoredValues
 from zarrow.errors import NotFoundError, StaleHandleError
+from zarrow.groups.places import store_of
 from zarrow.jobs import blocks
 from zarrow.jobs.errors import ConflictError
 from zarrow.jobs.units import Grid, Unit
 from zarrow.jobs.work import Item, fixed_metadata, write_unit_of
 from zarrow.store_objects.icechunk_sessions import session_of
-
-
-def _store_of(array: Array) -> Any:
-    """Return the store of an array, with its options, as the array is pickled with it."""
-    return array.__reduce__()[1][0]
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class Appended(Item):
     def do(self, function: Callable[..., Any] | None, passes_unit: bool, unit: Unit, target: Any) -> object:
         """Do a unit, if the array has the planned shape still (step 5)."""
         # In a fork of icechunk the array has its new shape, and other writers are conflicts of commits.
-        self._current(allow_longer=session_of(_store_of(self.divided)) is not None)
+        self._current(allow_longer=session_of(store_of(self.divided)) is not None)
         return super().do(function, passes_unit, unit, target)
 
     def opened(self) -> Array:
@@ -118,14 +114,14 @@ class Appended(Item):
         shape = self._shape(self.start + self.count)
         array = self._current()
         _, document = self._document(array)
-        return _ChunkParts(_store_of(array), array.path, array.zarr_format, document).array(shape)
+        return _ChunkParts(store_of(array), array.path, array.zarr_format, document).array(shape)
 
     def finish(self, target: Array) -> None:
         """Store the new shape (step 3)."""
         array = self._current()
         if array.shape[self.axis] == self.start:
             # `resize` would erase the new elements, like those of a killed writer.
-            _StoredValues(_store_of(array), create=False).set(*self._document(array))
+            _StoredValues(store_of(array), create=False).set(*self._document(array))
             array.refresh()
         # Consolidated metadata of groups above follow a change of attributes.
         array.attrs.update({})
@@ -134,7 +130,7 @@ class Appended(Item):
         """Return the key of the array's document, and the document with the new shape."""
         name = "zarr.json" if array.zarr_format == 3 else ".zarray"
         key = "/".join(part for part in (array.path, name) if part)
-        (document,) = _StoredValues(_store_of(array), create=False).get_each([key])
+        (document,) = _StoredValues(store_of(array), create=False).get_each([key])
         if document is None:
             raise NotFoundError(
                 f"array {array.path!r} in {array.store} does not exist",

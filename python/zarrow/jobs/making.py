@@ -10,6 +10,7 @@ from typing import Any, Literal
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.errors import IndexingError, ShapeError, UnsupportedError
+from zarrow.groups.places import refuse_read_only, store_of
 from zarrow.jobs.appending import Appended
 from zarrow.jobs.copied_items import (
     check_dtype,
@@ -280,6 +281,8 @@ def write(
     ------
     UnsupportedError
         The chunks differ in shape.
+    ReadOnlyError
+        The array was opened with mode `"r"`, or its store is read-only.
     TypeError
         The store needs `ledger`.
 
@@ -298,10 +301,11 @@ def write(
     >>> rows[:, 0].tolist()
     [0, 1, 2, 3]
     """
+    refuse_read_only(target)
     return planned(
         "write",
         {"": Item((), target)},
-        _store_of(target),
+        store_of(target),
         target.path,
         ledger,
         memory_nbytes,
@@ -346,6 +350,8 @@ def append(
         The count is negative.
     UnsupportedError
         The chunks differ in shape.
+    ReadOnlyError
+        The array was opened with mode `"r"`, or its store is read-only.
     TypeError
         The store needs `ledger`.
 
@@ -364,6 +370,7 @@ def append(
     >>> zarrow.open("days.zarr")[...].tolist()
     [0, 1, 2, 3, 4, 50, 60, 70]
     """
+    refuse_read_only(target)
     if count < 0:
         raise ValueError(f"an array does not shrink by an append: count is 0 or more, got {count}")
     if not -target.ndim <= axis < target.ndim:
@@ -374,7 +381,7 @@ def append(
     return planned(
         "append",
         {"": Appended((), target, axis, target.shape[axis], count)},
-        _store_of(target),
+        store_of(target),
         target.path,
         ledger,
         memory_nbytes,
@@ -424,7 +431,7 @@ def collect(
     return planned(
         "collect",
         {"": Item(arrays, None)},
-        _store_of(arrays[0]),
+        store_of(arrays[0]),
         arrays[0].path,
         ledger,
         memory_nbytes,
@@ -503,11 +510,6 @@ def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:
     from zarrow.jobs.versioned import VersionedPlan
 
     return VersionedPlan
-
-
-def _store_of(array: Array) -> Store:
-    """Return the store of an array, with its options, as the array is pickled with it."""
-    return array.__reduce__()[1][0]
 
 
 def _ledger_of(store: Store) -> Store:

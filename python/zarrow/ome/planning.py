@@ -11,6 +11,7 @@ from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, 
 from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
 from zarrow.errors import NodeTypeError, NotFoundError
+from zarrow.groups.places import refuse_read_only, store_of
 from zarrow.jobs.ledger import beside
 from zarrow.jobs.making import MEMORY_NBYTES, planned
 from zarrow.jobs.plan import Plan
@@ -113,6 +114,8 @@ def pyramid(
         A level exists, and `overwrite` is not passed (a `FileExistsError`).
     NodeTypeError, NotFoundError
         The source has no first level.
+    ReadOnlyError
+        The source was opened with mode `"r"`, or its store is read-only, and there is no `target`.
     DataTypeError
         Elements of this type have no mean, or are no numbers (a `TypeError`).
     ValueError
@@ -131,12 +134,13 @@ def pyramid(
     >>> zarrow.open("cells.ome.zarr").multiscales[1].translation
     (0.25, 0.25)
     """
+    _refuse_read_only(source, target)
     node = _opened(source)
-    store = node.__reduce__()[1][0] if target is None else located(target)
+    store = store_of(node) if target is None else located(target)
     if options.get("ledger") is None and beside(store, "") is None:
         # A store object without a place beside it: the ledger ends with this call.
         options["ledger"] = MemoryStore()
-    plan_pyramid(node, target, path, **options).complete(overwrite=overwrite, progress=progress)
+    _plan(node, target, path, options).complete(overwrite=overwrite, progress=progress)
 
 
 @says_options
@@ -162,6 +166,17 @@ def plan_pyramid(
     >>> len(zarrow.open("ones.ome.zarr").multiscales)
     2
     """
+    _refuse_read_only(source, target)
+    return _plan(source, target, path, options)
+
+
+def _refuse_read_only(source: Array | Group | Store, target: Store | None) -> None:
+    """Refuse an image that was opened to be read, if its levels go beside it."""
+    if target is None and isinstance(source, Array | Group):
+        refuse_read_only(source)
+
+
+def _plan(source: Array | Group | Store, target: Store | None, path: str, options: PyramidOptions) -> Plan:
     item, version, attributes = described(source, target, path, options)
     return planned(
         "pyramid",
@@ -190,7 +205,7 @@ def described(
             raise ValueError(
                 f"{base.path!r} is in an image with another first level: pass that level, or target="
             )
-        store, group_path = located(found.group.__reduce__()[1][0]), found.group.path
+        store, group_path = located(store_of(found.group)), found.group.path
     else:
         store, group_path = located(target), path.strip("/")
     zarr_format = base.zarr_format if target is None else 2 if options.get("version") == "0.4" else 3
@@ -262,7 +277,7 @@ def _first(source: Array | Group | Store) -> _First:
     if not node.path:
         return _First(node, None, None, name)
     try:
-        group = open(node.__reduce__()[1][0], above, mode="r")
+        group = open(store_of(node), above, mode="r")
     except NotFoundError:
         return _First(node, None, None, name)
     if not isinstance(group, Group) or content_of(group).get("multiscales") is None:

@@ -21,7 +21,8 @@ import numpy as np
 
 from zarrow._zarrow import Array, MemoryStore
 from zarrow.api.creation import create_array
-from zarrow.errors import DataTypeError, ReadOnlyError, ShapeError, StaleHandleError, UnsupportedError
+from zarrow.errors import DataTypeError, ShapeError, StaleHandleError, UnsupportedError
+from zarrow.groups.places import refuse_read_only
 from zarrow.stream.growth import Growth
 
 
@@ -41,13 +42,7 @@ class Ring:
                 store=array.store,
                 path=array.path,
             )
-        if array._is_read_only():
-            raise ReadOnlyError(
-                f"array {array.path!r} in {array.store} is read-only: open it with mode='r+'",
-                kind="read_only",
-                store=array.store,
-                path=array.path,
-            )
+        refuse_read_only(array)
         dtype = array.dtype
         if dtype.hasobject or dtype.kind == "T" or dtype.itemsize == 0 or "optional" in str(array.data_type):
             raise DataTypeError(
