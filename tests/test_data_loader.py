@@ -178,6 +178,26 @@ def test_resuming_on_the_same_ranks_changes_nothing(root: zarrow.Group, last: An
                 assert other.state_dict()["epoch"] == 2 and len(rest) == len(whole)
 
 
+@pytest.mark.parametrize("order", ["sequential", "shuffle", "window"])
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_a_state_resumes_with_any_batch_size(tmp_path: Path, order: Any, chunk: int) -> None:
+    """Windows of 10 samples are smaller than some batches."""
+    array = zarrow.create_array(tmp_path, data=np.arange(200.0), chunks=chunk)
+
+    def loader(batch_size: int) -> data.Loader:
+        return data.Loader(data.Plan(array, batch_size, order=order, window_nbytes=80))
+
+    for before in (3, 16, 64):
+        first = loader(before)
+        seen = next(iter(first)).tolist()
+        state = first.state_dict()
+        for after in (1, 5, 16, 64, 150):
+            resumed = loader(after)
+            resumed.load_state_dict(state)
+            rest = [value for batch in resumed for value in batch.tolist()]
+            assert sorted(seen + rest) == list(range(200))
+
+
 def test_states_of_other_plans_are_refused(root: zarrow.Group) -> None:
     loader = data.Loader(plan(root))
     for other in (plan(root, seed=1), plan(root, order="shuffle"), plan(root).split(0.5)[0]):

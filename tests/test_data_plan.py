@@ -325,6 +325,78 @@ def test_splits_share_no_element_and_are_never_empty() -> None:
         data.Plan(data.Crops(array((30,), (10,)), (3,), 9)).split(0.5)
 
 
+def elements_of(plan: data.Plan) -> set[int]:
+    """Return the elements of arrays whose elements are all different."""
+    found: set[int] = set()
+    for batch in data.Loader(plan):
+        for values in batch.values() if isinstance(batch, dict) else [batch]:
+            found |= set(np.asarray(values).ravel().tolist())
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_parts_of_any_windows_share_no_element(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    series = array((200,), (7,))
+    sources: Any = {
+        name: data.Windows(
+            series,
+            int(random.integers(1, 5)),
+            step=int(random.integers(1, 5)),
+            stride=int(random.integers(1, 3)),
+            offset=int(random.integers(0, 12)),
+        )
+        for name in "xy"
+    }
+    plan = data.Plan(sources, 16)
+    labels = np.sort(random.integers(0, 3, len(plan)))
+    for parts in (
+        lambda: plan.split(0.5, 0.3, 0.2),
+        lambda: plan.split_at(np.arange(len(plan)), len(plan) // 3),
+        lambda: plan.split_by(labels, 0.5, 0.5),
+        lambda: plan.split_at(random.permutation(len(plan)), len(plan) // 2),
+    ):
+        try:
+            found = [elements_of(part) for part in parts()]
+        except ValueError as error:
+            assert "has no samples" in str(error)
+            continue
+        for one, other in itertools.combinations(found, 2):
+            assert not one & other
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_parts_of_crops_at_corners_share_no_element(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    shape, crop = (40, 30), (5, 7)
+    image = array(shape, (8, 8))
+    corners = random.integers(0, np.array(shape) - crop + 1, (60, 2))
+    near = np.minimum(corners, np.array(shape) - (6, 6))
+    one: Any = data.Crops(image, crop, corners=corners)
+    two: Any = {"a": data.Crops(image, (2, 2), corners=corners), "b": data.Crops(image, (6, 6), corners=near)}
+    for sources in (one, two):
+        plan = data.Plan(sources, 8)
+        for parts in (plan.split(0.4, 0.6), plan.split_at(corners[:, 0], 12, 25)):
+            found = [elements_of(part) for part in parts]
+            for first, second in itertools.combinations(found, 2):
+                assert not first & second
+        # A gap of its own is taken as it is.
+        assert sum(map(len, plan.split(0.5, 0.5, gap=0))) == 60
+    apart = np.stack(np.meshgrid(np.arange(0, 36, 5), np.arange(0, 24, 7), indexing="ij"), -1).reshape(-1, 2)
+    assert sum(map(len, data.Plan(data.Crops(image, crop, corners=apart), 8).split(0.5, 0.5))) == len(apart)
+
+
+def test_a_negative_gap_is_refused() -> None:
+    plan = data.Plan(array((100,), (8,)), 4)
+    for split in (
+        lambda: plan.split(0.5, 0.5, gap=-1),
+        lambda: plan.split_at(np.arange(100), 50, gap=-1),
+        lambda: plan.split_by(np.arange(100), 0.5, gap=-1),
+    ):
+        with pytest.raises(ValueError, match="gap is a number of samples"):
+            split()
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_groups_are_not_divided(seed: int) -> None:
     labels = np.random.default_rng(seed).integers(0, 25, 300).astype(str)

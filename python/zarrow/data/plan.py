@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ from zarrow.data.nodes import SOLE
 from zarrow.data.order import Order, Ordering
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.data.rank_schedule import Last, Ranges, Schedule
+from zarrow.data.shared_elements import Spans, crops_apart
 from zarrow.data.sources import Crops, Source, Windows
 from zarrow.data.subset import Subset
 from zarrow.hints.parameters import says_parameters
@@ -118,8 +120,9 @@ class Plan:
         self._numbers = main._numbers
         self._size, self._phase = main._blocks()
         samples = min(max(window_nbytes // max(self.sample_nbytes, 1), 1), _MOST_SAMPLES)
+        # The batch size is not part of the order, so that a state resumes with another one.
         if order == "shuffle" or self._size == 1:
-            self._slots, self._load_samples = max(samples, batch_size), max(samples, batch_size)
+            self._slots, self._load_samples = samples, max(samples, batch_size)
         else:
             self._slots = max(samples // self._size, 1)
             self._load_samples = max(self._slots * self._size, batch_size)
@@ -266,8 +269,8 @@ class Plan:
     def split(self, *fractions: float, gap: int | None = None) -> tuple[Plan, ...]:
         """Return plans of contiguous parts of the samples, as stored.
 
-        `gap` is the number of samples that are left out between two parts: by default those windows that
-        share elements with the next part.
+        `gap` is the number of samples that are left out between two parts: by default those windows, and
+        crops at given corners, that share elements with a later part.
 
         Raises
         ------
@@ -280,13 +283,16 @@ class Plan:
         if not fractions or min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
             raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
         self._refuse_random("split")
-        gap = self._overlap() if gap is None else gap
+        gap = _checked_gap(gap)
         bounds = [round(sum(fractions[:number]) * len(self)) for number in range(len(fractions) + 1)]
+        kept = self._crops_apart(self._subset.places(), np.diff(bounds)) if gap is None else None
         parts = []
         for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
-            left_out = gap if number + 1 < len(fractions) else 0
-            subset = self._subset.between(start, max(start, stop - left_out))
-            parts.append(self._of(subset, f"part {number} of {fractions} with a gap of {left_out} samples"))
+            end = self._end_before(start, stop, gap) if number + 1 < len(fractions) else stop
+            subset, name = self._subset.between(start, end), f"part {number} of {fractions}"
+            if kept is not None:
+                subset = Subset.from_mask(self._mask(subset) & kept)
+            parts.append(self._of(subset, f"{name} without {stop - start - len(subset)} samples at its end"))
         return tuple(parts)
 
     def split_at(self, values: npt.ArrayLike, *bounds: Any, gap: int | None = None) -> tuple[Plan, ...]:
@@ -362,21 +368,29 @@ class Plan:
     def _by_part(self, parts: Numbers, count: int, gap: int | None) -> tuple[Plan, ...]:
         """Return plans by the part of each sample."""
         self._refuse_random("split_at and split_by")
-        gap = self._overlap() if gap is None else gap
+        gap, spans = _checked_gap(gap), Spans(self.sources.values())
         kept = np.ones(self._count, bool)
-        if gap:
+        if gap or (gap is None and spans):
             # For each sample, the next one of another part.
-            changes = np.flatnonzero(parts[1:] != parts[:-1]) + 1
-            following = np.append(changes, self._count + gap)[
-                np.searchsorted(changes, np.arange(self._count), "right")
-            ]
-            kept = following - np.arange(self._count) > gap
+            samples, changes = np.arange(self._count), np.flatnonzero(parts[1:] != parts[:-1]) + 1
+            at = np.searchsorted(changes, samples, "right")
+            has_next = at < len(changes)
+            samples, following = samples[has_next], changes[at[has_next]]
+            is_apart = following - samples > gap if gap else spans.last(samples) < spans.first(following)
+            kept[has_next] = is_apart
         places = self._subset.places()
         numbers = self.numbers_at(places)
         found = []
+        apart = None
+        if gap is None and self._has_crops():
+            of_places = np.full(self._count, -1)
+            of_places[places] = np.where(parts[numbers] < count, parts[numbers], -1)
+            apart = crops_apart(list(self.sources.values()), of_places)
         for part in range(count):
             mask = np.zeros(self._count, bool)
             mask[places] = (parts == part)[numbers] & kept[numbers]
+            if apart is not None:
+                mask &= apart
             found.append(self._of(Subset.from_mask(mask), f"part {part} of {count}"))
         return tuple(found)
 
@@ -410,13 +424,35 @@ class Plan:
         made.__dict__.update(self.__dict__, _subset=subset)
         return made
 
-    def _overlap(self) -> int:
-        """Return how many samples after a sample share elements with it."""
-        windows = [source for source in self.sources.values() if isinstance(source, Windows)]
-        if not windows:
-            return 0
-        stop = max(source.offset + (source.length - 1) * source.stride for source in windows)
-        return (stop - min(source.offset for source in windows)) // min(source.step for source in windows)
+    def _has_crops(self) -> bool:
+        return any(isinstance(source, Crops) for source in self.sources.values())
+
+    def _mask(self, subset: Subset) -> npt.NDArray[np.bool_]:
+        """Return which places a subset has."""
+        mask = np.zeros(self._count, bool)
+        mask[subset.places()] = True
+        return mask
+
+    def _crops_apart(self, places: Numbers, sizes: Numbers) -> npt.NDArray[np.bool_] | None:
+        """Return which places share no crop with a later part; None without crops. Parts have these sizes."""
+        if not self._has_crops():
+            return None
+        parts = np.full(self._count, -1)
+        parts[places[: sizes.sum()]] = np.repeat(np.arange(len(sizes)), sizes)
+        return crops_apart(list(self.sources.values()), parts)
+
+    def _end_before(self, start: int, stop: int, gap: int | None) -> int:
+        """Return the end of a part whose next one begins at the rank `stop`."""
+        if gap is not None:
+            return max(start, stop - gap)
+        spans = Spans(self.sources.values())
+        if not spans or stop >= len(self):
+            return stop
+        limit = int(spans.first(self._subset[np.array([stop])])[0])
+        ranks = range(start, stop)
+        return start + bisect_left(
+            ranks, limit, key=lambda rank: int(spans.last(self._subset[np.array([rank])])[0])
+        )
 
     def _check_length(self, values: npt.NDArray[Any], what: str) -> None:
         if values.shape != (self._count,):
@@ -430,6 +466,12 @@ class Plan:
                 raise ValueError(
                     f"{what}: random crops overlap; make a plan for each region, by Crops(within=...)"
                 )
+
+
+def _checked_gap(gap: int | None) -> int | None:
+    if gap is not None and operator.index(gap) < 0:
+        raise ValueError(f"gap is a number of samples, 0 or more, found {gap}")
+    return gap
 
 
 def _common_count(sources: Mapping[str, Source], has_names: bool) -> int:
