@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import warnings
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numcodecs
 import numpy as np
 import pytest
 import zarr
@@ -246,6 +248,59 @@ def test_a_null_fill_value(tmp_path: Path) -> None:
         array[3:] = [0, 0, 0, 1]
     arrays.equal(lambda array: array[:])
     arrays.stored_equal()
+
+
+@pytest.mark.parametrize("checksum", [None, False, True])
+def test_frames_of_version_2_have_a_checksum_only_if_asked_for(tmp_path: Path, checksum: bool | None) -> None:
+    options = {} if checksum is None else {"checksum": checksum}
+    compressor = numcodecs.Zstd(level=0, **options)
+    arrays = pair(tmp_path, shape=(6,), chunks=(2,), dtype="i4", zarr_format=2, compressors=compressor)
+    for array in (arrays.own, arrays.engine):
+        array[:] = np.arange(6)
+    folders = [Path(array.store.root) for array in (arrays.own, arrays.engine)]
+    own, engine = ([path.read_bytes() for path in sorted(folder.rglob("[012]"))] for folder in folders)
+    assert own == engine and len(own) == 3
+
+
+@pytest.mark.parametrize(
+    ("data_type", "fill"),
+    [
+        ("float32", "0x7fc00001"),
+        ("float32", "0xffc00000"),
+        ("float64", "0xfff8000000000001"),
+        ("float16", "0xfe00"),
+        ("float32", "NaN"),
+        ("complex64", ["0x7fc00001", "0xffc00000"]),
+        ("complex128", [1.5, "0x7ff8000000000003"]),
+    ],
+)
+def test_fill_values_keep_the_bits_of_their_nan(tmp_path: Path, data_type: str, fill: Any) -> None:
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [6],
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": {},
+    }
+
+    def stored(folder: Path) -> tuple[bytes, dict[str, bytes]]:
+        folder.mkdir()
+        (folder / "zarr.json").write_text(json.dumps(document))
+        array: Any = zarr.open_array(folder)
+        array[0] = 1
+        # A chunk of the fill value is left out.
+        array[2:4] = np.full(2, array.fill_value)
+        chunks = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("c/*")}
+        return array[:].tobytes(), chunks
+
+    expected = stored(tmp_path / "stock")
+    with zarrow.zarr_python.enable():
+        assert stored(tmp_path / "engine") == expected
+    assert list(expected[1]) == ["c/0"]
 
 
 @pytest.mark.parametrize("layout", ["v3", "shards"])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import weakref
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -222,13 +223,30 @@ def document(metadata: Any) -> bytes:
     fields = metadata.to_dict()
     if metadata.zarr_format == 2:
         fields.pop("attributes", None)
+        compressor = fields.get("compressor")
+        if compressor is not None and compressor["id"] == "zstd":
+            # zarr-python's own document lacks it, and the engine's default is a checksum.
+            compressor.setdefault("checksum", bool(getattr(metadata.compressor, "checksum", False)))
         if metadata.fill_value is None:
             # Step 3.
             default = metadata.dtype.default_scalar()
             fields["fill_value"] = metadata.dtype.to_json_scalar(default, zarr_format=2)
     else:
         fields["attributes"] = {}
+        fields["fill_value"] = _with_bits(fields["fill_value"], metadata.fill_value)
     return json.dumps(fields).encode()
+
+
+def _with_bits(text: Any, fill_value: Any) -> Any:
+    """Return a fill value for a document with the bits of a NaN, for which zarr-python writes "NaN"."""
+    kind = getattr(getattr(fill_value, "dtype", None), "kind", "")
+    if kind == "c" and isinstance(text, list | tuple):
+        return [
+            _with_bits(part, one) for part, one in zip(text, (fill_value.real, fill_value.imag), strict=True)
+        ]
+    if kind != "f" or text != "NaN":
+        return text
+    return "0x" + fill_value.tobytes()[:: 1 if sys.byteorder == "big" else -1].hex()
 
 
 def _place(metadata: Any, path: str) -> tuple[str, str, str]:
