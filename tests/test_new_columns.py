@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import threading
 from pathlib import Path
@@ -47,7 +48,8 @@ def test_a_column_of_another_length_is_refused_in_a_dataframe(cells: Path) -> No
     with pytest.raises(zarrow.ShapeError, match="has 4"):
         obs["depth"] = pd.Series([1, 2, 3, 4])
     assert obs["depth"][...].tolist() == [3, 1, 2]
-    del obs["_index"]
+    with pytest.raises(ValueError, match="is the index of the dataframe"):
+        del obs["_index"]
     obs["_index"] = np.array(["p", "q", "r"], object)
     assert list(obs.to_pandas().index) == ["p", "q", "r"] and obs.attrs["column-order"] == ["depth"]
     assert list(anndata.read_zarr(cells).obs.index) == ["p", "q", "r"]
@@ -219,6 +221,46 @@ def test_a_value_that_cannot_be_stored_replaces_no_column(typed: Path) -> None:
     with pytest.raises(zarrow.NodeExistsError):
         obs["below"] = [1, 2, 3]
     assert obs["below/x"][...].tolist() == [1]
+
+
+@pytest.mark.parametrize("new", ["categorical", "nullable", "a list with None"])
+def test_a_column_that_cannot_be_stored_leaves_nothing(
+    typed: Path, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column of several arrays is stored whole or not at all."""
+    before = {path: path.read_bytes() for path in typed.rglob("*") if path.is_file()}
+    root = zarrow.open_group(typed)
+    too_large = resource.getrlimit(resource.RLIMIT_FSIZE)
+    values = (
+        pd.Categorical([f"{'long' * 500}{number}" for number in range(3)]) if new == "categorical" else None
+    )
+    for name in ("new", "kind", "last"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, too_large[1]))
+        try:
+            with pytest.raises((OSError, zarrow.ZarrowError)):
+                root["obs"][name] = NEW_COLUMNS[new] if values is None else values
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, too_large)
+        assert {path: path.read_bytes() for path in typed.rglob("*") if path.is_file()} == before
+    root["obs"]["new"] = NEW_COLUMNS[new]
+    assert "new" in anndata.read_zarr(typed).obs
+
+
+def test_names_with_members_are_no_columns(typed: Path) -> None:
+    obs = zarrow.open_group(typed)["obs"]
+    with pytest.raises(ValueError, match="'/obs' is a dataframe, and has no column 'a' with members"):
+        obs["a/b"] = [1, 2, 3]
+    assert "a" not in obs
+
+
+@pytest.mark.parametrize(
+    "value", [["p", "q", "r"], pd.Index(["p", "q", "r"]), np.array(["p", "q", "r"], object)]
+)
+def test_an_index_is_replaced(typed: Path, value: Any) -> None:
+    obs = zarrow.open_group(typed)["obs"]
+    obs[obs.attrs["_index"]] = value
+    assert list(anndata.read_zarr(typed).obs.index) == ["p", "q", "r"]
+    assert obs.attrs["column-order"] == ["first", "kind", "count", "last"]
 
 
 def test_a_stored_column_replaces_another(typed: Path) -> None:

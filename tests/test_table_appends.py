@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -317,3 +318,25 @@ def test_tables_of_pandas_with_an_index_grow(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         zarrow.open(tmp_path).to_pandas(), pd.concat([frame, later]), check_freq=False
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": 8}])
+def test_a_failed_append_leaves_no_elements_behind_the_end(tmp_path: Path, options: dict[str, Any]) -> None:
+    """They would take place on a full disk, and other libraries would show them after growth."""
+    table = zarrow.create_group(tmp_path)
+    for name in "xy":
+        table.create_array(name, data=np.arange(5), chunks=4, **options)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    # A chunk that cannot be written, far behind the end.
+    obstacle = tmp_path / "x/c/3"
+    (obstacle / "folder").mkdir(parents=True)
+    with pytest.raises(OSError) as error:
+        table.append({"x": np.arange(60) + 100, "y": np.arange(60) + 100})
+    assert error.value.__notes__[-1] == "nothing was appended"
+    shutil.rmtree(obstacle)
+    stored = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert stored.keys() == before.keys()
+    for name in "xy":
+        array = zarr.open_array(tmp_path / name, mode="r+")
+        array.resize((30,))
+        assert array[:].tolist() == [*range(5), *[0] * 25]

@@ -271,8 +271,8 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
     A table becomes a group of its columns, and a value assigned to such a group a column.
     """
 
-    def store(form: str | None) -> None:
-        _store_reported(group, path, value, missing or form, Amount(None))
+    def store(target: Group, path: str, form: str | None) -> None:
+        _store_reported(target, path, value, missing or form, Amount(None))
 
     store_member(group, path, value, store)
 

@@ -8,8 +8,8 @@
 3. After a value with a new name is stored, the name becomes the last in `column-order`, in one step beside
    other writers. Before a column is erased, its name goes from there.
 4. A column of a dataframe replaces another one, also where one of the two is a group, such as a
-   categorical. The new one is built in memory first. In folders and in memory it takes the place of the old
-   one in one step; elsewhere the old one is erased right before.
+   categorical. It is built in memory first, unless it is an array of numbers. In folders and in memory it is
+   put in place in one step; elsewhere an old one is erased right before.
 5. A dict of arrays is stored as a table, too, and may have arrays of different lengths: a new array of
    another length is no column there.
 """
@@ -23,10 +23,13 @@ from zarrow._zarrow import Array, Group, MemoryStore, _create_group, _create_who
 from zarrow.anndata.encoding import encoding_of
 from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
-from zarrow.errors import NodeExistsError, NotFoundError, ShapeError
+from zarrow.errors import NodeExistsError, NotFoundError, ShapeError, ZarrowError
+
+# Stores the value at a path of a group, with missing elements in a form.
+_Store = Callable[[Group, str, str | None], None]
 
 
-def store_member(group: Group, path: str, value: Any, store: Callable[[str | None], None]) -> None:
+def store_member(group: Group, path: str, value: Any, store: _Store) -> None:
     """Store a value at a path by `store`, as a column if the group there is a table.
 
     Raises
@@ -44,37 +47,47 @@ def store_member(group: Group, path: str, value: Any, store: Callable[[str | Non
     table = group.get(parent) if parent else group
     order = _order_of(table)
     if not isinstance(table, Group) or order is None:
-        store(None)
+        if parent and table is None:
+            _refuse_below_dataframe(group, parent)
+        store(group, path, None)
         return
     is_dataframe = encoding_of(table) == "dataframe"
-    index = [str(table._attributes().get("_index", "_index"))] if is_dataframe else []
+    index = [_index_of(table)] if is_dataframe else []
     others = (table.get(listed) for listed in (*index, *map(str, order)) if listed != name)
     rows = next((found for found in map(_rows_of, others) if found is not None), None)
-    is_column = not _is_table(value) or (isinstance(value, Group) and _rows_of(value) is not None)
-    if is_dataframe and rows is not None and is_column:
-        _refuse_shape(table, name, value, rows)
-    if is_dataframe and name in order and not is_column:
-        raise TypeError(f"{name!r} is a column of {table.name!r}, which a table cannot replace")
-    try:
-        if is_dataframe and name in order and isinstance(value, Group):
-            _replace(table, name, value)
-        elif is_dataframe and type(value).__module__.partition(".")[0] == "pandas" and not _is_table(value):
-            from zarrow.anndata import saving
+    is_column, is_listed = _is_column(value), name in order or name in index
+    if not is_dataframe:
+        store(group, path, None)
+    elif not is_column:
+        if is_listed:
+            raise TypeError(f"{name!r} is a column of {table.name!r}, which a table cannot replace")
+        store(group, path, "anndata" if not isinstance(value, Array | Group) else None)
+    else:
+        if rows is not None:
+            _refuse_shape(table, name, value, rows)
+        _store_column(table, name, value, store, is_listed)
+    if not is_listed and is_column:
+        length = _rows_of(table.get(name))
+        if length is not None and rows in (None, length):
+            table._change_attributes("extend", {"column-order": [name]})
 
-            saving.store_column(table, name, value)
-        else:
-            store("anndata" if is_dataframe and not isinstance(value, Array | Group) else None)
+
+def _store_column(table: Group, name: str, value: Any, store: _Store, is_listed: bool) -> None:
+    """Store a column of a dataframe (steps 2 and 4)."""
+    is_of_numbers = type(value) is _import("numpy").ndarray and value.dtype.kind in "biufc"
+    try:
+        if not is_of_numbers and not isinstance(value, Array):
+            _put(table, name, _built(table, name, value, store), is_listed)
+            return
+        store(table, name, None)
     except NodeExistsError:
-        existing = table.get(name)
-        if not is_dataframe or name not in order or _rows_of(existing) is None:
+        if not is_listed or _rows_of(table.get(name)) is None:
             raise
-        _replace(table, name, value)
+        _put(table, name, _built(table, name, value, store), is_listed)
+        return
     stored = table[name]
-    if is_dataframe and isinstance(stored, Array) and "encoding-type" not in stored._attributes():
-        stored.attrs.update(STRINGS if stored.dtype.kind == "T" else ANNDATA_ARRAY)
-    is_new, length = name not in order and name not in index, _rows_of(stored)
-    if is_new and length is not None and rows in (None, length):
-        table._change_attributes("extend", {"column-order": [name]})
+    if "encoding-type" not in stored._attributes():
+        stored.attrs.update(_encoding_of(stored))
 
 
 def erase_member(group: Group, path: str) -> None:
@@ -84,13 +97,27 @@ def erase_member(group: Group, path: str) -> None:
     ------
     NotFoundError
         No node is at the path.
+    ValueError
+        It is the index of a dataframe of AnnData.
     """
     parent, _, name = path.strip("/").rpartition("/")
     table = group.get(parent) if parent else group
+    if isinstance(table, Group) and encoding_of(table) == "dataframe" and name == _index_of(table):
+        raise ValueError(
+            f"{name!r} is the index of the dataframe {table.name!r}, which needs one: assign another, as "
+            f"group[{path!r}] = names"
+        )
     if not isinstance(table, Group) or name not in (_order_of(table) or ()):
         group._erase(path)
         return
-    table._change_attributes("shorten", {"column-order": [name]})
+    shorter = "shorten", {"column-order": [name]}
+    try:
+        table._change_attributes(*shorter)
+    except (ZarrowError, OSError):
+        # On a full disk a column can be erased, and nothing else stored before.
+        table._erase(name)
+        table._change_attributes(*shorter)
+        return
     try:
         table._erase(name)
     except NotFoundError:
@@ -106,36 +133,77 @@ def _order_of(table: Array | Group | None) -> list[Any] | None:
     return order if isinstance(order, list) else None
 
 
-def _replace(table: Group, name: str, value: Any) -> None:
-    """Replace a column, where it or the new one is a group (step 4)."""
-    attributes = {**table._attributes(), "column-order": []}
+def _built(table: Group, name: str, value: Any, store: _Store) -> Array | Group:
+    """Return a new column of a dataframe in memory."""
+    from zarrow.anndata import saving
+    from zarrow.api.copying import copy_group
+
     built = _create_group(
-        MemoryStore(), "", attributes, zarr_format=table.zarr_format, overwrite=False, durability="none"
+        MemoryStore(), "", {}, zarr_format=table.zarr_format, overwrite=False, durability="none"
     )
-    built[name] = value
+    if isinstance(value, Group):
+        copy_group(value, built, name)
+    elif type(value).__module__.partition(".")[0] == "pandas":
+        saving.store_column(built, name, value)
+    else:
+        store(built, name, None if isinstance(value, Array) else "anndata")
     column = built[name]
+    if isinstance(column, Array) and "encoding-type" not in column._attributes():
+        column.attrs.update(_encoding_of(column))
+    return column
+
+
+def _put(table: Group, name: str, column: Array | Group, is_listed: bool) -> None:
+    """Store a column from memory; it takes the place of a column, and of no other node (step 4)."""
+    overwrite = is_listed and _rows_of(table.get(name)) is not None
     if isinstance(column, Array):
-        table.create_array(name, data=column, overwrite=True)
+        table.create_array(name, data=column, overwrite=overwrite)
         return
 
     def add_members(group: Group) -> None:
         for part, array in column.items():
             group[part] = array
 
-    is_replaced = _create_whole_group(
+    is_put = _create_whole_group(
         table,
         name,
         column._attributes(),
         add_members,
-        lambda: True,
+        lambda: overwrite,
         zarr_format=table.zarr_format,
-        overwrite=True,
+        overwrite=overwrite,
     )
-    if not is_replaced:
+    if not is_put:
         from zarrow.api.copying import copy_group
 
-        table._erase(name)
+        if overwrite:
+            table._erase(name)
         copy_group(column, table, name)
+
+
+def _encoding_of(column: Array) -> dict[str, str]:
+    """Return the attributes that anndata expects of a column."""
+    return STRINGS if column.dtype.kind == "T" else ANNDATA_ARRAY
+
+
+def _index_of(table: Group) -> str:
+    """Return the name of a dataframe's index."""
+    return str(table._attributes().get("_index", "_index"))
+
+
+def _is_column(value: Any) -> bool:
+    return not _is_table(value) or (isinstance(value, Group) and _rows_of(value) is not None)
+
+
+def _refuse_below_dataframe(group: Group, parent: str) -> None:
+    """Refuse a new group below a dataframe: a column's name has no slash."""
+    while parent:
+        parent, _, name = parent.rpartition("/")
+        above = group.get(parent) if parent else group
+        if isinstance(above, Group):
+            if encoding_of(above) == "dataframe":
+                raise ValueError(f"{above.name!r} is a dataframe, and has no column {name!r} with members")
+            return
 
 
 def _refuse_dataframe(existing: Array | Group | None) -> None:

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -104,6 +105,8 @@ def append(self: Group, table: Any) -> int:
             text = f"the rows were appended; open the group again, since a later request failed: {error}"
             warnings.warn(text, ZarrowWarning, stacklevel=frames_of_zarrow())
             return done.length
+        if done.length is None and not self._is_remote():
+            _clear_behind(arrays, done)
         error.add_note(done.note())
         raise
 
@@ -117,11 +120,14 @@ class _Done:
         The new number of rows, once all arrays have them.
     left
         The old length of each array that may have kept rows.
+    reach
+        The length that arrays would have, once elements were written behind their end.
     """
 
     def __init__(self) -> None:
         self.length: int | None = None
         self.left: dict[str, int] = {}
+        self.reach: int | None = None
 
     def note(self) -> str:
         """Return a note for an error."""
@@ -191,6 +197,7 @@ def _append_together(
     keys = {name: key_of(array) for name, array in arrays.items()}
     after = {key: documents.longer(key, 0, len(values[name])) for name, key in keys.items()}
     cloud = _StoredValues(store, create=False) if is_remote else None
+    done.reach = length + len(next(iter(values.values())))
     writes = [
         partial(_write, name, store, cloud, array, documents, after[keys[name]], values[name], length)
         for name, array in arrays.items()
@@ -209,6 +216,15 @@ def _append_together(
         for array in arrays.values():
             # Consolidated metadata of groups above follow a change of attributes.
             array.attrs.update({})
+
+
+def _clear_behind(arrays: Mapping[str, Array], done: _Done) -> None:
+    """Remove the elements of a failed append, so that they take no place; growing would remove them, too."""
+    if done.reach is None:
+        return
+    for array in arrays.values():
+        with contextlib.suppress(ZarrowError, OSError):
+            _StoredValues(store_of(array), create=False).clear_behind(array.path, done.reach)
 
 
 def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:

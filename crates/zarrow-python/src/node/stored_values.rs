@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 use zarrow::store::remote::{Condition, Fetched, ObjectVersion, Put, RemoteStore, fetch_each, wait};
 use zarrow::store::{Durability, Store, StoreWriter, check_key};
-use zarrow::{DocumentChange, Error, ErrorKind, commit_documents};
+use zarrow::{DocumentChange, Error, ErrorKind, WriteOptions, commit_documents};
 
 /// Maximum size of a value that is read.
 const MOST_NBYTES: u64 = 1 << 30;
@@ -180,6 +180,18 @@ impl StoredValues {
             zarrow::with_fixed_shapes(&*self.store, &paths, interrupted, call)
                 .map_err(|error| self.named(error, ""))
         })?
+    }
+
+    /// Remove elements that a failed append stored behind the end of an array, up to this extent of its first axis.
+    fn clear_behind(&self, py: Python<'_>, path: &str, extent: u64) -> PyResult<()> {
+        interruptible(py, |interrupted| {
+            let array = zarrow::open(Arc::clone(&self.store), path)?.into_array()?;
+            let mut shape = array.shape().to_vec();
+            if let Some(first) = shape.first_mut() {
+                *first = (*first).max(extent);
+            }
+            array.clear_behind(&shape, &WriteOptions::default().cancel(interrupted))
+        })
     }
 
     /// Erase a value; return whether there was one.

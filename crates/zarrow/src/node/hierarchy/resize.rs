@@ -201,6 +201,16 @@ impl Array {
         Ok(())
     }
 
+    /// Removes what a failed writer stored behind the end of the array: whole chunks, and elements of its last chunks as
+    /// far as `shape` reaches. Growing does the same. In a store with optimistic locks, no other writer may append.
+    ///
+    /// # Errors
+    /// As [`resize`](Array::resize).
+    pub fn clear_behind(&self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
+        let cleared = self.with_shape(shape).and_then(|longer| longer.clear_outside(options));
+        cleared.map_err(|error| self.place(error))
+    }
+
     /// Removes values written outside an array that has been made smaller: the chunks outside it, and elements of its
     /// last chunks within this handle's shape. The caller excludes changes of the shape.
     pub(super) fn clear_outside(&self, options: &WriteOptions<'_>) -> Result<()> {
