@@ -386,6 +386,28 @@ def test_parts_of_crops_at_corners_share_no_element(seed: int) -> None:
     assert sum(map(len, data.Plan(data.Crops(image, crop, corners=apart), 8).split(0.5, 0.5))) == len(apart)
 
 
+def test_arguments_are_refused_in_our_words() -> None:
+    plan, image = data.Plan(array((100,), (8,)), 4), array((30, 20), (8, 8))
+    half = np.ma.array([True] * 100, mask=[True] * 50 + [False] * 50)
+    for call, error, words in (
+        (lambda: plan.split(float("nan")), ValueError, "fractions must be positive"),
+        (lambda: plan.split_by([None, "a"] * 50, 0.5), TypeError, "labels are numbers or strings"),
+        (lambda: plan.where(half), ValueError, "missing elements: type mask.filled"),
+        (lambda: data.Crops(image, (2, 2), corners=[[1.5, 1]]), TypeError, "corners are integers"),
+        (lambda: data.Crops(image, (2, 2), corners=[[float("nan"), 1]]), TypeError, "corners are integers"),
+        (lambda: data.Windows(image, 2, step=2**63), ValueError, "is too large"),
+        (lambda: data.Plan(image, 2**63), ValueError, "batch_size is a number of samples"),
+        (lambda: data.Loader(plan).load_state_dict("x"), TypeError, "a state is the dict"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+def test_a_batch_larger_than_all_samples_takes_the_memory_of_these() -> None:
+    (batch,) = data.Loader(data.Plan(array((100,), (8,)), 1 << 40, order="sequential"))
+    assert batch.tolist() == list(range(100))
+
+
 def test_a_negative_gap_is_refused() -> None:
     plan = data.Plan(array((100,), (8,)), 4)
     for split in (

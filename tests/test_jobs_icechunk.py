@@ -147,9 +147,8 @@ def test_a_fork_cannot_finish_and_a_committed_session_is_refused(tmp_path: Path)
     with pytest.raises(zarrow.ReadOnlyError, match="writable_session"):
         plan.finish()
     target = zarrow.open(made.readonly_session("main"), "old")
-    plan = jobs.write(negated, target, ledger=tmp_path / "ledger")
     with pytest.raises(zarrow.ReadOnlyError, match="writable_session"):
-        plan.setup()
+        jobs.write(negated, target, ledger=tmp_path / "ledger")
     with pytest.raises(zarrow.UnsupportedError, match="consolidated"):
         copied(made, tmp_path, consolidate=True)
     with pytest.raises(TypeError, match="ledger="):

@@ -340,3 +340,12 @@ def test_a_failed_append_leaves_no_elements_behind_the_end(tmp_path: Path, optio
         array = zarr.open_array(tmp_path / name, mode="r+")
         array.resize((30,))
         assert array[:].tolist() == [*range(5), *[0] * 25]
+
+
+@pytest.mark.parametrize("value", [5, "text", np.array(5), np.float64(2)])
+def test_a_column_that_is_one_value_is_refused(tmp_path: Path, value: Any) -> None:
+    zarrow.save(tmp_path, {"x": [1], "y": [1.0]})
+    table = zarrow.open(tmp_path, mode="r+")
+    with pytest.raises((TypeError, ValueError), match="'x': "):
+        table.append({"x": value, "y": [2.0]})
+    assert table.num_rows == 1

@@ -223,10 +223,16 @@ class Loader:
 
         Raises
         ------
+        TypeError
+            It is no state.
         ValueError
             The state is of another plan, the states do not belong together, or the remaining samples cannot
             be shared.
         """
+        if isinstance(state, str | bytes) or not isinstance(state, Mapping | Sequence):
+            raise TypeError(
+                f"a state is the dict of state_dict(), or a list of them, found {type(state).__name__}"
+            )
         states = [state] if isinstance(state, Mapping) else list(state)
         try:
             epoch, old, steps = self._parsed(states)

@@ -105,8 +105,8 @@ class Plan:
         seed: int = 0,
     ) -> None:
         batch_size, window_nbytes, seed = map(operator.index, (batch_size, window_nbytes, seed))
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, found {batch_size}")
+        if not 1 <= batch_size < 1 << 48:
+            raise ValueError(f"batch_size is a number of samples, 1 or more, found {batch_size}")
         if order not in ("sequential", "shuffle", "window"):
             raise ValueError(f'order must be "sequential", "shuffle" or "window", found {order!r}')
         if last not in ("share", "pad", "drop"):
@@ -120,12 +120,13 @@ class Plan:
         self._numbers = main._numbers
         self._size, self._phase = main._blocks()
         samples = min(max(window_nbytes // max(self.sample_nbytes, 1), 1), _MOST_SAMPLES)
+        batch = min(batch_size, self._count)
         # The batch size is not part of the order, so that a state resumes with another one.
         if order == "shuffle" or self._size == 1:
-            self._slots, self._load_samples = samples, max(samples, batch_size)
+            self._slots, self._load_samples = samples, max(samples, batch)
         else:
             self._slots = max(samples // self._size, 1)
-            self._load_samples = max(self._slots * self._size, batch_size)
+            self._load_samples = max(self._slots * self._size, batch)
 
     def __len__(self) -> int:
         """Return the number of samples of an epoch."""
@@ -258,6 +259,8 @@ class Plan:
         ValueError
             The mask has another length, or selects nothing.
         """
+        if np.ma.getmaskarray(mask).any():
+            raise ValueError("the mask has missing elements: type mask.filled(False)")
         chosen = np.asarray(mask)
         if chosen.dtype != bool or chosen.shape != (self._count,):
             raise ValueError(f"a mask of {self._count} bools is needed, found {chosen.dtype} {chosen.shape}")
@@ -280,8 +283,7 @@ class Plan:
         """
         if any(hasattr(fraction, "__iter__") for fraction in fractions):
             raise TypeError(f"fractions are numbers, found {fractions[0]!r}: type split(0.8, 0.2)")
-        if not fractions or min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
-            raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
+        _check_fractions(fractions)
         self._refuse_random("split")
         gap = _checked_gap(gap)
         bounds = [round(sum(fractions[:number]) * len(self)) for number in range(len(fractions) + 1)]
@@ -352,8 +354,9 @@ class Plan:
         """
         groups = np.asarray(labels)
         self._check_length(groups, "label")
-        if not fractions or min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
-            raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
+        if groups.dtype.kind == "O" and len({type(label) for label in groups}) > 1:
+            raise TypeError("labels are numbers or strings of one type, and none is missing")
+        _check_fractions(fractions)
         _, group = np.unique(groups, return_inverse=True)
         sizes = np.bincount(group[self.numbers_at(self._subset.places())], minlength=int(np.max(group)) + 1)
         order = np.argsort(mixed(np.arange(len(sizes), dtype=np.uint64), key(self.seed, "groups")))
@@ -466,6 +469,12 @@ class Plan:
                 raise ValueError(
                     f"{what}: random crops overlap; make a plan for each region, by Crops(within=...)"
                 )
+
+
+def _check_fractions(fractions: tuple[float, ...]) -> None:
+    is_positive = fractions and all(fraction > 0 for fraction in fractions)
+    if not is_positive or sum(fractions) > 1 + 1e-9:
+        raise ValueError(f"fractions must be positive, and at most 1 together, found {fractions}")
 
 
 def _checked_gap(gap: int | None) -> int | None:

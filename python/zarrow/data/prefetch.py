@@ -132,7 +132,8 @@ class Prefetch:
         self._plan, self._epoch, self._options, self._stats = plan, epoch, options, stats
         self._sizes, self._size = sizes, next(sizes, 0)
         self._loads = plan.loads(epoch, ranges, first=self._size)
-        samples = min(plan.load_samples, sum(stop - start for start, stop in ranges)) + plan.batch_size
+        total = sum(stop - start for start, stop in ranges)
+        samples = min(plan.load_samples, total) + min(plan.batch_size, total)
         self._most_reads = max(2, options.memory_nbytes // max(samples * plan.sample_nbytes, 1))
         self._rings = {
             name: Ring(samples * source.sample_nbytes, self._most_reads + 1, options.allocate)

@@ -230,6 +230,8 @@ class Windows(Source):
         super().__init__(array)
         self.axis = _axis(array, axis)
         length, step, stride, offset = map(operator.index, (length, step, stride, offset))
+        if max(length, step, stride, offset) > np.iinfo(np.int64).max:
+            raise ValueError(f"length {length}, step {step}, stride {stride} or offset {offset} is too large")
         if length < 1 or step < 1 or stride < 1 or offset < 0:
             raise ValueError(
                 f"length {length}, step {step} and stride {stride} must be at least 1, and offset {offset} "
@@ -331,7 +333,10 @@ class Crops(Source):
         if corners is None:
             self.count = operator.index(count or 0)
         else:
-            self._take(np.array(corners, np.int64))
+            given = np.array(corners)
+            if given.dtype.kind not in "iu":
+                raise TypeError(f"corners are integers, the first element of each crop, found {given.dtype}")
+            self._take(given.astype(np.int64))
         if self.count < 1:
             raise ValueError("there must be at least one crop")
 

@@ -64,9 +64,11 @@ def refuse_read_only(node: Array | Group) -> None:
         The node was opened with mode `"r"`, or its store is read-only.
     """
     if node._is_read_only():
-        kind = "array" if isinstance(node, Array) else "group"
+        kind, session = "array" if isinstance(node, Array) else "group", session_of(store_of(node))
+        is_session = session is not None and session.read_only
+        advice = "make a repository.writable_session(branch)" if is_session else "open it with mode='r+'"
         raise ReadOnlyError(
-            f"{kind} {node.path!r} in {node.store} was opened to be read: open it with mode='r+'",
+            f"{kind} {node.path!r} in {node.store} is read-only: {advice}",
             kind="read_only",
             store=node.store,
             path=node.path,

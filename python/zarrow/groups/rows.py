@@ -256,11 +256,14 @@ def _write(
 
 def _elements(name: str, column: Any, array: Array) -> Any:
     """Return the elements of a column as its array takes them."""
-    missing = tables.missing_elements(column, array)
-    if missing is not None:
-        return missing
     with tables.naming(name):
-        return asarray(column)
+        missing = tables.missing_elements(column, array)
+        if missing is not None:
+            return missing
+        elements = asarray(column)
+        if not elements.shape:
+            raise ValueError("it is one value, where a list or an array is needed")
+        return elements
 
 
 def _columns_of(group: Group, columns: dict[str, Any]) -> dict[str, Array]:

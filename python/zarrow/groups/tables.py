@@ -110,6 +110,8 @@ def refuse_null(column: Any) -> None:
 
 def missing_elements(column: Any, array: _zarrow.Array) -> Any:
     """Return elements for an array if a column has only missing ones; None for other columns (step 4)."""
+    if not hasattr(column, "__len__"):
+        raise TypeError(f"expected a list or an array, got {type(column).__name__}")
     length = len(column)
     if not is_null(column) and not _is_all_none(column):
         return None

@@ -200,6 +200,8 @@ class Ring:
 
 def checked_axis(array: Array, axis: int) -> int:
     """Return the number of an axis, which may count from the last one."""
+    if not isinstance(axis, int):
+        raise TypeError(f"axis is the number of an axis, 0 or 1 or -1, found {axis!r}")
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(
             f"axis {axis} does not exist: array {array.path!r} has {array.ndim} axes (in {array.store})",
