@@ -326,7 +326,7 @@ def test_splits_share_no_element_and_are_never_empty() -> None:
 
 
 def elements_of(plan: data.Plan) -> set[int]:
-    """Return the elements of arrays whose elements are all different."""
+    """Return the elements; those of the arrays are all different."""
     found: set[int] = set()
     for batch in data.Loader(plan):
         for values in batch.values() if isinstance(batch, dict) else [batch]:
@@ -380,7 +380,7 @@ def test_parts_of_crops_at_corners_share_no_element(seed: int) -> None:
             found = [elements_of(part) for part in parts]
             for first, second in itertools.combinations(found, 2):
                 assert not first & second
-        # A gap of its own is taken as it is.
+        # With a gap, no others are left out.
         assert sum(map(len, plan.split(0.5, 0.5, gap=0))) == 60
     apart = np.stack(np.meshgrid(np.arange(0, 36, 5), np.arange(0, 24, 7), indexing="ij"), -1).reshape(-1, 2)
     assert sum(map(len, data.Plan(data.Crops(image, crop, corners=apart), 8).split(0.5, 0.5))) == len(apart)

@@ -445,7 +445,7 @@ class Plan:
         return crops_apart(list(self.sources.values()), parts)
 
     def _end_before(self, start: int, stop: int, gap: int | None) -> int:
-        """Return the end of a part whose next one begins at the rank `stop`."""
+        """Return the end of a part, if the next part begins at the rank `stop`."""
         if gap is not None:
             return max(start, stop - gap)
         spans = Spans(self.sources.values())

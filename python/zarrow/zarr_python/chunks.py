@@ -238,7 +238,7 @@ def document(metadata: Any) -> bytes:
 
 
 def _with_bits(text: Any, fill_value: Any) -> Any:
-    """Return a fill value for a document with the bits of a NaN, for which zarr-python writes "NaN"."""
+    """Return a fill value for a document: the bits of a NaN, where zarr-python writes "NaN"."""
     kind = getattr(getattr(fill_value, "dtype", None), "kind", "")
     if kind == "c" and isinstance(text, list | tuple):
         return [
