@@ -246,6 +246,14 @@ def test_a_column_that_cannot_be_stored_leaves_nothing(
     assert "new" in anndata.read_zarr(typed).obs
 
 
+@pytest.mark.parametrize("value", [[4, 5, 6], np.array([4, 5, 6]), pd.Categorical([4, 5, 6])])
+def test_an_array_that_is_no_column_yet_becomes_one(typed: Path, value: Any) -> None:
+    obs = zarrow.open_group(typed)["obs"]
+    obs.create_array("stray", data=[1, 2, 3])
+    obs["stray"] = value
+    assert anndata.read_zarr(typed).obs["stray"].tolist() == [4, 5, 6]
+
+
 def test_names_with_members_are_no_columns(typed: Path) -> None:
     obs = zarrow.open_group(typed)["obs"]
     with pytest.raises(ValueError, match="'/obs' is a dataframe, and has no column 'a' with members"):

@@ -154,8 +154,9 @@ def _built(table: Group, name: str, value: Any, store: _Store) -> Array | Group:
 
 
 def _put(table: Group, name: str, column: Array | Group, is_listed: bool) -> None:
-    """Store a column from memory; it takes the place of a column, and of no other node (step 4)."""
-    overwrite = is_listed and _rows_of(table.get(name)) is not None
+    """Store a column from memory; it takes the place of a column or an array, and of no other group (step 4)."""
+    existing = table.get(name)
+    overwrite = isinstance(existing, Array) or (is_listed and _rows_of(existing) is not None)
     if isinstance(column, Array):
         table.create_array(name, data=column, overwrite=overwrite)
         return

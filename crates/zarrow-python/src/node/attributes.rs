@@ -12,7 +12,7 @@ pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     import(node.py(), "zarrow.groups.attributes")?.getattr("Attributes")?.call1((node,))
 }
 
-/// Parses a change from `zarrow.groups.attributes`: "replace", "update", "remove", "extend" or "shorten", and the attributes.
+/// Parses a change: "replace", "update", "remove", "extend" or "shorten", and the attributes.
 pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeChange> {
     let attributes = json::attributes(attributes)?;
     match how {

@@ -45,7 +45,13 @@ impl GroupNames {
             None => self.group.bind(py).call_method0("keys")?,
         };
         let names = listed.try_iter()?;
-        let before = std::mem::replace(&mut *self.stage.lock(), Stage::Begun(names.clone().unbind()));
+        let mut stage = self.stage.lock();
+        if let Stage::Begun(others) = &*stage {
+            // Another thread has begun the iterator during the list.
+            return Ok(others.bind(py).clone());
+        }
+        let before = std::mem::replace(&mut *stage, Stage::Begun(names.clone().unbind()));
+        drop(stage);
         drop(before);
         Ok(names)
     }
