@@ -154,7 +154,7 @@ def _built(table: Group, name: str, value: Any, store: _Store) -> Array | Group:
 
 
 def _put(table: Group, name: str, column: Array | Group, is_listed: bool) -> None:
-    """Store a column from memory; it takes the place of a column or an array, and of no other group (step 4)."""
+    """Store a column from memory; it replaces a column or an array, and no other group (step 4)."""
     existing = table.get(name)
     overwrite = isinstance(existing, Array) or (is_listed and _rows_of(existing) is not None)
     if isinstance(column, Array):
