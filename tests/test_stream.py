@@ -349,3 +349,25 @@ def test_a_reader_sees_that_the_array_was_made_smaller(tmp_path: Path) -> None:
     with pytest.raises(zarrow.StaleHandleError, match="was made smaller"):
         next(parts)
     assert list(follow(zarrow.open_array(tmp_path / "a.zarr"), idle=0)) == []
+
+
+def test_writers_and_readers_take_paths(tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", shape=(0, 3), chunks=(2, 3), dtype="i4")
+    zarrow.create_array(tmp_path / "b.zarr", shape=(0,), chunks=2, dtype="M8[s]")
+    with Writer(tmp_path / "a.zarr") as writer:
+        writer.append(np.arange(12).reshape(4, 3))
+    with Writer({"a": str(tmp_path / "a.zarr"), "b": tmp_path / "b.zarr"}) as writer:
+        writer.append({"a": np.zeros((2, 3), int), "b": np.array([1, 2], "M8[s]")})
+    found = list(follow(tmp_path / "a.zarr", start=0, idle=0))
+    assert np.concatenate([part.numpy() for part in found]).tolist() == [
+        *np.arange(12).reshape(4, 3).tolist(),
+        *[[0, 0, 0]] * 2,
+    ]
+    assert zarrow.open(tmp_path / "b.zarr")[...].numpy().astype(int).tolist() == [1, 2]
+
+
+def test_more_frames_than_the_memory_holds_are_refused_with_advice(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(0, 8), chunks=(2, 8), dtype="u1")
+    refused = pytest.raises(FullError, match="where 0 frames wait: append fewer at once")
+    with Writer(array, memory_nbytes=64, on_full="raise") as writer, refused:
+        writer.append(np.zeros((200, 8), "u1"))

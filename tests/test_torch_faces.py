@@ -183,6 +183,49 @@ def test_states_of_a_dataset_resume_in_workers(plan: data.Plan) -> None:
         next(iter(resumed))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_states_of_data_sets_resume_on_other_numbers_of_ranks(root: zarrow.Group, seed: int) -> None:
+    """Each sample of the epoch comes once, with other batch sizes, too."""
+    random = np.random.default_rng(seed)
+    order: Any = random.choice(["sequential", "shuffle", "window"])
+    seen: list[int] = []
+    state: Any = None
+    for is_last in (False, False, True):
+        world, batch_size = int(random.integers(1, 5)), int(random.integers(2, 12))
+        part = data.Plan(root, batch_size, window_nbytes=1000, order=order)
+        sets = [zarrow.torch.IterableDataset(part, rank=rank, world=world) for rank in range(world)]
+        for dataset in sets:
+            if state is not None:
+                dataset.load_state_dict(state)
+        steps = 1000 if is_last else int(random.integers(1, 4))
+        for dataset in sets:
+            for batch in itertools.islice(iter(dataset), steps):
+                seen += batch["y"].tolist()
+        states = [pickle.loads(pickle.dumps(dataset.state_dict())) for dataset in sets]
+        state = states if random.random() < 0.5 else states[0]
+    assert sorted(seen) == list(range(150))
+
+
+def test_states_that_fit_no_data_set_are_refused(plan: data.Plan, root: zarrow.Group) -> None:
+    dataset = zarrow.torch.IterableDataset(plan)
+    for damaged in ({}, {"begin": {}}, [], [{}], {**dataset.state_dict(), "turn": [0]}):
+        with pytest.raises(ValueError, match="state"):
+            dataset.load_state_dict(damaged)  # type: ignore[arg-type]
+    for odd in ("state", 5):
+        with pytest.raises(TypeError, match="a state is the dict"):
+            dataset.load_state_dict(odd)  # type: ignore[arg-type]
+    of_worker = {**dataset.state_dict(), "turn": [1, 2]}
+    with pytest.raises(ValueError, match=r"one of 2 workers, with another batch_size"):
+        zarrow.torch.IterableDataset(data.Plan(root, 8, window_nbytes=1000)).load_state_dict(of_worker)
+    with pytest.raises(ValueError, match=r"one of 2 workers, with another world"):
+        zarrow.torch.IterableDataset(plan, rank=0, world=2).load_state_dict(of_worker)
+    # The state of the loader of PyTorch.
+    loader = zarrow.torch.DataLoader(plan)
+    assert numbers_of(itertools.islice(loader, 2)) == epoch(plan, 0)[:2]
+    dataset.load_state_dict(loader.state_dict())
+    assert numbers_of(dataset) == epoch(plan, 0)[2:]
+
+
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
 @pytest.mark.parametrize("taken", [1, 5, 9, 10])

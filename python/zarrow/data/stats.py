@@ -34,7 +34,7 @@ class Stats:
     disk_cache_hits
         Chunks that were found in the cache's files, and not in its memory. They are among `cache_hits`.
     bad
-        Numbers of damaged samples, at most the first 1,000.
+        Numbers of damaged samples, at most the first 1,000; none of worker processes.
     """
 
     batches: int = 0
@@ -60,9 +60,10 @@ class Stats:
     def limiting_stage(self) -> str:
         """The stage to make faster.
 
-        "store", "decode" or "placement" of reads, "transform", "consumer", or "unknown" before two batches.
+        "store", "decode" or "placement" of reads, "transform", "consumer", or "unknown" before two batches,
+        and of batches that worker processes made.
         """
-        if self.batches < 2:
+        if self.batches < 2 or not self.samples:
             return "unknown"
         if self.waited_s < _STALLED * self.seconds:
             return "consumer"
@@ -78,6 +79,8 @@ class Stats:
         return self.cache_hits / chunks if chunks else 0.0
 
     def __str__(self) -> str:
+        if self.batches and not self.samples:
+            return f"{self.batches} batches of worker processes, which are only counted"
         is_cached = self.cache_hits + self.cache_misses > 0
         cached = f"; {self.cache_hit_rate:.0%} of chunks from the cache" if is_cached else ""
         if self.disk_cache_hits:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, _is_remote, _StoredValues
+from zarrow.api.array_options import Store
+from zarrow.api.opening import open_array
 from zarrow.errors import StaleHandleError
 from zarrow.groups.array_documents import key_of
 from zarrow.stream.ring import checked_axis
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def follow(
-    array: Array,
+    array: Array | Store,
     axis: int = 0,
     *,
     start: int | None = None,
@@ -35,7 +37,8 @@ def follow(
     Parameters
     ----------
     array
-        An array that another process or thread appends to. Its shape changes, as by `array.refresh()`.
+        An array that another process or thread appends to, or its store or path. Its shape changes, as by
+        `array.refresh()`.
     axis
         The axis that grows.
     start
@@ -75,6 +78,7 @@ def follow(
         raise ValueError(f"interval is {interval!r}, expected seconds, such as 0.1")
     if idle is not None and not idle >= 0:
         raise ValueError(f"idle is {idle!r}, expected seconds, such as 10.0, or None")
+    array = array if isinstance(array, Array) else open_array(array)
     array.refresh()
     source = _Source(array, checked_axis(array, axis), memory_nbytes)
     length = source.length

@@ -85,6 +85,8 @@ class Ring:
         shape = list(self.frame_shape)
         shape.insert(self.axis, self.capacity)
         self._frames = np.empty(shape, self.array.dtype)
+        # The first round of frames would wait for each page of the system.
+        self._frames[...] = np.zeros((), self.array.dtype)
 
     def checked(self, values: Any) -> np.ndarray[Any, Any]:
         """Return one frame or several as an array with the axis of frames.

@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from zarrow._zarrow import Array, Group
+from zarrow._zarrow import Array, Group, open
+from zarrow.api.array_options import Store
 from zarrow.errors import LimitError, OutOfMemoryError
 from zarrow.ome.downscaling import Method
 from zarrow.stream.levels import ImageRing
@@ -45,8 +46,9 @@ class Writer:
     Parameters
     ----------
     arrays
-        An array, the group of an OME-Zarr image, or arrays and images by name. Each array has equal chunks,
-        and elements of a fixed size. Frames of an image go to its first level.
+        An array, the group of an OME-Zarr image, or arrays and images by name; also the store or the path of
+        one. Each array has equal chunks, and elements of a fixed size. Frames of an image go to its first
+        level.
     axis
         The axis that grows; of each array.
     method
@@ -95,7 +97,7 @@ class Writer:
 
     def __init__(
         self,
-        arrays: Array | Group | Mapping[str, Array | Group],
+        arrays: Array | Group | Store | Mapping[str, Array | Group | Store],
         axis: int = 0,
         *,
         method: Method | None = None,
@@ -107,9 +109,13 @@ class Writer:
             raise ValueError(f"on_full is {on_full!r}, expected 'block', 'raise' or 'drop'")
         if not interval >= 0:
             raise ValueError(f"interval is {interval!r}, expected seconds, such as 1.0")
-        self._single = isinstance(arrays, Array | Group)
-        named = {"": arrays} if isinstance(arrays, Array | Group) else dict(arrays)
-        if not named or not all(isinstance(node, Array | Group) for node in named.values()):
+        given = arrays if isinstance(arrays, Mapping) else {"": arrays}
+        self._single = given is not arrays
+        try:
+            named = {name: _opened(node) for name, node in given.items()}
+        except TypeError:
+            named = {}
+        if not named:
             raise TypeError(f"expected an array of a store, an image, or a mapping of them, got {arrays!r}")
         rings = {
             name: Ring(node, axis) if isinstance(node, Array) else ImageRing(node, axis, method)
@@ -185,10 +191,11 @@ class Writer:
                     if self._on_full == "drop":
                         self._dropped += count
                         return
+                    waiting = state.accepted - state.stored
+                    advice = "wait by flush()" if waiting else "append fewer at once"
                     raise FullError(
-                        f"{count} frames do not fit into the memory of the writer, where "
-                        f"{state.accepted - state.stored} frames wait: wait by flush(), or pass a larger "
-                        "memory_nbytes",
+                        f"{count} frames do not fit into the memory of the writer, where {waiting} frames "
+                        f"wait: {advice}, or pass a larger memory_nbytes",
                         kind="full",
                     )
                 for ring, found in values:
@@ -244,6 +251,10 @@ class Writer:
 
     def __repr__(self) -> str:
         return f"<Writer: {self.accepted} frames, {self.stored} stored, {self.dropped} dropped>"
+
+
+def _opened(node: Array | Group | Store) -> Array | Group:
+    return node if isinstance(node, Array | Group) else open(node, mode="r+")
 
 
 def _allocate(rings: list[Ring], memory_nbytes: int) -> None:

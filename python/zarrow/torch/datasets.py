@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
@@ -187,18 +188,57 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         batches = self._before + (0 if self._stats is None else self._stats.batches)
         return {"begin": self._begin, "batches": batches, "turn": list(self._turn)}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Let the next iteration go on after a state: in a worker, after that of the same worker.
+
+        A state from a loader without workers, or of `zarrow.torch.DataLoader`, resumes on another number of
+        ranks or with another batch size, as `zarrow.data.Loader.load_state_dict` says.
 
         Raises
         ------
+        TypeError
+            It is no state.
         ValueError
-            The state is of another plan.
+            The state is of another plan, or of one of several workers on another number of ranks or with
+            another batch size.
         """
-        self.loader.load_state_dict(state["begin"])
-        self._go_on(state["begin"], int(state["batches"]))
-        turn, turns = state["turn"]
-        self._turn = (int(turn), int(turns))
+        states = [state] if isinstance(state, Mapping) else state
+        if isinstance(states, str | bytes) or not isinstance(states, Sequence):
+            raise TypeError(f"a state is the dict of state_dict(), found {type(state).__name__}")
+        if not states:
+            raise ValueError("there is no state: pass one state, or the states of all ranks")
+        plan = self.loader.plan
+        own = {"world": self.loader.world, "batch_size": plan.batch_size, "last": plan.last}
+        try:
+            begins = [each.get("begin", each) for each in states]
+            batches = [operator.index(each.get("batches", 0)) for each in states]
+            steps = [
+                operator.index(begin["step"]) + count for begin, count in zip(begins, batches, strict=True)
+            ]
+            workers = [_worker(each.get("turn", (0, 1))) for each in states]
+            others = [name for name in own if any(begin[name] != own[name] for begin in begins)]
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"the state is damaged: {error!r}; pass the result of state_dict()") from error
+        if len(states) == 1 and not others:
+            self.loader.load_state_dict(begins[0])
+            self._go_on(begins[0], batches[0])
+            self._turn = workers[0]
+            return
+        if any(worker != (0, 1) for worker in workers):
+            other = others[0] if others else "number of states"
+            raise ValueError(
+                f"the state is of one of {workers[0][1]} workers, with another {other}: only loaders "
+                "without workers, and zarrow.torch.DataLoader, have states that resume so"
+            )
+        found = [{**begin, "step": step} for begin, step in zip(begins, steps, strict=True)]
+        self.loader.load_state_dict(found if len(found) > 1 else found[0])
+        self._go_on(self.loader.state_dict(), 0)
+        self._turn = (0, 1)
+
+
+def _worker(turn: Sequence[int]) -> tuple[int, int]:
+    number, count = map(operator.index, turn)
+    return number, count
 
 
 def _turn() -> tuple[int, int]:
