@@ -308,3 +308,19 @@ def test_a_column_that_cannot_be_erased_stays_listed(typed: Path) -> None:
     with pytest.raises(zarrow.NotFoundError):
         del other["count"]
     assert zarrow.open_group(typed)["obs"].attrs["column-order"] == ["first", "kind"]
+
+
+@pytest.mark.parametrize("method", ["to_pandas", "to_polars", "to_arrow"])
+def test_what_is_no_table_is_not_read_as_one(typed: Path, method: str) -> None:
+    """The parts of a categorical, of nullable values or of a matrix are no columns."""
+    root = zarrow.open_group(typed)
+    root["obs"]["kind"] = pd.Categorical(["a", "b", "a"], categories=["a", "b", "c"])
+    for name in ("kind", "count"):
+        with pytest.raises(zarrow.ShapeError, match=r"is one column: type group.read\(\)"):
+            getattr(root["obs"][name], method)()
+        assert len(root["obs"][name].read()) == 3
+    with pytest.raises(zarrow.ShapeError, match="is an AnnData"):
+        getattr(root, method)()
+    zarrow.save(typed, anndata.AnnData(scipy.sparse.csr_matrix(np.eye(3, dtype="f4"))))
+    with pytest.raises(zarrow.ShapeError, match=r"is a sparse matrix: type group.to_scipy\(\)"):
+        getattr(zarrow.open(typed)["X"], method)()

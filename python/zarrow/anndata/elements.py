@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _import, _read_each, read_many
 from zarrow.anndata import sparse
-from zarrow.anndata.encoding import KNOWN, UNFINISHED, encoding_of, is_known, refuse_unfinished
+from zarrow.anndata.encoding import (
+    KNOWN,
+    UNFINISHED,
+    encoding_of,
+    is_known,
+    refuse_no_table,
+    refuse_unfinished,
+)
 from zarrow.errors import MetadataError, UnsupportedError, ZarrowWarning
 from zarrow.groups import pandas_index
 from zarrow.hints.calling_line import frames_of_zarrow
@@ -113,6 +120,8 @@ def read_frame(
     """Read a table, or its rows that fulfil filters."""
     if rows is not None and not isinstance(rows, slice):
         raise TypeError(f"expected rows as a slice, such as slice(0, 10), or None, got {rows!r}")
+    if columns is None:
+        refuse_no_table(group, "to_pandas")
     selected: slice | npt.NDArray[np.int64] | None = rows
     if filters is not None:
         from zarrow.tables.filters import Query, selection

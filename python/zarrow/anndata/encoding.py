@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from zarrow._zarrow import Array, Group
-from zarrow.errors import MetadataError
+from zarrow.errors import MetadataError, ShapeError
 
 # Attributes of the root until an AnnData is stored completely.
 UNFINISHED = {"encoding-type": "unfinished-anndata", "encoding-version": "0.1.0"}
@@ -46,6 +46,26 @@ def refuse_unfinished(group: Group) -> None:
             store=group.store,
             path=group.path,
         )
+
+
+def refuse_no_table(group: Group, method: str) -> None:
+    """Refuse to read a group as a table by a method, if it is no table: an AnnData, a matrix, or one column.
+
+    Raises
+    ------
+    ShapeError
+        The group is one; the message says what reads it.
+    """
+    encoding = encoding_of(group)
+    if encoding == "anndata":
+        found = f'is an AnnData, and its tables are obs and var: type group["obs"].{method}()'
+    elif encoding in ("csr_matrix", "csc_matrix"):
+        found = "is a sparse matrix: type group.to_scipy()"
+    elif encoding.startswith(("categorical", "nullable-")):
+        found = "is one column: type group.read(), or read the table that it belongs to"
+    else:
+        return
+    raise ShapeError(f"{group.name!r} {found}", kind="shape", store=group.store, path=group.path)
 
 
 def finish(group: Group, attributes: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from zarrow._zarrow import ArrowStream, Group, _import
-from zarrow.anndata.encoding import encoding_of, refuse_unfinished
+from zarrow.anndata.encoding import refuse_no_table, refuse_unfinished
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import ShapeError
 from zarrow.tables import table
@@ -65,13 +65,8 @@ def to_arrow(
     """Return a stream of the rows, unless some rows are not stored yet; the stub documents it."""
     options = dict(layout=layout, bools=bools, strings=strings, mask=mask, batch_rows=batch_rows, **unknown)
     refuse_unfinished(self)
-    if columns is None and encoding_of(self) == "anndata":
-        raise ShapeError(
-            f'{self.name!r} is an AnnData, and its tables are obs and var: type group["obs"].to_arrow()',
-            kind="shape",
-            store=self.store,
-            path=self.path,
-        )
+    if columns is None:
+        refuse_no_table(self, "to_arrow")
     if filters is None:
         if sorted_by is not None:
             raise TypeError("sorted_by is for filters: leave it out, or pass filters=...")
