@@ -59,8 +59,8 @@ def found(environment: Mapping[str, str], index: int | None, count: int | None) 
             known = _integer(environment, scheduler.count)
         if known is None:
             raise ValueError(f"{scheduler.name} gives the index of a job, not their count: pass --count")
-        first = _integer(environment, scheduler.first) if scheduler.first in environment else 0
-        step = _integer(environment, scheduler.step) if scheduler.step in environment else 1
+        first = 0 if scheduler.first is None else _integer(environment, scheduler.first, 0)
+        step = 1 if scheduler.step is None else _integer(environment, scheduler.step, 1)
         place = _integer(environment, scheduler.index) if index is None else index
         return ((place - first) // max(1, step) if index is None else place), known
     if index is None and count is None:
@@ -68,8 +68,10 @@ def found(environment: Mapping[str, str], index: int | None, count: int | None) 
     raise ValueError("pass both --index and --count: no environment variable of a scheduler has the other")
 
 
-def _integer(environment: Mapping[str, str], name: str | None) -> int:
-    text = environment[name or ""]
+def _integer(environment: Mapping[str, str], name: str, missing: int | None = None) -> int:
+    if missing is not None and name not in environment:
+        return missing
+    text = environment[name]
     try:
         return int(text)
     except ValueError:

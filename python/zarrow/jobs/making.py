@@ -301,7 +301,7 @@ def write(
     >>> rows[:, 0].tolist()
     [0, 1, 2, 3]
     """
-    refuse_read_only(target)
+    _check_target(target)
     return planned(
         "write",
         {"": Item((), target)},
@@ -370,7 +370,7 @@ def append(
     >>> zarrow.open("days.zarr")[...].tolist()
     [0, 1, 2, 3, 4, 50, 60, 70]
     """
-    refuse_read_only(target)
+    _check_target(target)
     if count < 0:
         raise ValueError(f"an array does not shrink by an append: count is 0 or more, got {count}")
     if not -target.ndim <= axis < target.ndim:
@@ -458,6 +458,10 @@ def planned(
     source: Array | Group | None = None,
 ) -> Plan:
     """Return a plan of these items, after checking that it replaces nothing that it reads."""
+    if kind in ("map", "write", "append", "collect") and not callable(function):
+        raise TypeError(f"expected a function that is called for each unit, got {type(function).__name__}")
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise TypeError(f"expected attributes as a mapping, got {type(attributes).__name__}")
     memory_nbytes = checked_memory(memory_nbytes)
     store = located(store)
     ledger = _ledger_of(store) if ledger is None else located(ledger)
@@ -521,6 +525,16 @@ def _ledger_of(store: Store) -> Store:
             "it: pass ledger=, another store that all processes reach"
         )
     return found
+
+
+def _check_target(target: Any) -> None:
+    """Refuse what is no array of a store, or is read-only."""
+    if not isinstance(target, Array):
+        found = "a group" if isinstance(target, Group) else type(target).__name__
+        raise TypeError(
+            f"expected an array of a store as the target, got {found}: type zarrow.open(path, mode='r+')"
+        )
+    refuse_read_only(target)
 
 
 def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:

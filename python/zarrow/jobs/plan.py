@@ -209,6 +209,10 @@ class Plan:
         StoreError, CodecError, OutOfMemoryError
             As `Array.read` and `Array.write`.
         """
+        if not isinstance(job, Job):
+            raise TypeError(
+                f"expected a job of the plan, got {type(job).__name__}: type plan.run(plan.job(0, 1))"
+            )
         began = time.monotonic()
         self._wait_for_setup(began + wait)
         total = len(self.units)

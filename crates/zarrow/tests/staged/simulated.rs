@@ -109,9 +109,9 @@ impl SimulatedStore {
         let shared = Arc::new(shared);
         let served = Arc::clone(&shared);
         std::thread::spawn(move || served.serve());
-        // Known documents are kept by store name and must not leak between tests.
+        // Known documents are kept by store name, also for its siblings, and must not leak between tests.
         static STORES: AtomicU64 = AtomicU64::new(0);
-        let name = format!("simulated/{}", STORES.fetch_add(1, Ordering::SeqCst));
+        let name = format!("simulated-{}", STORES.fetch_add(1, Ordering::SeqCst));
         Arc::new(SimulatedStore { name, shared })
     }
 
