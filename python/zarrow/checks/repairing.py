@@ -35,7 +35,7 @@ from zarrow.checks.verifying import DOCUMENTS, Corrupt, joined, verify, walk
 from zarrow.errors import InvalidKeyError, NotFoundError, ZarrowError
 from zarrow.groups.places import refuse_read_only
 
-Action = Literal["dropped", "refilled", "restored", "erased", "left"]
+Action = Literal["dropped", "refilled", "restored", "consolidated", "erased", "left"]
 
 # Errors of the chunk's bytes.
 _CORRUPT = frozenset(("corrupt", "checksum", "wrong_size"))
@@ -66,6 +66,7 @@ class Repair:
         `"dropped"`: the chunk was removed and now reads as fill values.
         `"refilled"`: the chunk was written again with the elements of the copy.
         `"restored"`: the node's metadata were written again from the copy.
+        `"consolidated"`: the group's consolidated metadata were written again from its nodes.
         `"erased"`: the foreign key was removed.
         `"left"`: nothing was changed.
     reason : str
@@ -189,6 +190,7 @@ def repair(
     with reporting(progress, "verify") as report:
         work.mend("", target, report)
     work.renew_consolidated()
+    work.consolidate_outdated()
     return repaired
 
 
@@ -206,6 +208,8 @@ class _Work:
     repaired: Repaired
     # Paths of restored nodes.
     restored: list[str] = field(default_factory=list)
+    # Why the consolidated metadata of groups are outdated.
+    outdated: dict[str, str] = field(default_factory=dict)
 
     def mend(self, prefix: str, node: Array | Group, progress: Progress | None = None) -> None:
         """Verify a node, and mend the node and its descendants."""
@@ -223,6 +227,7 @@ class _Work:
                 self._leave(path, None, each.error)
         for path, corrupt in chunks.items():
             self._mend_chunks(path, self._array(path), corrupt)
+        self.outdated.update({joined(prefix, each.path): each.error for each in found.outdated})
         for each in found.unread:
             self._leave(joined(prefix, each.path), each.chunk, each.error)
         if self.missing:
@@ -246,6 +251,26 @@ class _Work:
             self.restored.extend(restored)
             for path in restored:
                 self.mend(path, self._opened(path))
+
+    def consolidate_outdated(self) -> None:
+        """Write outdated consolidated metadata again, unless restored nodes have renewed them (step 4).
+
+        Where nodes cannot be mended, the copies of their documents may be all that is left.
+        """
+        restored = [joined(self.root, path) for path in self.restored]
+        for path, reason in self.outdated.items():
+            place = joined(self.root, path)
+            if any(not place or other.startswith(f"{place}/") for other in restored):
+                continue
+            if self.repaired.left:
+                continue
+            if self.repaired.foreign:
+                self._leave(path, None, f"foreign keys may be nodes that lost their documents: {reason}")
+                continue
+            group = None if self.repaired.dry_run else open(self.location, place, mode="r+")
+            if isinstance(group, Group):
+                group.consolidate_metadata()
+            self._enter(path, None, "consolidated", reason)
 
     def renew_consolidated(self) -> None:
         """Consolidate the groups again that have copies of restored documents (step 4)."""

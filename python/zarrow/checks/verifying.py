@@ -2,15 +2,18 @@
 
 1. The keys of a store are listed once, level by level. Keys of nodes and of chunks in the grid are known, and
    so are folders on the way to them. Any other key is foreign.
-2. With `deep`, all elements are read, in parts of whole chunks. This checks checksums, indexes of shards and
+2. Consolidated metadata are compared with the documents of the nodes: other members, or others' metadata, are
+   outdated.
+3. With `deep`, all elements are read, in parts of whole chunks. This checks checksums, indexes of shards and
    lengths. If a part fails, its chunks are read one by one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from zarrow._zarrow import Array, Group, _StoredValues
 from zarrow.api.array_options import Store
@@ -61,6 +64,8 @@ class Verified:
         Numbers of chunks, or of shards. Missing ones read as fill values.
     corrupt : list of Corrupt
         Chunks and metadata whose bytes are wrong.
+    outdated : list of Corrupt
+        Groups with consolidated metadata that differ from the nodes below.
     unread : list of Corrupt
         What could not be read for another reason, such as memory, a permission or the network.
     foreign : list of str
@@ -72,21 +77,27 @@ class Verified:
     stored: int = 0
     missing: int = 0
     corrupt: list[Corrupt] = field(default_factory=list)
+    outdated: list[Corrupt] = field(default_factory=list)
     unread: list[Corrupt] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
     @property
     def is_sound(self) -> bool:
-        """Whether all that was checked can be read."""
-        return not self.corrupt and not self.unread
+        """Whether all that was checked can be read, and consolidated metadata are up to date."""
+        return not self.corrupt and not self.outdated and not self.unread
 
     def __str__(self) -> str:
         lines = [
             f"{self.arrays} arrays and {self.groups} groups: {self.stored} chunks stored, "
             f"{self.missing} missing, {len(self.corrupt)} corrupt, {len(self.foreign)} foreign keys"
+            + (f", {len(self.outdated)} outdated" if self.outdated else "")
             + (f", {len(self.unread)} not read" if self.unread else "")
         ]
-        for word, faults in (("corrupt", self.corrupt), ("not read", self.unread)):
+        for word, faults in (
+            ("corrupt", self.corrupt),
+            ("outdated", self.outdated),
+            ("not read", self.unread),
+        ):
             for each in faults:
                 place = "" if each.chunk is None else f" chunk {each.chunk}"
                 lines.append(f"  {word:8} {one_line(each.path) or '/'}{place}: {one_line(each.error)}")
@@ -147,6 +158,8 @@ def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> 
         else:
             found.groups += 1
             _find_foreign(values, joined(root, path), member, found)
+            if member._is_consolidated() and not found.corrupt:
+                found.outdated += _outdated(path, member, nodes)
     if deep:
         arrays = {path: member for path, member in nodes.items() if isinstance(member, Array)}
         total, done = sum(map(nbytes_of, arrays.values())), 0
@@ -203,6 +216,36 @@ def _find_foreign(values: _StoredValues, path: str, group: Group, found: Verifie
     found.foreign += [joined(path, name) for name in sorted(values.list(path)) if name not in known]
 
 
+def _outdated(path: str, group: Group, nodes: Mapping[str, Array | Group]) -> list[Corrupt]:
+    """Return how the consolidated metadata of a group differ from the nodes below it (step 2)."""
+    below = f"{path}/" if path else ""
+    stored = {name: node for name, node in nodes.items() if name.startswith(below) and name != path}
+    copied: dict[str, Array | Group] = {}
+    waiting = [(path, group)]
+    while waiting:
+        above, node = waiting.pop()
+        for name in node:
+            try:
+                member = node[name]
+            except ZarrowError as error:
+                return [Corrupt(path, None, f"consolidated metadata: {error}", error.kind)]
+            copied[joined(above, name)] = member
+            if isinstance(member, Group):
+                waiting.append((joined(above, name), member))
+    for name in sorted(copied.keys() ^ stored.keys()):
+        verb = "lack" if name in stored else "have"
+        return [Corrupt(path, None, f"consolidated metadata {verb} {name!r}", "metadata")]
+    for name, member in copied.items():
+        if _described(member) != _described(stored[name]):
+            return [Corrupt(path, None, f"consolidated metadata of {name!r} differ from its own", "metadata")]
+    return []
+
+
+def _described(node: Array | Group) -> tuple[Any, ...]:
+    """Return what the document of a node says."""
+    return (node.metadata if isinstance(node, Array) else node.zarr_format, node._attributes())
+
+
 def _take_census(values: _StoredValues, path: str, array: Array, found: Verified) -> None:
     """Count the stored chunks of an array, and enter other keys (step 1)."""
     keys = stored_chunks(values, path, array)
@@ -220,7 +263,7 @@ def _take_census(values: _StoredValues, path: str, array: Array, found: Verified
 
 
 def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corrupt]:
-    """Return the chunks of a region that cannot be read (step 2)."""
+    """Return the chunks of a region that cannot be read (step 3)."""
     try:
         array.read(region)
     except ZarrowError as error:
