@@ -33,8 +33,8 @@ def test_arrays_opened_by_their_own_urls_take_two_requests_each(bucket: Bucket, 
     before = bucket.rounds.requests
     # The first of them may be unknown; a host gets 64 requests at once at first.
     bucket.expect(lambda: asyncio.run(read_all()), 6)
-    # A document and a chunk each; the documents of the first, in both versions.
-    assert bucket.rounds.requests - before <= 2 * len(urls) + 20
+    # A document and a chunk each; a slow server gets some requests twice. Unknown nodes would take six each.
+    assert bucket.rounds.requests - before <= 3 * len(urls)
 
 
 @in_few_round_trips(counted_bucket)
