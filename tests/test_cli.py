@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import zarr
 
@@ -204,3 +205,18 @@ def test_the_demo_generates_its_data(tmp_path):
     assert "999.0 999.0" in finished.stdout and "DIFFERENT" not in finished.stdout
     assert finished.stdout.count("np.asarray(a)") == 8 and "MaskedVariable" in finished.stdout
     assert zarrow.open(tmp_path / "world/world.zarr")["turbidity/zstd"].shape == (12, 2160, 4320)
+
+
+def test_messages_name_options_of_the_command(tmp_path: Path) -> None:
+    """And no parameters of Python."""
+    zarrow.save(tmp_path / "a.zarr", {"x": [1, 2, 3]})
+    np.save(tmp_path / "x.npy", np.arange(3))
+    for arguments in (
+        ("export", tmp_path / "a.zarr/x", tmp_path / "x.npy"),
+        ("import", tmp_path / "x.npy", tmp_path / "a.zarr", "--path", "x"),
+        ("import", tmp_path / "x.npy", tmp_path / "a.zarr"),
+    ):
+        refused = run(*arguments)
+        assert refused.returncode == 1 and "pass --overwrite to replace it" in refused.stderr
+        assert "overwrite=True" not in refused.stderr and "create_array" not in refused.stderr
+        assert run(*arguments, "--overwrite").returncode == 0

@@ -98,13 +98,24 @@ def _run(parsed: argparse.Namespace) -> int:
             sys.stdout.flush()
         return status
     except ZarrowError as error:
-        terminal.complain(parsed.subcommand, str(error))
+        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has closed the output.
         terminal.forget_output()
         return 1
     except OSError as error:
-        terminal.complain(parsed.subcommand, str(error))
+        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
         terminal.forget_output()
         return 1
+
+
+def _in_options(text: str, parsed: argparse.Namespace) -> str:
+    """Return a message with the options of the subcommand in place of what one types in Python."""
+    if hasattr(parsed, "overwrite"):
+        text, replaces, _ = text.partition(": create_array(")
+        text += ": pass --overwrite to replace it and everything below it" if replaces else ""
+    for name, value in vars(parsed).items():
+        if isinstance(value, bool):
+            text = text.replace(f"{name}=True", f"--{name.replace('_', '-')}")
+    return text
