@@ -85,7 +85,7 @@ def test_levels_are_those_of_the_whole_array(seed: int, tmp_path: Path) -> None:
         tmp_path / "image", "0", data=base, chunks=chunks, zarr_format=2 if version == "0.4" else 3
     )
     zarrow.ome.pyramid(
-        zarrow.open(tmp_path / "image", mode="r") if is_beside else source,
+        zarrow.open(tmp_path / "image", mode="r+") if is_beside else source,
         None if is_beside else tmp_path / "new",
         axes=axes,
         method=method,
