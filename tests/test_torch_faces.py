@@ -206,6 +206,13 @@ def test_states_of_data_sets_resume_on_other_numbers_of_ranks(root: zarrow.Group
     assert sorted(seen) == list(range(150))
 
 
+def test_statistics_of_workers_claim_no_stage(plan: data.Plan) -> None:
+    loader = zarrow.torch.DataLoader(plan, num_workers=2, multiprocessing_context="fork")
+    count = len(list(loader))
+    assert str(loader.stats()) == f"{count} batches of worker processes, which are only counted"
+    assert loader.stats().limiting_stage == "unknown"
+
+
 def test_states_that_fit_no_data_set_are_refused(plan: data.Plan, root: zarrow.Group) -> None:
     dataset = zarrow.torch.IterableDataset(plan)
     for damaged in ({}, {"begin": {}}, [], [{}], {**dataset.state_dict(), "turn": [0]}):

@@ -63,7 +63,8 @@ class Stats:
         "store", "decode" or "placement" of reads, "transform", "consumer", or "unknown" before two batches,
         and of batches that worker processes made.
         """
-        if self.batches < 2 or not self.samples:
+        is_measured = self.seconds or self.read_s or self.transform_s
+        if self.batches < 2 or not is_measured:
             return "unknown"
         if self.waited_s < _STALLED * self.seconds:
             return "consumer"
@@ -79,7 +80,7 @@ class Stats:
         return self.cache_hits / chunks if chunks else 0.0
 
     def __str__(self) -> str:
-        if self.batches and not self.samples:
+        if self.batches and not (self.samples or self.seconds):
             return f"{self.batches} batches of worker processes, which are only counted"
         is_cached = self.cache_hits + self.cache_misses > 0
         cached = f"; {self.cache_hit_rate:.0%} of chunks from the cache" if is_cached else ""
