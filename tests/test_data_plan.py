@@ -326,7 +326,7 @@ def test_splits_share_no_element_and_are_never_empty() -> None:
 
 
 def elements_of(plan: data.Plan) -> set[int]:
-    """Return the elements; those of the arrays are all different."""
+    """Return all elements of a plan."""
     found: set[int] = set()
     for batch in data.Loader(plan):
         for values in batch.values() if isinstance(batch, dict) else [batch]:
@@ -363,6 +363,18 @@ def test_parts_of_any_windows_share_no_element(seed: int) -> None:
             continue
         for one, other in itertools.combinations(found, 2):
             assert not one & other
+
+
+def test_a_split_of_many_windows_takes_little_memory() -> None:
+    long = zarrow.create_array(zarrow.MemoryStore(), shape=10**9, dtype="u1", chunks=10**6)
+    plan = data.Plan(data.Windows(long, 4), 16)
+    tracemalloc.start()
+    try:
+        parts = plan.split(0.5, 0.5)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert sum(map(len, parts)) == len(plan) - 3
 
 
 @pytest.mark.parametrize("seed", range(10))

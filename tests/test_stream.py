@@ -356,6 +356,8 @@ def test_writers_and_readers_take_paths(tmp_path: Path) -> None:
     zarrow.create_array(tmp_path / "b.zarr", shape=(0,), chunks=2, dtype="M8[s]")
     with Writer(tmp_path / "a.zarr") as writer:
         writer.append(np.arange(12).reshape(4, 3))
+    with Writer(tmp_path / "a.zarr", axis=np.int64(0)) as writer:
+        assert writer.accepted == 0
     with Writer({"a": str(tmp_path / "a.zarr"), "b": tmp_path / "b.zarr"}) as writer:
         writer.append({"a": np.zeros((2, 3), int), "b": np.array([1, 2], "M8[s]")})
     found = list(follow(tmp_path / "a.zarr", start=0, idle=0))

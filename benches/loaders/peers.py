@@ -238,7 +238,10 @@ class Insitubatch(Loader):
 
 
 class LitData(Loader):
-    """LitData's own format: raw elements in files of 1 MiB, written once beside the set."""
+    """LitData's own format: raw elements in files of 1 MiB, written once beside the set.
+
+    From S3, it keeps the files in a local folder, so that the second epoch asks the server for nothing.
+    """
 
     shuffle = "full"
 

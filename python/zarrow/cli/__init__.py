@@ -111,7 +111,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _in_options(text: str, parsed: argparse.Namespace) -> str:
-    """Return a message with the options of the subcommand in place of what one types in Python."""
+    """Return a message that names options of the subcommand, and no parameters of Python."""
     if hasattr(parsed, "overwrite"):
         text, replaces, _ = text.partition(": create_array(")
         text += ": pass --overwrite to replace it and everything below it" if replaces else ""

@@ -287,7 +287,7 @@ class Plan:
         self._refuse_random("split")
         gap = _checked_gap(gap)
         bounds = [round(sum(fractions[:number]) * len(self)) for number in range(len(fractions) + 1)]
-        kept = self._crops_apart(self._subset.places(), np.diff(bounds)) if gap is None else None
+        kept = self._crops_apart(np.diff(bounds)) if gap is None and self._has_crops() else None
         parts = []
         for number, (start, stop) in enumerate(itertools.pairwise(bounds)):
             end = self._end_before(start, stop, gap) if number + 1 < len(fractions) else stop
@@ -436,12 +436,10 @@ class Plan:
         mask[subset.places()] = True
         return mask
 
-    def _crops_apart(self, places: Numbers, sizes: Numbers) -> npt.NDArray[np.bool_] | None:
-        """Return which places share no crop with a later part; None without crops. Parts have these sizes."""
-        if not self._has_crops():
-            return None
+    def _crops_apart(self, sizes: Numbers) -> npt.NDArray[np.bool_]:
+        """Return which places share no element with a later part. Parts have these sizes."""
         parts = np.full(self._count, -1)
-        parts[places[: sizes.sum()]] = np.repeat(np.arange(len(sizes)), sizes)
+        parts[self._subset.places()[: sizes.sum()]] = np.repeat(np.arange(len(sizes)), sizes)
         return crops_apart(list(self.sources.values()), parts)
 
     def _end_before(self, start: int, stop: int, gap: int | None) -> int:

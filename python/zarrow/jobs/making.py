@@ -528,7 +528,7 @@ def _ledger_of(store: Store) -> Store:
 
 
 def _check_target(target: Any) -> None:
-    """Refuse what is no array of a store, or is read-only."""
+    """Refuse a target other than a writable array of a store."""
     if not isinstance(target, Array):
         found = "a group" if isinstance(target, Group) else type(target).__name__
         raise TypeError(

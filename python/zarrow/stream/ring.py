@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
 from collections.abc import Iterable
@@ -24,6 +25,9 @@ from zarrow.api.creation import create_array
 from zarrow.errors import DataTypeError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.groups.places import refuse_read_only
 from zarrow.stream.growth import Growth
+
+# Memory beyond may never be used, and may be more than the machine has.
+_TOUCHED_NBYTES = 1 << 30
 
 
 class Ring:
@@ -86,7 +90,8 @@ class Ring:
         shape.insert(self.axis, self.capacity)
         self._frames = np.empty(shape, self.array.dtype)
         # The first round of frames would wait for each page of the system.
-        self._frames[...] = np.zeros((), self.array.dtype)
+        touched = self._frames.reshape(-1)[: _TOUCHED_NBYTES // self.array.dtype.itemsize]
+        touched[...] = np.zeros((), self.array.dtype)
 
     def checked(self, values: Any) -> np.ndarray[Any, Any]:
         """Return one frame or several as an array with the axis of frames.
@@ -202,8 +207,10 @@ class Ring:
 
 def checked_axis(array: Array, axis: int) -> int:
     """Return the number of an axis, which may count from the last one."""
-    if not isinstance(axis, int):
-        raise TypeError(f"axis is the number of an axis, 0 or 1 or -1, found {axis!r}")
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis is the number of an axis, 0 or 1 or -1, found {axis!r}") from None
     if not -array.ndim <= axis < array.ndim:
         raise ShapeError(
             f"axis {axis} does not exist: array {array.path!r} has {array.ndim} axes (in {array.store})",
