@@ -2,8 +2,8 @@
 
 1. The keys of a store are listed once, level by level. Keys of nodes and of chunks in the grid are known, and
    so are folders on the way to them. Any other key is foreign.
-2. Consolidated metadata are compared with the documents of the nodes: other members, or others' metadata, are
-   outdated.
+2. Consolidated metadata are compared with the documents of the nodes, if all of these can be read. Different
+   members or metadata are outdated.
 3. With `deep`, all elements are read, in parts of whole chunks. This checks checksums, indexes of shards and
    lengths. If a part fails, its chunks are read one by one.
 """
