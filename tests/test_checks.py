@@ -391,6 +391,40 @@ def test_a_bar_fits_its_own_terminal_and_is_erased_before_other_text(columns: in
     assert (empty, len(line), erased, text) == ("", columns - 1, " " * (columns - 1), "text")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compressors": [{"name": "crc32c"}]},
+        {"compressors": [{"name": "zstd", "configuration": {"level": 1, "checksum": True}}]},
+        {"compressors": [{"id": "zlib", "level": 1}, {"id": "adler32"}], "zarr_format": 2},
+        {"filters": [{"id": "fletcher32"}], "compressors": None, "zarr_format": 2},
+        {"compressors": [{"name": "crc32c"}], "shards": (4, 6)},
+    ],
+    ids=["crc32c", "zstd", "adler32", "fletcher32", "shards"],
+)
+def test_checksums_are_checked_without_deep(tmp_path: Path, options: dict[str, Any]) -> None:
+    values = np.arange(96.0).reshape(8, 12)
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(2, 3), **options)
+    assert zarrow.verify(tmp_path / "a.zarr").is_sound
+    files = [path for path in (tmp_path / "a.zarr").rglob("*") if path.is_file() and path.name[0] not in ".z"]
+    bad = bytearray(files[0].read_bytes())
+    bad[8] ^= 1
+    files[0].write_bytes(bad)
+    (found,) = zarrow.verify(tmp_path / "a.zarr").corrupt
+    assert found.kind in ("checksum", "corrupt")
+
+
+def test_the_command_names_a_broken_root(tmp_path: Path) -> None:
+    for name in ("a.zarr", "copy.zarr"):
+        zarrow.create_group(tmp_path / name, attributes={"title": "rain"})
+    (tmp_path / "a.zarr" / "zarr.json").write_text("[")
+    found = command("verify", tmp_path / "a.zarr")
+    assert found.returncode == 1 and "1 corrupt" in found.stdout and "corrupt  /:" in found.stdout
+    assert command("repair", tmp_path / "a.zarr").returncode == 1
+    assert command("repair", tmp_path / "a.zarr", "--from", tmp_path / "copy.zarr").returncode == 0
+    assert command("verify", tmp_path / "a.zarr").returncode == 0
+
+
 def test_links_to_groups_above_and_deep_groups_end(tmp_path: Path) -> None:
     root = zarrow.create_group(tmp_path / "a.zarr")
     root.create_array("x", data=[1])

@@ -16,6 +16,7 @@ import pytest
 
 import zarrow
 from zarrow.checks import repair, verify
+from zarrow.errors import NotFoundError
 
 COMMAND = Path(sys.executable).with_name("zarrow")
 
@@ -38,6 +39,11 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 def chunk_files(folder: Path) -> list[Path]:
     """Return the files of chunks, in order."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name[0] not in ".z")
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def plant(rng: random.Random, path: Path) -> None:
@@ -267,9 +273,71 @@ def test_a_lost_group_and_everything_below_it_are_mended(tmp_path: Path) -> None
     assert dict(root["m"].attrs) == {"title": "rain"}
     np.testing.assert_array_equal(root["m/x"][...], VALUES)
     (tmp_path / "a.zarr" / "m" / "zarr.json").unlink()
-    (left,) = repair(tmp_path / "a.zarr", foreign=True).left
+    left, outdated = repair(tmp_path / "a.zarr", foreign=True).left
     assert "may have chunks or nodes" in left.reason
+    assert outdated.reason.startswith("mend the other faults first: consolidated metadata")
     assert (tmp_path / "a.zarr" / "m" / "x" / "zarr.json").exists()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("lost", [False, True], ids=["broken", "lost"])
+@pytest.mark.parametrize("is_array", [False, True], ids=["group", "array"])
+def test_the_node_of_a_store_is_restored(tmp_path: Path, version: Any, lost: bool, is_array: bool) -> None:
+    for name in ("a.zarr", "copy.zarr"):
+        if is_array:
+            zarrow.create_array(tmp_path / name, data=VALUES, chunks=(2, 3), zarr_format=version)
+        else:
+            root = zarrow.create_group(tmp_path / name, attributes={"title": "rain"}, zarr_format=version)
+            root.create_array("x", data=VALUES, chunks=(2, 3))
+    names = {2: ".zarray" if is_array else ".zgroup", 3: "zarr.json"}
+    document = tmp_path / "a.zarr" / names[version]
+    sound = document.read_bytes()
+    if lost:
+        document.unlink()
+        with pytest.raises(NotFoundError):
+            repair(tmp_path / "a.zarr")
+    else:
+        document.write_text("{")
+        (found,) = verify(tmp_path / "a.zarr").corrupt
+        assert (found.path, found.chunk, found.kind) == ("", None, "metadata")
+        (left,) = repair(tmp_path / "a.zarr").left
+        assert left.path == "" and left.reason.startswith("give a copy to restore it")
+    broken = snapshot(tmp_path / "a.zarr")
+    planned = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr", dry_run=True)
+    assert snapshot(tmp_path / "a.zarr") == broken
+    done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr")
+    assert [(each.path, each.action) for each in done.mended] == [("", "restored")]
+    assert planned.mended == done.mended and done.is_sound
+    assert document.read_bytes() == sound
+    assert verify(tmp_path / "a.zarr", deep=True).is_sound
+
+
+def test_no_store_becomes_a_copy(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "copy.zarr", VALUES)
+    for name in ("none.zarr", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(NotFoundError):
+            repair(tmp_path / name, tmp_path / "copy.zarr")
+    assert not any((tmp_path / "empty").iterdir()) and not (tmp_path / "none.zarr").exists()
+    other = zarrow.create_array(tmp_path / "a.zarr", data=VALUES + 1)
+    (tmp_path / "a.zarr" / "zarr.json").unlink()
+    (left,) = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr").left
+    assert "its chunks differ from the copy's" in left.reason and other.shape == VALUES.shape
+
+
+def test_outdated_copies_beside_other_faults_are_named(tmp_path: Path) -> None:
+    group = zarrow.create_group(tmp_path / "a.zarr")
+    group.create_array("x", data=VALUES)
+    zarrow.consolidate_metadata(tmp_path / "a.zarr")
+    root = tmp_path / "a.zarr" / "zarr.json"
+    root.write_text(root.read_text().replace('"float64"', '"int64"'))
+    (chunk,) = chunk_files(tmp_path / "a.zarr")
+    chunk.write_bytes(b"?")
+    left = {each.path: each.reason for each in repair(tmp_path / "a.zarr").left}
+    assert "the metadata may be wrong" in left["x"]
+    assert left[""].startswith("mend the other faults first: consolidated metadata of 'x' differ")
+    done = repair(tmp_path / "a.zarr", drop_all=True)
+    assert done.is_sound and [each.action for each in done.mended] == ["dropped", "consolidated"]
 
 
 @pytest.mark.parametrize(

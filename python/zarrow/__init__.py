@@ -50,13 +50,13 @@ Memory of other libraries
     gpu                            tensors on a GPU, and for zarr-python
     xarray                         an engine for xarray
     zarr_python                    this engine under zarr-python
-    ome                            images in several resolutions
+    ome, pyramid                   images in several resolutions
     jobs                           work for many processes
     stream                         a writer for frames of an instrument
     data                           batches for training
-    dask                           arrays of dask
-    ray                            datasets of Ray
-    checks                         verify, mend, compare, convert, measure
+    dask, ray                      arrays of dask, and datasets of Ray
+    checks: verify, repair, diff,
+    digest, convert                stores checked, mended and compared
     files                          NPY, Parquet, safetensors and others
 
 Settings
@@ -174,6 +174,12 @@ if _typing.TYPE_CHECKING:
     from zarrow import stream as stream
     from zarrow import xarray as xarray
     from zarrow import zarr_python as zarr_python
+    from zarrow.checks import convert as convert
+    from zarrow.checks import diff as diff
+    from zarrow.checks import digest as digest
+    from zarrow.checks import repair as repair
+    from zarrow.checks import verify as verify
+    from zarrow.ome import pyramid as pyramid
 
 __all__ = [
     "Array",
@@ -289,17 +295,28 @@ _MODULES = {
     "zarr_python": "zarr",
 }
 
+# Imported when they are first looked at, each from its module.
+_FUNCTIONS = {
+    "convert": "checks",
+    "diff": "checks",
+    "digest": "checks",
+    "pyramid": "ome",
+    "repair": "checks",
+    "verify": "checks",
+}
+
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
     _unknown_name = _getattr_of("zarrow")
 
     def __getattr__(name: str) -> _typing.Any:
-        """Import these modules on first access; suggest a replacement for any other name."""
-        if name in _MODULES:
-            import importlib
+        """Import these names on first access; suggest a replacement for any other one."""
+        if name not in _MODULES and name not in _FUNCTIONS:
+            return _unknown_name(name)
+        import importlib
 
-            return importlib.import_module(f"zarrow.{name}")
-        return _unknown_name(name)
+        module = importlib.import_module(f"zarrow.{_FUNCTIONS.get(name, name)}")
+        return getattr(module, name) if name in _FUNCTIONS else module
 
 
 def __dir__() -> list[str]:
@@ -314,4 +331,4 @@ def __dir__() -> list[str]:
     from importlib.util import find_spec
 
     installed = (name for name, library in _MODULES.items() if find_spec(library) is not None)
-    return sorted({*__all__, *installed})
+    return sorted({*__all__, *_FUNCTIONS, *installed})

@@ -17,22 +17,22 @@ Each step is atomic. After a kill, another call does the rest.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues, open
+from zarrow._zarrow import Array, Group, MemoryStore, _StoredValues, open
 from zarrow.api.array_options import Store
 from zarrow.api.filled_arrays import full_like
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.comparing import differs
-from zarrow.checks.nodes import chunks_in, one_line, opened, parts
+from zarrow.checks.nodes import chunks_in, one_line, opened
+from zarrow.checks.restoring import restore
 from zarrow.checks.verifying import DOCUMENTS, Corrupt, joined, verify, walk
-from zarrow.errors import InvalidKeyError, NotFoundError, ZarrowError
+from zarrow.errors import InvalidKeyError, MetadataError, NotFoundError, ZarrowError
 from zarrow.groups.places import refuse_read_only
 
 Action = Literal["dropped", "refilled", "restored", "consolidated", "erased", "left"]
@@ -181,10 +181,12 @@ def repair(
     if missing and source is None:
         raise ValueError("missing=True refills chunks from a copy: give the copy as `source`")
     repaired = Repaired(dry_run=dry_run)
-    target = node if isinstance(node, Array | Group) else open(node, mode="r" if dry_run else "r+")
+    copy = None if source is None else opened(source)
+    target = node if isinstance(node, Array | Group) else _opened_root(node, copy, repaired)
+    if target is None:
+        return repaired
     if not dry_run:
         refuse_read_only(target)
-    copy = None if source is None else opened(source)
     location, root = target.__reduce__()[1][:2]
     work = _Work(location, root, target, copy, missing, foreign, drop_all, repaired)
     with reporting(progress, "verify") as report:
@@ -192,6 +194,29 @@ def repair(
     work.renew_consolidated()
     work.consolidate_outdated()
     return repaired
+
+
+def _opened_root(store: Any, copy: Array | Group | None, repaired: Repaired) -> Array | Group | None:
+    """Open the node of a store. Restore its documents first if they are broken or lost (step 4).
+
+    Returns None if they stay broken, or would be restored only without `dry_run`.
+    """
+    mode: Literal["r", "r+"] = "r" if repaired.dry_run else "r+"
+    try:
+        return open(store, mode=mode)
+    except MetadataError as error:
+        fault = str(error)
+    except NotFoundError:
+        # The folder of a wrong path must not become a copy.
+        if copy is None or not _StoredValues(store, create=False).list(""):
+            raise
+        fault = "its metadata are missing"
+    problem = "give a copy to restore it" if copy is None else restore(store, "", copy, repaired.dry_run)
+    if problem is not None:
+        repaired.left.append(Repair("", None, "left", f"{problem}: {fault}"))
+        return None
+    repaired.mended.append(Repair("", None, "restored", fault))
+    return None if repaired.dry_run else open(store, mode=mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +288,7 @@ class _Work:
             if any(not place or other.startswith(f"{place}/") for other in restored):
                 continue
             if self.repaired.left:
+                self._leave(path, None, f"mend the other faults first: {reason}")
                 continue
             if self.repaired.foreign:
                 self._leave(path, None, f"foreign keys may be nodes that lost their documents: {reason}")
@@ -428,36 +454,17 @@ class _Work:
     def _is_folder(self, path: str) -> bool:
         return bool(_StoredValues(self.location, create=False).list(joined(self.root, path)))
 
-    def _restore(self, path: str, error: str) -> bool:
+    def _restore(self, path: str, fault: str) -> bool:
         """Restore the documents of a node from the copy, and return whether it can be mended now (step 4)."""
         copy = self._of_copy(path)
-        if copy is None:
-            has_copy = "the copy has no such node" if self.copy is not None else "give a copy to restore it"
-            self._leave(path, None, f"{has_copy}: {error}")
+        if copy is not None:
+            problem = restore(self.location, joined(self.root, path), copy, self.repaired.dry_run)
+        else:
+            problem = "the copy has no such node" if self.copy is not None else "give a copy to restore it"
+        if problem is not None:
+            self._leave(path, None, f"{problem}: {fault}")
             return False
-        documents = _documents_of(copy)
-        values = _StoredValues(self.location, create=False)
-        at = joined(self.root, path)
-        present = {name for name in values.list(at) if name in DOCUMENTS}
-        other = present & ({"zarr.json"} if "zarr.json" not in documents else DOCUMENTS - {"zarr.json"})
-        if other:
-            self._leave(path, None, f"the copy has another format version, {sorted(other)} is here: {error}")
-            return False
-        if isinstance(copy, Array):
-            name = "zarr.json" if "zarr.json" in documents else ".zarray"
-            handle = _ChunkParts(self.location, at, copy.zarr_format, documents[name])
-            place = _first_difference(handle.array(copy.shape), copy)
-            if place is not None:
-                self._leave(path, None, f"its chunks differ from the copy's, first at {list(place)}: {error}")
-                return False
-        if not self.repaired.dry_run:
-            if ".zattrs" in present and _is_object(values.get_each([joined(at, ".zattrs")])[0]):
-                documents.pop(".zattrs", None)
-            elif ".zattrs" in present and ".zattrs" not in documents:
-                values.erase(joined(at, ".zattrs"))
-            for name, document in documents.items():
-                values.set(joined(at, name), document)
-        self._enter(path, None, "restored", error)
+        self._enter(path, None, "restored", fault)
         return True
 
     def _erase(self, path: str) -> None:
@@ -532,14 +539,6 @@ def _has_values(array: Array, region: tuple[slice, ...]) -> bool:
     return bool(np.any(differs(found, np.asanyarray(_fill_values(array, region).numpy()))))
 
 
-def _is_object(document: bytes | None) -> bool:
-    """Return whether a document is a JSON object."""
-    try:
-        return isinstance(json.loads(document or b""), dict)
-    except ValueError:
-        return False
-
-
 def _count(region: tuple[slice, ...], chunk: tuple[int, ...]) -> int:
     """Return how many chunks a region has."""
     return math.prod(-(-(part.stop - part.start) // step) for part, step in zip(region, chunk, strict=True))
@@ -557,32 +556,3 @@ def _is_readable(array: Array, region: tuple[slice, ...]) -> bool:
     except ZarrowError:
         return False
     return True
-
-
-def _documents_of(node: Array | Group) -> dict[str, bytes]:
-    """Return the documents of a node, without those of other nodes."""
-    location, path = node.__reduce__()[1][:2]
-    # The document that makes the node comes last.
-    names = [".zattrs", ".zarray" if isinstance(node, Array) else ".zgroup"]
-    names = names if node.zarr_format == 2 else ["zarr.json"]
-    found = _StoredValues(location, create=False).get_each([joined(path, name) for name in names])
-    documents = {name: value for name, value in zip(names, found, strict=True) if value is not None}
-    if isinstance(node, Group) and "zarr.json" in documents:
-        document = json.loads(documents["zarr.json"])
-        if isinstance(document, dict) and document.pop("consolidated_metadata", None) is not None:
-            documents["zarr.json"] = json.dumps(document, indent=2).encode()
-    return documents
-
-
-def _first_difference(array: Array, copy: Array) -> tuple[int, ...] | None:
-    """Return the place of the first readable chunk with other elements than the copy."""
-    chunk = array.chunks
-    for region in parts(array):
-        for place, part in [((), region)] if chunk is None else chunks_in(region, chunk):
-            try:
-                left = np.asanyarray(array.read(part).numpy())
-            except ZarrowError:
-                continue
-            if np.any(differs(left, np.asanyarray(copy.read(part).numpy()))):
-                return place
-    return None

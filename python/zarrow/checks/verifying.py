@@ -4,8 +4,8 @@
    so are folders on the way to them. Any other key is foreign.
 2. Consolidated metadata are compared with the documents of the nodes, if all of these can be read. Different
    members or metadata are outdated.
-3. With `deep`, all elements are read, in parts of whole chunks. This checks checksums, indexes of shards and
-   lengths. If a part fails, its chunks are read one by one.
+3. Arrays with checksums are read, and with `deep` all arrays, in parts of whole chunks. This also checks
+   lengths and indexes of shards. If a part fails, its chunks are read one by one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
-from zarrow.errors import LimitError, NotFoundError, OutOfMemoryError, ZarrowError
+from zarrow.errors import LimitError, MetadataError, NotFoundError, OutOfMemoryError, ZarrowError
 from zarrow.groups.descent import Way
 
 DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
+
+
+_CHECKSUMS = frozenset(("crc32c", "crc32", "adler32", "fletcher32", "jenkins_lookup3"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +118,17 @@ def verify(
     node
         An opened array or group, or a store as `open` takes it.
     deep
-        Also read all elements, which checks checksums, lengths and indexes of shards.
+        Read the elements of all arrays, which checks lengths and indexes of shards. By default only arrays
+        whose codecs have checksums are read.
     progress
-        With `deep`: called with the bytes of elements that were read, and of all; or True for a bar in a
-        terminal or a notebook.
+        Called with the bytes of elements that were read, and of all that are to be read; or True for a bar in
+        a terminal or a notebook.
 
     Returns
     -------
     Verified
-        Counts, corrupt chunks and foreign keys. A missing chunk is no error: it reads as fill values.
+        Counts, corrupt chunks and foreign keys. A missing chunk is no error: it reads as fill values. If the
+        metadata of a store's own node are broken, they are all that is checked.
 
     Raises
     ------
@@ -142,8 +147,12 @@ def verify(
     >>> verify("heights.zarr", deep=True).corrupt[0].chunk
     (0,)
     """
+    try:
+        checked = opened(node)
+    except MetadataError as error:
+        return Verified(corrupt=[Corrupt("", None, str(error), error.kind)])
     with reporting(progress, "verify") as report:
-        return _verified(opened(node), deep, report)
+        return _verified(checked, deep, report)
 
 
 def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> Verified:
@@ -160,16 +169,16 @@ def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> 
             _find_foreign(values, joined(root, path), member, found)
             if member._is_consolidated() and not found.corrupt:
                 found.outdated += _outdated(path, member, nodes)
-    if deep:
-        arrays = {path: member for path, member in nodes.items() if isinstance(member, Array)}
-        total, done = sum(map(nbytes_of, arrays.values())), 0
-        for path, array in arrays.items():
-            for region in parts(array):
-                found.corrupt += _corrupt_in(array, path, region)
-                if progress is not None:
-                    extents = [part.stop - part.start for part in region]
-                    done += nbytes_of(array) * math.prod(extents) // max(1, array.size)
-                    progress(done, total)
+    arrays = {path: member for path, member in nodes.items() if isinstance(member, Array)}
+    arrays = {path: array for path, array in arrays.items() if deep or _has_checksums(array)}
+    total, done = sum(map(nbytes_of, arrays.values())), 0
+    for path, array in arrays.items():
+        for region in parts(array):
+            found.corrupt += _corrupt_in(array, path, region)
+            if progress is not None:
+                extents = [part.stop - part.start for part in region]
+                done += nbytes_of(array) * math.prod(extents) // max(1, array.size)
+                progress(done, total)
     found.unread = [each for each in found.corrupt if each.kind in _NOT_OF_BYTES]
     found.corrupt = [each for each in found.corrupt if each.kind not in _NOT_OF_BYTES]
     return found
@@ -260,6 +269,16 @@ def _take_census(values: _StoredValues, path: str, array: Array, found: Verified
             found.foreign.append(joined(path, key))
     found.stored += stored
     found.missing += math.prod(grid_of(array)) - stored
+
+
+def _has_checksums(array: Array) -> bool:
+    """Return whether the chunks, or inner chunks, have checksums."""
+    for codec in (*array.filters, *array.compressors):
+        name = str(codec.get("name", codec.get("id"))).removeprefix("numcodecs.")
+        options = codec.get("configuration", codec)
+        if name in _CHECKSUMS or (name == "zstd" and options.get("checksum")):
+            return True
+    return False
 
 
 def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corrupt]:

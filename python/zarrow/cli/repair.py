@@ -35,7 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.missing and arguments.copy is None:
         print("zarrow repair: --missing refills chunks from a copy: add --from COPY", file=sys.stderr)
         return 2
-    node = zarrow.open(arguments.store, arguments.node, mode="r" if arguments.dry_run else "r+")
+    # The metadata of a store's own node may be broken.
+    node = arguments.store
+    if arguments.node:
+        node = zarrow.open(node, arguments.node, mode="r" if arguments.dry_run else "r+")
     copy = None if arguments.copy is None else zarrow.open(arguments.copy, arguments.node, mode="r")
     done = repair(
         node,

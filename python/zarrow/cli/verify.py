@@ -13,7 +13,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow verify`."""
     parser.add_argument("store", metavar="STORE", help="an array or group: " + KINDS_OF_STORES)
     parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
-    parser.add_argument("--deep", action="store_true", help="also read all elements, which checks checksums")
+    parser.add_argument(
+        "--deep", action="store_true", help="read all elements, not only of arrays with checksums"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
@@ -21,7 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the result, and return the exit status: 1 if a chunk or a node cannot be read."""
     from zarrow.checks import verify
 
-    node = zarrow.open(arguments.store, arguments.node, mode="r")
+    # The metadata of a store's own node may be broken.
+    node = zarrow.open(arguments.store, arguments.node, mode="r") if arguments.node else arguments.store
     found = verify(node, deep=arguments.deep, progress=True)
     if arguments.json:
         from zarrow.cli.description import as_json
