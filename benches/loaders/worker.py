@@ -40,7 +40,8 @@ def main() -> None:
             first = first or time.perf_counter() - started
             count += len(batch)
             if SETS[name].crop is None:
-                numbers.append(np.asarray(batch[:, 0, 0]))
+                # A view would keep the batch.
+                numbers.append(np.array(batch[:, 0, 0]))
         epochs.append(time.perf_counter() - began)
         if count != SETS[name].samples:
             raise ValueError(f"{peer} gave {count} of {SETS[name].samples} samples")

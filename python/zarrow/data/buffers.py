@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Memory: TypeAlias = npt.NDArray[np.uint8]
+from zarrow._zarrow import _RecycledMemory
 
-_ALIGNMENT = 4096
+Memory: TypeAlias = npt.NDArray[np.uint8]
 
 
 class _Lease:
@@ -50,7 +50,7 @@ class Ring:
         self._nbytes = nbytes
         self._free: deque[Memory] = deque(maxlen=kept)
         self._closed = False
-        self._allocate = allocate or _aligned
+        self._allocate = allocate or _recycled
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         """Return an array of uninitialized elements, which are at most one piece of memory."""
@@ -75,7 +75,7 @@ class Ring:
             self._free.clear()
 
 
-def _aligned(nbytes: int) -> Memory:
-    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    return memory[start : start + nbytes]
+def _recycled(nbytes: int) -> Memory:
+    """Return memory that an earlier read or epoch has freed, or new memory."""
+    memory: Any = _RecycledMemory(nbytes)
+    return np.frombuffer(memory, np.uint8)
