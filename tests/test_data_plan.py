@@ -6,6 +6,7 @@ import itertools
 import pickle
 import random
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,21 @@ def test_chunks_are_decoded_once(chunk: int, order: Any) -> None:
         assert description.nbytes_decoded == description.chunks * chunk * 24
     else:
         assert description.chunks > 40 // chunk or chunk == 40
+
+
+def test_shards_are_requests_too(tmp_path: Path) -> None:
+    values = np.zeros((40, 6, 2), "f4")
+    sharded = zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(2, 3, 2), shards=(10, 6, 2))
+    for source in sharded, data.Windows(sharded, 5, step=5), data.Crops(sharded, (10, 6, 2), 4):
+        found = data.Plan(source, 4, order="sequential").describe()
+        assert found.requests == found.chunks + found.shards
+    rows = data.Plan(sharded, 4, order="sequential")
+    found = rows.describe()
+    assert (found.chunks, found.shards) == (40, 4)
+    assert "40 chunks of 4 shards\nat most 44 requests, 1.9 KiB of memory" in str(found)
+    assert found.memory_nbytes == values.nbytes, "all of it is one read"
+    small = data.Plan(sharded, 2, window_nbytes=2 * 48)
+    assert small.describe(memory_nbytes=0).memory_nbytes == 2 * (2 + 2) * 48
 
 
 def test_quality_tells_orders_apart() -> None:

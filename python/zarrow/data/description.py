@@ -20,11 +20,14 @@ class Description:
     samples, steps
         Samples and batches of the rank.
     batch_nbytes, read_nbytes
-        Bytes of a batch, and of the samples that are read together. A loader holds at least two such reads.
+        Bytes of a batch, and of the samples that are read together.
+    memory_nbytes
+        Bytes of the samples that a loader holds at most: as many reads as its `memory_nbytes` allows, and at
+        least two. Batches that the loop keeps, and bytes that wait to be decoded, come on top.
     reads
         Number of reads.
-    chunks
-        Chunks that are fetched and decoded, counted for each read. Each shard needs one more request.
+    chunks, shards
+        Chunks that are fetched and decoded, and the shards that have them, counted for each read.
     nbytes_used, nbytes_decoded
         Bytes of the samples, and of the decoded chunks.
     shuffle_quality
@@ -39,9 +42,16 @@ class Description:
     read_nbytes: int
     reads: int
     chunks: int
+    shards: int
+    memory_nbytes: int
     nbytes_used: int
     nbytes_decoded: int
     shuffle_quality: float
+
+    @property
+    def requests(self) -> int:
+        """Requests to a remote store, at most: one for each chunk, and one for the index of each shard."""
+        return self.chunks + self.shards
 
     @property
     def decoded_per_used(self) -> float:
@@ -51,7 +61,9 @@ class Description:
     def __str__(self) -> str:
         return (
             f"{self.samples} samples in {self.steps} batches of {_size(self.batch_nbytes)}\n"
-            f"{self.reads} reads of at most {_size(self.read_nbytes)}, {self.chunks} chunks\n"
+            f"{self.reads} reads of at most {_size(self.read_nbytes)}, {self.chunks} chunks"
+            f"{f' of {self.shards} shards' if self.shards else ''}\n"
+            f"at most {self.requests} requests, {_size(self.memory_nbytes)} of memory\n"
             f"{_size(self.nbytes_used)} used, {_size(self.nbytes_decoded)} decoded "
             f"({self.decoded_per_used:.2f} for each byte)\n"
             f"shuffle quality {self.shuffle_quality:.2f}"

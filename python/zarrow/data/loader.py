@@ -16,6 +16,7 @@ import numpy as np
 import zarrow
 from zarrow._zarrow import _StageTimes
 from zarrow.data.cache_size import CacheSize
+from zarrow.data.current_arrays import CurrentArrays
 from zarrow.data.device_batches import checked
 from zarrow.data.fields import Sources
 from zarrow.data.plan import Plan
@@ -85,7 +86,8 @@ class Loader:
     ExchangeError, UnsupportedError
         With a device: a source has text, sparse rows, or elements without a type there.
     StaleHandleError
-        With a cache: an array was changed since it was opened.
+        An array was made smaller, replaced or erased: noticed within about a second, and at the end of an
+        epoch. With a cache, an array that has grown since it was opened, too.
     StoreError
         No file can be created in the folder of the cache.
 
@@ -140,6 +142,7 @@ class Loader:
         kept = Trace() if trace else None
         self._options = Options(memory_nbytes, on_bad, None, transform, allocate, device, kept)
         self._numbers = numbers
+        self._current = CurrentArrays(self.plan._arrays())
         self._stats = Stats()
         # Of the current iteration, or of the next one.
         self._epoch, self._schedule, self._step = 0, self._whole, 0
@@ -300,7 +303,7 @@ class Loader:
         print(f"{self.plan!r}, rank {self.rank} of {self.world}, epoch {self._epoch}, step {self._step}")
         for name, source in self.plan.sources.items():
             print(f"{name or 'array'}: {source._summary()}")
-        print(self.plan.describe(self.rank, self.world, self._epoch))
+        print(self.plan.describe(self.rank, self.world, self._epoch, self._options.memory_nbytes))
         print(self._stats)
 
     def _next_epoch(self) -> None:
@@ -326,7 +329,9 @@ class _Iterator:
         self._began = self._first = time.perf_counter()
         self._times = _StageTimes()
         plan = loader.plan._timed(self._times)
-        self._prefetch = Prefetch(plan, loader._epoch, ranges, sizes, loader._options, loader._stats)
+        self._prefetch = Prefetch(
+            plan, loader._epoch, ranges, sizes, loader._options, loader._stats, loader._current
+        )
         self._finalizer = weakref.finalize(self, self._prefetch.stop)
         self._finalizer.atexit = False
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import _StageTimes
+from zarrow._zarrow import Array, _StageTimes
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.description import Description, quality_of
 from zarrow.data.fields import Fields, Sources, sources_of
@@ -199,9 +199,12 @@ class Plan:
     def loads(self, epoch: int, ranges: Ranges, first: int = 0) -> Iterator[Numbers]:
         """Yield the places that are read together, for ranges of positions.
 
-        The first read is limited to `first` samples if it is given, so that the first batch is early.
+        The first read is limited to `first` samples if it is given, so that the first batch is early: unless
+        they are of most blocks of a window, whose chunks would be decoded twice.
         """
         order = self.ordered(epoch)
+        if self.order == "window" and self._slots <= first:
+            first = 0
         parts: list[Numbers] = []
         for start, stop in ranges:
             while start < stop:
@@ -218,10 +221,12 @@ class Plan:
         if parts:
             yield np.concatenate(parts)
 
-    def describe(self, rank: int = 0, world: int = 1, epoch: int = 0) -> Description:
+    def describe(
+        self, rank: int = 0, world: int = 1, epoch: int = 0, memory_nbytes: int = 256 << 20
+    ) -> Description:
         """Predict an epoch of one rank, from metadata alone: nothing is read.
 
-        Few reads are counted exactly; many are estimated from a part.
+        Few reads are counted exactly; many are estimated from a part. `memory_nbytes` is that of the loader.
         """
         schedule = self.schedule(world)
         ranges = schedule.rest(rank, 0)
@@ -234,22 +239,31 @@ class Plan:
         else:
             counted = [_window_near(order, at) for at in _spread(ranges, _READS_COUNTED)]
         costs = [
-            source._decoded(places, (self.seed, epoch))
-            for places in counted
-            for source in self.sources.values()
+            source._cost(places, (self.seed, epoch)) for places in counted for source in self.sources.values()
         ]
         scale = samples / max(sum(map(len, counted)), 1)
+        held, size = self._held(samples, memory_nbytes)
         return Description(
             samples=samples,
             steps=schedule.steps,
             batch_nbytes=min(self.batch_size, samples) * self.sample_nbytes,
             read_nbytes=min(self._load_samples, samples) * self.sample_nbytes,
             reads=reads,
-            chunks=round(sum(chunks for chunks, _ in costs) * scale),
+            chunks=round(sum(cost.chunks for cost in costs) * scale),
+            shards=round(sum(cost.shards for cost in costs) * scale),
+            memory_nbytes=min(held * size, samples) * self.sample_nbytes,
             nbytes_used=samples * self.sample_nbytes,
-            nbytes_decoded=round(sum(nbytes for _, nbytes in costs) * scale),
+            nbytes_decoded=round(sum(cost.nbytes for cost in costs) * scale),
             shuffle_quality=quality_of(order),
         )
+
+    def _held(self, samples: int, memory_nbytes: int) -> tuple[int, int]:
+        """Return how many reads of these samples a loader holds at most, and the samples of one.
+
+        Samples that do not fill a batch are part of the next read.
+        """
+        size = min(self.load_samples, samples) + min(self.batch_size, samples)
+        return max(2, memory_nbytes // max(size * self.sample_nbytes, 1)), size
 
     def where(self, mask: npt.ArrayLike) -> Plan:
         """Return a plan of the samples that a mask selects.
@@ -415,9 +429,13 @@ class Plan:
 
     def _cache_counts(self) -> tuple[int, int, int]:
         """Return how many chunks the caches had, how many were decoded, and how many were found on disk."""
-        counts = [array._cache_counts() for source in self.sources.values() for array in source._arrays()]
+        counts = [array._cache_counts() for array in self._arrays()]
         hits, misses, disk_hits = map(sum, zip(*counts, strict=True))
         return hits, misses, disk_hits
+
+    def _arrays(self) -> list[Array]:
+        """Return the arrays that are read."""
+        return [array for source in self.sources.values() for array in source._arrays()]
 
     def _of(self, subset: Subset, name: str) -> Plan:
         """Return a plan of fewer samples."""

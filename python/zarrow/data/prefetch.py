@@ -1,10 +1,10 @@
 """Reads ahead: threads that fill batches while the consumer works.
 
-1. Two threads read in turn, so that one read's requests go out while the other one's chunks are decoded. The
-   engine's threads decode, straight into the memory of batches. A read has the samples of a window; samples
-   that do not fill a batch are copied to the front of the next memory. Samples without a fixed size have new
-   memory for each read, and are joined. Reads end in their order, and the first one runs alone, so that the
-   first batch is early.
+1. Two threads read in turn, so that one read's requests go out while the other one's chunks are decoded; from
+   a remote store, more threads if reads are small. The engine's threads decode, straight into the memory of
+   batches. A read has the samples of a window; samples that do not fill a batch are copied to the front of
+   the next memory. Samples without a fixed size have new memory for each read, and are joined. Reads end in
+   their order, and the first one runs alone, so that the first batch is early.
 2. Another thread calls the transform, if there is one. With a device, the reading thread copies the batch
    there, and the consumer calls the transform.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
@@ -12,6 +12,8 @@
 4. Threads end with the iteration: after the last batch, after an error, by `close`, or when the consumer
    drops the iterator. They refer to this object alone. The interpreter waits for them before it exits: a
    thread that it ends inside the engine aborts the process.
+5. Between reads, about once a second, a thread checks that the arrays are those that were opened. The last
+   check runs beside the last read, and after it where it sends no request.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ import numpy.typing as npt
 
 from zarrow._zarrow import _Cancellation
 from zarrow.data.buffers import Ring
+from zarrow.data.current_arrays import CurrentArrays
 from zarrow.data.device_batches import on_device
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
@@ -50,7 +53,9 @@ Batch: TypeAlias = Any | Arrays | tuple[Any, ...]
 
 _T = TypeVar("_T")
 
-_READERS = 2
+_READERS, _MOST_READERS = 2, 8
+# Bytes of samples that are requested from a remote store at a time.
+_REQUESTED_NBYTES = 64 << 20
 # Transformed batches that wait for the consumer.
 _TRANSFORMED = 4
 _BAD_LISTED = 1000
@@ -127,14 +132,20 @@ class Prefetch:
     """The threads of one iteration, and what they share with the consumer."""
 
     def __init__(
-        self, plan: Plan, epoch: int, ranges: Ranges, sizes: Iterator[int], options: Options, stats: Stats
+        self,
+        plan: Plan,
+        epoch: int,
+        ranges: Ranges,
+        sizes: Iterator[int],
+        options: Options,
+        stats: Stats,
+        current: CurrentArrays,
     ) -> None:
         self._plan, self._epoch, self._options, self._stats = plan, epoch, options, stats
-        self._sizes, self._size = sizes, next(sizes, 0)
+        self._sizes, self._size, self._current = sizes, next(sizes, 0), current
         self._loads = plan.loads(epoch, ranges, first=self._size)
         total = sum(stop - start for start, stop in ranges)
-        samples = min(plan.load_samples, total) + min(plan.batch_size, total)
-        self._most_reads = max(2, options.memory_nbytes // max(samples * plan.sample_nbytes, 1))
+        self._most_reads, samples = plan._held(total, options.memory_nbytes)
         self._rings = {
             name: Ring(samples * source.sample_nbytes, self._most_reads + 1, options.allocate)
             for name, source in plan.sources.items()
@@ -148,6 +159,8 @@ class Prefetch:
         # Held by the thread that begins a read.
         self._beginning = threading.Lock()
         self._begun = self._ended = self._unfinished_reads = 0
+        # The consumer still holds the last batch of a read.
+        self._holds_read = False
         self._left, self._is_last = 0, False
         self._rest = _Rows({}, np.empty(0, np.int64), np.empty(0, np.int32))
         self._index = itertools.count()
@@ -156,7 +169,9 @@ class Prefetch:
         self._read: deque[Ready | None] = deque()
         has_thread = options.transform is not None and options.device is None
         self._ready = deque[Ready | None]() if has_thread else self._read
-        work = [self._read_all] * _READERS + [self._transform_all] * has_thread
+        work = [self._read_all] * self._readers(samples * plan.sample_nbytes) + [
+            self._transform_all
+        ] * has_thread
         self._threads = [
             threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
         ]
@@ -175,7 +190,8 @@ class Prefetch:
                 self._condition.wait()
             if self._stopped or (found := self._ready.popleft()) is None:
                 return None
-            self._unfinished_reads -= found.ends_read
+            self._unfinished_reads -= self._holds_read
+            self._holds_read = found.ends_read
             self._condition.notify_all()
             return found
 
@@ -201,6 +217,13 @@ class Prefetch:
             self._ready.clear()
             for ring in self._rings.values():
                 ring.close()
+
+    def _readers(self, nbytes: int) -> int:
+        """Return how many threads read, with this many bytes in a read (step 1)."""
+        if self._current.is_local():
+            return _READERS
+        several = -(-_REQUESTED_NBYTES // max(nbytes, 1))
+        return max(_READERS, min(several, _MOST_READERS, self._most_reads))
 
     def _run(self, work: Callable[[], None]) -> None:
         """Run a thread, and pass its error on to the consumer."""
@@ -278,6 +301,8 @@ class Prefetch:
                 rows, error = _tried(self._rows, read.places, read.before)
                 if self._options.trace is not None:
                     self._options.trace.add("read", began, number=read.number, samples=len(read.places))
+            elif error is None:
+                error = self._check(self._current.check_beside_last_read)
             if not self._wait(lambda: self._ended == read.number):
                 return False
             if rows is not None:
@@ -292,13 +317,20 @@ class Prefetch:
                     self._unfinished_reads += 1
                     self._read.extend(found)
                 self._condition.notify_all()
-            if error is None and len(read.places):
-                return True
+            if error is None:
+                current, is_last = self._current, not len(read.places)
+                error = self._check(current.check_after_last_read if is_last else current.check_now_and_then)
+                if error is None and not is_last:
+                    return True
             self._end(self._read, error)
             return False
         finally:
             # The traceback refers to the frames of this thread.
             rows = error = read.error = None
+
+    def _check(self, check: Callable[[], None]) -> BaseException | None:
+        """Return the error of arrays that have changed (step 5)."""
+        return _tried(self._cancellation.run, check)[1]
 
     def _rows(self, places: Numbers, before: int) -> _Rows:
         """Read samples into new rows, behind free places for the rest of earlier reads."""

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from zarrow.data.current_arrays import CurrentArrays
 from zarrow.data.fields import Fields, Sources
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
@@ -48,6 +49,7 @@ class RandomAccess:
         self.epoch = operator.index(epoch)
         # Places by number, unless they are computed at once.
         self._places: Numbers | None = None
+        self._current = CurrentArrays(self.plan._arrays())
 
     def __repr__(self) -> str:
         """Return a text that is equal for equal plans: grain compares it when it resumes."""
@@ -77,6 +79,8 @@ class RandomAccess:
         ------
         IndexError
             A number is out of range.
+        StaleHandleError
+            An array was made smaller, replaced or erased: noticed within about a second.
         """
         wanted = np.array([operator.index(index) for index in indices], np.int64)
         outside = wanted[(wanted < -len(self)) | (wanted >= len(self))]
@@ -89,6 +93,7 @@ class RandomAccess:
             out = np.empty(shape, source.array.dtype) if source.has_fixed_size else None
             found = source._read(places, out, draw)
             arrays[name] = found if out is None else out
+        self._current.check_now_and_then()
         batch: Batch = self.plan._batch(arrays)
         return batch
 

@@ -15,23 +15,32 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from zarrow._zarrow import Array, CloudStore, Group, MemoryStore, _StageTimes, open, read_many
 from zarrow.data.cache_size import CacheSize
+from zarrow.data.current_arrays import reopened
 from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
-from zarrow.errors import StaleHandleError
 from zarrow.hints.parameters import says_parameters
 
 # Of an epoch: random crops depend on both.
 Draw: TypeAlias = tuple[int, int]
 Out: TypeAlias = npt.NDArray[Any] | None
+SizeOf: TypeAlias = Callable[[Array], tuple[int, ...]]
 Location: TypeAlias = str | os.PathLike[str] | MemoryStore | CloudStore
+
+
+class Cost(NamedTuple):
+    """Chunks that a read decodes, shards that have them, and the bytes of these chunks."""
+
+    chunks: int
+    shards: int
+    nbytes: int
 
 
 class Source:
@@ -74,7 +83,7 @@ class Source:
         made = copy.copy(self)
         whole = sum(array.nbytes or 0 for array in arrays)
         shares = [size if len(arrays) == 1 else size.share(array.nbytes or 0, whole) for array in arrays]
-        made._replace_arrays(tuple(map(_reopened, arrays, shares)))
+        made._replace_arrays(tuple(map(_with_cache, arrays, shares)))
         return made
 
     def _timed(self, times: _StageTimes) -> Self:
@@ -121,19 +130,34 @@ class Source:
             return read_many(items, out=out)
         return numpy_form(read_many(items)) if items else self._filled(0)
 
-    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
-        """Return how many chunks one read of these samples decodes, and their bytes."""
+    def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
+        """Return how many chunks or shards one read of these samples needs, of each array."""
         raise NotImplementedError
+
+    def _cost(self, places: Numbers, draw: Draw) -> Cost:
+        """Return what one read of these samples costs."""
+        arrays = self._arrays()
+        chunks = self._touched(places, draw, chunks_of)
+        shards = (
+            [0] if all(array.shards is None for array in arrays) else self._touched(places, draw, _shards)
+        )
+        nbytes = (
+            count * math.prod(chunks_of(array)) * element_nbytes(array)
+            for count, array in zip(chunks, arrays, strict=True)
+        )
+        return Cost(sum(chunks), sum(shards), sum(nbytes))
 
     def _chunks(self) -> tuple[int, ...]:
         return chunks_of(self.array)
 
-    def _decoded_along(self, axis: int, cells: Numbers) -> tuple[int, int]:
-        """Return chunks and bytes of these cells of an axis, with all chunks along the other axes."""
-        chunks, shape = self._chunks(), self.array.shape
-        others = math.prod(-(-shape[k] // chunks[k]) for k in range(len(shape)) if k != axis)
-        count = len(np.unique(cells)) * others
-        return count, count * math.prod(chunks) * self._element_nbytes
+    def _touched_along(self, axis: int, indices: Numbers, size_of: SizeOf) -> list[int]:
+        """Return how many cells have these indices of an axis, with all cells along the other axes."""
+        found = []
+        for array in self._arrays():
+            sizes, shape = size_of(array), array.shape
+            others = math.prod(-(-shape[k] // sizes[k]) for k in range(len(shape)) if k != axis)
+            found.append(len(np.unique(indices // sizes[axis])) * others)
+        return found
 
 
 @says_parameters
@@ -175,8 +199,8 @@ class Rows(Source):
             return self.array.read(selection, out=np.moveaxis(out, 0, self.axis))
         return np.moveaxis(numpy_form(self.array.read(selection)), self.axis, 0)
 
-    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
-        return self._decoded_along(self.axis, places // self._chunks()[self.axis])
+    def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
+        return self._touched_along(self.axis, places, size_of)
 
 
 @says_parameters
@@ -265,9 +289,9 @@ class Windows(Source):
         items = [(self.array, (*before, slice(at, at + self._span, self.stride))) for at in starts]
         return self._read_items(items, out)
 
-    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
+    def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
         indices = (self.offset + places * self.step)[:, None] + np.arange(self.length) * self.stride
-        return self._decoded_along(self.axis, indices // self._chunks()[self.axis])
+        return self._touched_along(self.axis, indices, size_of)
 
 
 @says_parameters
@@ -413,8 +437,8 @@ class Crops(Source):
         ]
         return self._read_items([(self.array, crop) for crop in crops], out)
 
-    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
-        chunks = self._chunks()
+    def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
+        chunks = size_of(self.array)
         first = self._at(places, draw)
         last = (first + np.array(self.sample_shape) - 1) // np.array(chunks)
         first //= np.array(chunks)
@@ -427,8 +451,7 @@ class Crops(Source):
             found.append(
                 np.unique(np.ravel_multi_index(tuple(cells.T), grid)) if grid else np.zeros(1, np.int64)
             )
-        count = len(np.unique(np.concatenate(found)))
-        return count, count * math.prod(chunks) * self._element_nbytes
+        return [len(np.unique(np.concatenate(found)))]
 
 
 def opened(source: Any) -> Any:
@@ -471,24 +494,15 @@ def chunks_of(array: Array) -> tuple[int, ...]:
     return tuple(map(_average, array.shape, sizes))
 
 
-def _reopened(array: Array, size: CacheSize) -> Array:
+def _shards(array: Array) -> tuple[int, ...]:
+    """Return the shard; of an array without shards, one that has all."""
+    return array.shards or tuple(max(1, extent) for extent in array.shape)
+
+
+def _with_cache(array: Array, size: CacheSize) -> Array:
     """Return the array opened anew, with a cache of decoded chunks."""
-    reduced: Any = array.__reduce__()
-    load, (store, path, mode, _, limits, durability) = reduced
-    opened = load(store, path, mode, size.memory_nbytes, limits, durability)
-    if not isinstance(opened, Array) or _without_attributes(opened) != _without_attributes(array):
-        raise StaleHandleError(
-            f"array {array.path!r} of {array.store} was changed since it was opened: open it again for a new "
-            "plan",
-            kind="stale_handle",
-            store=str(array.store),
-            path=array.path,
-        )
+    opened = reopened(array, size.memory_nbytes)
     return opened._with_disk_cache(size.folder, size.disk_nbytes) if size.disk_nbytes else opened
-
-
-def _without_attributes(array: Array) -> dict[str, Any]:
-    return {name: value for name, value in array.metadata.items() if name != "attributes"}
 
 
 def _average(extent: int, sizes: int | Sequence[int | Sequence[int]]) -> int:

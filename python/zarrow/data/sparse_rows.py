@@ -10,7 +10,7 @@ from zarrow._zarrow import Array, Group, _import
 from zarrow.anndata import sparse
 from zarrow.anndata.encoding import encoding_of
 from zarrow.data.permutation import Numbers
-from zarrow.data.sources import Draw, Out, Source, chunks_of
+from zarrow.data.sources import Draw, Out, SizeOf, Source, chunks_of
 from zarrow.errors import UnsupportedError
 
 
@@ -80,12 +80,10 @@ class SparseRows(Source):
         matrix = sparse.assembled(self._group, 0, (len(rows), *self.sample_shape), *parts)
         return matrix if np.array_equal(rows, places) else matrix[order]
 
-    def _decoded(self, places: Numbers, draw: Draw) -> tuple[int, int]:
-        count = nbytes = 0
+    def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
+        counts = []
         for array, mean in zip(self._members, (self._mean, self._mean, 1.0), strict=True):
-            size = chunks_of(array)[0]
+            size = size_of(array)[0]
             first, last = (places * mean // size), ((places + 1) * mean // size)
-            chunks = len(np.union1d(first, np.minimum(last, max(array.shape[0] - 1, 0) // size)))
-            count += chunks
-            nbytes += chunks * size * array.dtype.itemsize
-        return count, nbytes
+            counts.append(len(np.union1d(first, np.minimum(last, max(array.shape[0] - 1, 0) // size))))
+        return counts

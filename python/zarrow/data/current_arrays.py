@@ -1,0 +1,128 @@
+"""Notices that an array was made smaller, replaced or erased while its samples are read.
+
+1. The document of each array is read about once a second, and once more at the end.
+2. If its bytes have changed, the metadata are compared. Attributes may change, and the array may grow.
+3. Elements that were erased are read as fill values until then: zarr-python, for one, erases chunks before it
+   stores the new shape.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from zarrow._zarrow import Array, _StoredValues
+from zarrow.errors import NotFoundError, StaleHandleError
+from zarrow.groups.array_documents import key_of
+
+_SECONDS = 1.0
+
+
+class CurrentArrays:
+    """Arrays whose documents are read now and then."""
+
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        self._arrays = list(arrays)
+        self._stores: list[tuple[_StoredValues, list[Array]]] | None = None
+        # As they were at the latest check.
+        self._documents: dict[tuple[int, str], bytes | None] = {}
+        self._next = time.monotonic() + _SECONDS
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to a process."""
+        return {**self.__dict__, "_stores": None, "_documents": {}}
+
+    def check_now_and_then(self) -> None:
+        """Check the arrays if the latest check is a second ago."""
+        if time.monotonic() >= self._next:
+            self.check()
+
+    def is_local(self) -> bool:
+        """Return whether reading a document sends no request."""
+        return all(stored.is_local() for stored, _ in self._by_store())
+
+    def check_beside_last_read(self) -> None:
+        """Check the arrays if that sends requests, which take time."""
+        if not self.is_local():
+            self.check()
+
+    def check_after_last_read(self) -> None:
+        """Check the arrays if that sends no request."""
+        if self.is_local():
+            self.check()
+
+    def check(self) -> None:
+        """Compare the stored metadata of each array with those that it was opened with.
+
+        Raises
+        ------
+        StaleHandleError
+            An array was made smaller, replaced or erased.
+        StoreError
+            The store cannot be read.
+        """
+        self._next = time.monotonic() + _SECONDS
+        for number, (stored, arrays) in enumerate(self._by_store()):
+            keys = [key_of(array) for array in arrays]
+            for array, key, document in zip(arrays, keys, stored.get_each(keys), strict=True):
+                known = self._documents.get((number, key))
+                if document is None or document != known:
+                    reopened(array, may_grow=True)
+                self._documents[number, key] = document
+
+    def _by_store(self) -> list[tuple[_StoredValues, list[Array]]]:
+        """Return the arrays of each store: their documents are requested at once."""
+        if self._stores is None:
+            found: dict[Any, tuple[_StoredValues, list[Array]]] = {}
+            for array in self._arrays:
+                store = array.__reduce__()[1][0]
+                name = store if isinstance(store, str) else id(store)
+                if name not in found:
+                    found[name] = _StoredValues(store, create=False), []
+                found[name][1].append(array)
+            self._stores = list(found.values())
+        return self._stores
+
+
+def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = False) -> Array:
+    """Return the array opened anew, with a cache of decoded chunks of this size.
+
+    Raises
+    ------
+    StaleHandleError
+        The stored array has another shape, a smaller one if it may grow, or other metadata apart from
+        attributes; or it was erased.
+    """
+    reduced: Any = array.__reduce__()
+    load, (store, path, mode, nbytes, limits, durability) = reduced
+    try:
+        opened = load(store, path, mode, nbytes if cache_nbytes is None else cache_nbytes, limits, durability)
+    except NotFoundError:
+        problem = "was erased"
+    else:
+        if not isinstance(opened, Array) or len(opened.shape) != array.ndim:
+            problem = "was replaced"
+        elif opened.shape == array.shape:
+            if _fixed(opened) == _fixed(array):
+                return opened
+            problem = "was replaced"
+        elif any(now < before for now, before in zip(opened.shape, array.shape, strict=True)):
+            problem = f"was made smaller, from {array.shape} to {opened.shape},"
+        else:
+            # The edges of chunks of different sizes grow with the shape.
+            if may_grow and _fixed(opened, "chunk_grid") == _fixed(array, "chunk_grid"):
+                return opened
+            problem = f"has grown from {array.shape} to {opened.shape}"
+    raise StaleHandleError(
+        f"array {array.path!r} of {array.store} {problem} since it was opened: open it again for a new plan",
+        kind="stale_handle",
+        store=str(array.store),
+        path=array.path,
+    )
+
+
+def _fixed(array: Array, *others: str) -> dict[str, Any]:
+    """Return the metadata that stay, without these others."""
+    changing = ("attributes", "shape", *others)
+    return {name: value for name, value in array.metadata.items() if name not in changing}
