@@ -115,6 +115,7 @@ from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.creation import create_array, create_group
 from zarrow.api.dask_arrays import add_to_class as _add_dask
 from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
+from zarrow.api.growing_arrays import add_to_class as _add_growing
 from zarrow.api.limits import DecodeLimits
 from zarrow.api.opening import load, open_array, open_group
 from zarrow.api.saving import save
@@ -264,6 +265,7 @@ _add_selections()
 _add_casts()
 _add_asynchronous()
 _add_dask()
+_add_growing()
 _add_protocols()
 _add_tables()
 _add_device_methods()

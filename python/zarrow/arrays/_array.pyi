@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
-from zarrow.api import asynchronous, dask_arrays
+from zarrow.api import asynchronous, dask_arrays, growing_arrays
 from zarrow.api.progress import Progress
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays import chunk_grid, selections
@@ -450,6 +450,7 @@ class Array(_Node):
     iter_chunks = chunk_grid.iter_chunks
     stored_chunks = chunk_grid.stored_chunks_of
     to_dask = dask_arrays.to_dask
+    follow = growing_arrays.follow
     @property
     def write_unit(self) -> tuple[int, ...] | None:
         """The shape of the smallest region that writers can write independently: a shard, or a chunk.
@@ -517,12 +518,10 @@ class Array(_Node):
 
         Examples
         --------
-        >>> import numpy as np, zarrow
+        >>> import zarrow
         >>> log = zarrow.create_array("log.zarr", shape=(0, 2), dtype="f8")
         >>> log.append([[1.0, 2.0], [3.0, 4.0]])
         (2, 2)
-        >>> log.append(np.zeros((1, 2)))
-        (3, 2)
         """
     def refresh(self) -> None:
         """Read the metadata again, so that this Array matches the store."""
