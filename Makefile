@@ -120,7 +120,7 @@ train: wheel $(DATA)/ready $(TORCH)/ready ## a small model in PyTorch that train
 	$(call step,training)
 	@PYTHONPATH=$(TORCH) $(IN_TIME) 300 $(BIN)/python examples/train.py --packages $(DATA) build/maps.zarr
 
-bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full, --sweep, --programs, --loaders, --remote
+bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full, --sweep, --programs, --loaders, --writers, --remote
 	$(call step,limit of the machine)
 	cargo build $(CARGO_FLAGS) --example limit --example slow_store --example object_server
 	$(call step,benchmarks)

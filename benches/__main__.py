@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benches import chart, data, loaders, remote, report
+from benches import chart, data, loaders, remote, report, writers
 from benches.programs import program_rows
 from benches.results import Results
 from benches.rounds import measure
@@ -27,6 +27,9 @@ def main() -> None:
         return
     if arguments.loaders:
         loaders.run(arguments.rows, arguments.rounds or (1 if arguments.quick else 3), BUILD)
+        return
+    if arguments.writers:
+        writers.run(arguments.rows, arguments.rounds or (1 if arguments.quick else 3), BUILD)
         return
     scale = QUICK if arguments.quick else FULL if arguments.full else NORMAL
     rounds = arguments.rounds or (2 if arguments.quick else ROUNDS)
@@ -73,6 +76,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sweep", action="store_true", help="the short rows, for docs/sweep.md")
     parser.add_argument("--programs", action="store_true", help="zarr-python and xarray on zarrow")
     parser.add_argument("--loaders", action="store_true", help="loaders of samples for training")
+    parser.add_argument("--writers", action="store_true", help="writers of frames")
     parser.add_argument("--remote", action="store_true", help="the remote rows, for docs/remote.md")
     parser.add_argument(
         "--rounds", type=int, help=f"counted runs for each peer (default: {ROUNDS}; quick: 2)"
