@@ -394,6 +394,39 @@ def test_explain_names_the_store_and_the_reason(tmp_path: Path) -> None:
     assert zarrow.zarr_python.explain(array) == zarrow.zarr_python.explain(array, (slice(3), 4))
 
 
+SELECTIONS: list[Any] = [
+    ...,
+    3,
+    np.s_[2:4, 1],
+    [0, 3],
+    ([0, 3], [1, 5]),
+    (np.array([0, 3]), np.array([1, 5])),
+    np.arange(48).reshape(8, 6) % 5 == 0,
+    (slice(None), [1, 2]),
+    (np.arange(8) < 4, slice(2)),
+]
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=map(str, range(len(SELECTIONS))))
+def test_explain_takes_what_brackets_take(tmp_path: Path, selection: Any) -> None:
+    values = np.arange(48, dtype="i4").reshape(8, 6)
+    with zarrow.zarr_python.enable():
+        array: Any = zarr.create_array(tmp_path, data=values, chunks=(4, 3))
+        array[selection]
+        found = zarrow.zarr_python.explain(array, selection)
+    assert found.read == "zarrow" and found.store == str(tmp_path)
+
+
+def test_explain_refuses_what_brackets_refuse(tmp_path: Path) -> None:
+    with zarrow.zarr_python.enable():
+        array: Any = zarr.create_array(tmp_path, shape=(8, 6), dtype="i4")
+    for selection in np.s_[9], np.s_[0, 0, 0], (np.array([0, 9]), np.array([0, 0])), np.ones((8, 5), bool):
+        with pytest.raises(IndexError):
+            array[selection]
+        with pytest.raises(IndexError):
+            zarrow.zarr_python.explain(array, selection)
+
+
 @pytest.mark.parametrize("layout", ["v3", "shards", "v2"])
 @pytest.mark.parametrize("mask", ["all", "none", "half", "one", "others"])
 def test_masks_along_an_axis_are_positions(tmp_path: Path, layout: str, mask: str) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from zarr.core.array_spec import ArraySpec
 from zarr.core.buffer import default_buffer_prototype
-from zarr.core.indexing import BasicIndexer, OrthogonalIndexer, is_basic_selection
+from zarr.core.indexing import (
+    BasicIndexer,
+    CoordinateIndexer,
+    MaskIndexer,
+    OrthogonalIndexer,
+    is_pure_fancy_indexing,
+    is_pure_orthogonal_indexing,
+    pop_fields,
+)
 
 from zarrow.zarr_python.chunks import FallbackError, resolve_store
 from zarrow.zarr_python.explanation import Explanation
@@ -46,11 +54,24 @@ def _batch(array: Any, selection: Any) -> tuple[list[Any], tuple[int, ...], tupl
     metadata, prototype = array.metadata, default_buffer_prototype()
     grid = array._chunk_grid if hasattr(array, "_chunk_grid") else metadata.chunk_grid
     config = array.config if hasattr(array, "config") else array._config
-    indexer_class: Any = BasicIndexer if is_basic_selection(selection) else OrthogonalIndexer
-    indexer = indexer_class(selection, metadata.shape, grid)
+    indexer = _indexer(selection, metadata.shape, grid)
     batch = []
     for position, *part in indexer:
         shape = grid[position].codec_shape if hasattr(grid, "__getitem__") else grid.chunk_shape
         spec = ArraySpec(shape, metadata.dtype, metadata.fill_value, config, prototype)
         batch.append((array.store_path / metadata.encode_chunk_key(position), spec, *part))
     return batch, tuple(indexer.shape), tuple(indexer.drop_axes)
+
+
+def _indexer(selection: Any, shape: tuple[int, ...], grid: Any) -> Any:
+    """Return the indexer of `zarr.Array.__getitem__`, or that of `oindex` for a mask along an axis."""
+    _, selection = pop_fields(selection)
+    if is_pure_fancy_indexing(selection, len(shape)):
+        parts = [np.asarray(part) for part in (selection if isinstance(selection, tuple) else (selection,))]
+        if parts[0].dtype != bool:
+            return CoordinateIndexer(tuple(parts), shape, grid)
+        if parts[0].shape == shape:
+            return MaskIndexer(parts[0], shape, grid)
+        return OrthogonalIndexer(selection, shape, grid)
+    is_orthogonal = is_pure_orthogonal_indexing(selection, len(shape))
+    return (OrthogonalIndexer if is_orthogonal else BasicIndexer)(selection, shape, grid)

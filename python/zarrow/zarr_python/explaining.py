@@ -18,7 +18,7 @@ def explain(array: Any, selection: Any = None) -> Explanation:
     array
         A `zarr.Array` or `zarr.AsyncArray`.
     selection
-        A selection by integers, slices and lists, as in brackets; all of the array by default.
+        A selection as in brackets, also by coordinates and masks; all of the array by default.
 
     Returns
     -------
