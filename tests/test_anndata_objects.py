@@ -424,3 +424,21 @@ def test_messages_about_sparse_matrices_name_to_scipy(tmp_path: Path) -> None:
     ):
         with pytest.raises(TypeError, match=r"toarray\(\).*AnnData.*to_scipy"):
             store()
+
+
+def test_columns_are_loaded_by_path_as_in_their_group(tmp_path: Path) -> None:
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical(["a", "b", "a"]),
+            "count": pd.array([1, None, 3], dtype="Int64"),
+            "name": pd.array(["x", None, "z"], dtype="string"),
+        },
+        index=list("pqr"),
+    )
+    zarrow.save(tmp_path / "a.zarr", ad.AnnData(np.eye(3), obs=obs))
+    whole: Any = zarrow.load(tmp_path / "a.zarr", "obs")
+    for name in obs:
+        for progress in (None, lambda done, total: None):
+            found: Any = zarrow.load(tmp_path / "a.zarr", f"obs/{name}", progress=progress)
+            assert type(found) is type(whole[name]) is not dict
+            assert found.tolist() == whole[name].tolist()

@@ -172,7 +172,8 @@ def load(
     Tensor, Variable, MaskedTensor or MaskedVariable
         The elements of the array, in new memory.
     dict
-        For a group: the elements of each array by name, and such a dict for each member group.
+        For a group: the elements of each array by name, and such a dict for each member group. A group that
+        stands for an array, such as a categorical of AnnData, is that array.
     anndata.AnnData
         For a group that stores one, as `anndata.read_zarr` reads it.
 
@@ -271,7 +272,7 @@ def _load_array(array: Array, progress: Progress | bool | None) -> DecodedArray:
 
 def _load_group(
     node: Group, members: list[tuple[str, Any]], progress: Progress | bool | None
-) -> tuple[bool, AnnData | dict[str, Any]]:
+) -> tuple[bool, Any]:
     """Read all of a group; return whether it is an AnnData, and its elements."""
     if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
         from zarrow.anndata.elements import is_whole, load_anndata
@@ -279,6 +280,8 @@ def _load_group(
         if is_whole(node, members):
             node.refresh()
             return True, load_anndata(node.items())
+    if node.attrs.get("encoding-type") in ENCODED_ARRAYS:
+        return False, node.read()
     way = Way().to(node)
     if progress is None or progress is False:
         return False, _load_members(members, way)
