@@ -237,6 +237,58 @@ class Insitubatch(Loader):
             yield batch.arrays["x"]
 
 
+class Beluga(Loader):
+    """A copy in the layout that it reads, of the same chunks: each sample is read and decoded alone."""
+
+    shuffle = "full"
+
+    def prepare(self) -> None:
+        if self.chosen.crop:
+            raise NotImplementedError("has no random crops")
+        self.library: Any = importlib.import_module("beluga")
+        self.torch: Any = importlib.import_module("beluga.torch")
+        self.converted = self.path.with_suffix(".beluga")
+        if self.converted.exists():
+            return
+        zarr: Any = importlib.import_module("zarr")
+        part = self.path.with_suffix(".beluga-part")
+        group = zarr.open_group(part, mode="w", zarr_format=2)
+        count, height, width = self.chosen.shape
+        variables: dict[str, Any] = {
+            "x": zarr.open_array(self.path, path="x", mode="r")[...],
+            "time": np.arange(count),
+            "latitude": np.linspace(-60, 60, height),
+            "longitude": np.linspace(0, 120, width),
+        }
+        for name, values in variables.items():
+            chunks = self.chosen.chunks if name == "x" else values.shape
+            array = group.create_array(name, data=values, chunks=chunks, fill_value=None)
+            names = ["time", "latitude", "longitude"] if name == "x" else [name]
+            array.attrs["_ARRAY_DIMENSIONS"] = names
+        group["time"].attrs.update(units="hours since 2000-01-01", calendar="proleptic_gregorian")
+        zarr.consolidate_metadata(part)
+        part.rename(self.converted)
+
+    def open(self) -> None:
+        place, options = str(self.converted.parent), {}
+        if self.port is not None:
+            place = f"s3://{BUCKET}"
+            options = {
+                "aws_endpoint": f"http://127.0.0.1:{self.port}",
+                "aws_region": "us-east-1",
+                "aws_allow_http": "true",
+                "aws_skip_signature": "true",
+            }
+        reader = self.library.open_zarr_group(
+            place, self.converted.name, variables=["x"], store_options=options
+        )
+        self.loader = self.torch.WindowLoader(reader, frames=1, batch_size=BATCH, shuffle=True, device="cpu")
+
+    def epoch(self, number: int) -> Iterator[Any]:
+        for batch in self.loader:
+            yield batch.data[:, 0, 0]
+
+
 class LitData(Loader):
     """LitData's own format: raw elements in files of 1 MiB, written once beside the set.
 
@@ -289,6 +341,7 @@ LOADERS: dict[str, type[Loader]] = {
     "DataLoader + fused": WorkersFused,
     "DataLoader + zarrs": WorkersZarrs,
     "insitubatch": Insitubatch,
+    "beluga": Beluga,
     "LitData": LitData,
     "tensorstore": Tensorstore,
     "xbatcher": Xbatcher,

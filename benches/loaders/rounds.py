@@ -1,4 +1,4 @@
-"""Runs the loaders in fresh processes, in rounds over them, and reports medians."""
+"""Runs the loaders in fresh processes, in rounds over them, and reports medians; slow ones run once."""
 
 import contextlib
 import json
@@ -20,6 +20,8 @@ from benches.remote.server import Server
 from benches.rounds import memory_folder
 
 DELAY_MS = 30
+# Seconds of an epoch after which a loader takes no part in further rounds.
+ENOUGH = 10.0
 PLACES = ("folder", "s3")
 Found = dict[str, dict[str, Any]]
 
@@ -53,7 +55,7 @@ def measure(name: str, place: str, folder: Path, rounds: int, log: Path) -> Foun
         for turn in range(rounds):
             order = list(LOADERS)
             for peer in order[turn % len(order) :] + order[: turn % len(order)]:
-                if peer in missing:
+                if peer in missing or any(run["epoch"] > ENOUGH for run in samples[peer]):
                     continue
                 command = [sys.executable, "-m", "benches.loaders.worker", peer, name, str(folder), *port]
                 with Process(command, log, scratch) as process:
