@@ -153,6 +153,20 @@ def test_stores_of_each_kind(tmp_path: Path, kind: str) -> None:
     same(ours.load(), stock.load())
 
 
+def test_groups_and_paths_of_zarr_are_stores(tmp_path: Path) -> None:
+    dataset = xr.Dataset({"a": ("x", np.arange(3.0))})
+    dataset.to_zarr(tmp_path / "a.zarr", group="below", consolidated=False)
+    root = zarr.open_group(tmp_path / "a.zarr", mode="r")
+    for store, group in ((root, "below"), (root["below"], None), (root.store_path / "below", None)):
+        options: dict[str, Any] = {"group": group, "consolidated": False}
+        for found in (
+            xr.open_dataset(store, engine="zarrow", **options),
+            zarrow.xarray.open_zarr(store, chunks=None, **options),
+        ):
+            xr.testing.assert_identical(found, dataset)
+            assert str(tmp_path / "a.zarr") in found.encoding["source"]
+
+
 def test_a_mapping_of_bytes_is_a_store() -> None:
     values: dict[str, Any] = {}
     zarrow.save(values, rain=[1.0, 2.0])

@@ -93,6 +93,12 @@ class ZarrowStore(AbstractDataStore):
         return sizes
 
 
+def is_place_of_zarr(store: Any) -> bool:
+    """Return whether an object of zarr-python stands for a store and a path in it."""
+    kind = type(store)
+    return kind.__module__.startswith("zarr.") and kind.__name__ in ("Group", "StorePath")
+
+
 def open_group(
     store: Any,
     group: str | None,
@@ -104,11 +110,15 @@ def open_group(
 ) -> Group:
     """Open the group of a dataset, by the root's consolidated metadata if possible (step 1).
 
-    An opened group of zarrow is not opened again.
+    An opened group of zarrow is not opened again. A group or `StorePath` of zarr-python stands for its store
+    and path.
     """
     path = (group or "").strip("/")
     if isinstance(store, Array | Group):
         return _expect_group(_expect_group(store)[path] if path else store)
+    if is_place_of_zarr(store):
+        path = "/".join(filter(None, (store.path, path)))
+        store = store.store
     options: dict[str, Any] = {
         "mode": mode,
         "storage_options": storage_options or None,

@@ -13,7 +13,7 @@ from xarray.backends.plugins import detect_parameters
 from xarray.backends.store import StoreBackendEntrypoint
 
 from zarrow._zarrow import Group
-from zarrow.xarray.data_store import ZarrowStore, groups_below, members, open_group
+from zarrow.xarray.data_store import ZarrowStore, groups_below, is_place_of_zarr, members, open_group
 from zarrow.xarray.first_reads import FirstReads
 
 
@@ -24,7 +24,9 @@ def _close() -> None:
 def _finish(dataset: xarray.Dataset, opened: Any) -> None:
     """Set how a dataset is closed, and its source: of a group, xarray would take the path in its store."""
     dataset.set_close(_close)
-    if isinstance(opened, Group):
+    if is_place_of_zarr(opened):
+        dataset.encoding["source"] = str(getattr(opened, "store_path", opened))
+    elif isinstance(opened, Group):
         store = opened.__reduce__()[1][0]
         dataset.encoding["source"] = _normalize_path(store) if isinstance(store, str) else opened.store
 
