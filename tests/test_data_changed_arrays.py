@@ -129,6 +129,24 @@ def test_an_array_with_chunks_of_many_sizes_may_grow(tmp_path: Path) -> None:
     assert np.array_equal(np.concatenate(found), VALUES)
 
 
+def test_arrays_in_consolidated_metadata_alone_are_checked(tmp_path: Path) -> None:
+    for depth in ("", "below"):
+        path = tmp_path / f"a{depth}.zarr"
+        root = zarrow.create_group(path)
+        group = root.create_group(depth) if depth else root
+        group.create_array("x", data=VALUES, chunks=(10, 8))
+        zarrow.consolidate_metadata(path)
+        (path / depth / "x" / "zarr.json").unlink()
+        loader = data.Loader(data.Plan(zarrow.open_group(path)[f"{depth}/x".strip("/")], 10))
+        for _ in range(3):
+            assert sum(map(len, loader)) == 400
+        document = path / "zarr.json"
+        document.write_text(document.read_text().replace("400", "100"))
+        assert sum(map(len, loader)) == 400, "the document that is read is the array's own"
+        with pytest.raises(StaleHandleError):
+            list(data.Loader(loader.plan))
+
+
 def test_a_store_in_memory_is_checked() -> None:
     store = zarrow.MemoryStore()
     array = zarrow.create_array(store, path="x", data=VALUES, chunks=(10, 8))

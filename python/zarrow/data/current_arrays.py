@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from zarrow._zarrow import Array, _StoredValues
+from zarrow._zarrow import Array, Group, _StoredValues, open
 from zarrow.errors import NotFoundError, StaleHandleError
 from zarrow.groups.array_documents import key_of
 
@@ -66,8 +66,7 @@ class CurrentArrays:
         for number, (stored, arrays) in enumerate(self._by_store()):
             keys = [key_of(array) for array in arrays]
             for array, key, document in zip(arrays, keys, stored.get_each(keys), strict=True):
-                known = self._documents.get((number, key))
-                if document is None or document != known:
+                if (number, key) not in self._documents or document != self._documents[number, key]:
                     reopened(array, may_grow=True)
                 self._documents[number, key] = document
 
@@ -95,10 +94,13 @@ def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = 
         attributes; or it was erased.
     """
     reduced: Any = array.__reduce__()
+    opened: Any
     load, (store, path, mode, nbytes, limits, durability) = reduced
     try:
         opened = load(store, path, mode, nbytes if cache_nbytes is None else cache_nbytes, limits, durability)
     except NotFoundError:
+        opened = _from_consolidated(store, path)
+    if opened is None:
         problem = "was erased"
     else:
         if not isinstance(opened, Array) or len(opened.shape) != array.ndim:
@@ -120,6 +122,20 @@ def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = 
         store=str(array.store),
         path=array.path,
     )
+
+
+def _from_consolidated(store: Any, path: str) -> Array | Group | None:
+    """Return the node in the consolidated metadata of a group above it: it may have no document of its own."""
+    names = path.split("/")
+    for depth in range(len(names)):
+        try:
+            group = open(store, "/".join(names[:depth]), mode="r")
+            if isinstance(group, Group) and group._is_consolidated():
+                found: Array | Group = group["/".join(names[depth:])]
+                return found
+        except NotFoundError:
+            continue
+    return None
 
 
 def _fixed(array: Array, *others: str) -> dict[str, Any]:
