@@ -479,6 +479,12 @@ def test_long_calls_show_a_bar_for_true(tmp_path: Path, monkeypatch: pytest.Monk
         "pyramid": lambda progress: zarrow.ome.pyramid(
             array, tmp_path / "image.zarr", axes="yx", levels=2, overwrite=True, progress=progress
         ),
+        "save": lambda progress: zarrow.ome.save(
+            tmp_path / "levels.zarr", [array, array[::2, ::2]], axes="yx", overwrite=True, progress=progress
+        ),
+        "to_parquet": lambda progress: zarrow.open_group(tmp_path / "table.zarr").to_parquet(
+            tmp_path / "table.parquet", progress=progress
+        ),
     }
     for label, call in calls.items():
         with pytest.raises(TypeError, match="progress is a function, or True"):

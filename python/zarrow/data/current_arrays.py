@@ -125,7 +125,7 @@ def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = 
 
 
 def _from_consolidated(store: Any, path: str) -> Array | Group | None:
-    """Return the node in the consolidated metadata of a group above it: it may have no document of its own."""
+    """Return the node in the consolidated metadata of a group above: it may have no document of its own."""
     names = path.split("/")
     for depth in range(len(names)):
         try:

@@ -16,8 +16,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _import, asarray, open
+from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
+from zarrow.api.progress import reporting
 from zarrow.api.small_arrays import is_added, read_small
 from zarrow.api.waves import Wave, is_small
 from zarrow.errors import NotFoundError
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from zarrow.api.array_options import LayoutOptions
+    from zarrow.api.progress import Progress
 
 _TYPES = {"t": TIME, "c": CHANNEL, "z": SPACE, "y": SPACE, "x": SPACE}
 FORMATS: dict[str, Literal[2, 3]] = {"0.4": 2, "0.5": 3}
@@ -48,6 +51,7 @@ def save(
     name: str | None = None,
     labels: Mapping[str, Sequence[Array | npt.ArrayLike]] | None = None,
     version: Literal["0.4", "0.5"] = "0.5",
+    progress: Progress | bool | None = None,
     **options: Unpack[LayoutOptions],
 ) -> None:
     """Store an image in several resolutions as an OME-Zarr group.
@@ -78,6 +82,9 @@ def save(
         without the channels.
     version
         The version of OME-Zarr: "0.5" (Zarr version 3), or "0.4" (Zarr version 2).
+    progress
+        Called with the bytes of levels that were stored, and of all; or True for a bar in a terminal or a
+        notebook. Small levels are stored together.
     options
         Options of `create_array` for each level, such as `chunks`, `shards` and `compressors`. `attributes`
         are other attributes of the group; in version 0.5 those in `attributes["ome"]` are kept beside the
@@ -138,7 +145,8 @@ def save(
             _without_axes(options, kept, len(all_axes)),
             _merged({}, content, version),
         )
-    _store(plan, store, path, overwrite)
+    with reporting(progress, "save") as report:
+        _store(plan, store, path, overwrite, report)
 
 
 @dataclass
@@ -160,14 +168,14 @@ class _Plan:
         return {**self.options, "dimension_names": [axis.name for axis in self.axes]}
 
 
-def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
+def _store(plan: _Plan, store: Store, path: str, overwrite: bool, report: Progress | None) -> None:
     """Check the whole image, and store it (steps 1 and 2)."""
     _create(plan, MemoryStore(), path, has_elements=False)
     is_stored = _create_whole_group(
         store,
         path,
         {},
-        lambda group: _create(plan, group, "", keep=True),
+        lambda group: _create(plan, group, "", keep=True, report=report),
         lambda: overwrite and is_node(store),
         zarr_format=plan.zarr_format,
         overwrite=overwrite,
@@ -178,7 +186,7 @@ def _store(plan: _Plan, store: Store, path: str, overwrite: bool) -> None:
         for each in (plan, *plan.labels.values()):
             each.levels = {name: _in_memory(level) for name, level in each.levels.items()}
         create_group(store, path, zarr_format=plan.zarr_format, overwrite=True)
-    _create(plan, store, path, keep=overwrite)
+    _create(plan, store, path, keep=overwrite, report=report)
 
 
 def is_node(store: Store) -> bool:
@@ -194,7 +202,15 @@ def _in_memory(level: Any) -> Any:
     return level[...] if isinstance(level, Array) else asarray(level)
 
 
-def _create(plan: _Plan, target: Store, path: str, *, keep: bool = False, has_elements: bool = True) -> None:
+def _create(
+    plan: _Plan,
+    target: Store,
+    path: str,
+    *,
+    keep: bool = False,
+    has_elements: bool = True,
+    report: Progress | None = None,
+) -> None:
     """Create the groups and the small levels, then the large levels, and at last the attributes (step 4)."""
     wave = Wave(target, plan.zarr_format)
     wave.add_group(path, {}, keep=keep)
@@ -221,10 +237,16 @@ def _create(plan: _Plan, target: Store, path: str, *, keep: bool = False, has_el
         is_together = name in options and (not has_elements or is_small(level))
         if is_together and is_added(wave, _joined(path, name), **options[name]):
             del options[name]
+    amount = Amount(report, sum(map(size_of, levels.values())))
+    together = sum(size_of(level) for name, level in levels.items() if name not in options)
+    amount.begin(together)
     root = wave.create()[0]
     assert isinstance(root, Group)
+    amount.finish()
     for name, rest in options.items():
+        amount.begin(size_of(levels[name]))
         root.create_array(name, **rest)
+        amount.finish()
     last = Wave(root, plan.zarr_format)
     for place, own in attributes.items():
         last.add_group(place, own, keep=True)

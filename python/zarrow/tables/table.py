@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
     from typing_extensions import CapsuleType
 
+    from zarrow.api.progress import Progress
     from zarrow.tables.filtered_rows import FilteredRows
     from zarrow.tables.filters import Filters
 
@@ -155,7 +156,9 @@ class Table:
         """Read the rows into polars: see `Group.to_polars`."""
         return self.group.to_polars(self._selected, rows=slice(self.start, self.stop), **filters)
 
-    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> None:
+    def to_parquet(
+        self, path: str | os.PathLike[str], *, progress: Progress | bool | None = None, **options: Any
+    ) -> None:
         """Write the rows to a Parquet file, a row group at a time, in bounded memory.
 
         The file is written beside its name first: after an error or a kill, an old file is unchanged.
@@ -164,6 +167,8 @@ class Table:
         ----------
         path
             A local file; an existing one is replaced.
+        progress
+            Called with the rows that were written, and all; or True for a bar in a terminal or a notebook.
         options
             Options of `pyarrow.parquet.ParquetWriter`, such as `compression="zstd"`.
 
@@ -176,7 +181,7 @@ class Table:
         """
         from zarrow.tables import parquet
 
-        parquet.write(self, path, options)
+        parquet.write(self, path, options, progress)
 
     def scan_polars(self, *, sorted_by: str | None = None) -> polars.LazyFrame:
         """Return a polars LazyFrame that reads only the columns and rows of a query.
