@@ -203,7 +203,7 @@ class Plan:
         they are of most blocks of a window, whose chunks would be decoded twice.
         """
         order = self.ordered(epoch)
-        if self.order == "window" and self._slots <= first:
+        if not self._is_first_early(first):
             first = 0
         parts: list[Numbers] = []
         for start, stop in ranges:
@@ -220,6 +220,10 @@ class Plan:
                 start = cut
         if parts:
             yield np.concatenate(parts)
+
+    def _is_first_early(self, first: int) -> bool:
+        """Return whether this many samples are a read of their own, of few chunks."""
+        return self.order != "window" or self._slots > first
 
     def describe(
         self, rank: int = 0, world: int = 1, epoch: int = 0, memory_nbytes: int = 256 << 20

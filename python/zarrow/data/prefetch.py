@@ -4,7 +4,8 @@
    a remote store, more threads if reads are small. The engine's threads decode, straight into the memory of
    batches. A read has the samples of a window; samples that do not fill a batch are copied to the front of
    the next memory. Samples without a fixed size have new memory for each read, and are joined. Reads end in
-   their order, and the first one runs alone, so that the first batch is early.
+   their order. The first one runs alone, so that the first batch is early; unless it is a whole window of a
+   remote store.
 2. Another thread calls the transform, if there is one. With a device, the reading thread copies the batch
    there, and the consumer calls the transform.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
@@ -144,6 +145,7 @@ class Prefetch:
         self._plan, self._epoch, self._options, self._stats = plan, epoch, options, stats
         self._sizes, self._size, self._current = sizes, next(sizes, 0), current
         self._loads = plan.loads(epoch, ranges, first=self._size)
+        self._begins_alone = plan._is_first_early(self._size) or current.is_local()
         total = sum(stop - start for start, stop in ranges)
         self._most_reads, samples = plan._held(total, options.memory_nbytes)
         self._rings = {
@@ -280,7 +282,8 @@ class Prefetch:
         """Return whether there is memory for another read, and the first batch is there."""
         running = self._begun - self._ended
         return self._is_last or (
-            self._unfinished_reads + running < self._most_reads and (self._begun != 1 or not running)
+            self._unfinished_reads + running < self._most_reads
+            and (self._begun != 1 or not running or not self._begins_alone)
         )
 
     def _note_time(self) -> None:
