@@ -465,3 +465,18 @@ def test_unfit_sources_are_refused() -> None:
         data.Plan(array((0, 3), (1, 3)))
     with pytest.raises(TypeError, match="found ndarray"):
         data.Plan(np.arange(3))  # type: ignore[arg-type]
+
+
+def test_a_small_window_of_which_the_first_batch_needs_most_chunks_is_read_whole() -> None:
+    def first_read(shape: tuple[int, ...], chunks: tuple[int, ...], batch_size: int, window: int) -> int:
+        plan = data.Plan(array(shape, chunks), batch_size, window_nbytes=window)
+        ranges = plan.schedule(1).rest(0, 0)
+        return len(next(plan.loads(0, ranges, first=plan._early(0, ranges, batch_size))))
+
+    # 16 blocks of 4 samples: 32 random ones are of nearly all blocks, and 4 of few.
+    assert first_read((256, 4), (4, 4), 32, 64 * 16) == 64
+    assert first_read((256, 4), (4, 4), 4, 64 * 16) == 4
+    # Each sample is a chunk: the first batch needs its own alone.
+    assert first_read((256, 4), (1, 4), 8, 64 * 16) == 8
+    # A large window takes long.
+    assert first_read((4096, 1 << 14), (2048, 1 << 14), 32, 128 << 20) == 32

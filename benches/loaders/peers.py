@@ -91,7 +91,7 @@ class Zarrow(Loader):
             array = self.zarrow.open_array(f"s3://{BUCKET}/{self.path.name}", "x", storage_options=endpoint)
         source = self.data.Crops(array, self.chosen.crop, self.chosen.samples) if self.chosen.crop else array
         self.loader = self.loader_class(
-            self.data.Plan(source, BATCH, window_nbytes=WINDOW_NBYTES), **self.options
+            self.data.Plan(source, BATCH, window_nbytes=self.chosen.window_nbytes), **self.options
         )
 
     def epoch(self, number: int) -> Iterator[Any]:

@@ -30,6 +30,9 @@ from zarrow.hints.parameters import says_parameters
 
 _READS_COUNTED = 12
 
+# A small window, which takes some 20 ms to decode: the chunks of at most so many samples are counted.
+_SMALL_NBYTES, _SMALL_SAMPLES = 32 << 20, 4096
+
 # Samples of a read take memory beside their elements: numbers and selections.
 _MOST_SAMPLES = 1 << 18
 
@@ -199,12 +202,9 @@ class Plan:
     def loads(self, epoch: int, ranges: Ranges, first: int = 0) -> Iterator[Numbers]:
         """Yield the places that are read together, for ranges of positions.
 
-        The first read is limited to `first` samples if it is given, so that the first batch is early: unless
-        they are of most blocks of a window, whose chunks would be decoded twice.
+        The first read is limited to `first` samples if it is given, so that the first batch is early.
         """
         order = self.ordered(epoch)
-        if not self._is_first_early(first):
-            first = 0
         parts: list[Numbers] = []
         for start, stop in ranges:
             while start < stop:
@@ -221,9 +221,25 @@ class Plan:
         if parts:
             yield np.concatenate(parts)
 
-    def _is_first_early(self, first: int) -> bool:
-        """Return whether this many samples are a read of their own, of few chunks."""
-        return self.order != "window" or self._slots > first
+    def _early(self, epoch: int, ranges: Ranges, first: int) -> int:
+        """Return `first` if these samples should be a read of their own, else 0.
+
+        They should not if they need most chunks of a small window, which would be decoded twice.
+        """
+        order, start = self.ordered(epoch), ranges[0][0] if ranges else 0
+        stop = min(order.cut_after(start), ranges[0][1]) if ranges else 0
+        if not 0 < first < stop - start:
+            return 0
+        if stop - start > _SMALL_SAMPLES or (stop - start) * self.sample_nbytes > _SMALL_NBYTES:
+            return first
+        few, all_chunks = (
+            sum(
+                source._cost(order.places(start, end), (self.seed, epoch)).chunks
+                for source in self.sources.values()
+            )
+            for end in (start + first, stop)
+        )
+        return first if 2 * few <= all_chunks else 0
 
     def describe(
         self, rank: int = 0, world: int = 1, epoch: int = 0, memory_nbytes: int = 256 << 20

@@ -144,8 +144,9 @@ class Prefetch:
     ) -> None:
         self._plan, self._epoch, self._options, self._stats = plan, epoch, options, stats
         self._sizes, self._size, self._current = sizes, next(sizes, 0), current
-        self._loads = plan.loads(epoch, ranges, first=self._size)
-        self._begins_alone = plan._is_first_early(self._size) or current.is_local()
+        early = plan._early(epoch, ranges, self._size)
+        self._loads = plan.loads(epoch, ranges, first=early)
+        self._begins_alone = early > 0 or current.is_local()
         total = sum(stop - start for start, stop in ranges)
         self._most_reads, samples = plan._held(total, options.memory_nbytes)
         self._rings = {
