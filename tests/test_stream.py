@@ -373,3 +373,47 @@ def test_more_frames_than_the_memory_holds_are_refused_with_advice(tmp_path: Pat
     refused = pytest.raises(FullError, match="where 0 frames wait: append fewer at once")
     with Writer(array, memory_nbytes=64, on_full="raise") as writer, refused:
         writer.append(np.zeros((200, 8), "u1"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_places_are_added_while_frames_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store falls behind by random numbers of frames, and catches up."""
+    from zarrow.stream import ring as rings
+
+    monkeypatch.setattr(rings, "_LEAST_NBYTES", 1)
+    random = np.random.default_rng(seed)
+    before = int(random.integers(0, 9))
+    array = zarrow.create_array(
+        zarrow.MemoryStore(), data=np.zeros((before, 5), "i4"), chunks=(int(random.integers(1, 4)), 5)
+    )
+    ring = rings.Ring(array, 0)
+    ring.allocate(ring.unit * 64)
+    assert ring.capacity == 4 * ring.unit and ring._frames.shape[0] == 64 * ring.unit
+    accepted, most = 0, 0
+    for _ in range(400):
+        count = int(random.integers(1, 3 * ring.unit))
+        if ring.free(accepted, count) >= count:
+            numbers = np.arange(accepted, accepted + count, dtype="i4")
+            ring.put(accepted, np.repeat(numbers[:, None], 5, 1))
+            accepted += count
+        most = max(most, accepted - ring.stored)
+        for _ in range(int(random.integers(0, 3))):
+            if stored := ring.run(accepted, everything=False):
+                ring.stored = ring.store(stored)
+    assert most > 4 * ring.unit and ring.capacity > 4 * ring.unit
+    while stored := ring.run(accepted, everything=True):
+        ring.stored = ring.store(stored)
+    expected = np.concatenate([np.zeros(before, "i4"), np.arange(accepted, dtype="i4")])
+    assert np.array_equal(array[...], np.repeat(expected[:, None], 5, 1))
+
+
+def test_a_store_that_keeps_pace_needs_few_places() -> None:
+    array = zarrow.create_array(zarrow.MemoryStore(), shape=(0, 1 << 18), dtype="u1", chunks=(4, 1 << 18))
+    with Writer(array) as writer:
+        frame = np.ones(1 << 18, "u1")
+        for number in range(2000):
+            writer.append(frame)
+            if number % 64 == 63:
+                writer.flush()
+        assert writer._rings[""].capacity * writer._rings[""].frame_nbytes == 32 << 20
+    assert array.shape[0] == 2000

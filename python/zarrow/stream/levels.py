@@ -55,9 +55,9 @@ class ImageRing(Ring):
         """Return the size of the memory for at most this number of frames, and of the levels' memory."""
         return super().nbytes(frames) + sum(level.nbytes(frames) for level in self._levels)
 
-    def allocate(self, frames: int) -> None:
+    def allocate(self, frames: int, *, grows: bool = True) -> None:
         """Allocate memory for at most this number of frames, and for the levels."""
-        super().allocate(frames)
+        super().allocate(frames, grows=grows)
         for level in self._levels:
             level.allocate(frames)
 
@@ -68,15 +68,16 @@ class ImageRing(Ring):
 
     def store(self, count: int) -> int:
         """Append frames to the first level, and pass them on (step 2)."""
-        place = self._place(self.stored)
+        frames = self.waiting(count)
         stored = super().store(count)
         try:
             if self._levels:
                 self.check_alone()
-                self._levels[0].add(self._along(self._frames, place, place + count))
+                self._levels[0].add(frames)
         finally:
             # These frames are stored, whatever becomes of the levels. Now their memory may be used again.
-            self.stored = stored
+            with self.moving:
+                self.stored = stored
         return stored
 
     def flush(self) -> None:
@@ -113,9 +114,9 @@ class _Level(Ring):
         """Return the memory that this number of frames of the first level takes here, with a window."""
         return super().nbytes(-(-frames // self._share)) + self._step * self._finer.frame_nbytes
 
-    def allocate(self, frames: int) -> None:
+    def allocate(self, frames: int, *, grows: bool = False) -> None:
         """Allocate memory for at most this number of frames of the first level."""
-        super().allocate(-(-frames // self._share))
+        super().allocate(-(-frames // self._share), grows=grows)
         shape = list(self._finer.frame_shape)
         shape.insert(self.axis, self._step)
         self._window = np.empty(shape, self.array.dtype)
@@ -132,11 +133,11 @@ class _Level(Ring):
 
     def store(self, count: int) -> int:
         """Append frames, and pass them on, unless the last one is incomplete."""
-        place = self._place(self.stored)
+        frames = self.waiting(count)
         self.stored = super().store(count)
         self.check_alone()
         if self._coarser is not None and not self._is_incomplete:
-            self._coarser.add(self._along(self._frames, place, place + count))
+            self._coarser.add(frames)
         return self.stored
 
     def add(self, frames: npt.NDArray[Any]) -> None:

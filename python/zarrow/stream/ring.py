@@ -1,11 +1,14 @@
 """Memory for frames that wait to be stored.
 
 1. It is allocated once, for a number of frames that is a multiple of the array's write unit. The first place
-   has the first frame of a write unit, so that each write unit is contiguous.
+   has the first frame of a write unit, so that each write unit is contiguous. Frames use the first places
+   again and again, and more places only if the store falls behind: fresh memory costs more than a copy. The
+   number of places in use is doubled; frames that wait at the first places then move behind the others.
 2. Frames are numbered from the first one of this writer. Those below `stored` are in the store, and their
    places are free.
-3. One append stores a run: all whole write units that wait, up to the end of the memory. If another
-   writer has appended in between, write units may begin elsewhere; the run then ends within one.
+3. One append stores a run: all whole write units that wait, up to the end of the memory, but at most half of
+   it, so that the other half fills meanwhile. If another writer has appended in between, write units may
+   begin elsewhere; the run then ends within one.
 """
 
 from __future__ import annotations
@@ -20,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from zarrow._zarrow import Array, MemoryStore
+from zarrow._zarrow import Array, MemoryStore, _RecycledMemory
 from zarrow.api.creation import create_array
 from zarrow.errors import DataTypeError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.groups.places import refuse_read_only
 from zarrow.stream.growth import Growth
 
-# Memory beyond may never be used, and may be more than the machine has.
-_TOUCHED_NBYTES = 1 << 30
+# Places of at least this size are in use, and at least four write units.
+_LEAST_NBYTES, _LEAST_UNITS = 32 << 20, 4
 
 
 class Ring:
@@ -37,7 +40,11 @@ class Ring:
         self.array = array
         self.axis = checked_axis(array, axis)
         self.stored = 0
-        self.capacity = 0
+        # Where the first frame is, and how many places are in use. They change together.
+        self._places_used = (0, 1)
+        self._most_places = 0
+        # Held while places are added, and while frames become stored.
+        self.moving = threading.Lock()
         if array.write_unit is None:
             raise UnsupportedError(
                 f"array {array.path!r} in {array.store} has chunks of different shapes, which cannot be "
@@ -65,7 +72,6 @@ class Ring:
         self._converting = threading.Lock()
         # How many elements the array has before the first frame, and where that frame is in its write unit.
         self._before: int = array.shape[self.axis]
-        self._first = self._before % self.unit
         self._at_begin = self._before
         self._growth = Growth(array, self.axis, self.unit)
 
@@ -79,19 +85,43 @@ class Ring:
         """The number of elements along the axis after the last append."""
         return self._before + self.stored
 
+    @property
+    def capacity(self) -> int:
+        """The number of places in use."""
+        return self._places_used[1]
+
     def nbytes(self, frames: int) -> int:
         """Return the size of the memory for at most this number of frames."""
         return self._places(frames) * self.frame_nbytes
 
-    def allocate(self, frames: int) -> None:
+    def allocate(self, frames: int, *, grows: bool = True) -> None:
         """Allocate memory for at most this number of frames (step 1)."""
-        self.capacity = self._places(frames)
+        places, least = self._places(frames), self.unit * _LEAST_UNITS
+        least = max(least, _LEAST_NBYTES // self.frame_nbytes)
+        doublings = 0
+        while grows and places >> (doublings + 1) >= least:
+            doublings += 1
+        used = (places >> doublings) // self.unit * self.unit
+        self._places_used = (self._before % self.unit, used)
+        self._most_places = used << doublings
         shape = list(self.frame_shape)
-        shape.insert(self.axis, self.capacity)
-        self._frames = np.empty(shape, self.array.dtype)
-        # The first round of frames would wait for each page of the system.
-        touched = self._frames.reshape(-1)[: _TOUCHED_NBYTES // self.array.dtype.itemsize]
-        touched[...] = np.zeros((), self.array.dtype)
+        shape.insert(self.axis, self._most_places)
+        memory: Any = _RecycledMemory(self._most_places * self.frame_nbytes)
+        self._frames = np.ndarray(shape, self.array.dtype, memory)
+
+    def free(self, accepted: int, wanted: int) -> int:
+        """Return the number of free places; add places for this many frames if possible (step 1)."""
+        with self.moving:
+            while True:
+                (first, used), waiting = self._places_used, accepted - self.stored
+                is_late = (first + accepted) % used == 0 and 2 * waiting > used
+                if used == self._most_places or (wanted <= used - waiting and not is_late):
+                    return used - waiting
+                start = self._place(self.stored)
+                behind = max(0, start + waiting - used)
+                moved = self._along(self._frames, 0, behind)
+                np.copyto(self._along(self._frames, used, used + behind), moved)
+                self._places_used = ((start - self.stored) % (2 * used), 2 * used)
 
     def checked(self, values: Any) -> np.ndarray[Any, Any]:
         """Return one frame or several as an array with the axis of frames.
@@ -148,23 +178,30 @@ class Ring:
 
     def run(self, accepted: int, *, everything: bool) -> int:
         """Return the number of frames in the next run, if this many were accepted (step 3)."""
-        to_end = self.capacity - self._place(self.stored)
+        half = max(self.unit, self._most_places // 2 // self.unit * self.unit)
+        place = self._place(self.stored)
+        # Up to the edge of a write unit of this memory.
+        to_end = min(self.capacity - place, half - place % self.unit)
         waiting = min(accepted - self.stored, to_end)
         whole = waiting - (self._before + self.stored + waiting) % self.unit
         return waiting if everything or (whole <= 0 and waiting == to_end) else max(0, whole)
 
     def is_half_full(self, accepted: int) -> bool:
-        """Whether at least half of the places have frames that wait."""
+        """Whether at least half of the places in use have frames that wait."""
         return 2 * (accepted - self.stored) >= self.capacity
 
     def store(self, count: int) -> int:
         """Append this number of frames to the array; return how many are stored then."""
-        place = self._place(self.stored)
-        shape = self._growth.append(self._along(self._frames, place, place + count))
+        shape = self._growth.append(self.waiting(count))
         stored = self.stored + count
         # Another writer may have appended, too.
         self._before = shape[self.axis] - stored
         return stored
+
+    def waiting(self, count: int) -> np.ndarray[Any, Any]:
+        """Return the next frames to store, which are in one run. They stay in place until they are stored."""
+        place = self._place(self.stored)
+        return self._along(self._frames, place, place + count)
 
     def check_alone(self) -> None:
         """Refuse elements of another writer.
@@ -197,7 +234,8 @@ class Ring:
         return max(2 * self.unit, frames // self.unit * self.unit)
 
     def _place(self, number: int) -> int:
-        return (self._first + number) % self.capacity
+        first, used = self._places_used
+        return (first + number) % used
 
     def _along(self, frames: np.ndarray[Any, Any], start: int, stop: int) -> np.ndarray[Any, Any]:
         selection = (slice(None),) * self.axis + (slice(start, stop),)

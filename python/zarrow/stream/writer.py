@@ -55,7 +55,8 @@ class Writer:
         How the lower levels of images are computed, as by `zarrow.ome.pyramid`: "mean", "mode" or "nearest".
         By default as the image's metadata say, else "mean".
     memory_nbytes
-        How many bytes of frames may wait. The memory is allocated at once.
+        How many bytes of frames may wait. The memory is allocated at once, and used only as far as the store
+        falls behind.
     on_full
         What `append` does if they would be more: `"block"` waits until frames are stored, `"raise"` raises a
         `FullError`, and `"drop"` counts the frames in `dropped`.
@@ -353,7 +354,7 @@ class _State:
         """Return the number of frames with a free place: all or none, or at least one after waiting."""
 
         def free() -> int:
-            return min(ring.stored + ring.capacity for ring in self._rings) - self.accepted
+            return min(ring.free(self.accepted, count) for ring in self._rings)
 
         with self._changed:
             while wait and free() == 0 and self._error is None and not self._is_closed:
@@ -466,7 +467,7 @@ class _State:
         for ring in self._rings:
             if count := ring.run(accepted, everything=ring.stored < wanted):
                 stored = ring.store(count)
-                with self._changed:
+                with self._changed, ring.moving:
                     ring.stored = stored
                     self._changed.notify_all()
         if self._flushed < wanted <= self.stored:
