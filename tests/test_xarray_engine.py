@@ -28,6 +28,7 @@ from xarray.core import indexing
 import zarrow
 import zarrow.xarray
 from xarray_cases import DATASETS, cf, kinds, quiet, same, tree, write
+from zarr_versions import needs_new_zarr
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 from zarrow.xarray.variables import _extents
@@ -252,6 +253,7 @@ def test_large_shards_are_divided_for_dask(tmp_path: Path) -> None:
     assert found["a"].data.chunksize == (1024, 1 << 14)
 
 
+@needs_new_zarr
 def test_unequal_chunks(tmp_path: Path) -> None:
     with zarr.config.set({"array.rectilinear_chunks": True}):
         group = zarr.create_group(tmp_path / "a.zarr")
@@ -265,6 +267,7 @@ def test_unequal_chunks(tmp_path: Path) -> None:
         assert ours["a"].chunks == stock["a"].chunks
 
 
+@needs_new_zarr
 def test_shards_of_unequal_shapes(tmp_path: Path) -> None:
     with zarr.config.set({"array.rectilinear_chunks": True}):
         group = zarr.create_group(tmp_path / "a.zarr")

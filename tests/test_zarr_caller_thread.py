@@ -18,6 +18,7 @@ from zarr.storage import MemoryStore
 
 import zarrow
 from stores_of_others import run_in_child
+from zarr_versions import needs_new_zarr
 
 VALUES = np.arange(48, dtype="i4").reshape(8, 6)
 
@@ -116,6 +117,7 @@ def test_a_value_runs_an_event_loop(tmp_path: Path) -> None:
     assert array[...].tolist() == (-VALUES).tolist()
 
 
+@needs_new_zarr
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_a_repaired_document_is_stored_before_the_first_write(tmp_path: Path, zarr_format: Any) -> None:
     zarr.create_array(tmp_path / "a", shape=(8,), chunks=(1,), dtype="i4", zarr_format=zarr_format)

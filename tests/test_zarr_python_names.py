@@ -12,8 +12,8 @@ import zarr
 from numcodecs import Blosc
 
 import zarrow
+from oracle.gaps import ZARR_PYTHON
 
-ZARR_PYTHON = tuple(int(part) for part in zarr.__version__.split(".")[:2])
 PAGE = (Path(__file__).parent.parent / "docs" / "coming-from-zarr-python.md").read_text(encoding="utf-8")
 
 
