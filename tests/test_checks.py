@@ -391,6 +391,11 @@ def test_a_bar_fits_its_own_terminal_and_is_erased_before_other_text(columns: in
     assert (empty, len(line), erased, text) == ("", columns - 1, " " * (columns - 1), "text")
 
 
+WITH_CHECKSUM: dict[str, Any] = {"chunk_shape": [1, 3], "codecs": [{"name": "bytes"}, {"name": "crc32c"}]}
+INNER: dict[str, Any] = {"name": "sharding_indexed", "configuration": WITH_CHECKSUM}
+NESTED_SHARDS = {"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": [INNER]}}
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -399,8 +404,9 @@ def test_a_bar_fits_its_own_terminal_and_is_erased_before_other_text(columns: in
         {"compressors": [{"id": "zlib", "level": 1}, {"id": "adler32"}], "zarr_format": 2},
         {"filters": [{"id": "fletcher32"}], "compressors": None, "zarr_format": 2},
         {"compressors": [{"name": "crc32c"}], "shards": (4, 6)},
+        {"serializer": NESTED_SHARDS, "compressors": None},
     ],
-    ids=["crc32c", "zstd", "adler32", "fletcher32", "shards"],
+    ids=["crc32c", "zstd", "adler32", "fletcher32", "shards", "nested shards"],
 )
 def test_checksums_are_checked_without_deep(tmp_path: Path, options: dict[str, Any]) -> None:
     values = np.arange(96.0).reshape(8, 12)

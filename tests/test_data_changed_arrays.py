@@ -142,9 +142,29 @@ def test_arrays_in_consolidated_metadata_alone_are_checked(tmp_path: Path) -> No
             assert sum(map(len, loader)) == 400
         document = path / "zarr.json"
         document.write_text(document.read_text().replace("400", "100"))
-        assert sum(map(len, loader)) == 400, "the document that is read is the array's own"
         with pytest.raises(StaleHandleError):
+            list(loader)
+        document.write_text(document.read_text().replace("100", "400"))
+        assert sum(map(len, loader)) == 400
+        shutil.rmtree(path / depth / "x")
+        with pytest.raises(StaleHandleError, match="was erased"):
             list(data.Loader(loader.plan))
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_erased_array_of_a_consolidated_group_is_an_error(tmp_path: Path, is_known: bool) -> None:
+    saved(tmp_path / "a.zarr", 3)
+    zarrow.consolidate_metadata(tmp_path / "a.zarr")
+    array = zarrow.open_group(tmp_path / "a.zarr")["x"]
+    loader = data.Loader(data.Plan(array, 10, window_nbytes=1000), memory_nbytes=1000)
+    if is_known:
+        assert sum(map(len, loader)) == 400
+    with pytest.raises(StaleHandleError, match="was erased"):
+        for number, _ in enumerate(loader):
+            if number == 2:
+                shutil.rmtree(tmp_path / "a.zarr" / "x")
+    with pytest.raises(StaleHandleError, match="was erased"):
+        list(loader)
 
 
 def test_a_store_in_memory_is_checked() -> None:

@@ -325,6 +325,74 @@ def test_no_store_becomes_a_copy(tmp_path: Path) -> None:
     assert "its chunks differ from the copy's" in left.reason and other.shape == VALUES.shape
 
 
+CODECS: dict[str, dict[str, Any]] = {
+    "gzip": {"compressors": [{"name": "gzip", "configuration": {"level": 1}}]},
+    "raw": {"compressors": None},
+    "zstd": {},
+    "checksums": {"compressors": [{"name": "crc32c"}]},
+    "shards": {"shards": (4, 6)},
+}
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["broken", "lost"])
+@pytest.mark.parametrize("of_copy", CODECS)
+@pytest.mark.parametrize("own", CODECS)
+def test_sound_chunks_are_not_read_through_the_document_of_other_codecs(
+    tmp_path: Path, own: str, of_copy: str, lost: bool
+) -> None:
+    for path, values, codecs in ("a.zarr", VALUES, own), ("b.zarr", VALUES * 0 + 7, of_copy):
+        for name in ("", "x"):
+            zarrow.create_array(tmp_path / path / "g" / name, data=values, chunks=(2, 3), **CODECS[codecs])
+    document = tmp_path / "a.zarr" / "g" / "zarr.json"
+    sound = document.read_bytes()
+    document.write_text("{")
+    if lost:
+        document.unlink()
+    before = snapshot(tmp_path / "a.zarr" / "g")
+    done = repair(tmp_path / "a.zarr" / "g", tmp_path / "b.zarr" / "g")
+    assert not done.mended and len(done.left) == 1, done
+    assert snapshot(tmp_path / "a.zarr" / "g") == before
+    document.write_bytes(sound)
+    np.testing.assert_array_equal(zarrow.load(tmp_path / "a.zarr" / "g"), VALUES)
+
+
+def test_other_folders_do_not_become_copies(tmp_path: Path) -> None:
+    zarrow.create_group(tmp_path / "empty.zarr", attributes={"title": "backup"})
+    zarrow.create_group(tmp_path / "copy.zarr").create_array("x", data=VALUES)
+    zarrow.create_array(tmp_path / "zeros.zarr", data=VALUES * 0)
+    home = tmp_path / "home"
+    (home / "letters").mkdir(parents=True)
+    (home / "notes.txt").write_text("hi")
+    for copy in ("empty.zarr", "copy.zarr", "zeros.zarr"):
+        assert len(repair(home, tmp_path / copy).left) == 1
+        assert sorted(snapshot(home)) == ["notes.txt"]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("path", ["", "m"])
+def test_a_group_is_not_restored_above_members_of_another_version(
+    tmp_path: Path, path: str, version: Any
+) -> None:
+    for name, zarr_format in ("a.zarr", version), ("copy.zarr", 5 - version):
+        root = zarrow.create_group(tmp_path / name, zarr_format=zarr_format)
+        group = root.create_group(path) if path else root
+        group.create_array("x", data=VALUES)
+    document = tmp_path / "a.zarr" / path / {2: ".zgroup", 3: "zarr.json"}[version]
+    document.unlink()
+    before = snapshot(tmp_path / "a.zarr")
+    done = repair(tmp_path / "a.zarr", tmp_path / "copy.zarr")
+    assert not done.mended and len(done.left) == 1
+    assert snapshot(tmp_path / "a.zarr") == before
+
+
+def test_deeply_nested_attributes_are_replaced(tmp_path: Path) -> None:
+    for name in ("a.zarr", "copy.zarr"):
+        zarrow.create_group(tmp_path / name, zarr_format=2, attributes={"title": "rain"})
+    (tmp_path / "a.zarr" / ".zattrs").write_bytes(b"[" * 1_000_000)
+    assert repair(tmp_path / "a.zarr", tmp_path / "copy.zarr").is_sound
+    assert dict(zarrow.open_group(tmp_path / "a.zarr").attrs) == {"title": "rain"}
+
+
 def test_outdated_copies_beside_other_faults_are_named(tmp_path: Path) -> None:
     group = zarrow.create_group(tmp_path / "a.zarr")
     group.create_array("x", data=VALUES)

@@ -1,4 +1,9 @@
-"""Restores the documents of a node from a copy, if the stored chunks have the copy's elements."""
+"""Restores the documents of a node from a copy.
+
+A wrong document makes sound chunks unreadable, and a wrong path would become a copy. So a trace of the node
+is needed: of a group, a member of the copy; of an array, a stored chunk that reads as the copy does. Each
+readable chunk must have the copy's elements, and each member the copy's version of Zarr.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues
+from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts, _StoredValues
+from zarrow.api.filled_arrays import full_like
 from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import chunks_in, parts
 from zarrow.checks.verifying import DOCUMENTS, joined
@@ -25,9 +31,11 @@ def restore(location: Any, path: str, copy: Array | Group, dry_run: bool) -> str
     if isinstance(copy, Array):
         name = "zarr.json" if "zarr.json" in documents else ".zarray"
         handle = _ChunkParts(location, path, copy.zarr_format, documents[name])
-        place = _first_difference(handle.array(copy.shape), copy)
-        if place is not None:
-            return f"its chunks differ from the copy's, first at {list(place)}"
+        problem = _problem_of_array(handle.array(copy.shape), copy, is_lost=not present)
+    else:
+        problem = _problem_of_group(values, path, copy, is_lost=not present)
+    if problem is not None:
+        return problem
     if not dry_run:
         if ".zattrs" in present and _is_object(values.get_each([joined(path, ".zattrs")])[0]):
             documents.pop(".zattrs", None)
@@ -42,7 +50,7 @@ def _is_object(document: bytes | None) -> bool:
     """Return whether a document is a JSON object."""
     try:
         return isinstance(json.loads(document or b""), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -61,15 +69,36 @@ def _documents_of(node: Array | Group) -> dict[str, bytes]:
     return documents
 
 
-def _first_difference(array: Array, copy: Array) -> tuple[int, ...] | None:
-    """Return the place of the first readable chunk with other elements than the copy."""
-    chunk = array.chunks
+def _problem_of_group(values: _StoredValues, path: str, copy: Group, *, is_lost: bool) -> str | None:
+    """Return why the document of a group cannot be that of the copy."""
+    others = DOCUMENTS - {"zarr.json"} if copy.zarr_format == 3 else {"zarr.json"}
+    own = DOCUMENTS - others
+    names = values.list(path)
+    if is_lost and not set(names) & set(copy):
+        return "no member of the copy is here"
+    for name in names:
+        found = set(values.list(joined(path, name)))
+        if found & others and not found & own:
+            return f"the copy has another format version than {name!r}"
+    return None
+
+
+def _problem_of_array(array: Array, copy: Array, *, is_lost: bool) -> str | None:
+    """Return why the document of an array cannot be that of the copy."""
+    chunk, is_readable, is_broken = array.chunks, False, False
+    fill = full_like(array, array.fill_value, shape=(1,) * array.ndim, store=MemoryStore())[...].numpy()
     for region in parts(array):
         for place, part in [((), region)] if chunk is None else chunks_in(region, chunk):
             try:
                 left = np.asanyarray(array.read(part).numpy())
             except ZarrowError:
+                is_broken = True
                 continue
             if np.any(differs(left, np.asanyarray(copy.read(part).numpy()))):
-                return place
+                return f"its chunks differ from the copy's, first at {list(place)}"
+            is_readable = is_readable or bool(
+                np.any(differs(left, np.broadcast_to(np.asanyarray(fill), left.shape)))
+            )
+    if (is_broken or is_lost) and not is_readable:
+        return "no stored chunk can be read through the copy's metadata"
     return None

@@ -272,12 +272,18 @@ def _take_census(values: _StoredValues, path: str, array: Array, found: Verified
 
 
 def _has_checksums(array: Array) -> bool:
-    """Return whether the chunks, or inner chunks, have checksums."""
-    for codec in (*array.filters, *array.compressors):
+    """Return whether chunks, or the inner chunks of shards at any depth, have checksums."""
+    metadata = array.metadata
+    waiting = [*metadata.get("codecs", ()), *(metadata.get("filters") or ()), metadata.get("compressor")]
+    while waiting:
+        codec = waiting.pop()
+        if not isinstance(codec, dict):
+            continue
         name = str(codec.get("name", codec.get("id"))).removeprefix("numcodecs.")
         options = codec.get("configuration", codec)
         if name in _CHECKSUMS or (name == "zstd" and options.get("checksum")):
             return True
+        waiting += options.get("codecs", ())
     return False
 
 

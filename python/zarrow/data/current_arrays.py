@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _StoredValues, open
-from zarrow.errors import NotFoundError, StaleHandleError
+from zarrow.errors import NotFoundError, StaleHandleError, UnsupportedError
 from zarrow.groups.array_documents import key_of
 
 _SECONDS = 1.0
@@ -66,7 +67,11 @@ class CurrentArrays:
         for number, (stored, arrays) in enumerate(self._by_store()):
             keys = [key_of(array) for array in arrays]
             for array, key, document in zip(arrays, keys, stored.get_each(keys), strict=True):
-                if (number, key) not in self._documents or document != self._documents[number, key]:
+                known = self._documents.get((number, key))
+                if document is None and known is not None:
+                    raise _stale(array, "was erased")
+                # The consolidated metadata of a group above may be all that an array has.
+                if document is None or document != known:
                     reopened(array, may_grow=True)
                 self._documents[number, key] = document
 
@@ -116,7 +121,11 @@ def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = 
             if may_grow and _fixed(opened, "chunk_grid") == _fixed(array, "chunk_grid"):
                 return opened
             problem = f"has grown from {array.shape} to {opened.shape}"
-    raise StaleHandleError(
+    raise _stale(array, problem)
+
+
+def _stale(array: Array, problem: str) -> StaleHandleError:
+    return StaleHandleError(
         f"array {array.path!r} of {array.store} {problem} since it was opened: open it again for a new plan",
         kind="stale_handle",
         store=str(array.store),
@@ -125,7 +134,13 @@ def reopened(array: Array, cache_nbytes: int | None = None, *, may_grow: bool = 
 
 
 def _from_consolidated(store: Any, path: str) -> Array | Group | None:
-    """Return the node in the consolidated metadata of a group above: it may have no document of its own."""
+    """Return the node in the consolidated metadata of a group above: it may have no document of its own.
+
+    Where nothing is stored at its path, it was erased.
+    """
+    with contextlib.suppress(UnsupportedError):
+        if not _StoredValues(store, create=False).list(path):
+            return None
     names = path.split("/")
     for depth in range(len(names)):
         try:

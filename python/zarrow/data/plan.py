@@ -249,12 +249,15 @@ class Plan:
         Few reads are counted exactly; many are estimated from a part. `memory_nbytes` is that of the loader.
         """
         schedule = self.schedule(world)
+        if not 0 <= rank < world:
+            raise ValueError(f"rank {rank} is not one of {world} ranks")
         ranges = schedule.rest(rank, 0)
+        early = self._early(epoch, ranges, min(self.batch_size, schedule.size(rank, 0))) if ranges else 0
         samples = sum(stop - start for start, stop in ranges)
         order = self.ordered(epoch)
         reads = -(-samples // self._load_samples)
         if reads <= _READS_COUNTED:
-            counted = list(self.loads(epoch, ranges))
+            counted = list(self.loads(epoch, ranges, first=early))
             reads = len(counted)
         else:
             counted = [_window_near(order, at) for at in _spread(ranges, _READS_COUNTED)]
