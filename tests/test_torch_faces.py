@@ -183,17 +183,6 @@ def test_states_of_a_dataset_resume_in_workers(plan: data.Plan) -> None:
         next(iter(resumed))
 
 
-def test_the_next_epoch_follows_a_state_at_the_end(plan: data.Plan) -> None:
-    dataset = zarrow.torch.IterableDataset(plan)
-    assert numbers_of(dataset) == epoch(plan, 0)
-    state = dataset.state_dict()
-    for workers in (0, 2):
-        resumed = zarrow.torch.IterableDataset(plan)
-        resumed.load_state_dict(state)
-        loader = torch.utils.data.DataLoader(resumed, batch_size=None, num_workers=workers)
-        assert numbers_of(loader) == epoch(plan, 1)
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_states_of_data_sets_resume_on_other_numbers_of_ranks(root: zarrow.Group, seed: int) -> None:
     """Each sample of the epoch comes once, with other batch sizes, too."""

@@ -221,11 +221,6 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             raise ValueError(f"the state is damaged: {error!r}; pass the result of state_dict()") from error
         if len(states) == 1 and not others:
             self.loader.load_state_dict(begins[0])
-            if workers[0] == (0, 1) and steps[0] >= self.loader._schedule.steps:
-                # The next epoch follows, not the empty rest of this one.
-                self.loader.load_state_dict({**begins[0], "step": self.loader._schedule.steps})
-                self._go_on(self.loader.state_dict(), 0)
-                return
             self._go_on(begins[0], batches[0])
             self._turn = workers[0]
             return
