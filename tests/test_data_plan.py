@@ -206,7 +206,7 @@ def test_chunks_are_decoded_once(chunk: int, order: Any) -> None:
     description = plan.describe()
     assert (description.samples, description.steps, description.nbytes_used) == (40, 10, 960)
     if order != "shuffle" or chunk == 1:
-        # The first batch is a read of its own, and ends in a chunk of 7.
+        # The first batch is read alone, and ends in a chunk of 7.
         assert description.chunks == -(-40 // chunk) + (order == "sequential" and chunk == 7)
         assert description.nbytes_decoded == description.chunks * chunk * 24
     else:
@@ -221,10 +221,10 @@ def test_shards_are_requests_too(tmp_path: Path) -> None:
         assert found.requests == found.chunks + found.shards
     rows = data.Plan(sharded, 4, order="sequential")
     found = rows.describe()
-    # The first batch is a read of its own.
+    # The first batch is read alone.
     assert (found.chunks, found.shards) == (40, 5)
     assert "40 chunks of 5 shards\nat most 45 requests, 1.9 KiB of memory" in str(found)
-    assert found.memory_nbytes == values.nbytes, "all of it is one read"
+    assert found.memory_nbytes == values.nbytes, "one read has all samples"
     small = data.Plan(sharded, 2, window_nbytes=2 * 48)
     assert small.describe(memory_nbytes=0).memory_nbytes == 2 * (2 + 2) * 48
 

@@ -1,4 +1,4 @@
-"""The method of an Array that follows its growth. What it does is imported when it is called."""
+"""The method of an Array that follows its growth. The code for it is imported when it is called."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def follow(
 ) -> Iterator[DecodedArray]:
     """Return an iterator over the elements that others append, each once, as `zarrow.stream.follow`.
 
-    The shape of this array changes, as by `refresh`. Parameters and errors are those of the function.
+    The shape of this array changes, as by `refresh`. It takes the same parameters, and raises the same errors.
 
     Examples
     --------

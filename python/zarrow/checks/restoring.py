@@ -55,7 +55,7 @@ def _is_object(document: bytes | None) -> bool:
 
 
 def _documents_of(node: Array | Group) -> dict[str, bytes]:
-    """Return the documents of a node, without those of other nodes."""
+    """Return the documents of a node, without copies of its members."""
     location, path = node.__reduce__()[1][:2]
     # The document that makes the node comes last.
     names = [".zattrs", ".zarray" if isinstance(node, Array) else ".zgroup"]

@@ -21,7 +21,7 @@ _SECONDS = 1.0
 
 
 class CurrentArrays:
-    """Arrays whose documents are read now and then."""
+    """Arrays, with a look at their documents now and then."""
 
     def __init__(self, arrays: Iterable[Array]) -> None:
         self._arrays = list(arrays)
@@ -54,7 +54,7 @@ class CurrentArrays:
             self.check()
 
     def check(self) -> None:
-        """Compare the stored metadata of each array with those that it was opened with.
+        """Compare the stored metadata of each array with its metadata when it was opened.
 
         Raises
         ------
@@ -134,7 +134,7 @@ def _stale(array: Array, problem: str) -> StaleHandleError:
 
 
 def _from_consolidated(store: Any, path: str) -> Array | Group | None:
-    """Return the node in the consolidated metadata of a group above: it may have no document of its own.
+    """Return the node in the consolidated metadata of a group above: a node may have no document.
 
     Where nothing is stored at its path, it was erased.
     """

@@ -30,7 +30,7 @@ from zarrow.hints.parameters import says_parameters
 
 _READS_COUNTED = 12
 
-# A small window, which takes some 20 ms to decode: the chunks of at most so many samples are counted.
+# Limits of a small window, which takes some 20 ms to decode. Counting its chunks takes little time.
 _SMALL_NBYTES, _SMALL_SAMPLES = 32 << 20, 4096
 
 # Samples of a read take memory beside their elements: numbers and selections.
@@ -222,7 +222,7 @@ class Plan:
             yield np.concatenate(parts)
 
     def _early(self, epoch: int, ranges: Ranges, first: int) -> int:
-        """Return `first` if these samples should be a read of their own, else 0.
+        """Return `first` if these samples should be read alone, else 0.
 
         They should not if they need most chunks of a small window, which would be decoded twice.
         """

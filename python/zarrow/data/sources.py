@@ -135,7 +135,7 @@ class Source:
         raise NotImplementedError
 
     def _cost(self, places: Numbers, draw: Draw) -> Cost:
-        """Return what one read of these samples costs."""
+        """Return the cost of one read of these samples."""
         arrays = self._arrays()
         chunks = self._touched(places, draw, chunks_of)
         shards = (

@@ -23,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from zarrow._zarrow import Array, MemoryStore, _RecycledMemory
+from zarrow._zarrow import Array, MemoryStore, _is_remote, _RecycledMemory
 from zarrow.api.creation import create_array
 from zarrow.errors import DataTypeError, ShapeError, StaleHandleError, UnsupportedError
 from zarrow.groups.places import refuse_read_only
 from zarrow.stream.growth import Growth
+
+# Frames of this size are stored at once, in a remote store to send few requests for metadata.
+_ENOUGH_NBYTES, _ENOUGH_REMOTE_NBYTES = 4 << 20, 16 << 20
 
 # Places of at least this size are in use, and at least four write units.
 _LEAST_NBYTES, _LEAST_UNITS = 32 << 20, 4
@@ -66,6 +69,8 @@ class Ring:
         self.unit: int = max(1, array.write_unit[self.axis])
         self.frame_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
         self.frame_nbytes = max(1, math.prod(self.frame_shape) * dtype.itemsize)
+        store = array.__reduce__()[1][0]
+        self.enough = _ENOUGH_REMOTE_NBYTES if _is_remote(store) else _ENOUGH_NBYTES
         self._frames: np.ndarray[Any, Any] = np.empty(0, dtype)
         # Converts frames of other types.
         self._converter: Array | None = None

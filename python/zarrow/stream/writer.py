@@ -32,9 +32,6 @@ from zarrow.ome.downscaling import Method
 from zarrow.stream.levels import ImageRing
 from zarrow.stream.ring import Ring, check_distinct
 
-# Frames of this size are stored at once.
-_ENOUGH_NBYTES = 16 << 20
-
 
 class FullError(LimitError):
     """Frames were refused, because the memory of a `Writer` is full; its kind is `"full"`."""
@@ -437,7 +434,7 @@ class _State:
         return (
             self._is_closed
             or self._flushed < self._wanted
-            or sum(run * ring.frame_nbytes for ring, run in runs) >= _ENOUGH_NBYTES
+            or sum(run * ring.frame_nbytes for ring, run in runs) >= max(ring.enough for ring, _ in runs)
             or any(run and (self._interval == 0 or ring.is_half_full(self.accepted)) for ring, run in runs)
         )
 
