@@ -28,7 +28,7 @@ def follow(
 ) -> Iterator[DecodedArray]:
     """Return an iterator over the elements that others append, each once, as `zarrow.stream.follow`.
 
-    The shape of this array changes, as by `refresh`. It takes the same parameters, and raises the same errors.
+    The shape of this array changes, as by `refresh`. Parameters and errors are the same.
 
     Examples
     --------
