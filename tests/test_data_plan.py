@@ -14,6 +14,7 @@ import pytest
 
 import zarrow
 from zarrow import data
+from zarrow.data import sources as kinds
 from zarrow.data.order import Order
 from zarrow.data.permutation import Permutation
 from zarrow.data.rank_schedule import Ranges, Schedule
@@ -482,3 +483,32 @@ def test_a_small_window_of_which_the_first_batch_needs_most_chunks_is_read_whole
     assert first_read((256, 4), (1, 4), 8, 64 * 16) == 8
     # A large window takes long.
     assert first_read((4096, 1 << 14), (2048, 1 << 14), 32, 128 << 20) == 32
+
+
+def test_many_chunks_of_a_sample_are_counted_in_little_time() -> None:
+    crops = data.Crops(array((2048, 2048), (1, 1)), (1024, 1024), 20)
+    found = data.Plan(crops, 4).describe()
+    assert 1024**2 < found.chunks <= 20 * 1024**2
+    long = data.Windows(array((300_000, 1), (1, 1)), 100_000)
+    exact = data.Plan(data.Windows(array((300_000, 1), (100, 1)), 10_000, step=5000), 4, order="sequential")
+    assert data.Plan(long, 4, window_nbytes=1 << 30).describe().chunks >= 300_000
+    assert exact.describe().chunks >= 3000
+
+
+@pytest.mark.parametrize("step", [1, 7, 40])
+def test_long_windows_are_counted_as_short_ones(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = data.Windows(array((1000, 2), (6, 1)), 25, step=step)
+    places = np.random.default_rng(step).permutation(windows.count)[: windows.count // 2]
+    counted = windows._cost(places, (0, 0))
+    monkeypatch.setattr(kinds, "_MOST_COUNTED", 0)
+    assert windows._cost(places, (0, 0)) == counted
+    crops = data.Crops(array((40, 40), (4, 8)), (9, 9), 12)
+    counted = crops._cost(np.arange(12), (0, 0))
+    monkeypatch.setattr(kinds, "_MOST_STEPS", 0)
+    assert counted.chunks <= crops._cost(np.arange(12), (0, 0)).chunks <= 50
+
+
+def test_a_rank_outside_the_world_is_refused() -> None:
+    for rank in (-1, 2):
+        with pytest.raises(ValueError, match=f"rank {rank} is not one of 2 ranks"):
+            data.Plan(array((40, 6), (4, 6))).describe(rank, 2)

@@ -32,6 +32,9 @@ from zarrow.hints.parameters import says_parameters
 Draw: TypeAlias = tuple[int, int]
 Out: TypeAlias = npt.NDArray[Any] | None
 SizeOf: TypeAlias = Callable[[Array], tuple[int, ...]]
+
+# Indices of windows, and chunks of a crop, up to which chunks are counted one by one.
+_MOST_COUNTED, _MOST_STEPS = 1 << 22, 512
 Location: TypeAlias = str | os.PathLike[str] | MemoryStore | CloudStore
 
 
@@ -290,8 +293,18 @@ class Windows(Source):
         return self._read_items(items, out)
 
     def _touched(self, places: Numbers, draw: Draw, size_of: SizeOf) -> list[int]:
-        indices = (self.offset + places * self.step)[:, None] + np.arange(self.length) * self.stride
-        return self._touched_along(self.axis, indices, size_of)
+        starts = self.offset + places * self.step
+        if len(places) * self.length <= _MOST_COUNTED:
+            indices = starts[:, None] + np.arange(self.length) * self.stride
+            return self._touched_along(self.axis, indices, size_of)
+        # All between the ends of a window: more than there are if it has steps.
+        size, starts = size_of(self.array)[self.axis], np.unique(starts)
+        first, last = starts // size, (starts + self._span - 1) // size
+        new = np.maximum(first, np.concatenate([[-1], last[:-1]]) + 1)
+        return [
+            count * int(np.maximum(last - new + 1, 0).sum())
+            for count in self._touched_along(self.axis, np.zeros(1, np.int64), size_of)
+        ]
 
 
 @says_parameters
@@ -443,6 +456,9 @@ class Crops(Source):
         last = (first + np.array(self.sample_shape) - 1) // np.array(chunks)
         first //= np.array(chunks)
         most = (last - first).max(axis=0, initial=0) + 1
+        if math.prod(most.tolist()) > _MOST_STEPS:
+            # At most so many: crops share chunks.
+            return [int(np.minimum((last - first + 1).prod(axis=1).sum(), self._grid_size(chunks)))]
         grid = tuple(-(-extent // chunk) for extent, chunk in zip(self.array.shape, chunks, strict=True))
         found = [np.empty(0, np.int64)]
         for step in itertools.product(*map(range, most)):
@@ -452,6 +468,10 @@ class Crops(Source):
                 np.unique(np.ravel_multi_index(tuple(cells.T), grid)) if grid else np.zeros(1, np.int64)
             )
         return [len(np.unique(np.concatenate(found)))]
+
+    def _grid_size(self, chunks: tuple[int, ...]) -> int:
+        """Return the number of chunks of the array."""
+        return math.prod(-(-extent // chunk) for extent, chunk in zip(self.array.shape, chunks, strict=True))
 
 
 def opened(source: Any) -> Any:
