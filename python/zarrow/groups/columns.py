@@ -9,7 +9,8 @@
    other writers. Before a column is erased, its name goes from there.
 4. A column of a dataframe replaces another one, also where one of the two is a group, such as a
    categorical. It is built in memory first, unless it is an array of numbers. In folders and in memory it is
-   put in place in one step; elsewhere an old one is erased right before.
+   put in place in one step; elsewhere an old one is erased right before. Consolidated metadata lack the
+   column meanwhile, so that a reader gets an error, and never new elements by old metadata.
 5. A dict of arrays is stored as a table, too, and may have arrays of different lengths: a new array of
    another length is no column there.
 """
