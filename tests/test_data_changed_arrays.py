@@ -6,6 +6,7 @@ import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,6 +175,21 @@ def test_a_store_in_memory_is_checked() -> None:
     list(loader)
     zarrow.open_array(store, "x", mode="r+").resize((10, 8))
     with pytest.raises(StaleHandleError, match=r"made smaller, from \(400, 8\) to \(10, 8\)"):
+        list(loader)
+
+
+def test_arrays_of_many_stores_are_checked() -> None:
+    arrays, stores = {}, []
+    for number in range(30):
+        store: Any = {} if number % 2 else zarrow.MemoryStore()
+        path = f"x{number}"
+        stores.append(store)
+        arrays[path] = zarrow.create_array(store, path, data=np.arange(20) + number, chunks=5)
+    loader = data.Loader(data.Plan(arrays, 7, order="sequential"))
+    for _ in range(3):
+        assert [len(batch["x3"]) for batch in loader] == [7, 7, 6]
+    zarrow.open_array(stores[7], "x7", mode="r+").resize(3)
+    with pytest.raises(StaleHandleError, match=r"'x7' .* made smaller"):
         list(loader)
 
 

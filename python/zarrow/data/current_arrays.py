@@ -79,8 +79,9 @@ class CurrentArrays:
         """Return the arrays of each store: their documents are requested at once."""
         if self._stores is None:
             found: dict[Any, tuple[_StoredValues, list[Array]]] = {}
-            for array in self._arrays:
-                store = array.__reduce__()[1][0]
+            # An object that is gone would leave its number to another one.
+            stores = [array.__reduce__()[1][0] for array in self._arrays]
+            for array, store in zip(self._arrays, stores, strict=True):
                 name = store if isinstance(store, str) else id(store)
                 if name not in found:
                     found[name] = _StoredValues(store, create=False), []
