@@ -452,7 +452,7 @@ def test_chunks_are_read_as_often_as_predicted(tmp_path: Path) -> None:
         for _ in data.Loader(chosen):
             pass
         found = sum(reads.values())
-        # Few reads are counted exactly, with the first batch, which may be read before the rest of its window.
+        # Few reads are counted exactly, with the first batch, which may be read alone.
         assert found == description.chunks, (order, batch_size)
         if order != "shuffle":
             assert 34 <= found <= 34 + batch_size
