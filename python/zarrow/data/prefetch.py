@@ -4,8 +4,7 @@
    a remote store, more threads if reads are small. The engine's threads decode, straight into the memory of
    batches. A read has the samples of a window; samples that do not fill a batch are copied to the front of
    the next memory. Samples without a fixed size have new memory for each read, and are joined. Reads end in
-   their order. The first one runs alone, so that the first batch is early; unless it is a whole window of a
-   remote store.
+   their order, and the first one runs alone, so that the first batch is early.
 2. Another thread calls the transform, if there is one. With a device, the reading thread copies the batch
    there, and the consumer calls the transform.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
@@ -146,7 +145,6 @@ class Prefetch:
         self._sizes, self._size, self._current = sizes, next(sizes, 0), current
         early = plan._early(epoch, ranges, self._size)
         self._loads = plan.loads(epoch, ranges, first=early)
-        self._begins_alone = early > 0 or current.is_local()
         total = sum(stop - start for start, stop in ranges)
         self._most_reads, samples = plan._held(total, options.memory_nbytes)
         self._rings = {
@@ -283,8 +281,7 @@ class Prefetch:
         """Return whether there is memory for another read, and the first batch is there."""
         running = self._begun - self._ended
         return self._is_last or (
-            self._unfinished_reads + running < self._most_reads
-            and (self._begun != 1 or not running or not self._begins_alone)
+            self._unfinished_reads + running < self._most_reads and (self._begun != 1 or not running)
         )
 
     def _note_time(self) -> None:

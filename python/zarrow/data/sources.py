@@ -33,7 +33,7 @@ Draw: TypeAlias = tuple[int, int]
 Out: TypeAlias = npt.NDArray[Any] | None
 SizeOf: TypeAlias = Callable[[Array], tuple[int, ...]]
 
-# Indices of windows, and chunks of a crop, up to which chunks are counted one by one.
+# More indices of windows, or chunks of a crop, are not counted one by one.
 _MOST_COUNTED, _MOST_STEPS = 1 << 22, 512
 Location: TypeAlias = str | os.PathLike[str] | MemoryStore | CloudStore
 
@@ -457,7 +457,7 @@ class Crops(Source):
         first //= np.array(chunks)
         most = (last - first).max(axis=0, initial=0) + 1
         if math.prod(most.tolist()) > _MOST_STEPS:
-            # At most so many: crops share chunks.
+            # More than there are: crops share chunks.
             return [int(np.minimum((last - first + 1).prod(axis=1).sum(), self._grid_size(chunks)))]
         grid = tuple(-(-extent // chunk) for extent, chunk in zip(self.array.shape, chunks, strict=True))
         found = [np.empty(0, np.int64)]
