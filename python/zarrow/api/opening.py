@@ -272,7 +272,7 @@ def _load_array(array: Array, progress: Progress | bool | None) -> DecodedArray:
 
 def _load_group(
     node: Group, members: list[tuple[str, Any]], progress: Progress | bool | None
-) -> tuple[bool, Any]:
+) -> tuple[bool, DecodedArray | AnnData | dict[str, Any]]:
     """Read all of a group; return whether it is an AnnData, and its elements."""
     if node.attrs.get("encoding-type") is not None or any(name == "obs" for name, _ in members):
         from zarrow.anndata.elements import is_whole, load_anndata

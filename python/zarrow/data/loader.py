@@ -88,6 +88,8 @@ class Loader:
     StaleHandleError
         An array was made smaller, replaced or erased: noticed within about a second, and at the end of an
         epoch. With a cache, an array that has grown since it was opened, too.
+    NotFoundError
+        An array was erased, and a read has found a chunk missing.
     StoreError
         No file can be created in the folder of the cache.
 
@@ -358,8 +360,6 @@ class _Iterator:
             # An epoch has ended, also for a worker process without a turn in it.
             if self._is_current() and not self._prefetch._stopped:
                 self._loader._begun = True
-                with self._counting:
-                    self._count_chunks()
             raise StopIteration
         if ready.error is not None:
             try:
@@ -403,11 +403,6 @@ class _Iterator:
         stats.samples += len(ready.numbers)
         stats.nbytes += ready.nbytes
         stats.store_s, stats.decode_s, stats.placement_s = self._times.seconds()
-        self._count_chunks()
-
-    def _count_chunks(self) -> None:
-        """Enter the chunks in caches: again at the end, since an engine's thread may count after a read."""
-        stats = self._stats
         counts = self._loader.plan._cache_counts()
         stats.cache_hits, stats.cache_misses, stats.disk_cache_hits = (
             now - before for now, before in zip(counts, self._cached, strict=True)

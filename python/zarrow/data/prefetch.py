@@ -170,9 +170,8 @@ class Prefetch:
         self._read: deque[Ready | None] = deque()
         has_thread = options.transform is not None and options.device is None
         self._ready = deque[Ready | None]() if has_thread else self._read
-        work = [self._read_all] * self._readers(samples * plan.sample_nbytes) + [
-            self._transform_all
-        ] * has_thread
+        readers = self._readers(samples * plan.sample_nbytes)
+        work = [self._read_all] * readers + [self._transform_all] * has_thread
         self._threads = [
             threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
         ]

@@ -81,6 +81,8 @@ class RandomAccess:
             A number is out of range.
         StaleHandleError
             An array was made smaller, replaced or erased: noticed within about a second.
+        NotFoundError
+            An array was erased, and the read has found a chunk missing.
         """
         wanted = np.array([operator.index(index) for index in indices], np.int64)
         outside = wanted[(wanted < -len(self)) | (wanted >= len(self))]
