@@ -217,9 +217,11 @@ def test_chunks_are_decoded_once(chunk: int, order: Any) -> None:
 def test_shards_are_requests_too(tmp_path: Path) -> None:
     values = np.zeros((40, 6, 2), "f4")
     sharded = zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(2, 3, 2), shards=(10, 6, 2))
-    for source in sharded, data.Windows(sharded, 5, step=5), data.Crops(sharded, (10, 6, 2), 4):
-        found = data.Plan(source, 4, order="sequential").describe()
-        assert found.requests == found.chunks + found.shards
+    # Two windows of 5 rows lie in each of 4 shards.
+    windows = data.Plan(data.Windows(sharded, 5, step=5), 8, order="sequential").describe()
+    assert (windows.chunks, windows.shards, windows.requests) == (40, 4, 44)
+    crops = data.Plan(data.Crops(sharded, (10, 6, 2), corners=[(0, 0, 0), (10, 0, 0)]), 2).describe()
+    assert (crops.chunks, crops.shards, crops.requests) == (20, 2, 22)
     rows = data.Plan(sharded, 4, order="sequential")
     found = rows.describe()
     # The first batch is read alone.
@@ -490,9 +492,7 @@ def test_many_chunks_of_a_sample_are_counted_in_little_time() -> None:
     found = data.Plan(crops, 4).describe()
     assert 1024**2 < found.chunks <= 20 * 1024**2
     long = data.Windows(array((300_000, 1), (1, 1)), 100_000)
-    exact = data.Plan(data.Windows(array((300_000, 1), (100, 1)), 10_000, step=5000), 4, order="sequential")
     assert data.Plan(long, 4, window_nbytes=1 << 30).describe().chunks >= 300_000
-    assert exact.describe().chunks >= 3000
 
 
 @pytest.mark.parametrize("step", [1, 7, 40])
