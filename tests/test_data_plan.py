@@ -217,7 +217,7 @@ def test_chunks_are_decoded_once(chunk: int, order: Any) -> None:
 def test_shards_are_requests_too(tmp_path: Path) -> None:
     values = np.zeros((40, 6, 2), "f4")
     sharded = zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(2, 3, 2), shards=(10, 6, 2))
-    # Two windows of 5 rows lie in each of 4 shards.
+    # Each of 4 shards has two windows of 5 rows.
     windows = data.Plan(data.Windows(sharded, 5, step=5), 8, order="sequential").describe()
     assert (windows.chunks, windows.shards, windows.requests) == (40, 4, 44)
     crops = data.Plan(data.Crops(sharded, (10, 6, 2), corners=[(0, 0, 0), (10, 0, 0)]), 2).describe()
