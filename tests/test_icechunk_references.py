@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,35 @@ def test_threads_read_one_session(tmp_path: Path, asked: Asked) -> None:
         thread.join()
     assert failures == []
     assert asked.keys == []
+
+
+def test_references_are_listed_once_if_two_threads_open_the_array(
+    tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = written(local(tmp_path), many)
+    root, get = zarrow.open(session), icechunk.IcechunkStore.get
+    chunks = icechunk.IcechunkStore.array_chunk_iterator
+    documents, both, lists = 0, asyncio.Event(), []
+
+    async def together(store: Any, key: str, *arguments: Any, **options: Any) -> Any:
+        nonlocal documents
+        if key == "deep/rain/zarr.json":
+            documents += 1
+            if documents == 2:
+                both.set()
+            await asyncio.wait_for(both.wait(), 60)
+        return await get(store, key, *arguments, **options)
+
+    def listed(*arguments: Any) -> Any:
+        lists.append(arguments[1])
+        return chunks(*arguments)
+
+    monkeypatch.setattr(icechunk.IcechunkStore, "get", together)
+    monkeypatch.setattr(icechunk.IcechunkStore, "array_chunk_iterator", listed)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: root["deep/rain"][:, 0].tolist(), range(2)))
+    assert found == [list(range(0, CHUNKS * 1024, 1024))] * 2
+    assert documents == 2 and lists == ["/deep/rain"] and asked.keys == []
 
 
 @pytest.fixture(scope="module")

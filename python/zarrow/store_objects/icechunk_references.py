@@ -94,7 +94,8 @@ class IcechunkAdapter(ZarrAdapter):
         request.found(document, 0, len(document))
 
     def _note(self, path: str, document: dict[str, Any]) -> None:
-        if document.get("node_type") != "array":
+        # Another request for the same document may have been answered meanwhile.
+        if document.get("node_type") != "array" or path in self._lists:
             return
         # icechunk has no chunks under other keys.
         columns = _ChunkReferences("c", "/", len(document["shape"]))
