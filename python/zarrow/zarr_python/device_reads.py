@@ -27,9 +27,15 @@ def tensor_of(buffer: Any, chosen: type) -> DeviceTensor | None:
     return found
 
 
-def read(chunks: Chunks, shape: tuple[int, ...], found: Plan, result: DeviceTensor) -> list[tuple[int, ...]]:
+def read(
+    chunks: Chunks,
+    shape: tuple[int, ...],
+    found: Plan,
+    result: DeviceTensor,
+    coalescing: tuple[int, int] | None,
+) -> list[tuple[int, ...]]:
     """Read the selections of a batch to their places; return the indices of the missing chunks."""
-    array = chunks.engine.array(shape)
+    array = chunks.engine.array(shape, coalescing=coalescing)
     readers: dict[str, Any] = {"basic": array, "orthogonal": array.oindex, "vectorized": array.vindex}
     for index, place in found.parts:
         readers[found.kind].read(index, out=result[(*place, ...)])

@@ -18,7 +18,9 @@ Source: `zarr.abc.codec.CodecPipeline` of zarr-python 3.1 to 3.4.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -212,12 +214,16 @@ class CodecPipeline(AbstractCodecPipeline):
         try:
             chunks, memory, entries, found = self.planned(batch, out, drop_axes)
             shape = tuple(chunks.room(axis, stop) for axis, stop in enumerate(found.stops))
+            coalescing = _coalescing(batch[0][1].config)
             if isinstance(memory, DeviceTensor):
-                missing = await call(lambda: device_reads.read(chunks, shape, found, memory))
+                missing = await call(lambda: device_reads.read(chunks, shape, found, memory, coalescing))
                 return _results(entries, missing)
             if not memory.flags.writeable:
                 raise FallbackError("the result is read-only")
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
+            read = partial(
+                chunks.engine.read, shape, found.kind, found.parts, native, coalescing=coalescing
+            )
             is_small = (
                 chunks.is_local
                 and not is_caller()
@@ -227,10 +233,10 @@ class CodecPipeline(AbstractCodecPipeline):
             )
             if is_small:
                 began = perf_counter()
-                missing = chunks.engine.read(shape, found.kind, found.parts, native)
+                missing = read()
                 self._state.is_slow = perf_counter() - began > _SLOW_SECONDS
             else:
-                missing = await call(lambda: chunks.engine.read(shape, found.kind, found.parts, native))
+                missing = await call(read)
         except (FallbackError, ZarrowError, TypeError, ValueError):
             await on_event_loop()
             return await self._stock.read(batch, out, drop_axes)
@@ -360,6 +366,18 @@ def _planned(
             known = spec
         entries.append((position, without_masks(part), where))
     return entries, plan(chunks, entries, drop_axes, shape)
+
+
+def _coalescing(settings: ArrayConfig) -> tuple[int, int] | None:
+    """Return the maximum gap and size of merged requests; None before zarr-python has these settings."""
+    gap = getattr(settings, "sharding_coalesce_max_gap_bytes", None)
+    if gap is None:
+        return None
+    return _in_bounds(gap), _in_bounds(settings.sharding_coalesce_max_bytes)
+
+
+def _in_bounds(nbytes: int) -> int:
+    return min(max(nbytes, 0), sys.maxsize)
 
 
 def _results(

@@ -18,9 +18,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 use std::ops::Range;
-use std::sync::Arc;
 use zarrow::codec::{parse_v2_array, parse_v3};
 use zarrow::metadata::{MetadataLimits, NodeMetadata};
+use zarrow::store::remote::Coalescing;
 use zarrow::{OpenOptions, Selection, WriteOptions};
 use zarrow_array::allocation;
 
@@ -39,14 +39,19 @@ type PlacedPart<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PySlice>>);
 
 impl ChunkParts {
     /// Step 1.
-    fn for_shape(&self, py: Python<'_>, shape: &[u64]) -> PyResult<Arc<zarrow::Array>> {
+    fn for_shape(&self, py: Python<'_>, shape: &[u64]) -> PyResult<zarrow::Array> {
         let last = self.array.get();
         let array = last.reshaped(shape).raise(py)?;
         if last.shape() != shape {
             self.array.set_later(array.clone(), |_| 0);
         }
-        Ok(Arc::new(array))
+        Ok(array)
     }
+}
+
+/// Returns the limits of merged requests from their gap and their size in bytes.
+fn limits((gap_nbytes, merged_nbytes): (u64, u64)) -> Coalescing {
+    Coalescing { gap_nbytes, merged_nbytes }
 }
 
 /// Returns the indices of chunks as tuples.
@@ -113,9 +118,15 @@ impl ChunkParts {
         Ok(ChunkParts { array: Current::new(array.raise(py)?) })
     }
 
-    /// Return the array with this shape.
-    fn array<'py>(&self, py: Python<'py>, shape: Vec<u64>) -> PyResult<Bound<'py, Array>> {
-        Array::create(py, (*self.for_shape(py, &shape)?).clone())
+    /// Return the array with this shape, with the maximum gap and size of merged requests in bytes.
+    #[pyo3(signature = (shape, *, coalescing = None))]
+    fn array<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Vec<u64>,
+        coalescing: Option<(u64, u64)>,
+    ) -> PyResult<Bound<'py, Array>> {
+        Array::create(py, self.for_shape(py, &shape)?.with_coalescing(coalescing.map(limits)))
     }
 
     /// Return the indices of the chunks that reads of a result of `array` missed since the last call.
@@ -129,7 +140,8 @@ impl ChunkParts {
     }
 
     /// Read pairs of a selection and its place in `result`, in one read of an array of this shape. Return the indices
-    /// of the missing chunks.
+    /// of the missing chunks. `coalescing` has the maximum gap and size of merged requests in bytes.
+    #[pyo3(signature = (shape, kind, parts, result, *, coalescing = None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -137,8 +149,10 @@ impl ChunkParts {
         kind: &str,
         parts: Vec<PlacedPart<'py>>,
         result: &Bound<'py, PyAny>,
+        coalescing: Option<(u64, u64)>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let (array, kind) = (self.for_shape(py, &shape)?, indexing(kind)?);
+        let array = self.for_shape(py, &shape)?.with_coalescing(coalescing.map(limits));
+        let kind = indexing(kind)?;
         let out = Out::with_any_shape(result, array.data_type())?;
         let places = parts.iter().map(|(_, place)| ranges(place, out.shape()));
         let places: Vec<Vec<Range<usize>>> = places.collect::<PyResult<_>>()?;

@@ -10,7 +10,7 @@ use crate::metadata::ArrayMetadata;
 use crate::metadata::missing::MissingValues;
 use crate::plan::field::FieldPlace;
 use crate::store::Store;
-use crate::store::remote::ObjectVersion;
+use crate::store::remote::{Coalescing, FetchPolicy, ObjectVersion, RemoteStore};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The inputs of a read.
@@ -35,6 +35,8 @@ pub struct Reader<'a> {
     pub field: Option<&'a FieldPlace>,
     /// The sentinel values that mark missing elements, if any.
     pub missing: Option<&'a MissingValues>,
+    /// How requests for near ranges are merged; `None` for the store's own policy.
+    pub coalescing: Option<Coalescing>,
     /// The array, which may have been erased.
     pub presence: &'a dyn Presence,
     /// Set by a read that finds a missing chunk.
@@ -50,6 +52,12 @@ impl Reader<'_> {
             Some(times) => times.task(|clock| run(Some(clock))),
             None => run(None),
         }
+    }
+
+    /// Returns how requests to the store are split and merged.
+    pub fn policy(&self) -> FetchPolicy {
+        let policy = self.store.remote().map(RemoteStore::policy).unwrap_or_default();
+        policy.with_coalescing(self.coalescing)
     }
 
     /// Notes that a chunk is missing (step 1 of [`missing_chunk`](crate::decode::missing_chunk)).

@@ -2,6 +2,7 @@
 
 use crate::codec::DecodeLimits;
 use crate::store::Durability;
+use crate::store::remote::Coalescing;
 
 /// Options for opening a hierarchy. Groups pass them on to the nodes below them.
 ///
@@ -19,6 +20,9 @@ pub struct OpenOptions {
     pub cache_nbytes: usize,
     /// Durability when a write returns.
     pub durability: Durability,
+    /// How requests for near ranges of one value are merged; `None` for the store's own policy. A store that answers
+    /// immediately, such as a folder, gets no such requests.
+    pub coalescing: Option<Coalescing>,
 }
 
 impl OpenOptions {
@@ -38,5 +42,11 @@ impl OpenOptions {
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         OpenOptions { durability, ..self }
+    }
+
+    /// Sets how requests for near ranges of one value are merged.
+    #[must_use]
+    pub fn coalescing(self, coalescing: Option<Coalescing>) -> Self {
+        OpenOptions { coalescing, ..self }
     }
 }

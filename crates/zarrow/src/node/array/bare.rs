@@ -4,6 +4,7 @@ use super::Array;
 use crate::error::Result;
 use crate::metadata::ArrayMetadata;
 use crate::node::open_options::OpenOptions;
+use crate::store::remote::Coalescing;
 use crate::store::{Store, normalize_path};
 use std::sync::Arc;
 
@@ -49,6 +50,12 @@ impl Array {
         }
         let array = self.with_shape(shape).map_err(|error| self.place(error))?;
         Ok(Array { bare, ..array })
+    }
+
+    /// Returns the same array, whose reads merge requests for near ranges in this way; `None` for the store's policy.
+    #[must_use]
+    pub fn with_coalescing(self, coalescing: Option<Coalescing>) -> Array {
+        Array { options: self.options.coalescing(coalescing), ..self }
     }
 
     /// Whether the array is [bare](Array::bare).

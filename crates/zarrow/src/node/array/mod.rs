@@ -467,6 +467,7 @@ impl Array {
             chunks: self.chunks.as_deref(),
             field: None,
             missing: None,
+            coalescing: self.options.coalescing,
             presence: self,
             missed: None,
             times: self.times.as_deref(),

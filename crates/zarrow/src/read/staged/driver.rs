@@ -201,9 +201,9 @@ impl<'p, 'i> Staged<'p, 'i> {
         Ok(Next::Submit { number, object, fetch, request, frames })
     }
 
-    /// The policy of the first item's store, applied to a batch over several stores too.
+    /// The policy of the first item's store and array, applied to a batch over several stores too.
     fn policy(&self) -> FetchPolicy {
-        self.items[0].0.reader.store.remote().map(RemoteStore::policy).unwrap_or_default()
+        self.items[0].0.reader.policy()
     }
 
     /// Plans chunk `number`, and queues its first step.

@@ -37,7 +37,7 @@ impl<'p> Staged<'p, '_> {
         plan: &Arc<ObjectPlan<'p>>,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
-        let policy = self.store(plan)?.policy();
+        let policy = plan.reader.policy();
         let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
         let beginning = plan.begin(&chunk, &policy)?;
         if let Beginning::Index(_) = &beginning
@@ -100,7 +100,7 @@ impl<'p> Staged<'p, '_> {
         fetch: &RangeFetch,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
-        let policy = self.store(plan)?.policy();
+        let policy = plan.reader.policy();
         let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
         let Some(inner_chunks) = plan.reader.inner_chunks() else { return Ok(()) };
         let Body { bytes, version, .. } = landed.body();

@@ -166,6 +166,15 @@ impl Request {
     }
 }
 
+/// How near ranges of one value become one request, such as inner chunks of a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Two ranges with fewer bytes than this between them become one request.
+    pub gap_nbytes: u64,
+    /// Maximum size of a merged request in bytes, unless a single range is larger.
+    pub merged_nbytes: u64,
+}
+
 /// How the engine should split and merge requests to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchPolicy {
@@ -183,6 +192,15 @@ pub struct FetchPolicy {
     pub cuts_ranges: bool,
     /// Whether the answer to a range tells the value's size.
     pub tells_size: bool,
+}
+
+impl FetchPolicy {
+    /// Returns the same policy with these limits for merged requests, if there are any.
+    #[must_use]
+    pub fn with_coalescing(self, coalescing: Option<Coalescing>) -> FetchPolicy {
+        let Some(Coalescing { gap_nbytes, merged_nbytes }) = coalescing else { return self };
+        FetchPolicy { gap_nbytes, merged_nbytes, ..self }
+    }
 }
 
 impl Default for FetchPolicy {
