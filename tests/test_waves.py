@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas
 import pytest
 import zarr
 
@@ -108,6 +109,65 @@ def test_a_failed_call_keeps_what_it_replaced(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (root["a"][...] == 3).all()
     assert "b" not in root and "c" not in root
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("is_consolidated", [False, True])
+def test_arrays_are_created_together(tmp_path: Path, version: Literal[2, 3], is_consolidated: bool) -> None:
+    named: Any = {
+        "model/rain": {"shape": (365, 100), "chunks": (5, 100), "attributes": {"units": "mm"}},
+        "day": {"data": [1, 2, 3], "dtype": "i2", "dimension_names": ["t"]},
+        "kind": {"data": pandas.Categorical(["a", "b"]), "dtype": None, "missing": "anndata"},
+        "names": {"data": ["Oslo", "Rome"], "dtype": None, "fill_value": ""},
+    }
+    for store in stores(tmp_path):
+        root = zarrow.create_group(store, zarr_format=version)
+        if is_consolidated and not isinstance(store, dict):
+            root.consolidate_metadata()
+        created = root.create_arrays(named, dtype="f4", fill_value=0)
+        assert list(created) == list(named)
+        expected = zarrow.create_group(zarrow.MemoryStore(), zarr_format=version)
+        for path, options in named.items():
+            one = expected.create_array(path, **{"dtype": "f4", "fill_value": 0, **options})
+            assert type(one) is type(created[path]) and created[path].path == path
+        found = zarrow.open(store)
+        assert str(found.tree()) == str(expected.tree())
+        for path, array in found.members(max_depth=None):
+            assert dict(array.attrs) == dict(expected[path].attrs)
+            if isinstance(array, zarrow.Array):
+                assert array.metadata == expected[path].metadata
+                assert array[...].equals(expected[path][...])
+
+
+REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "a node that exists": ({"day": {"shape": 3}}, zarrow.NodeExistsError, "an array is already here"),
+    "the group": ({"": {"shape": 3}}, zarrow.ZarrowError, "a group is already here|expected a group"),
+    "an array below another": ({"x/y": {"shape": 3}}, zarrow.NodeTypeError, "expected a group"),
+    "a path twice": ({"/x": {"shape": 3}}, zarrow.NodeExistsError, "another node of this call"),
+    "another place": ({"../y": {"shape": 3}}, zarrow.InvalidKeyError, "not allowed"),
+    "a shape as the path": ({3: {"shape": 3}}, TypeError, "3: expected the path"),
+    "an unknown option": ({"y": {"shape": 3, "chunk": 2}}, TypeError, "'y': unknown option 'chunk'"),
+    "elements": ({"y": [1, 2]}, TypeError, "type {'y': {'data': x}} for its elements"),
+    "chunks of other axes": ({"y": {"shape": 3, "chunks": (2, 2)}}, ValueError, "'y': chunks is"),
+    "a fill value": ({"y": {"shape": 3, "fill_value": "a"}}, (ValueError, TypeError), "'y'|\"y\""),
+    "no shape": ({"y": {}}, TypeError, "'y': expected shape="),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_no_array_is_created_if_one_is_refused(tmp_path: Path, case: str) -> None:
+    named, error, message = REFUSED[case]
+    for store in stores(tmp_path):
+        root = zarrow.create_group(store)
+        root["day"] = [1]
+        before = list(root)
+        with pytest.raises(error, match=message):
+            root.create_arrays({"x": {"shape": 4}, **named}, dtype="f4")
+        assert list(zarrow.open(store)) == list(root) == before
+    with pytest.raises(TypeError, match="expected a dict"):
+        root.create_arrays([("x", {"shape": 3})])  # type: ignore[arg-type]
+    with pytest.raises(zarrow.ReadOnlyError):
+        zarrow.open_group(tmp_path / "tree.zarr", mode="r").create_arrays({"x": {"shape": 3}}, dtype="f4")
 
 
 def test_many_arrays_are_written(tmp_path: Path) -> None:

@@ -60,6 +60,21 @@ def test_many_small_arrays_are_saved_in_few_round_trips(bucket: Bucket, tmp_path
 
 
 @in_few_round_trips(counted_bucket)
+def test_many_arrays_are_created_in_few_round_trips(bucket: Bucket, tmp_path: Path) -> None:
+    store = zarrow.CloudStore(bucket.url("created"), storage_options=bucket.options)
+    root = zarrow.create_group(store)
+    named: Any = {f"level{number % 3}/{name}": {"data": ARRAYS[name]} for number, name in enumerate(ARRAYS)}
+    root.create_array("one", shape=1000, dtype="i4")
+    empty = {f"empty/{path}": {"shape": 1000, "dtype": "i4"} for path in named}
+    bucket.expect(lambda: root.create_arrays(empty), 4)
+    bucket.expect(lambda: root.create_arrays(named), 6)
+    local = zarrow.create_group(tmp_path)
+    local.create_array("one", shape=1000, dtype="i4")
+    local.create_arrays({**empty, **named})
+    expect_same(zarrow.open(store), local)
+
+
+@in_few_round_trips(counted_bucket)
 def test_many_arrays_are_written_in_few_round_trips(bucket: Bucket, tmp_path: Path) -> None:
     store = zarrow.CloudStore(bucket.url("writes"), storage_options=bucket.options)
     zarrow.save(store, **ARRAYS)

@@ -15,7 +15,7 @@ from zarrow.arrays._array import Array
 from zarrow.arrays._categorical import Categorical
 from zarrow.arrays._masked_tensor import MaskedTensor
 from zarrow.arrays._masked_variable import MaskedVariable
-from zarrow.groups import node_info, rows
+from zarrow.groups import many_arrays, node_info, rows
 from zarrow.groups._node import _Node
 from zarrow.groups._tree import Tree
 from zarrow.groups.attributes import Attributes
@@ -168,6 +168,7 @@ class Group(_Node):
         >>> root.create_array("model/wind", shape=(2, 3), dtype="f4", fill_value=-1)[0].tolist()
         [-1.0, -1.0, -1.0]
         """
+    create_arrays = many_arrays.create_arrays
     def require_array(
         self,
         name: str,

@@ -15,7 +15,7 @@ from zarrow.api.array_options import says_options
 from zarrow.api.consolidation import consolidate_group
 from zarrow.arrays.methods import add_method, add_property
 from zarrow.errors import NodeExistsError, NodeTypeError
-from zarrow.groups import rows
+from zarrow.groups import many_arrays, rows
 from zarrow.groups.descent import nodes_below
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def add_to_class() -> None:
     add_method(Group, "append", rows.append)
     add_method(Group, "consolidate_metadata", consolidate_group)
     add_method(Group, "create_array", creation.create_array_in)
+    add_method(Group, "create_arrays", many_arrays.create_arrays)
     add_property(Group, "multiscales", _multiscales)
 
 

@@ -152,8 +152,9 @@ MODULE = FUNCTIONS | by_name(
             "create zarrcreate zcreate"
         ),
         "zarrow.create_array(store, path, shape=..., dtype=...)": "create_dataset",
-        "zarrow.create_group(store, path, attributes=...) and zarrow.create_array(store, path, shape=..., "
-        "dtype=...) for each node": "create_hierarchy",
+        "zarrow.create_group(store, path, attributes=...), then .create_arrays({path: options, ...}) of it": (
+            "create_hierarchy"
+        ),
         "zarrow.create_group(store, path, attributes=...)": "GroupMetadata",
         "zarrow.create_array(store, path, shape=..., dtype=...), or array.metadata to read them": (
             "ArrayMetadata ArrayV2Metadata ArrayV3Metadata"

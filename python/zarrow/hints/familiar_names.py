@@ -252,7 +252,7 @@ GROUP = familiar_training.GROUP | by_name(
         "names the dimensions of an array": "createDimension renameDimension",
         '{group}.create_group("name")': ("createGroup group mkdir"),
         '{group}.create_array("name", shape=..., dtype=..., dimension_names=[...])': "createVariable",
-        "{group}.create_group and {group}.create_array": "create_hierarchy",
+        "{group}.create_arrays({path: options, ...})": "create_hierarchy",
         '{group}["name"].read(device="cuda")': "cuda gpu to",
         "{group}.zarr_format": "data_model disk_format file_format",
         "dict({group}.arrays())": "data_vars variables",

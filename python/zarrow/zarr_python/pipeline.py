@@ -221,9 +221,7 @@ class CodecPipeline(AbstractCodecPipeline):
             if not memory.flags.writeable:
                 raise FallbackError("the result is read-only")
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
-            read = partial(
-                chunks.engine.read, shape, found.kind, found.parts, native, coalescing=coalescing
-            )
+            read = partial(chunks.engine.read, shape, found.kind, found.parts, native, coalescing=coalescing)
             is_small = (
                 chunks.is_local
                 and not is_caller()

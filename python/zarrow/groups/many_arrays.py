@@ -1,0 +1,101 @@
+"""Several arrays created at once: `Group.create_arrays`.
+
+1. The options of every array are checked, and small data join one wave (`zarrow.api.waves`).
+2. The wave is created. Its nodes are checked before the first of them is written.
+3. Data that are stored in parts, or as a group, follow one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from zarrow.api.array_options import check_names
+from zarrow.api.creation import _create
+from zarrow.api.waves import NotInWaveError, Wave
+from zarrow.groups.tables import naming
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from zarrow._zarrow import Array, Group
+    from zarrow.api.array_options import ArrayOptions
+
+
+def create_arrays(
+    self: Group, arrays: Mapping[str, ArrayOptions], /, **options: Unpack[ArrayOptions]
+) -> dict[str, Array]:
+    """Create arrays below the group together, and any missing groups above them.
+
+    In a store in the cloud, many arrays take about as long as one. They are checked before the first is
+    created: if one is refused, none is created. Only data that are stored in parts, such as a large array of
+    another store, follow one by one.
+
+    Parameters
+    ----------
+    arrays
+        The options of `create_array` for each array, by its path below the group.
+    options
+        Options of all arrays that do not set them.
+
+    Returns
+    -------
+    dict of str to Array
+        The arrays by their paths. `missing="anndata"` may create a group in place of an array.
+
+    Raises
+    ------
+    TypeError
+        An option is unknown, or the options of an array are no mapping.
+    NodeExistsError
+        A node, file or folder exists at one of the paths, or one is below another (a `FileExistsError`).
+    MetadataError, CodecError, LimitError, NodeTypeError, UnsupportedError, InvalidKeyError, ReadOnlyError,
+    StoreError
+        As `create_array`.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> root = zarrow.create_group("new.zarr")
+    >>> rain, day = {"shape": (365, 100)}, {"data": [1, 2, 3], "dtype": "i2"}
+    >>> created = root.create_arrays({"model/rain": rain, "day": day}, dtype="f4", compressors=None)
+    >>> [(path, array.shape, str(array.dtype)) for path, array in created.items()]
+    [('model/rain', (365, 100), 'float32'), ('day', (3,), 'int16')]
+    """
+    if not isinstance(arrays, Mapping):
+        raise TypeError(f"expected a dict of options by path, got {type(arrays).__name__}")
+    described = {path: _described(path, own, options) for path, own in arrays.items()}
+    wave, found, rest = Wave(self, self.zarr_format), dict[str, Any](), set[str]()
+    for path, each in described.items():
+        try:
+            with naming(path):
+                _create(wave, path, "none", {"zarr_format": self.zarr_format}, **each)
+        except NotInWaveError:
+            rest.add(path)
+    created = iter(wave.create())
+    for path, each in described.items():
+        if path not in rest:
+            found[path] = next(created)
+            continue
+        with naming(path):
+            found[path] = _create(self, path, "none", {"zarr_format": self.zarr_format}, **each)
+    return found
+
+
+def _described(path: str, own: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options of an array.
+
+    Raises
+    ------
+    TypeError
+        They are no mapping, or one of them is unknown.
+    """
+    if not isinstance(own, Mapping):
+        raise TypeError(
+            f"{path!r}: expected the options of an array, such as {{'shape': (4, 6), 'dtype': 'f4'}}, got "
+            f"{type(own).__name__}: type {{{path!r}: {{'data': x}}}} for its elements"
+        )
+    described = {**options, **own}
+    with naming(path):
+        check_names(described)
+    return described
