@@ -277,8 +277,9 @@ class Array(_Node):
             `"cf"` decodes numbers by their CF attributes, to the values and types of xarray: missing ones
             (see `mask`) are NaN or NaT, `scale_factor` and `add_offset` are applied, `units` such as "days
             since 2000-01-01" give `datetime64[ns]`; a `dtype` of "timedelta64[s]" or "bool", and `_Unsigned`
-            are respected. If the type changes, the elements are copied once. Text stays, masked as by
-            `mask="cf"`. Not with `out`, `dtype`, `mmap`, `mask`, `order` and `device`.
+            are respected. `valid_range` masks nothing, as in xarray. If the type changes, the elements are
+            copied once. Text stays, masked as by `mask="cf"`. Not with `out`, `dtype`, `mmap`, `mask`,
+            `order` and `device`.
         order
             Memory layout of a Tensor: `"C"`, the last axis is contiguous; `"F"`, the first axis is; `"A"`, as
             the chunks are stored, which needs no transposition. Not together with `out`, `mmap` and `mask`.
