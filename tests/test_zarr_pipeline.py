@@ -161,12 +161,40 @@ def test_runs_of_one_chunk_are_one_read(tmp_path: Path, by_zarr_python: list[str
 
 
 @pytest.mark.parametrize("dtype", [np.dtypes.StringDType(), "O"])
-def test_text_is_read_by_zarr_python(tmp_path: Path, dtype: Any) -> None:
-    arrays = pair(tmp_path, shape=(7,), chunks=(3,), dtype=str)
+@pytest.mark.parametrize("layout", [{}, {"shards": (6,)}, {"zarr_format": 2}])
+def test_the_engine_reads_text_that_zarr_python_writes(
+    tmp_path: Path, dtype: Any, layout: dict[str, Any], by_zarr_python: list[str]
+) -> None:
+    arrays = pair(tmp_path, shape=(14,), chunks=(3,), dtype=str, **layout)
     for array in (arrays.own, arrays.engine):
-        array[1:] = np.array(list("abcdef"), dtype)
+        array[1:7] = np.array(["a", "bß", "", "\0d", "e" * 100, "€"], dtype)
+        array[9] = "last"
+    found = zarrow.zarr_python.explain(arrays.engine)
+    assert (found.read, found.write) == ("zarrow", "zarr-python")
+    assert "variable length" in str(found.why)
+    own = zarr.open_array(arrays.own.store, mode="r")
+    for chosen in [..., np.s_[2:9], np.s_[1::4], 5, -1]:
+        expected = own[chosen]
+        by_zarr_python.clear()
+        assert_equal(expected, arrays.engine[chosen])
+        assert by_zarr_python == []
+    expected = [own.oindex[[6, 1, 9]], own.vindex[[6, 1, 9]]]
+    by_zarr_python.clear()
+    for one, ours in zip(expected, (arrays.engine.oindex, arrays.engine.vindex), strict=True):
+        assert_equal(one, ours[[6, 1, 9]])
+    assert by_zarr_python == []
+
+
+@pytest.mark.parametrize("how", ["torn", "no text"])
+def test_a_bad_chunk_of_text_is_an_error_as_in_zarr_python(tmp_path: Path, how: str) -> None:
+    arrays = pair(tmp_path, shape=(6,), chunks=(3,), dtype=str, compressors=None)
+    for array in (arrays.own, arrays.engine):
+        array[:] = np.array(list("abcdef"), np.dtypes.StringDType())
+        chunk = Path(array.store.root) / "c/1"
+        stored = chunk.read_bytes()
+        chunk.write_bytes(stored[:-1] if how == "torn" else stored[:-1] + b"\xff")
+    arrays.equal(lambda array: array[:3])
     arrays.equal(lambda array: array[:])
-    assert "variable length" in str(zarrow.zarr_python.explain(arrays.engine).why)
 
 
 @pytest.mark.parametrize("dtype", ["S4", "V3", [("x", "i2"), ("y", "f4")]])

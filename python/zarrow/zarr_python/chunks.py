@@ -22,6 +22,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zarr.core.dtype import VariableLengthBytes, VariableLengthUTF8
 from zarr.storage import ZipStore
 
 from zarrow._zarrow import _ChunkParts
@@ -54,6 +55,8 @@ class Chunks:
     # The type of the elements as zarr-python holds them in memory.
     dtype: np.dtype[Any]
     data_type: Any
+    # Whether elements are text or bytes of variable length.
+    is_variable: bool
     is_local: bool
     # Size in bytes of the smallest part that is decoded at once.
     unit_nbytes: int
@@ -122,8 +125,9 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
     check_codecs(metadata)
     data_type = metadata.dtype
     dtype = data_type.to_native_dtype()
-    if dtype.kind in "OT":
-        raise FallbackError(f"elements of variable length ({data_type}) are read by zarr-python")
+    is_variable = isinstance(data_type, VariableLengthUTF8 | VariableLengthBytes)
+    if dtype.kind in "OT" and not is_variable:
+        raise FallbackError(f"elements of the type {data_type} are read by zarr-python")
     prefix, array_path, separator = _place(metadata, path)
     try:
         resolved = resolve_store(store)
@@ -139,7 +143,9 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
     axes, unit = _axes(metadata), _unit(metadata)
     nbytes = prod(unit) * dtype.itemsize
     is_local = engine.is_local()
-    return Chunks(engine, prefix, separator, axes, dtype, data_type, is_local, nbytes, folder, identity)
+    return Chunks(
+        engine, prefix, separator, axes, dtype, data_type, is_variable, is_local, nbytes, folder, identity
+    )
 
 
 def _identity(folder: str) -> tuple[int, int] | None:

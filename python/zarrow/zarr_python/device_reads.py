@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zarrow._zarrow import DeviceTensor
+    from zarrow._zarrow import Array, DeviceTensor
     from zarrow.zarr_python.batches import Plan
     from zarrow.zarr_python.chunks import Chunks
 
@@ -36,7 +36,11 @@ def read(
 ) -> list[tuple[int, ...]]:
     """Read the selections of a batch to their places; return the indices of the missing chunks."""
     array = chunks.engine.array(shape, coalescing=coalescing)
-    readers: dict[str, Any] = {"basic": array, "orthogonal": array.oindex, "vectorized": array.vindex}
     for index, place in found.parts:
-        readers[found.kind].read(index, out=result[(*place, ...)])
+        reader(array, found.kind).read(index, out=result[(*place, ...)])
     return chunks.engine.take_missing(array)
+
+
+def reader(array: Array, kind: str) -> Any:
+    """Return what reads selections of a kind."""
+    return {"basic": array, "orthogonal": array.oindex, "vectorized": array.vindex}[kind]

@@ -220,6 +220,9 @@ class CodecPipeline(AbstractCodecPipeline):
                 return _results(entries, missing)
             if not memory.flags.writeable:
                 raise FallbackError("the result is read-only")
+            if chunks.is_variable:
+                missing = await call(lambda: _read_variable(chunks, shape, found, memory, coalescing))
+                return _results(entries, missing)
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
             read = partial(chunks.engine.read, shape, found.kind, found.parts, native, coalescing=coalescing)
             is_small = (
@@ -291,6 +294,8 @@ class CodecPipeline(AbstractCodecPipeline):
             raise FallbackError("elements on a GPU are written by zarr-python")
         if self.store.read_only:
             raise FallbackError("the store is read-only")
+        if chunks.is_variable:
+            raise FallbackError("elements of variable length are written by zarr-python")
         for codec in () if self.metadata.zarr_format == 2 else self.metadata.codecs:
             if getattr(codec, "subchunk_write_order", None) not in _ORDERS:
                 raise FallbackError(f"shards are written in the order {codec.subchunk_write_order!r}")
@@ -364,6 +369,28 @@ def _planned(
             known = spec
         entries.append((position, without_masks(part), where))
     return entries, plan(chunks, entries, drop_axes, shape)
+
+
+def _read_variable(
+    chunks: Chunks,
+    shape: tuple[int, ...],
+    found: Plan,
+    result: np.ndarray[Any, Any],
+    coalescing: tuple[int, int] | None,
+) -> list[tuple[int, ...]]:
+    """Read text or bytes to their places in an array of NumPy; return the indices of the missing chunks.
+
+    Raises
+    ------
+    FallbackError
+        zarr-python gives one element of bytes as an array of objects in an array of objects.
+    """
+    if result.dtype.kind == "O" and result.ndim == 0:
+        raise FallbackError("one element of bytes is read by zarr-python")
+    array = chunks.engine.array(shape, coalescing=coalescing)
+    for index, part in found.memory(result):
+        part[...] = device_reads.reader(array, found.kind).read(index).numpy()
+    return chunks.engine.take_missing(array)
 
 
 def _coalescing(settings: ArrayConfig) -> tuple[int, int] | None:
