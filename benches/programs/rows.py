@@ -44,6 +44,7 @@ def read(scale: Scale) -> list[Row]:
         *(like(scale, name, **whole) for name in ("raw", "zstd", "sharded")),
         *(like(scale, name, **small) for name in ("small", "table")),
         like(scale, "crops", ahead=1.0, limit=None),
+        like(scale, "strings-numpy", to_peer=(STOCK, 1.0), limit=None),
     ]
 
 

@@ -54,7 +54,7 @@ from zarrow.zarr_python.caller_thread import call, install, is_caller, on_event_
 from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zarr.abc.codec import Codec, GetResult
     from zarr.abc.store import Store
@@ -64,6 +64,9 @@ if TYPE_CHECKING:
 # Step 5.
 _SMALL_NBYTES = 256 << 10
 _SLOW_SECONDS = 0.002
+
+# Elements of variable length that are read at once.
+_BLOCK = 1 << 20
 
 # Errors of a write that the engine has not begun, or whose old chunk it cannot decode (step 4).
 _NOT_BEGUN = (
@@ -388,9 +391,26 @@ def _read_variable(
     if result.dtype.kind == "O" and result.ndim == 0:
         raise FallbackError("one element of bytes is read by zarr-python")
     array = chunks.engine.array(shape, coalescing=coalescing)
+    reader = device_reads.reader(array, found.kind)
     for index, part in found.memory(result):
-        part[...] = device_reads.reader(array, found.kind).read(index).numpy()
+        for rows, block in _blocks(chunks, index, part):
+            block[...] = reader.read(rows).numpy()
     return chunks.engine.take_missing(array)
+
+
+def _blocks(chunks: Chunks, index: Any, part: np.ndarray[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Divide a selection of many rows, so that few elements are in memory twice: rows of whole chunks."""
+    first = index[0] if index else None
+    extent = chunks.axes[0] if chunks.axes else None
+    if not isinstance(first, slice) or not isinstance(extent, int) or first.step != 1 or part.ndim == 0:
+        yield index, part
+        return
+    rows = max(_BLOCK // max(part[:1].size, 1) // extent, 1) * extent
+    start = first.start
+    while start < first.stop:
+        stop = min((start // rows + 1) * rows, first.stop)
+        yield (slice(start, stop), *index[1:]), part[start - first.start : stop - first.start]
+        start = stop
 
 
 def _coalescing(settings: ArrayConfig) -> tuple[int, int] | None:
