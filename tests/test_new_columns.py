@@ -324,3 +324,27 @@ def test_what_is_no_table_is_not_read_as_one(typed: Path, method: str) -> None:
     zarrow.save(typed, anndata.AnnData(scipy.sparse.csr_matrix(np.eye(3, dtype="f4"))))
     with pytest.raises(zarrow.ShapeError, match=r"is a sparse matrix: type group.to_scipy\(\)"):
         getattr(zarrow.open(typed)["X"], method)()
+
+
+@pytest.mark.parametrize("kind", ["anndata", "pandas"])
+def test_a_series_with_another_index_is_refused(tmp_path: Path, kind: str) -> None:
+    names = ["a", "b", "c"]
+    if kind == "anndata":
+        zarrow.save(tmp_path, anndata.AnnData(obs=pd.DataFrame({"x": [1, 2, 3]}, index=names)))
+        table = zarrow.open_group(tmp_path).get_group("obs")
+    else:
+        zarrow.save(tmp_path, pd.DataFrame({"x": [1, 2, 3]}, index=names))
+        table = zarrow.open_group(tmp_path)
+    series = pd.Series([10.0, 20.0, 30.0], index=names)
+    for value in (series, series.reset_index(drop=True), series.to_numpy(), series[::-1].reindex(names)):
+        table["y"] = value
+        assert table.to_pandas()["y"].tolist() == [10, 20, 30]
+    for other in (series[::-1], series.set_axis(["a", "b", "d"]), series.set_axis([2, 0, 1])):
+        with pytest.raises(ValueError, match=r"differs from that of .*series\.reindex"):
+            table["y"] = other
+        with pytest.raises(ValueError, match="index of the Series for 'new'"):
+            table["new"] = other
+    assert "new" not in table
+    table["y"] = series[::-1].reindex(table.to_pandas().index)
+    found = table.to_pandas()
+    assert found["y"].tolist() == [10, 20, 30] and found.index.tolist() == names

@@ -271,7 +271,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
     A table becomes a group of its columns, and a value assigned to such a group a column.
     """
 
-    def store(target: Group, path: str, form: str | None) -> None:
+    def store(target: Group, path: str, value: Any, form: str | None) -> None:
         _store_reported(target, path, value, missing or form, Amount(None))
 
     store_member(group, path, value, store)

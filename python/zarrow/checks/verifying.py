@@ -4,18 +4,22 @@
    so are folders on the way to them. Any other key is foreign.
 2. Consolidated metadata are compared with the documents of the nodes, if all of these can be read. Different
    members or metadata are outdated.
-3. Arrays with checksums are read, and with `deep` all arrays, in parts of whole chunks. This also checks
+3. The index of each stored shard says which of its inner chunks are stored.
+4. Arrays with checksums are read, and with `deep` all arrays, in parts of whole chunks. This also checks
    lengths and indexes of shards. If a part fails, its chunks are read one by one.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from zarrow._zarrow import Array, Group, _StoredValues
+from zarrow.api import at_once
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
@@ -65,6 +69,8 @@ class Verified:
         Nodes that were opened.
     stored, missing : int
         Numbers of chunks, or of shards. Missing ones read as fill values.
+    inner_stored, inner_missing : int
+        Numbers of inner chunks of the stored shards, as far as their indexes could be read.
     corrupt : list of Corrupt
         Chunks and metadata whose bytes are wrong.
     outdated : list of Corrupt
@@ -79,6 +85,8 @@ class Verified:
     groups: int = 0
     stored: int = 0
     missing: int = 0
+    inner_stored: int = 0
+    inner_missing: int = 0
     corrupt: list[Corrupt] = field(default_factory=list)
     outdated: list[Corrupt] = field(default_factory=list)
     unread: list[Corrupt] = field(default_factory=list)
@@ -93,6 +101,8 @@ class Verified:
         lines = [
             f"{self.arrays} arrays and {self.groups} groups: {self.stored} chunks stored, "
             f"{self.missing} missing, {len(self.corrupt)} corrupt, {len(self.foreign)} foreign keys"
+            + (f", {self.inner_stored} inner chunks stored" if self.inner_stored else "")
+            + (f", {self.inner_missing} missing" if self.inner_missing else "")
             + (f", {len(self.outdated)} outdated" if self.outdated else "")
             + (f", {len(self.unread)} not read" if self.unread else "")
         ]
@@ -163,7 +173,9 @@ def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> 
     for path, member in nodes.items():
         if isinstance(member, Array):
             found.arrays += 1
-            _take_census(values, joined(root, path), member, found)
+            shards = _take_census(values, joined(root, path), member, found)
+            is_read = deep or _has_checksums(member)
+            _count_inner_chunks(path, member, shards, found, is_read, 1 if values.is_local() else 64)
         else:
             found.groups += 1
             _find_foreign(values, joined(root, path), member, found)
@@ -255,20 +267,50 @@ def _described(node: Array | Group) -> tuple[Any, ...]:
     return (node.metadata if isinstance(node, Array) else node.zarr_format, node._attributes())
 
 
-def _take_census(values: _StoredValues, path: str, array: Array, found: Verified) -> None:
-    """Count the stored chunks of an array, and enter other keys (step 1)."""
+def _take_census(values: _StoredValues, path: str, array: Array, found: Verified) -> list[tuple[int, ...]]:
+    """Count the stored chunks of an array, and enter other keys (step 1). Return the places of its shards."""
     keys = stored_chunks(values, path, array)
     if keys is None:
         found.stored += array.nchunks_initialized
-        return
-    stored = 0
+        return []
+    stored, shards = 0, []
     for key, place in keys:
         if place is not None:
             stored += 1
+            if array.shards is not None:
+                shards.append(place)
         elif key not in DOCUMENTS:
             found.foreign.append(joined(path, key))
     found.stored += stored
     found.missing += math.prod(grid_of(array)) - stored
+    return shards
+
+
+def _count_inner_chunks(
+    path: str, array: Array, shards: list[tuple[int, ...]], found: Verified, is_read: bool, most: int
+) -> None:
+    """Count the inner chunks of shards, `most` shards at once (step 3).
+
+    Unless the array is read later, enter those of corrupt shards.
+    """
+    lock = threading.Lock()
+
+    def count(place: tuple[int, ...]) -> None:
+        corrupt, counted = [], None
+        try:
+            counted = array._inner_chunks_of(place)
+        except ZarrowError:
+            if not is_read:
+                extents = zip(place, array.shards or (), array.shape, strict=True)
+                region = (slice(at * one, min(at * one + one, end)) for at, one, end in extents)
+                corrupt = _corrupt_in(array, path, tuple(region))
+        with lock:
+            found.corrupt += corrupt
+            if counted is not None:
+                found.inner_stored += counted[0]
+                found.inner_missing += counted[1] - counted[0]
+
+    at_once.run((partial(count, place) for place in shards), most)
 
 
 def _has_checksums(array: Array) -> bool:
@@ -288,7 +330,7 @@ def _has_checksums(array: Array) -> bool:
 
 
 def _corrupt_in(array: Array, path: str, region: tuple[slice, ...]) -> list[Corrupt]:
-    """Return the chunks of a region that cannot be read (step 3)."""
+    """Return the chunks of a region that cannot be read (step 4)."""
     try:
         array.read(region)
     except ZarrowError as error:

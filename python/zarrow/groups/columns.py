@@ -5,6 +5,7 @@
 2. In a dataframe of AnnData, a column that is not one element for each row is refused before anything is
    stored. A column of pandas is stored as in `zarrow.save(path, adata)`. Another one gets the encoding that
    anndata expects, also of missing elements.
+   A Series of pandas with an index must have that of the table: its elements are stored in their order.
 3. After a value with a new name is stored, the name becomes the last in `column-order`, in one step beside
    other writers. Before a column is erased, its name goes from there.
 4. A column of a dataframe replaces another one, also where one of the two is a group, such as a
@@ -25,9 +26,10 @@ from zarrow.anndata.encoding import encoding_of
 from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
 from zarrow.errors import NodeExistsError, NotFoundError, ShapeError, ZarrowError
+from zarrow.groups import pandas_index
 
-# Stores the value at a path of a group, with missing elements in a form.
-_Store = Callable[[Group, str, str | None], None]
+# Stores a value at a path of a group, with missing elements in a form.
+_Store = Callable[[Group, str, Any, str | None], None]
 
 
 def store_member(group: Group, path: str, value: Any, store: _Store) -> None:
@@ -41,6 +43,8 @@ def store_member(group: Group, path: str, value: Any, store: _Store) -> None:
         The value is a table, and a dataframe of AnnData is at the path.
     TypeError
         The value is a table, and a column of a dataframe of AnnData is at the path.
+    ValueError
+        The value is a Series of pandas with another index than the table.
     """
     if _is_table(value) and not isinstance(value, Group):
         _refuse_dataframe(group.get(path))
@@ -50,19 +54,22 @@ def store_member(group: Group, path: str, value: Any, store: _Store) -> None:
     if not isinstance(table, Group) or order is None:
         if parent and table is None:
             _refuse_below_dataframe(group, parent)
-        store(group, path, None)
+        store(group, path, value, None)
         return
     is_dataframe = encoding_of(table) == "dataframe"
     index = [_index_of(table)] if is_dataframe else []
     others = (table.get(listed) for listed in (*index, *map(str, order)) if listed != name)
     rows = next((found for found in map(_rows_of, others) if found is not None), None)
+    levels = index or list(pandas_index.levels(table, order))
+    if len(levels) == 1 and levels != [name]:
+        value = _without_index(table, levels[0], name, value)
     is_column, is_listed = _is_column(value), name in order or name in index
     if not is_dataframe:
-        store(group, path, None)
+        store(group, path, value, None)
     elif not is_column:
         if is_listed:
             raise TypeError(f"{name!r} is a column of {table.name!r}, which a table cannot replace")
-        store(group, path, "anndata" if not isinstance(value, Array | Group) else None)
+        store(group, path, value, "anndata" if not isinstance(value, Array | Group) else None)
     else:
         if rows is not None:
             _refuse_shape(table, name, value, rows)
@@ -80,7 +87,7 @@ def _store_column(table: Group, name: str, value: Any, store: _Store, is_listed:
         if not is_of_numbers and not isinstance(value, Array):
             _put(table, name, _built(table, name, value, store), is_listed)
             return
-        store(table, name, None)
+        store(table, name, value, None)
     except NodeExistsError:
         if not is_listed or _rows_of(table.get(name)) is None:
             raise
@@ -147,7 +154,7 @@ def _built(table: Group, name: str, value: Any, store: _Store) -> Array | Group:
     elif type(value).__module__.partition(".")[0] == "pandas":
         saving.store_column(built, name, value)
     else:
-        store(built, name, None if isinstance(value, Array) else "anndata")
+        store(built, name, value, None if isinstance(value, Array) else "anndata")
     column = built[name]
     if isinstance(column, Array) and "encoding-type" not in column._attributes():
         column.attrs.update(_encoding_of(column))
@@ -217,6 +224,31 @@ def _refuse_dataframe(existing: Array | Group | None) -> None:
             store=existing.store,
             path=existing.path,
         )
+
+
+def _without_index(table: Group, index: str, name: str, value: Any) -> Any:
+    """Return a value; a Series of pandas without its index, which must be that of the table.
+
+    An index that only counts the rows names none of them.
+
+    Raises
+    ------
+    ValueError
+        The index has other rows, or the same rows in another order.
+    """
+    given: Any = getattr(value, "index", None)
+    family = type(given).__module__.partition(".")[0]
+    names = table.get(index)
+    if family != "pandas" or type(given).__name__ == "RangeIndex" or _rows_of(names) is None:
+        return value
+    stored = names.read() if isinstance(names, Group) else table.get_array(index)[...]
+    if list(map(str, stored.tolist())) == list(map(str, given.tolist())):
+        return value.reset_index(drop=True)
+    raise ValueError(
+        f"the index of the Series for {name!r} differs from that of {table.name!r}, whose rows are named by "
+        f"{index!r}: type series.reindex(group.to_pandas().index), or series.to_numpy() to store its "
+        "elements in their order"
+    )
 
 
 def _refuse_shape(table: Group, name: str, value: Any, rows: int) -> None:

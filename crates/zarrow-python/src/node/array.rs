@@ -251,6 +251,13 @@ impl Array {
         waiting(py, || self.inner().stored_chunk_count())
     }
 
+    /// Return the numbers of stored and of all inner chunks of the shard at a place of the grid; None if the array has
+    /// no shards, or if the shard is not stored.
+    fn _inner_chunks_of(&self, py: Python<'_>, place: Vec<u64>) -> PyResult<Option<(u64, u64)>> {
+        let counted = interruptible(py, |interrupt| self.inner().inner_chunks_of(&place, interrupt))?;
+        Ok(counted.map(|counted| (counted.stored.unwrap_or_default(), counted.count)))
+    }
+
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.array.read_by(index, Indexing::Plain, None, None)
     }

@@ -18,7 +18,7 @@ use crate::decode::shard_share::Share;
 use crate::decode::stage_times::TimedValue;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
-use crate::plan::part::PerAxis;
+use crate::plan::part::{AxisPart, PerAxis};
 use crate::pool::job::Checkpoint;
 use crate::store::Value;
 use std::sync::Arc;
@@ -43,6 +43,11 @@ pub struct Located<'a> {
 }
 
 impl OpenChunk<'_> {
+    /// Whether the chunk is stored.
+    pub fn is_stored(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Locates the inner chunk `number` of a shard, or the whole chunk if it is not a shard; `None` if it is not
     /// stored.
     pub fn locate(&self, number: u64) -> Option<Located<'_>> {
@@ -239,6 +244,18 @@ impl<'a> Reader<'a> {
             checkpoint,
             clock: None,
         }
+    }
+
+    /// The part of the chunk at `chunk_index` that is inside the array.
+    pub fn part_inside(&self, chunk_index: &[u64]) -> PerAxis<AxisPart<'static>> {
+        let axes = chunk_index.iter().zip(&self.metadata.shape).enumerate();
+        axes.map(|(axis, (index, array_extent))| {
+            let (start, extent) = self.metadata.chunk_grid.chunk_extent(axis, *index);
+            let count = extent.min(array_extent.saturating_sub(start)).max(1);
+            let (output, list) = (Some(axis), None);
+            AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, list }
+        })
+        .collect()
     }
 
     /// The shape of the chunk at `chunk_index`.

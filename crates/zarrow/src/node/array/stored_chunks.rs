@@ -1,12 +1,19 @@
-//! Counts the stored chunks of an array.
+//! Counts the stored chunks of an array, and the inner chunks of its shards.
 
+use crate::codec::Worker;
+use crate::decode::chunk::stored_part;
+use crate::decode::shard::inner_chunk_parts;
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;
+use crate::plan::part::PerAxis;
+use crate::pool::job::Checkpoint;
+use crate::pool::run;
 use crate::store::remote::{RemoteStore, wait};
 use crate::store::{Version, join};
 use std::collections::HashSet;
+use zarrow_array::fork::Mutex;
 
-/// Number of an array's chunks, or of its shards.
+/// Number of an array's chunks, or of its shards; or of the inner chunks of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredChunks {
     /// Number in the grid.
@@ -52,6 +59,57 @@ impl Array {
             }
         };
         Ok(StoredChunks { count, stored })
+    }
+
+    /// Counts the inner chunks of the shard at `chunk_index`, from its index: those with elements of the array. `None`
+    /// if the shard is not stored, or is no shard. Of nested shards, the outermost are counted as chunks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] for a place outside the grid, any kind for a shard whose index cannot be read, and
+    /// [`ErrorKind::Interrupted`] if `interrupted` returns true.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::store::MemoryStore;
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, create_array};
+    /// let metadata = ArrayBuilder::new([100], zarrow_array::Number::Int16).chunk_shape([10]).shard_shape([60]).build()?;
+    /// let store = Arc::new(MemoryStore::default());
+    /// let array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
+    /// array.write(60..80, &[7i16; 20])?;
+    /// let counted = array.inner_chunks_of(&[1], &|| false)?.expect("it is stored");
+    /// assert_eq!((counted.count, counted.stored), (4, Some(2)));
+    /// assert!(array.inner_chunks_of(&[0], &|| false)?.is_none());
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn inner_chunks_of(
+        &self,
+        chunk_index: &[u64],
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<StoredChunks>> {
+        self.chunk(chunk_index)?;
+        let reader = self.reader();
+        let Some(inner_chunks) = reader.inner_chunks() else { return Ok(None) };
+        let counted = Mutex::new(None);
+        let count = |_: u64, worker: &mut Worker, checkpoint: &Checkpoint<'_>| {
+            let open = reader.open(chunk_index, worker, checkpoint)?;
+            if open.is_stored() {
+                let part = stored_part(reader.chain, &reader.part_inside(chunk_index));
+                let inside = inner_chunk_parts(inner_chunks, &part)?;
+                let shape = reader.chunk_shape(chunk_index);
+                let grid = inner_chunks.grid(&reader.chunk_of(&shape, checkpoint).stored_shape())?;
+                let mut stored = 0;
+                let (mut place, mut part) = (PerAxis::new(), PerAxis::new());
+                for at in 0..inside.count() {
+                    inside.get(at, &mut place, &mut part);
+                    let number = place.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
+                    stored += u64::from(open.locate(number).is_some());
+                }
+                *counted.lock() = Some(StoredChunks { count: inside.count(), stored: Some(stored) });
+            }
+            Ok(())
+        };
+        run(1, 1, interrupted, &count).map_err(|error| self.place(error.in_chunk(chunk_index)))?;
+        Ok(counted.into_inner())
     }
 
     /// Counts the chunks in the store's listing.

@@ -13,7 +13,7 @@ use crate::codec::{InnerChunks, Layout};
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::Result;
-use crate::plan::part::{AxisPart, PerAxis};
+use crate::plan::part::AxisPart;
 use crate::read::staged::object::{ObjectPlan, RangeFetch};
 use crate::store::remote::{ByteRange, FetchPolicy, RequestClass};
 
@@ -50,16 +50,7 @@ impl ObjectPlan<'_> {
 
     /// Returns the section of the shard inside the array: inner chunks outside are rarely stored.
     fn inside(&self, inner_chunks: &InnerChunks) -> Result<Inside> {
-        let metadata = self.reader.metadata;
-        let axes = self.chunk_index.iter().zip(&metadata.shape).enumerate();
-        let part: PerAxis<AxisPart<'_>> = axes
-            .map(|(axis, (index, array_extent))| {
-                let (start, extent) = metadata.chunk_grid.chunk_extent(axis, *index);
-                let count = extent.min(array_extent.saturating_sub(start)).max(1);
-                let (output, list) = (Some(axis), None);
-                AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, list }
-            })
-            .collect();
+        let part = self.reader.part_inside(&self.chunk_index);
         let inner_chunks = inner_chunk_parts(inner_chunks, &stored_part(self.reader.chain, &part))?.count();
         Ok(Inside { inner_chunks, elements: count_of(&part) })
     }
