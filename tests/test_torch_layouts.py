@@ -225,6 +225,23 @@ def test_damaged_chunks_are_filled_and_skipped(tmp_path: Path, name: str) -> Non
     assert sorted(np.concatenate(skipped)) == [*range(20), *range(30, 60)]
 
 
+@pytest.mark.parametrize("on_bad", ["fill", "skip"])
+def test_workers_warn_of_damaged_chunks(tmp_path: Path, on_bad: str) -> None:
+    zarrow.create_array(tmp_path, data=np.arange(40), chunks=10, compressors={"id": "zstd"})
+    (tmp_path / "c/2").write_bytes(b"damaged")
+    program = (
+        "import sys, torch, zarrow.data, zarrow.torch\n"
+        "plan = zarrow.data.Plan(sys.argv[1], 15, order='sequential')\n"
+        "dataset = zarrow.torch.IterableDataset(plan, on_bad=sys.argv[2])\n"
+        "loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1)\n"
+        "print(sum(len(batch) for batch in loader))\n"
+    )
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(tmp_path), on_bad]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == [{"fill": "40", "skip": "30"}[on_bad]], done.stderr
+    assert "worker 0 of 1 found damaged chunks, with the samples 20, 21, 22" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["float32", "int64", "bool", "bfloat16"])
 def test_astype_takes_types_of_pytorch(name: str) -> None:
     tensor = zarrow.asarray(np.array([0, 1, 2]))

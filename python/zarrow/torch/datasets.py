@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
@@ -15,6 +16,7 @@ from zarrow.data.plan import Plan
 from zarrow.data.plan_options import planned
 from zarrow.data.random_access import RandomAccess
 from zarrow.data.stats import Stats
+from zarrow.errors import ZarrowWarning
 from zarrow.hints.parameters import says_parameters
 from zarrow.torch.options import SharedEpoch, place
 from zarrow.torch.tensors import check_dtypes, part, tensors
@@ -181,7 +183,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self.loader._turn = (turn + self._before * turns, turns)
         iterator = iter(self.loader)
         self._begin, self._stats = self.loader.state_dict(), self.loader.stats()
-        return iterator
+        if torch.utils.data.get_worker_info() is None:
+            return iterator
+        return _warning(iterator, self._stats, f"worker {turn} of {turns}")
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place of this process, or of this worker, in the epoch."""
@@ -234,6 +238,18 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self.loader.load_state_dict(found if len(found) > 1 else found[0])
         self._go_on(self.loader.state_dict(), 0)
         self._turn = (0, 1)
+
+
+def _warning(batches: Iterator[Any], stats: Stats, worker: str) -> Iterator[Any]:
+    """Warn of damaged samples after the last batch: the statistics stay in the worker."""
+    yield from batches
+    if stats.bad:
+        warnings.warn(
+            f"{worker} found damaged chunks, with the samples {', '.join(map(str, stats.bad[:10]))}"
+            f"{', ...' if len(stats.bad) > 10 else ''}; without workers, stats().bad lists all",
+            ZarrowWarning,
+            stacklevel=2,
+        )
 
 
 def _worker(turn: Sequence[int]) -> tuple[int, int]:
