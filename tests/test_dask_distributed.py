@@ -23,6 +23,7 @@ import zarr
 import zarrow
 import zarrow.dask
 import zarrow.xarray
+from kill_counts import kills
 from zarrow import jobs
 
 distributed: Any = pytest.importorskip("distributed")
@@ -30,7 +31,7 @@ distributed: Any = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SHAPE, CHUNKS, SHARDS = (40, 60), (5, 6), (10, 12)
-WORKERS, KILLS, SECONDS = 4, 2, 120
+WORKERS, KILLS, SECONDS = 4, kills(2), 120
 SEED = int(os.environ.get("ZARROW_TEST_SEED", "0"))
 
 

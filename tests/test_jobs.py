@@ -21,6 +21,7 @@ import pytest
 import zarr
 
 import zarrow
+from kill_counts import kills
 from zarrow import jobs
 from zarrow.jobs import blocks, environment
 from zarrow.jobs.ledger import Finished
@@ -539,21 +540,21 @@ def test_killed_jobs_are_continued(tmp_path: Path) -> None:
         return found
 
     log.touch()
-    kills = 0
+    killed, expected = 0, kills(3)
     while len(before := finished()) < 200:
         size = log.stat().st_size
         count, assign = rng.randint(2, 3), rng.choice(("contiguous", "spread"))
         processes = [started(index, count, assign) for index in range(count)]
-        enough = size + rng.randint(20, 150)
+        enough = size + rng.randint(60, 450) // expected
         while log.stat().st_size < enough and any(process.poll() is None for process in processes):
             time.sleep(0.001)
         for process in processes:
-            kills += process.poll() is None
+            killed += process.poll() is None
             process.kill()
             process.wait(60)
         done = {int(line) for line in log.read_bytes()[size:].split()}
         assert not done & before
-    assert kills >= 3
+    assert killed >= expected
     assert finished() == set(range(200))
     assert set(tmp_path.iterdir()) == {
         tmp_path / name for name in ("a.zarr", "b.zarr", "b.zarr.jobs", "log", "jobs_to_kill.py")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import zarrow
+from kill_counts import kills
 from zarrow.stream import FullError, Writer, follow
 
 
@@ -296,7 +297,7 @@ for number in itertools.count():
         print(writer.flush(), flush=True)
 """
     chance = random.Random(5)
-    for attempt in range(5):
+    for attempt in range(kills(5)):
         path = tmp_path / f"{attempt}.zarr"
         created(path)
         with subprocess.Popen(

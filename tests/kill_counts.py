@@ -1,0 +1,8 @@
+"""How often tests kill their processes: `ZARROW_KILLS=20` kills as often as the project promises."""
+
+import os
+
+
+def kills(quick: int) -> int:
+    """Return the number of kills; by default only a quick sample runs."""
+    return int(os.environ.get("ZARROW_KILLS", quick))
