@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from collections.abc import Callable, Iterator
+import random
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from werkzeug.serving import make_server
 
 import zarrow
+from kill_counts import kills
 from test_cloud import KEY, SECRET
 from zarrow import jobs
 
@@ -87,13 +95,93 @@ def test_processes_set_up_in_a_bucket_at_once_and_again(tmp_path: Path, bucket: 
         carried_out(plan, race)
     plan.finish()
     np.testing.assert_array_equal(zarrow.open(bucket)["race"][...], values)
-    done = sorted(
+    assert finished_units(plan, 10) == list(range(10)), "no unit was done twice"
+
+
+def slowly(values: Any) -> Any:
+    time.sleep(0.01)
+    return np.asarray(values) + 1
+
+
+@pytest.fixture
+def losing_bucket() -> Iterator[tuple[zarrow.CloudStore, list[int]]]:
+    """Serve a bucket; one of 20 requests that change it is carried out, and not answered."""
+    import boto3
+
+    from stores.s3_by_moto import Quiet, application
+
+    chance, lost = random.Random(7), [0]
+
+    def losing(environment: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answer = application(environment, start_response)
+        if environment["REQUEST_METHOD"] in ("PUT", "POST", "DELETE") and chance.random() < 0.05:
+            lost[0] += 1
+            environment["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+            raise ConnectionAbortedError
+        return answer
+
+    server = make_server("127.0.0.1", 0, losing, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    options: dict[str, Any] = {
+        "endpoint_url": f"http://127.0.0.1:{server.server_port}",
+        "region_name": "us-east-1",
+    }
+    client = boto3.client("s3", aws_access_key_id=KEY, aws_secret_access_key=SECRET, **options)
+    name = uuid.uuid4().hex
+    client.create_bucket(Bucket=name)
+    options = {"key": KEY, "secret": SECRET, "client_kwargs": options}
+    yield zarrow.CloudStore(f"s3://{name}/mapped.zarr", options), lost
+    server.shutdown()
+    thread.join()
+
+
+def test_killed_processes_continue_where_answers_are_lost(
+    tmp_path: Path, losing_bucket: tuple[zarrow.CloudStore, list[int]]
+) -> None:
+    """Processes are killed at random and started again: no unit is lost, or finished twice."""
+    bucket, lost = losing_bucket
+    values, rng, context = (
+        np.arange(960.0).reshape(240, 4),
+        random.Random(3),
+        multiprocessing.get_context("spawn"),
+    )
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(2, 4))
+    plan = jobs.map(slowly, zarrow.open(tmp_path / "a.zarr"), bucket, "b", chunks=(2, 4), memory_nbytes=1)
+    expected = kills(3)
+    count, killed = min(8, expected), 0
+
+    def started(index: int) -> Any:
+        process = context.Process(target=run, args=(pickle.dumps(plan), index, count))
+        process.start()
+        return process
+
+    processes = [started(index) for index in range(count)]
+    while killed < expected:
+        time.sleep(rng.uniform(0.05, 0.8))
+        index = rng.randrange(count)
+        if processes[index].is_alive():
+            processes[index].kill()
+            killed += 1
+        processes[index].join(60)
+        processes[index] = started(index)
+    for process in processes:
+        process.join(100)
+        assert process.exitcode == 0
+    assert plan.remaining() == 0 and lost[0] > 0
+    plan.finish()
+    np.testing.assert_array_equal(zarrow.open(bucket)["b"][...], values + 1)
+    assert finished_units(plan, 120) == list(range(120))
+
+
+def finished_units(plan: jobs.Plan, count: int) -> list[int]:
+    """Return the units of all records of the ledger: one that was done twice stands there twice."""
+    return sorted(
         number
-        for _, numbers, attributes in plan._ledger._records(10, None)
+        for _, numbers, attributes in plan._ledger._records(count, None)
         for first, end in attributes["done"]
         for number in numbers[first:end]
     )
-    assert done == list(range(10)), "no unit was done twice"
 
 
 def carried_out_here(plan: jobs.Plan) -> None:
