@@ -36,7 +36,7 @@ ARRAYS: dict[str, dict[str, Any]] = {
 
 
 def counted(array: zarrow.Array) -> tuple[int, int]:
-    """Count the inner chunks of stored shards by their elements: those of zeros are not stored."""
+    """Count the inner chunks of stored shards by their elements; chunks of zeros are not stored."""
     values, chunks, shards = np.asarray(array[...]), array.chunks, array.shards
     assert chunks is not None and shards is not None
     stored = total = 0

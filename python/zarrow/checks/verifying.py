@@ -291,7 +291,7 @@ def _count_inner_chunks(
 ) -> None:
     """Count the inner chunks of shards, `most` shards at once (step 3).
 
-    Unless the array is read later, enter those of corrupt shards.
+    If the array is not read later, the inner chunks of a corrupt shard are entered here.
     """
     lock = threading.Lock()
 

@@ -245,9 +245,8 @@ def _without_index(table: Group, index: str, name: str, value: Any) -> Any:
     if list(map(str, stored.tolist())) == list(map(str, given.tolist())):
         return value.reset_index(drop=True)
     raise ValueError(
-        f"the index of the Series for {name!r} differs from that of {table.name!r}, whose rows are named by "
-        f"{index!r}: type series.reindex(group.to_pandas().index), or series.to_numpy() to store its "
-        "elements in their order"
+        f"the index of the Series for {name!r} differs from the index {index!r} of {table.name!r}: type "
+        "series.reindex(group.to_pandas().index), or series.to_numpy() to store its elements in their order"
     )
 
 

@@ -1,7 +1,7 @@
 """Several arrays created at once: `Group.create_arrays`.
 
 1. The options of every array are checked, and small data join one wave (`zarrow.api.waves`).
-2. The wave is created. Its nodes are checked before the first of them is written.
+2. The wave is created. All nodes are checked before the first is written.
 3. Data that are stored in parts, or as a group, follow one by one.
 """
 
@@ -88,7 +88,7 @@ def _described(path: str, own: Any, options: Mapping[str, Any]) -> dict[str, Any
     Raises
     ------
     TypeError
-        They are no mapping, or one of them is unknown.
+        The options are not a mapping, or an option is unknown.
     """
     if not isinstance(own, Mapping):
         raise TypeError(

@@ -94,7 +94,7 @@ class IcechunkAdapter(ZarrAdapter):
         request.found(document, 0, len(document))
 
     def _note(self, path: str, document: dict[str, Any]) -> None:
-        # Another request for the same document may have been answered meanwhile.
+        # Two threads may have asked for the same document.
         if document.get("node_type") != "array" or path in self._lists:
             return
         # icechunk has no chunks under other keys.

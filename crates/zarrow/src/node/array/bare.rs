@@ -52,7 +52,7 @@ impl Array {
         Ok(Array { bare, ..array })
     }
 
-    /// Returns the same array, whose reads merge requests for near ranges in this way; `None` for the store's policy.
+    /// Returns the same array with other limits for merged requests; `None` for the store's own limits.
     #[must_use]
     pub fn with_coalescing(self, coalescing: Option<Coalescing>) -> Array {
         Array { options: self.options.coalescing(coalescing), ..self }

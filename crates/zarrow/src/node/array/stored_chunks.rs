@@ -61,12 +61,12 @@ impl Array {
         Ok(StoredChunks { count, stored })
     }
 
-    /// Counts the inner chunks of the shard at `chunk_index`, from its index: those with elements of the array. `None`
-    /// if the shard is not stored, or is no shard. Of nested shards, the outermost are counted as chunks.
+    /// Counts the inner chunks of the shard at `chunk_index` by its index. Chunks outside the array do not count.
+    /// Returns `None` if the shard is not stored, or if the array has no shards. A nested shard counts as one chunk.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] for a place outside the grid, any kind for a shard whose index cannot be read, and
-    /// [`ErrorKind::Interrupted`] if `interrupted` returns true.
+    /// [`ErrorKind::Index`] for a place outside the grid, [`ErrorKind::Interrupted`] if `interrupted` returns true, and
+    /// any kind for an index that cannot be read.
     ///
     /// ```
     /// # use std::sync::Arc;
