@@ -40,6 +40,27 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
     cleared
 }
 
+/// Erases the documents of the group at `path`, unless it has members. Other processes that create members wait for its
+/// lock, and then create the group again.
+///
+/// # Errors
+/// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], and the store's errors.
+pub(super) fn erase_if_empty(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<()> {
+    let _held = match NodeLock::new(store, path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => return Ok(()),
+        held => held?,
+    };
+    if store.list(path)?.iter().any(|name| !DOCUMENTS.contains(&name.as_str())) {
+        return Ok(());
+    }
+    let writer = writer_of(store)?;
+    for name in DOCUMENTS {
+        writer.erase(&join(path, name), options.durability)?;
+    }
+    revision::count();
+    Ok(())
+}
+
 /// Checks that `path` holds a node.
 fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
     match node_at(store, path)? {

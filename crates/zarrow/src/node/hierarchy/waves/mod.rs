@@ -15,6 +15,7 @@ use super::document::check_nbytes;
 use super::new_place::Existing;
 use super::new_place::NewPlace;
 use super::node_path::{ancestors, new_path};
+use super::erase::erase_if_empty;
 use super::{AttributeChange, erase};
 use crate::codec::{parse_v2_array, parse_v3};
 use crate::error::{Error, ErrorKind, Result};
@@ -474,7 +475,6 @@ impl Call<'_> {
 
     /// Step 4 for a local store: erases the nodes in `made`, unless they replaced others.
     fn take_back(&self, error: Error, made: &[(usize, &Part)], checked: &Checked) -> Error {
-        let Ok(writer) = writer_of(&**self.store) else { return error };
         let mut left = Vec::new();
         for (at, part) in made.iter().rev() {
             if checked.replaced.contains(at) {
@@ -482,25 +482,17 @@ impl Call<'_> {
                 continue;
             }
             let erased = match &part.content {
-                // Another process may have created a node in the group.
-                Content::Group(_) => self
-                    .documents_of(&part.path)
-                    .try_for_each(|key| writer.erase(&key, self.options.durability).map(drop)),
+                Content::Group(_) => erase_if_empty(&**self.store, &part.path, self.options),
                 _ => erase(&**self.store, &part.path, false, self.options),
             };
             if erased.is_err() {
                 left.push(part.path.clone());
             }
         }
-        for key in checked.implied.iter().rev().flat_map(|group| self.documents_of(group)) {
-            let _ = writer.erase(&key, self.options.durability);
+        for group in checked.implied.iter().rev() {
+            let _ = erase_if_empty(&**self.store, group, self.options);
         }
         with_rest(error, &left)
-    }
-
-    /// Returns the keys of a group's documents.
-    fn documents_of(&self, path: &str) -> std::array::IntoIter<String, 3> {
-        [ZARR_JSON, ZGROUP, ZATTRS].map(|name| join(path, name)).into_iter()
     }
 }
 
