@@ -348,3 +348,34 @@ def test_a_series_with_another_index_is_refused(tmp_path: Path, kind: str) -> No
     table["y"] = series[::-1].reindex(table.to_pandas().index)
     found = table.to_pandas()
     assert found["y"].tolist() == [10, 20, 30] and found.index.tolist() == names
+
+
+INDEXES = {
+    "times": pd.date_range("2020", periods=3).as_unit("ns"),
+    "lengths": pd.to_timedelta([3, 1, 2], unit="h"),
+    "floats": pd.Index([0.5, 2.5, 1.5]),
+    "numbers": pd.Index([2, 1, 0]),
+    "a range": pd.RangeIndex(5, 8, name="row"),
+    "two levels": pd.MultiIndex.from_tuples([(1, "a"), (2, "b"), (3, "c")]),
+    "the default": pd.RangeIndex(3),
+}
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_series_have_the_index_of_the_table(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"v": [1.0, 2.0, 3.0]}, index=INDEXES[name])
+    zarrow.save(tmp_path, frame)
+    table = zarrow.open_group(tmp_path)
+    for value in (frame["v"] * 2, table.to_pandas()["v"] * 2):
+        table["w"] = value
+        assert table["w"][...].tolist() == [2, 4, 6]
+    for other in (frame["v"][::-1], frame["v"].iloc[[1, 0, 2]]):
+        with pytest.raises(ValueError, match="'new' differs from that of"):
+            table["new"] = other
+    if name in ("numbers", "a range"):
+        with pytest.raises(ValueError, match="'new' differs from that of"):
+            table["new"] = pd.Series([1, 2, 3])
+    else:
+        table["new"] = pd.Series([1, 2, 3])
+        assert table["new"][...].tolist() == [1, 2, 3]
+    assert list(table.to_pandas()["w"]) == [2, 4, 6]

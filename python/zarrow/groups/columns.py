@@ -61,8 +61,8 @@ def store_member(group: Group, path: str, value: Any, store: _Store) -> None:
     others = (table.get(listed) for listed in (*index, *map(str, order)) if listed != name)
     rows = next((found for found in map(_rows_of, others) if found is not None), None)
     levels = index or list(pandas_index.levels(table, order))
-    if len(levels) == 1 and levels != [name]:
-        value = _without_index(table, levels[0], name, value)
+    if name not in levels:
+        value = _without_index(table, levels, rows, name, value)
     is_column, is_listed = _is_column(value), name in order or name in index
     if not is_dataframe:
         store(group, path, value, None)
@@ -226,10 +226,11 @@ def _refuse_dataframe(existing: Array | Group | None) -> None:
         )
 
 
-def _without_index(table: Group, index: str, name: str, value: Any) -> Any:
+def _without_index(table: Group, levels: list[str], rows: int | None, name: str, value: Any) -> Any:
     """Return a value; a Series of pandas without its index, which must be that of the table.
 
-    An index that only counts the rows names none of them.
+    A table without an index has the numbers of its rows. An index that only counts the elements names no
+    rows, unless the table has numbers as its index.
 
     Raises
     ------
@@ -237,15 +238,21 @@ def _without_index(table: Group, index: str, name: str, value: Any) -> Any:
         The index has other rows, or the same rows in another order.
     """
     given: Any = getattr(value, "index", None)
-    family = type(given).__module__.partition(".")[0]
-    names = table.get(index)
-    if family != "pandas" or type(given).__name__ == "RangeIndex" or _rows_of(names) is None:
+    if rows is None or type(given).__module__.partition(".")[0] != "pandas":
         return value
-    stored = names.read() if isinstance(names, Group) else table.get_array(index)[...]
-    if list(map(str, stored.tolist())) == list(map(str, given.tolist())):
+    range_index = _import("pandas").RangeIndex
+    has_levels = bool(levels) and all(_rows_of(table.get(level)) is not None for level in levels)
+    own = table.to_pandas(levels).index if has_levels else range_index(rows)
+    if given.equals(own):
         return value.reset_index(drop=True)
+    is_of_numbers = own.nlevels == 1 and getattr(own.dtype, "kind", "") in "iu"
+    is_other = has_levels or set(given) == set(range(rows))
+    if given.equals(range_index(len(given))) and not (has_levels and is_of_numbers):
+        return value
+    if not is_other:
+        return value  # with a warning that the index is not stored
     raise ValueError(
-        f"the index of the Series for {name!r} differs from the index {index!r} of {table.name!r}: type "
+        f"the index of the Series for {name!r} differs from that of {table.name!r}: type "
         "series.reindex(group.to_pandas().index), or series.to_numpy() to store its elements in their order"
     )
 
