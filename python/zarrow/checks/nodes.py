@@ -69,7 +69,11 @@ def chunks_in(
     ranges = [
         range(part.start // step, -(-part.stop // step)) for part, step in zip(region, chunk, strict=True)
     ]
-    for place in itertools.product(*ranges):
+    # `itertools.product` keeps all numbers of each range in memory: the first may be a long one.
+    places = (
+        ((first, *rest) for first in ranges[0] for rest in itertools.product(*ranges[1:])) if ranges else [()]
+    )
+    for place in places:
         yield (
             place,
             tuple(

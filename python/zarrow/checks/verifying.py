@@ -42,7 +42,8 @@ class Corrupt:
     path : str
         The path of the node, below the node given to `verify`.
     chunk : tuple of int or None
-        The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for metadata.
+        The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for metadata. A
+        shard whose index cannot be read has the place of its first inner chunk, unless the array is read.
     error : str
         The message of the error.
     kind : str
@@ -70,7 +71,8 @@ class Verified:
     stored, missing : int
         Numbers of chunks, or of shards. Missing ones read as fill values.
     inner_stored, inner_missing : int
-        Numbers of inner chunks of the stored shards, as far as their indexes could be read.
+        Numbers of inner chunks of the stored shards, as far as their indexes could be read. Shards of unequal
+        shapes, and shards that were compressed as a whole, are not counted.
     corrupt : list of Corrupt
         Chunks and metadata whose bytes are wrong.
     outdated : list of Corrupt
@@ -291,19 +293,21 @@ def _count_inner_chunks(
 ) -> None:
     """Count the inner chunks of shards, `most` shards at once (step 3).
 
-    If the array is not read later, the inner chunks of a corrupt shard are entered here.
+    If the array is not read later, a shard with a corrupt index is entered here.
     """
     lock = threading.Lock()
+
+    def first_inner(place: tuple[int, ...]) -> tuple[int, ...]:
+        extents = zip(place, array.shards or (), array.chunks or (), strict=True)
+        return tuple(at * (shard // chunk) for at, shard, chunk in extents)
 
     def count(place: tuple[int, ...]) -> None:
         corrupt, counted = [], None
         try:
             counted = array._inner_chunks_of(place)
-        except ZarrowError:
+        except ZarrowError as error:
             if not is_read:
-                extents = zip(place, array.shards or (), array.shape, strict=True)
-                region = (slice(at * one, min(at * one + one, end)) for at, one, end in extents)
-                corrupt = _corrupt_in(array, path, tuple(region))
+                corrupt = [Corrupt(path, first_inner(place), str(error), error.kind)]
         with lock:
             found.corrupt += corrupt
             if counted is not None:
