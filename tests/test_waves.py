@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import resource
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -117,7 +119,7 @@ def test_arrays_are_created_together(tmp_path: Path, version: Literal[2, 3], is_
     named: Any = {
         "model/rain": {"shape": (365, 100), "chunks": (5, 100), "attributes": {"units": "mm"}},
         "day": {"data": [1, 2, 3], "dtype": "i2", "dimension_names": ["t"]},
-        "kind": {"data": pandas.Categorical(["a", "b"]), "dtype": None, "missing": "anndata"},
+        "kind": {"data": pandas.Categorical(["a", "b"]), "dtype": None, "fill_value": ""},
         "names": {"data": ["Oslo", "Rome"], "dtype": None, "fill_value": ""},
     }
     for store in stores(tmp_path):
@@ -151,6 +153,16 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "chunks of other axes": ({"y": {"shape": 3, "chunks": (2, 2)}}, ValueError, "'y': chunks is"),
     "a fill value": ({"y": {"shape": 3, "fill_value": "a"}}, (ValueError, TypeError), "'y'|\"y\""),
     "no shape": ({"y": {}}, TypeError, "'y': expected shape="),
+    "an array of a store": (
+        {"y": {"data": zarrow.create_array({}, data=[1, 2])}},
+        TypeError,
+        r"'y': the data are an array of a store.* data\[...\] to read them",
+    ),
+    "a group": (
+        {"y": {"data": pandas.Categorical(["a"]), "dtype": None, "missing": "anndata"}},
+        TypeError,
+        "'y': the data are .* stored as a group",
+    ),
 }
 
 
@@ -168,6 +180,45 @@ def test_no_array_is_created_if_one_is_refused(tmp_path: Path, case: str) -> Non
         root.create_arrays([("x", {"shape": 3})])  # type: ignore[arg-type]
     with pytest.raises(zarrow.ReadOnlyError):
         zarrow.open_group(tmp_path / "tree.zarr", mode="r").create_arrays({"x": {"shape": 3}}, dtype="f4")
+
+
+def test_all_arrays_are_checked_before_large_ones_are_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zarrow.api.waves._MOST_NBYTES", 100)
+    root = zarrow.create_group(zarrow.MemoryStore())
+    root["old"] = [1.0, 2.0]
+    large = {"data": np.zeros(1000), "overwrite": True}
+    with pytest.raises(TypeError, match="'bad'"):
+        root.create_arrays({"old": large, "x": large, "bad": {"shape": 3, "dtype": "nope"}})
+    assert list(root) == ["old"] and root["old"][...].tolist() == [1, 2]
+
+
+def test_options_that_are_iterated_once_hold_for_all_arrays() -> None:
+    root = zarrow.create_group(zarrow.MemoryStore())
+    once: Any = {"shape": iter([4]), "compressors": (name for name in ["gzip"])}
+    created = root.create_arrays({"a": {}, "b": {}}, dtype="f4", **once)
+    assert created["a"].metadata == created["b"].metadata
+    assert created["b"].shape == (4,) and len(created["b"].compressors) == 1
+
+
+def test_a_refused_call_leaves_the_groups_of_others(tmp_path: Path) -> None:
+    root, rounds, start = zarrow.create_group(tmp_path), 40, threading.Barrier(2)
+
+    def create(is_many: bool) -> None:
+        for number in range(rounds):
+            start.wait()
+            try:
+                if is_many:
+                    root.create_arrays({f"r{number}/y{at}": {"data": [1.0]} for at in range(5)})
+                else:
+                    root.create_array(f"r{number}/y4", data=[7.0])
+            except zarrow.NodeExistsError:
+                pass
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(create, [True, False]))
+    for number in range(rounds):
+        assert zarrow.open(tmp_path)[f"r{number}/y4"][...].tolist() in ([1], [7])
+    assert zarrow.verify(tmp_path).foreign == []
 
 
 def test_many_arrays_are_written(tmp_path: Path) -> None:

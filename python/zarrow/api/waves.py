@@ -22,10 +22,14 @@ class NotInWaveError(Exception):
 
 
 class Wave:
-    """Nodes to be created together at and below a group or the root of a store."""
+    """Nodes to be created together at and below a group or the root of a store.
 
-    def __init__(self, target: Any, zarr_format: int) -> None:
+    Arrays with more than `most_nbytes` of elements are created at once; with None, all wait for `create`.
+    """
+
+    def __init__(self, target: Any, zarr_format: int, most_nbytes: int | None = _MOST_NBYTES) -> None:
         self.zarr_format = zarr_format
+        self._most_nbytes = most_nbytes
         self._target = target
         self._nodes: list[_NewNode] = []
         self._nbytes = 0
@@ -56,7 +60,7 @@ class Wave:
     ) -> None:
         """Add an array, from arguments as for `_create_array`."""
         nbytes = getattr(data, "nbytes", None) or 0
-        if self._nbytes and self._nbytes + nbytes > _MOST_NBYTES:
+        if self._most_nbytes is not None and self._nbytes and self._nbytes + nbytes > self._most_nbytes:
             self.create()
         node = _new_array(path, dtype, fill_value, description, data=data, overwrite=overwrite)
         self._nodes.append(node)

@@ -1,14 +1,14 @@
 """Several arrays created at once: `Group.create_arrays`.
 
-1. The options of every array are checked, and small data join one wave (`zarrow.api.waves`).
+1. The options of every array are checked, and the arrays join one wave (`zarrow.api.waves`). It takes data in
+   memory alone: an array of a store could change, or fail, while the others are created.
 2. The wave is created. All nodes are checked before the first is written.
-3. Data that are stored in parts, or as a group, follow one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from zarrow.api.array_options import check_names
 from zarrow.api.creation import _create
@@ -28,20 +28,20 @@ def create_arrays(
     """Create arrays below the group together, and any missing groups above them.
 
     In a store in the cloud, many arrays take about as long as one. They are checked before the first is
-    created: if one is refused, none is created. Only data that are stored in parts, such as a large array of
-    another store, follow one by one.
+    created: if one is refused, none is created.
 
     Parameters
     ----------
     arrays
-        The options of `create_array` for each array, by its path below the group.
+        The options of `create_array` for each array, by its path below the group. Data are in memory, and are
+        stored as one array: no array of a store, and no categorical for AnnData.
     options
         Options of all arrays that do not set them.
 
     Returns
     -------
     dict of str to Array
-        The arrays by their paths. `missing="anndata"` may create a group in place of an array.
+        The arrays by their paths.
 
     Raises
     ------
@@ -64,22 +64,19 @@ def create_arrays(
     """
     if not isinstance(arrays, Mapping):
         raise TypeError(f"expected a dict of options by path, got {type(arrays).__name__}")
-    described = {path: _described(path, own, options) for path, own in arrays.items()}
-    wave, found, rest = Wave(self, self.zarr_format), dict[str, Any](), set[str]()
+    common = {name: list(given) if isinstance(given, Iterator) else given for name, given in options.items()}
+    described = {path: _described(path, own, common) for path, own in arrays.items()}
+    wave, version = Wave(self, self.zarr_format, None), {"zarr_format": self.zarr_format}
     for path, each in described.items():
-        try:
-            with naming(path):
-                _create(wave, path, "none", {"zarr_format": self.zarr_format}, **each)
-        except NotInWaveError:
-            rest.add(path)
-    created = iter(wave.create())
-    for path, each in described.items():
-        if path not in rest:
-            found[path] = next(created)
-            continue
         with naming(path):
-            found[path] = _create(self, path, "none", {"zarr_format": self.zarr_format}, **each)
-    return found
+            try:
+                _create(wave, path, "none", dict(version), **each)
+            except NotInWaveError:
+                raise TypeError(
+                    "the data are an array of a store, or stored as a group: type "
+                    f"group.create_array({path!r}, data=...) for them alone, or data[...] to read them first"
+                ) from None
+    return dict(zip(described, cast("list[Array]", wave.create()), strict=True))
 
 
 def _described(path: str, own: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +85,7 @@ def _described(path: str, own: Any, options: Mapping[str, Any]) -> dict[str, Any
     Raises
     ------
     TypeError
-        The options are not a mapping, or an option is unknown.
+        The options are not a mapping, an option is unknown, or the data are not those of one array in memory.
     """
     if not isinstance(own, Mapping):
         raise TypeError(
