@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import xarray
 import zarr
@@ -198,3 +199,17 @@ def test_members_that_cannot_be_read_are_left_out_with_a_warning(tmp_path: Path)
     assert root.keys() == ["bad", "below", "good"]
     with pytest.raises(zarrow.MetadataError):
         root["bad"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("data", [[1, None], ["a", None], pandas.Categorical(["a", "b"])])
+@pytest.mark.parametrize("wrong", [{"compressors": "nope"}, {"chunks": (2, 2)}, {"order": "X"}])
+def test_wrong_options_leave_no_group(zarr_format: Any, data: Any, wrong: dict[str, Any]) -> None:
+    group = zarrow.create_group(zarrow.MemoryStore(), zarr_format=zarr_format)
+    with pytest.raises((ValueError, zarrow.ZarrowError)):
+        group.create_array("c", data=data, missing="anndata", **wrong)
+    assert list(group) == []
+    if isinstance(data, list):
+        with pytest.raises(ValueError, match="fill_value"):
+            group.create_array("c", data=[1, None], missing="anndata", fill_value="x")
+        assert list(group) == []
