@@ -320,6 +320,8 @@ def _create(
     data = lazy_arrays.opened(data)
     if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
         _refuse_wave(target)
+        # The fill value is for other elements than the codes.
+        _check({**options, "fill_value": None}, description, len(data), "i1")
         return categorical.create(target, path, durability, description["zarr_format"], data, options)
     options = labels.taken(data, description["zarr_format"], options)
     if isinstance(data, Array):
@@ -347,6 +349,7 @@ def _create(
         _refuse_wave(target)
         from zarrow.arrays.nullable import create
 
+        _check(options, description, shape, dtype or found)
         return create(target, path, durability, description["zarr_format"], data, dtype, options)
     if form != "optional":
         data, is_masked = _missing.filled(data, form, dtype, options), False
@@ -354,6 +357,14 @@ def _create(
         dtype, description["optional"] = found, is_masked
     return _create_described(
         target, path, durability, description, data=data, shape=shape, dtype=dtype, **options
+    )
+
+
+def _check(options: dict[str, Any], description: dict[str, Any], shape: Any, dtype: Any) -> None:
+    """Raise the errors of options before a group stands for the array: create such an array in memory."""
+    options = {name: given for name, given in options.items() if name not in ("overwrite", "shape", "dtype")}
+    _create_described(
+        _zarrow.MemoryStore(), "", "none", dict(description), shape=shape, dtype=dtype, **options
     )
 
 

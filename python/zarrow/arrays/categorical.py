@@ -183,7 +183,7 @@ def create(
 ) -> Group:
     """Create the group, with `options` of `create_array` for the codes (step 5)."""
     from zarrow.arrays.missing import ANNDATA_ARRAY
-    from zarrow.arrays.nullable import STRINGS, check, create_group
+    from zarrow.arrays.nullable import STRINGS, create_group
 
     np = _zarrow._import("numpy")
     found = parts(data)
@@ -191,9 +191,6 @@ def create(
     codes, categories, ordered = found
     categories = _zarrow.asarray(categories if len(categories) else np.array([], np.dtypes.StringDType()))
     width = next(width for width in ("i1", "i2", "i4") if len(categories) <= np.iinfo(width).max)
-    # The categories have other elements than the fill value is for.
-    chosen = {name: given for name, given in options.items() if name != "fill_value"}
-    check(codes.shape, width, zarr_format, chosen)
     group = create_group(target, path, durability, zarr_format, {**_STORED, "ordered": ordered}, options)
     options.pop("fill_value", None)
     group.create_array("codes", data=codes.astype(width), attributes=ANNDATA_ARRAY, **options)

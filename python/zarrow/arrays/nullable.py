@@ -43,7 +43,6 @@ def create(
         )
     is_text = isinstance(data, _zarrow.MaskedVariable)
     values = data.filled("" if is_text else data.dtype.type(0))
-    check(values.shape, dtype or values.dtype, zarr_format, options)
     group = create_group(target, path, durability, zarr_format, encoding, options)
     group.create_array(
         "values", data=values, dtype=dtype, attributes=STRINGS if is_text else ANNDATA_ARRAY, **options
@@ -51,15 +50,6 @@ def create(
     options.pop("fill_value", None)
     group.create_array("mask", data=data.mask, attributes=ANNDATA_ARRAY, **options)
     return group
-
-
-def check(shape: tuple[int, ...], dtype: Any, zarr_format: Any, options: dict[str, Any]) -> None:
-    """Raise the errors of options before anything is stored: create such an array in memory."""
-    from zarrow.api.creation import create_array
-
-    others = ("attributes", "overwrite", "shape", "dtype")
-    chosen = {name: given for name, given in options.items() if name not in others}
-    create_array(_zarrow.MemoryStore(), shape=shape, dtype=dtype, zarr_format=zarr_format, **chosen)
 
 
 def create_group(
