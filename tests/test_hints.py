@@ -366,3 +366,29 @@ def test_methods_of_pandas_on_three_axes_name_the_method(name: str, rest: str) -
     assert _said(raised.value) == f"type xarray.DataArray(x.numpy()).to_series(){rest}"
     series = eval("xarray.DataArray(x.numpy()).to_series()", {"xarray": xr, "x": x})
     assert series.groupby("dim_0").sum().tolist() == [66.0, 210.0]
+
+
+def test_hints_of_a_categorical_name_what_pandas_has(tmp_path: Path) -> None:
+    zarrow.save(tmp_path, pd.Categorical(["u", "v", None]), missing="anndata")
+    x = zarrow.load(tmp_path)
+    for name in dir(pd.Categorical):
+        if name.startswith("_") or hasattr(type(x), name):
+            continue
+        with pytest.raises(AttributeError) as error:
+            getattr(x, name)
+        found = re.search(r"type (pandas\.Series\(x\.arrow\(\)\.to_pandas\(\)\)[.\w]+)$", str(error.value))
+        if found is not None:
+            eval(found[1], {"pandas": pd, "x": x})
+    with pytest.raises(AttributeError, match=r"to_pandas\(\)\)\.isin$"):
+        x.isin(["u"])
+    with pytest.raises(AttributeError, match=r"to_pandas\(\)\)\.cat\.add_categories$"):
+        x.add_categories(["w"])
+
+
+@pytest.mark.parametrize(
+    "name", ["byteswap", "copy_", "fill", "fill_", "partition", "put", "setfield", "zero_"]
+)
+def test_hints_for_changes_of_a_stored_array_store_them(name: str) -> None:
+    array = zarrow.create_array({}, data=[1.0, 2.0])
+    with pytest.raises(AttributeError, match=r"type array\[[a-z.]*\] = "):
+        getattr(array, name)

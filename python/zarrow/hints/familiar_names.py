@@ -28,7 +28,11 @@ ARRAY = familiar_training.ARRAY | by_name(
         ),
         '{array}.attrs["{name}"], or {array}.read(decode="cf"), which decodes': "add_offset scale_factor",
         "{array}[...].numpy().ctypes.data": "as_ptr",
-        "{array}[...] = values": "assignValue write_direct",
+        "{array}[...] = values": "assignValue byteswap copy_ itemset setfield write_direct",
+        "{array}[...] = value": "fill fill_",
+        "{array}[...] = 0": "zero_",
+        "{array}[positions] = values": "put",
+        "{array}[...] = numpy.partition({array}[...], k)": "partition",
         _VARIABLE: "to_xarray",
         _VARIABLE + ".{name}": (
             "assign_coords coarsen coords drop_vars groupby hvplot interp reindex resample rolling sel shift "

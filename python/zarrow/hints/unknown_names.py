@@ -385,8 +385,9 @@ def _of_categorical(categorical: Any, name: str) -> str:
     np, pandas = _zarrow._import("numpy"), sys.modules.get("pandas")
     if hasattr(np.ndarray, name):
         return f"type x.numpy().{name}"
-    for kind, way in (("Categorical", ".cat"), ("Series", "")):
-        if hasattr(getattr(pandas, kind, None), name):
+    series = getattr(pandas, "Series", None)
+    for owner, way in ((getattr(series, "cat", None), ".cat"), (series, "")):
+        if hasattr(owner, name):
             return f"type pandas.Series(x.arrow().to_pandas()){way}.{name}"
     return ""
 
