@@ -76,6 +76,18 @@ def test_nothing_to_save(store: Any) -> None:
         zarrow.open(store)
 
 
+@pytest.mark.parametrize("text", ["x.npy", b"x.npy", np.str_("x.npy")])
+def test_text_replaces_no_array_with_axes(tmp_path: Path, text: Any) -> None:
+    root = zarrow.create_group(tmp_path)
+    root["a"] = [1, 2, 3]
+    with pytest.raises(TypeError, match=r"group\['a'\]\[...\] = value .* numpy.load"):
+        root["a"] = text
+    assert root["a"][...].tolist() == [1, 2, 3]
+    root["title"] = text
+    root["title"] = text
+    assert root["title"].ndim == 0
+
+
 @pytest.mark.parametrize("text", ["x.npy", b"x.npy", Path("x.npy"), np.str_("x.npy")])
 def test_a_path_in_the_place_of_an_array_is_refused(store: Any, text: Any) -> None:
     zarrow.save(store, [1])

@@ -265,11 +265,24 @@ def _refuse_text(value: Any, store: Any) -> None:
         )
 
 
+def _refuse_text_for_array(group: Group, path: str, value: Any) -> None:
+    """Refuse to replace an array with axes by one text: the caller means its elements, or those of a file."""
+    existing = group.get(path) if isinstance(value, str | bytes) else None
+    if isinstance(existing, Array) and existing.ndim:
+        raise TypeError(
+            f"{path!r} is an array of shape {existing.shape}, and the value is the text {value!r}: type "
+            f"group[{path!r}][...] = value to fill the array, zarrow.load({value!r}) or "
+            f"numpy.load({value!r}) for the elements of a file, or group.create_array({path!r}, data=value, "
+            "overwrite=True) to replace the array by the text"
+        )
+
+
 def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
     """`Group.__setitem__`: replaces an array, but not a group. Copies values that are already in a store.
 
     A table becomes a group of its columns, and a value assigned to such a group a column.
     """
+    _refuse_text_for_array(group, path, value)
 
     def store(target: Group, path: str, value: Any, form: str | None) -> None:
         _store_reported(target, path, value, missing or form, Amount(None))
