@@ -407,6 +407,8 @@ def test_impossible_casts_are_errors(tmp_path: Path) -> None:
     ):
         with pytest.raises((zarrow.CodecError, zarrow.UnsupportedError)):
             zarrow.open(v3(tmp_path / "wrong", "int8", (2,), [wrong, BYTES]))
+    with pytest.raises(zarrow.CodecError, match="scale is 0"):
+        zarrow.create_array({}, shape=4, dtype="f8", filters=[codec("scale_offset", scale=0)])
 
 
 def test_shapes_change_and_elements_stay(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
         }
     };
     let (offset, scale) = (scalar("offset", 0)?, scalar("scale", 1)?);
-    if with_element!(number, T => T::read(&scale).wide()) == Some(Wide::Integer(0)) {
+    if with_element!(number, T => T::read(&scale).wide()).is_some_and(|scale| scale.to_f64() == 0.0) {
         return Err(bad("scale is 0, which cannot be reversed"));
     }
     Ok(Filter::Values(Box::new(ScaleOffset { number, offset, scale }), number.into()))
