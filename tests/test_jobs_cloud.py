@@ -175,7 +175,7 @@ def test_killed_processes_continue_where_answers_are_lost(
 
 
 def finished_units(plan: jobs.Plan, count: int) -> list[int]:
-    """Return the units of all records of the ledger, also those that were done twice."""
+    """Return the units in all records of the ledger. A unit that was done twice is in it twice."""
     return sorted(
         number
         for _, numbers, attributes in plan._ledger._records(count, None)

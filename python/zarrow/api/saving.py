@@ -266,7 +266,7 @@ def _refuse_text(value: Any, store: Any) -> None:
 
 
 def _refuse_text_for_array(group: Group, path: str, value: Any) -> None:
-    """Refuse to replace an array with axes by one text: the caller means its elements, or those of a file."""
+    """Refuse to replace an array with axes by one text, which is often the name of a file."""
     existing = group.get(path) if isinstance(value, str | bytes) else None
     if isinstance(existing, Array) and existing.ndim:
         raise TypeError(

@@ -101,7 +101,8 @@ impl Array {
                 let (mut place, mut part) = (PerAxis::new(), PerAxis::new());
                 for at in 0..inside.count() {
                     inside.get(at, &mut place, &mut part);
-                    let number = place.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
+                    let number =
+                        place.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
                     stored += u64::from(open.locate(number).is_some());
                 }
                 *counted.lock() = Some(StoredChunks { count: inside.count(), stored: Some(stored) });
