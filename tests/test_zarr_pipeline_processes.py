@@ -173,9 +173,9 @@ def test_slow_reads_leave_the_event_loop(tmp_path: Path, monkeypatch: pytest.Mon
         def __init__(self, engine: Any) -> None:
             self.engine = engine
 
-        def read(self, *arguments: Any) -> Any:
+        def read(self, *arguments: Any, **options: Any) -> Any:
             threads.append(threading.get_ident())
-            return self.engine.read(*arguments)
+            return self.engine.read(*arguments, **options)
 
     array = created(tmp_path)
     array[:] = 3

@@ -265,9 +265,13 @@ def _refuse_text(value: Any, store: Any) -> None:
         )
 
 
+_SUFFIXES = (".npy", ".npz", ".zarr", ".zip", ".h5", ".hdf5", ".nc", ".csv", ".parquet", ".tif", ".tiff")
+
+
 def _refuse_text_for_array(group: Group, path: str, value: Any) -> None:
-    """Refuse to replace an array with axes by one text, which is often the name of a file."""
-    existing = group.get(path) if isinstance(value, str | bytes) else None
+    """Refuse to replace an array with axes by the name of a file or a store."""
+    is_name = isinstance(value, str | bytes) and os.fsdecode(value).lower().endswith(_SUFFIXES)
+    existing = group.get(path) if is_name else None
     if isinstance(existing, Array) and existing.ndim:
         raise TypeError(
             f"{path!r} is an array of shape {existing.shape}, and the value is the text {value!r}: type "
