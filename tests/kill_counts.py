@@ -1,4 +1,4 @@
-"""How often tests kill their processes: `ZARROW_KILLS=20` kills as often as the project promises."""
+"""How often tests kill their processes: `ZARROW_KILLS=20` sets the number."""
 
 import os
 

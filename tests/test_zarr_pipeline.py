@@ -189,13 +189,17 @@ def test_the_engine_reads_text_that_zarr_python_writes(
     "chosen", [..., np.s_[2:21, 1:4], np.s_[3:, 2], np.s_[1::3], np.s_[5, 1:], np.s_[4:4]]
 )
 def test_many_rows_of_text_are_read_in_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: Any, by_zarr_python: list[str]
 ) -> None:
     monkeypatch.setattr("zarrow.zarr_python.pipeline._BLOCK", 20)
     arrays = pair(tmp_path, shape=(23, 5), chunks=(3, 2), dtype=str)
     for array in (arrays.own, arrays.engine):
         array[:20] = np.char.mod("%d", np.arange(100).reshape(20, 5)).astype(np.dtypes.StringDType())
     arrays.equal(lambda array: array[chosen])
+    # The engine reads without zarr-python's pipeline.
+    by_zarr_python.clear()
+    arrays.engine[chosen]
+    assert by_zarr_python == []
 
 
 @pytest.mark.parametrize("how", ["torn", "no text"])

@@ -46,7 +46,7 @@ def create_arrays(
     Raises
     ------
     TypeError
-        An option is unknown, or the options of an array are no mapping.
+        An option is unknown, the options of an array are not a mapping, or its data are in a store.
     NodeExistsError
         A node, file or folder exists at one of the paths, or one is below another (a `FileExistsError`).
     MetadataError, CodecError, LimitError, NodeTypeError, UnsupportedError, InvalidKeyError, ReadOnlyError,
@@ -85,7 +85,7 @@ def _described(path: str, own: Any, options: Mapping[str, Any]) -> dict[str, Any
     Raises
     ------
     TypeError
-        The options are not a mapping, an option is unknown, or the data are not those of one array in memory.
+        The options are not a mapping, or an option is unknown.
     """
     if not isinstance(own, Mapping):
         raise TypeError(
