@@ -28,14 +28,17 @@ const ENDPOINTS: [&str; 5] =
 const TABLES: [&str; 5] = ["client_kwargs", "config_kwargs", "s3", "retries", "s3_additional_kwargs"];
 
 /// Options of fsspec for things that this engine does by itself.
-const WITHOUT_EFFECT: [&str; 28] = [
+const WITHOUT_EFFECT: [&str; 30] = [
     "asynchronous", "loop", "batch_size", "block_size", "default_block_size", "default_fill_cache",
     "default_cache_type", "cache_type", "cache_options", "cache_regions", "cache_timeout",
     "skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths", "max_concurrency",
     "max_pool_connections", "mode", "parameter_validation", "tcp_keepalive", "user_agent",
     "user_agent_extra", "fixed_upload_size", "version_aware", "use_ssl", "simple_links", "consistency",
-    "access",
+    "access", "allow_http", "aws_allow_http",
 ];
+
+/// Options of `object_store` for its own HTTP client, which this engine does not use. Each would be ignored.
+const OF_PROXIES: [&str; 3] = ["proxy_url", "proxy_ca_certificate", "proxy_excludes"];
 
 /// A caller's settings of a store besides its URL: credentials, endpoint, region, headers, time-outs.
 ///
@@ -185,6 +188,15 @@ impl Settings {
                 self.anonymous = text == "true";
             }
             ("verify" | "ssl", _) => self.trust = TrustedCertificates::parse(&text)?,
+            ("allow_invalid_certificates", _) => {
+                self.trust = TrustedCertificates::parse(if text == "true" { "false" } else { "true" })?;
+            }
+            (name, _) if OF_PROXIES.contains(&name) => {
+                return Err(unsupported(format!(
+                    "the storage option {name:?} is not supported: name the proxy by HTTPS_PROXY, and hosts without one by \
+                     NO_PROXY, in the environment"
+                )));
+            }
             ("connect_timeout", _) => self.policy.connect = seconds()?,
             ("read_timeout", _) => self.policy.silence = seconds()?,
             ("low_speed_limit", _) => self.policy.low_speed = text.parse().map_err(|_| wrong())?,
@@ -392,13 +404,13 @@ impl Settings {
     }
 }
 
-/// Whether `object_store` has a setting of this name.
+/// Whether `object_store` has a setting of this name for the service, not for its HTTP client.
 fn is_config(service: &Service, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     match service {
-        Service::S3 { .. } => name.parse::<AmazonS3ConfigKey>().is_ok(),
-        Service::Gcs { .. } => name.parse::<GoogleConfigKey>().is_ok(),
-        Service::Azure { .. } => name.parse::<AzureConfigKey>().is_ok(),
+        Service::S3 { .. } => name.parse().is_ok_and(|key| !matches!(key, AmazonS3ConfigKey::Client(_))),
+        Service::Gcs { .. } => name.parse().is_ok_and(|key| !matches!(key, GoogleConfigKey::Client(_))),
+        Service::Azure { .. } => name.parse().is_ok_and(|key| !matches!(key, AzureConfigKey::Client(_))),
         Service::Http { .. } => false,
     }
 }
@@ -449,6 +461,8 @@ pub mod tests {
         let found = settings("az://files", &format!(r#"{{"connection_string": "{azure}"}}"#)).unwrap();
         assert_eq!(found.config["azure_storage_account_name"], "me");
         assert_eq!(found.config["azure_storage_endpoint"], "http://127.0.0.1:10000/me");
+        let found = settings("s3://bucket", r#"{"allow_http": true, "allow_invalid_certificates": true}"#);
+        assert_eq!(found.unwrap().trust, TrustedCertificates::Anyone);
         assert!(settings("gs://bucket", r#"{"token": "anon"}"#).unwrap().anonymous);
         let http = settings("https://me:word@host/?sig=1234", r#"{"headers": {"X-Key": "abcd"}}"#).unwrap();
         assert_eq!(http.headers["authorization"], "Basic bWU6d29yZA==");
@@ -480,6 +494,11 @@ pub mod tests {
             ("s3://bucket", r#"{"read_timeout": "hush-hush"}"#),
             ("https://host", r#"{"verify": "/no/such/authority.pem"}"#),
             ("https://host", r#"{"client_kwargs": {"verify": "/dev/null"}}"#),
+            ("s3://bucket", r#"{"proxy_url": "http://me:hush-hush@proxy"}"#),
+            ("gs://bucket", r#"{"proxy_excludes": "host"}"#),
+            ("az://files", r#"{"pool_idle_timeout": "5 s"}"#),
+            ("s3://bucket", r#"{"timeout": "5 s"}"#),
+            ("s3://bucket", r#"{"http1_only": true}"#),
             ("s3://bucket", r#"{"endpoint_url": "minio:9000"}"#),
             ("s3://bucket", r#"{"endpoint_url": ""}"#),
             ("s3://bucket", r#"{"endpoint_url": "http://a b"}"#),
