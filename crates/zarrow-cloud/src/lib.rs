@@ -59,7 +59,7 @@ mod writer;
 pub use location::is_cloud_url;
 pub use options::StorageOptions;
 pub use secret::redact;
-pub use store::CloudStore;
+pub use store::{CloudStore, open_urls};
 pub use time_outs_and_retries::TransportPolicy;
 
 #[cfg(doctest)]

@@ -57,6 +57,21 @@ pub(crate) struct Shared {
     document_requests: DocumentRequests,
 }
 
+/// Lets [`Array::open`](zarrow::Array::open), [`Group::open`](zarrow::Group::open) and
+/// [`Group::create`](zarrow::Group::create) take URLs for the rest of the process, with options from the environment.
+///
+/// ```
+/// zarrow_cloud::open_urls();
+/// // Nothing listens at port 1, so this request is refused.
+/// let error = zarrow::Array::open("http://127.0.0.1:1/data.zarr").unwrap_err();
+/// assert_eq!(error.kind().code(), "io");
+/// ```
+pub fn open_urls() {
+    zarrow::store::open_urls_by(|url| {
+        CloudStore::new(url, StorageOptions::default()).map(CloudStore::into_store)
+    });
+}
+
 impl CloudStore {
     /// Opens the store at `url`.
     ///

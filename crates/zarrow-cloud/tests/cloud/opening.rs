@@ -303,3 +303,15 @@ fn whether_a_node_exists_takes_one_round_trip() {
     bucket.server.behave(Box::new(|_: &Message, _| Some(Fault::Status(403))));
     assert_eq!(group.find("no").unwrap_err().kind().code(), "permission");
 }
+
+#[test]
+fn urls_open_in_place_of_paths() {
+    let bucket = Bucket::new("urls", &[("zarr.json", V3_GROUP), ("a/zarr.json", &v3_array(5))]);
+    zarrow_cloud::open_urls();
+    assert_eq!(Array::open(bucket.server.url("urls/tree/a")).unwrap().shape(), [5]);
+    assert!(Group::open(bucket.server.url("urls/tree")).unwrap().attributes().is_empty());
+    // A web server takes no values. What opens URLs is asked for new nodes, too.
+    let refused = Group::create(bucket.server.url("urls/new")).unwrap_err();
+    assert_eq!(refused.kind().code(), "read_only", "{refused}");
+    assert!(!refused.to_string().contains("zarrow_cloud"), "{refused}");
+}

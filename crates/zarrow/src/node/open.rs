@@ -11,12 +11,13 @@ use crate::node::known_documents;
 use crate::node::listed::{ListedMembers, PendingList};
 use crate::node::node_documents::{find_metadata, read_metadata};
 use crate::node::open_options::OpenOptions;
-use crate::store::{FilesystemStore, Store, normalize_path, open_path_with};
+use crate::store::{FilesystemStore, Store, normalize_path, open_path_with, open_url};
 use std::path::Path;
 use std::sync::Arc;
 
 impl Array {
-    /// Opens the array in the folder or zip archive `path`.
+    /// Opens the array in the folder or zip archive `path`, or at a URL after
+    /// [`open_urls_by`](crate::store::open_urls_by).
     ///
     /// # Errors
     /// As [`open`], and [`ErrorKind::WrongNode`] for a group.
@@ -26,7 +27,8 @@ impl Array {
 }
 
 impl Group {
-    /// Opens the group in the folder or zip archive `path`.
+    /// Opens the group in the folder or zip archive `path`, or at a URL after
+    /// [`open_urls_by`](crate::store::open_urls_by).
     ///
     /// # Errors
     /// As [`open`], and [`ErrorKind::WrongNode`] for an array.
@@ -57,7 +59,10 @@ impl Group {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create_with(path: impl AsRef<Path>, existing: Existing) -> Result<Group> {
-        let store = Arc::new(FilesystemStore::create(path)?);
+        let store = match open_url(path.as_ref()) {
+            Some(opened) => opened?,
+            None => Arc::new(FilesystemStore::create(path)?),
+        };
         let options = OpenOptions::default();
         create_group(store, "", ZarrFormat::V3, Attributes::default(), existing, &options)
     }

@@ -9,6 +9,7 @@ use crate::store::dangling_link::dangling_link;
 use crate::store::folder_entries::each_entry;
 use crate::store::system_calls;
 use crate::store::temporary_name::is_reserved;
+use crate::store::url::refuse_url;
 use crate::store::{FileRange, Store, StoreWriter, Value, Version, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -138,27 +139,6 @@ fn fault(error: Errno) -> Error {
 pub(super) fn stat_version(stat: &Stat) -> [u64; 4] {
     let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
     [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
-}
-
-/// Refuses a URL: taken as a path, it would name a folder such as `s3:` in the working folder.
-pub(super) fn refuse_url(path: &str) -> Result<()> {
-    let Some((scheme, rest)) = path.split_once("://") else { return Ok(()) };
-    let is_scheme = |text: &str| {
-        text.starts_with(|first: char| first.is_ascii_alphabetic())
-            && text.chars().all(|character| character.is_ascii_alphanumeric() || "+-.".contains(character))
-    };
-    if !is_scheme(scheme) {
-        return Ok(());
-    }
-    // Do not repeat the URL in the message: it may contain a user and a password.
-    let text = match scheme {
-        "file" => format!("a file:// URL is not a folder: pass the path {rest:?}"),
-        _ => format!(
-            "a {scheme}:// URL is not a folder: add the crate zarrow-cloud, and open \
-             zarrow_cloud::CloudStore::new(url, StorageOptions::default())? by zarrow::open(store.into_store(), \"\")"
-        ),
-    };
-    Err(ErrorKind::Unsupported(text).into())
 }
 
 impl Store for FilesystemStore {

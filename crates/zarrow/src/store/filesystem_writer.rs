@@ -23,7 +23,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::fault_point::{fault, step};
-use crate::store::filesystem::{FilesystemStore, refuse_url, stat_version};
+use crate::store::filesystem::{FilesystemStore, stat_version};
 use crate::store::flock_call::{is_still, try_flock};
 use crate::store::key::split;
 use crate::store::key_lock::FileLock;
@@ -33,6 +33,7 @@ use crate::store::retry::Retry;
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::system_calls;
 use crate::store::temporary_name::{lock_path, unique_name};
+use crate::store::url::refuse_url;
 use crate::store::write_errors::{MODE, behind_link, disappears, refused, write};
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps};

@@ -29,6 +29,7 @@ pub(crate) mod system_calls;
 mod temporary_name;
 #[cfg(test)]
 mod tests;
+mod url;
 mod write_errors;
 mod writer;
 mod zip;
@@ -39,6 +40,8 @@ pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
 pub(crate) use retry::{Retry, until_no_conflict};
 pub use root_replacement::{open_path_with, replace_folder};
+pub(crate) use url::open_url;
+pub use url::{OpenUrl, open_urls_by};
 pub use writer::{Detached, Draft, Durability, Lock, Locked, Stage, StoreWriter};
 pub use zip::{RemoteZip, ZipStore, is_archive, open_path};
 

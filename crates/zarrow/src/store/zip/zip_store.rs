@@ -5,7 +5,7 @@ use super::member::Member;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::File;
 use crate::store::system_calls;
-use crate::store::{Store, Value, Version, check_key, join, normalize_path};
+use crate::store::{Store, Value, Version, check_key, join, normalize_path, open_url};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::path::Path;
 use std::sync::Arc;
@@ -117,13 +117,17 @@ impl Store for ZipStore {
     }
 }
 
-/// Opens the store at a path of the file system: a folder or a zip archive.
+/// Opens the store at a path of the file system, a folder or a zip archive, or at a URL after
+/// [`open_urls_by`](crate::store::open_urls_by).
 ///
 /// # Errors
 /// As [`FilesystemStore::open`](crate::store::FilesystemStore::open); for a file with the extension `.zip` or the start
 /// of an archive, as [`ZipStore::open`].
 pub fn open_path(path: impl AsRef<Path>) -> Result<Arc<dyn Store>> {
     let path = path.as_ref();
+    if let Some(opened) = open_url(path) {
+        return opened;
+    }
     match crate::store::FilesystemStore::open(path) {
         Ok(store) => Ok(Arc::new(store)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound) && is_archive(path) => {

@@ -129,8 +129,8 @@ fn descriptions_that_do_not_hold_together() {
 #[test]
 fn urls_are_refused_and_make_no_folder() {
     for (url, said) in [
-        ("s3://bucket/data.zarr", "zarrow_cloud::CloudStore::new"),
-        ("https://user:secret@host/x", "zarrow_cloud::CloudStore::new"),
+        ("s3://bucket/data.zarr", "zarrow_cloud::open_urls()"),
+        ("https://user:secret@host/x", "zarrow_cloud::open_urls()"),
         ("file:///tmp/x", "pass the path \"/tmp/x\""),
     ] {
         for refused in [
