@@ -25,6 +25,7 @@ import zarr
 import zarrow
 from counted_bucket import Bucket, counted_bucket
 from stores_of_others import run_in_child
+from zarrow import zarr_python
 from zarrow.store_objects import icechunk_references, icechunk_storage
 
 pytestmark = [
@@ -111,6 +112,36 @@ def test_all_kinds_of_arrays_are_read_as_by_zarr(tmp_path: Path, asked: Asked) -
             np.testing.assert_array_equal(found, values[selection], err_msg=name)
     assert len(expected) == 7
     assert asked.keys == []
+
+
+def test_zarr_python_reads_chunks_by_references(tmp_path: Path, asked: Asked) -> None:
+    def write(root: Any) -> None:
+        many(root)
+        root.create_array("partly", shape=(4, 4), chunks=(2, 2), dtype="i4", fill_value=-1)[:2] = 7
+        root.create_array("shards", data=np.arange(64).reshape(8, 8), chunks=(2, 2), shards=(4, 4))
+        root.create_array("text", data=np.array(["Oslo", "Rome"] * 9), chunks=(5,))
+
+    session = written(local(tmp_path), write)
+    with zarr_python.enable():
+        root = zarr.open_group(session.store, mode="r")
+        deep, partly, shards, text = (root[name] for name in ("deep/rain", "partly", "shards", "text"))
+    expected = np.arange(CHUNKS * 1024, dtype="f4").reshape(CHUNKS, 1024)
+    for array in (deep, pickle.loads(pickle.dumps(deep))):
+        np.testing.assert_array_equal(array[:], expected)
+        np.testing.assert_array_equal(array.oindex[[7, 290], ::100], expected[[7, 290], ::100])
+    np.testing.assert_array_equal(asyncio.run(deep.async_array.getitem((3,))), expected[3])
+    np.testing.assert_array_equal(shards[1:7], np.arange(64).reshape(8, 8)[1:7])
+    assert text[:].tolist() == ["Oslo", "Rome"] * 9
+    assert asked.keys == []
+    assert partly[:].tolist() == [[7] * 4] * 2 + [[-1] * 4] * 2
+    assert {key.partition("/")[0] for key in asked.keys} == {"partly"}
+    found = zarr_python.explain(deep)
+    assert (found.read, found.write, found.store) == ("zarrow", "zarr-python", "<icechunk.IcechunkStore>")
+    with zarr_python.enable():
+        changing = zarr.open_array(local(tmp_path).writable_session("main").store, path="shards")
+    assert zarr_python.explain(changing).read == "zarr-python"
+    changing[:] = 5
+    assert (changing[:] == 5).all()
 
 
 def test_icechunk_is_asked_for_missing_chunks(tmp_path: Path, asked: Asked) -> None:

@@ -90,15 +90,18 @@ class IcechunkAdapter(ZarrAdapter):
             request.missing()
             return
         document = value.to_bytes()
-        self._note(path, json.loads(document))
+        fields = json.loads(document)
+        if fields.get("node_type") == "array":
+            self.note_array(path, len(fields["shape"]))
         request.found(document, 0, len(document))
 
-    def _note(self, path: str, document: dict[str, Any]) -> None:
+    def note_array(self, path: str, ndim: int) -> None:
+        """Begin the list of an array's references."""
         # Two threads may have asked for the same document.
-        if document.get("node_type") != "array" or path in self._lists:
+        if path in self._lists:
             return
         # icechunk has no chunks under other keys.
-        columns = _ChunkReferences("c", "/", len(document["shape"]))
+        columns = _ChunkReferences("c", "/", ndim)
         self._lists[path] = _ReferenceList(
             columns, self.store.array_chunk_iterator(f"/{path}", _REFERENCES_A_CHUNK)
         )

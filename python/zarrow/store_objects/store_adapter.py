@@ -70,6 +70,9 @@ class StoreAdapter:
         self.source = source
         self.name = name_of(store)
 
+    def __str__(self) -> str:
+        return self.name
+
     def submit(self, requests: list[_StoreRequest]) -> None:
         """Take requests, and return without waiting."""
         raise NotImplementedError

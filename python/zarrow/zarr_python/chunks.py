@@ -7,6 +7,8 @@
 3. A null fill value of version 2 means that the data type's default is missing, as in zarr-python.
 4. zarr-python finds the store by its path at each call. The engine keeps the folder that it opened, and opens
    the path again when another folder is there. An archive stays open on both sides: it must be the same file.
+5. A read-only session of icechunk never changes. The engine reads the array's chunks by their references,
+   which it would note when it reads the document.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from zarr.storage import ZipStore
 from zarrow._zarrow import _ChunkParts
 from zarrow.errors import ZarrowError
 from zarrow.store_objects import native
+from zarrow.store_objects.icechunk_references import IcechunkAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,6 +134,8 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
     prefix, array_path, separator = _place(metadata, path)
     try:
         resolved = resolve_store(store)
+        if isinstance(resolved, IcechunkAdapter):
+            resolved.note_array(array_path, len(metadata.shape))  # step 5
         folder = str(resolved) if isinstance(resolved, Path) and resolved.is_dir() else None
         # Before it is opened: of a folder that is replaced meanwhile, the identity is then out of date.
         identity = None if folder is None else _identity(folder)
@@ -201,6 +206,8 @@ def resolve_store(store: Any) -> Any:
     known = _STORES.get(id(store))
     if known is not None and known[0]() is store:
         return known[1]
+    if type(store).__module__.startswith("icechunk.") and store.session.read_only:
+        return IcechunkAdapter(store, store)
     native_form = native.resolve(store)
     found = archive_of(store) if native_form is None else native_form[0]
     if found is None:
