@@ -206,3 +206,31 @@ def test_attributes_of_a_data_array_name_missing_elements(tmp_path: Path, zarr_f
     for name, source in {"v": data, "named": data.rename("t"), "variable": data.variable}.items():
         group[name] = source
         np.testing.assert_array_equal(opened(tmp_path)[name], [1, np.nan])
+
+
+@pytest.mark.parametrize("way", ["create_array", "setitem", "copy"])
+@pytest.mark.parametrize(
+    ("dtype", "fill_value", "is_kept"),
+    [("f4", np.nan, True), ("c8", complex(np.nan, np.nan), True), ("f4", 0, True), ("i4", -9, False)],
+)
+def test_a_copy_without_a_mask_keeps_its_fill_value_or_warns(
+    way: str, dtype: str, fill_value: Any, is_kept: bool
+) -> None:
+    names: Any = {"dimension_names": ["y", "x"]}
+    source = zarrow.create_array({}, shape=(4, 4), chunks=(2, 2), dtype=dtype, fill_value=fill_value, **names)
+    source[:2] = 1
+    target = zarrow.create_group({}, zarr_format=2)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if way == "create_array":
+            target.create_array("v", data=source)
+        elif way == "setitem":
+            target["v"] = source
+        else:
+            store = zarrow.MemoryStore()
+            zarrow.copy(source, store, "v", zarr_format=2)
+            target = zarrow.open(store)
+    copy = target["v"]
+    copy.resize((6, 4))
+    np.testing.assert_array_equal(copy[-1], np.full(4, fill_value if is_kept else 0, dtype))
+    assert ["has no fill value" in str(one.message) for one in told] == ([] if is_kept else [True])

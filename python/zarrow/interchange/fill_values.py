@@ -7,7 +7,9 @@
    types there, so they join `missing_value`.
 3. A copy to version 2 makes `_FillValue` the fill value. A number outside the type's range stays an
    attribute. A fill value of text moves back from `missing_value`.
-4. A warning names values that version 3 cannot express, and attributes that the copy replaces.
+4. Without `_FillValue`, the fill value of version 3 masks nothing. A copy to version 2 keeps NaN alone:
+   xarray would mask elements that equal another fill value.
+5. A warning names values that the other version cannot express, and attributes that the copy replaces.
 
 Source: xarray, `FillValueCoder` and `ZarrStore.open_store_variable`.
 """
@@ -53,21 +55,37 @@ def to_version_3(attributes: dict[str, Any], fill_value: Any, dtype: Any, name: 
     return kept
 
 
-def to_version_2(attributes: dict[str, Any], fill_value: Any, dtype: Any) -> tuple[dict[str, Any], Any]:
-    """Return the attributes and the fill value, or None, of a copy from version 3 (step 3)."""
+def to_version_2(
+    attributes: dict[str, Any], fill_value: Any, dtype: Any, name: str
+) -> tuple[dict[str, Any], Any]:
+    """Return the attributes and the fill value, or None, of a copy from version 3 (steps 3 and 4)."""
     value = _decoded(_plain(attributes.get("_FillValue")), dtype)
     if value is not None:
         kept = {key: other for key, other in attributes.items() if key != "_FillValue"}
         if _fits(value, dtype):
             return kept, value
-        return (attributes if isinstance(value, complex) else kept | {"_FillValue": value}), None
+        kept = attributes if isinstance(value, complex) else kept | {"_FillValue": value}
+        return kept, without_mask(fill_value, dtype, name)
     values = _listed(attributes.get("missing_value"))
     if not isinstance(fill_value, str) or fill_value not in values:
-        return attributes, None
+        return attributes, without_mask(fill_value, dtype, name)
     values.remove(fill_value)
     kept = {key: other for key, other in attributes.items() if key != "missing_value"}
     rest = {"missing_value": values[0] if len(values) == 1 else values} if values else {}
     return kept | rest, fill_value
+
+
+def without_mask(fill_value: Any, dtype: Any, name: str) -> Any:
+    """Return a fill value for version 2 by which xarray masks nothing but NaN, or None (step 4)."""
+    value = _plain(fill_value)
+    if value != value or dtype.kind in "mM":  # NaN; of times, xarray ignores it
+        return fill_value
+    if value:
+        _warn(
+            f"the copy of {name!r} has no fill value, because xarray would mask elements of version 2 that "
+            f"equal {value!r}: to keep it, give create_array the array as data= and fill_value={value!r}"
+        )
+    return None
 
 
 def _as_type(value: Any, dtype: Any) -> Any:

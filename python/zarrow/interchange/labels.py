@@ -8,8 +8,8 @@
    version 3 moves them to `dimension_names`, a copy to version 2 back. Version 2 cannot store names of some
    dimensions only: a warning says so.
 5. xarray takes the fill value of version 2, and in version 3 the attribute `_FillValue`, for missing
-   elements. A copy of an array with dimension names moves the one to the other (`fill_values`). An array of
-   version 2 with dimension names has no fill value unless the caller gives one.
+   elements. A copy of an array with dimension names moves the one to the other (`fill_values`). A new array
+   of version 2 with dimension names has no fill value unless the caller gives one.
 
 Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 """
@@ -119,7 +119,7 @@ def _copied(source: _Source, zarr_format: int, options: dict[str, Any]) -> dict[
     if not is_same and names is not None and None not in names:
         attributes = {key: value for key, value in attributes.items() if key != "_ARRAY_DIMENSIONS"}
         if source.zarr_format == 3:
-            attributes, named = fill_values.to_version_2(attributes, fill_value, source.dtype)
+            attributes, named = fill_values.to_version_2(attributes, fill_value, source.dtype, source.name)
             if zarr_format == 3:
                 attributes = fill_values.to_version_3(attributes, named, wanted, source.name)
             else:
