@@ -19,11 +19,8 @@ use crate::python::summary::Summary;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{
-    PyBytes, PyCapsule, PyDict, PyEllipsis, PyFloat, PyInt, PyRange, PySlice, PyString, PyTuple,
-};
+use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PyRange, PySlice, PyTuple};
 use serde_json::Value;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -513,23 +510,15 @@ impl Array {
             let own = Origin::new(array.store(), array.path());
             return Ok(own.compare(py, &Origin::new(other.store(), other.path()), operation));
         }
-        let is_value = other.is_instance_of::<PyInt>()
-            || other.is_instance_of::<PyFloat>()
-            || other.is_instance_of::<PyString>()
-            || other.is_instance_of::<PyBytes>();
-        // Objects with `__array__` compare themselves with the elements.
-        if is_value && !other.hasattr("__array__")? {
-            let text = "comparing an Array with a value does not compare its elements: read them by array[...] first";
-            return Err(PyTypeError::new_err(text));
-        }
+        let text =
+            "comparing an Array with a value does not compare its elements: read them by array[...] first";
+        origin::refuse_values(other, text)?;
         Ok(py.NotImplemented())
     }
 
     fn __hash__(&self) -> u64 {
         let array = self.inner();
-        let mut hasher = DefaultHasher::new();
-        Origin::new(array.store(), array.path()).hash(&mut hasher);
-        hasher.finish()
+        Origin::new(array.store(), array.path()).hash_value()
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {

@@ -25,7 +25,6 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PySlice};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
@@ -370,18 +369,20 @@ impl Group {
         Group::new((*self.inner()).clone())
     }
 
-    /// Return whether both are the group at the same path of the same store.
-    fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, Group>, operation: CompareOp) -> Py<PyAny> {
+    /// Return whether both are the group at the same path of the same store. Comparing with values is refused.
+    fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, PyAny>, how: CompareOp) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Group>() else {
+            let text = "comparing a Group with a value compares no elements: read it by group.read() first";
+            return origin::refuse_values(other, text).map(|()| slf.py().NotImplemented());
+        };
         let (group, other) = (slf.get().inner(), other.get().inner());
         let own = Origin::new(group.store(), group.path());
-        own.compare(slf.py(), &Origin::new(other.store(), other.path()), operation)
+        Ok(own.compare(slf.py(), &Origin::new(other.store(), other.path()), how))
     }
 
     fn __hash__(&self) -> u64 {
         let group = self.inner();
-        let mut hasher = DefaultHasher::new();
-        Origin::new(group.store(), group.path()).hash(&mut hasher);
-        hasher.finish()
+        Origin::new(group.store(), group.path()).hash_value()
     }
 
     fn __contains__(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -10,11 +10,13 @@ use crate::node::remote_zip;
 use crate::node::store::MemoryStore;
 use crate::python::importing::import;
 use crate::python_store;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{IntoPyDict, PyBool, PyTuple};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::any::Any;
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 use zarrow::store::{FilesystemStore, ReadOnlyStore, Store, ZipStore};
@@ -61,6 +63,13 @@ impl<'a> Origin<'a> {
         Origin { store, path }
     }
 
+    /// Returns the hash of Python's `hash`.
+    pub fn hash_value(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// Returns the result of Python's `==` or `!=`; there is no order.
     pub fn compare(&self, py: Python<'_>, other: &Origin<'_>, operation: CompareOp) -> Py<PyAny> {
         let holds = match operation {
@@ -70,6 +79,18 @@ impl<'a> Origin<'a> {
         };
         PyBool::new(py, holds).to_owned().into_any().unbind()
     }
+}
+
+/// Refuses to compare a node with values, since its elements are not compared; `text` says what to do.
+///
+/// Objects with `__array__` compare themselves with the elements.
+pub fn refuse_values(other: &Bound<'_, PyAny>, text: &'static str) -> PyResult<()> {
+    let is_value = other.is_instance_of::<PyInt>()
+        || other.is_instance_of::<PyFloat>()
+        || other.is_instance_of::<PyString>()
+        || other.is_instance_of::<PyBytes>()
+        || other.is_instance_of::<PyList>();
+    if is_value && !other.hasattr("__array__")? { Err(PyTypeError::new_err(text)) } else { Ok(()) }
 }
 
 /// A reduced object for pickling: a function and its arguments.
