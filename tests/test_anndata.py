@@ -7,6 +7,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import anndata
 import duckdb
 import numpy as np
 import pandas as pd
@@ -231,7 +232,8 @@ def test_categoricals_are_stored_as_anndata_stores_them(tmp_path, cells, version
     frame = pd.DataFrame({"size": [1, 2], "kind": pd.Categorical(["x", "y"])})
     zarrow.save(tmp_path / "frame", frame, missing="anndata")
     assert pa.table(zarrow.open(tmp_path / "frame").to_arrow()).to_pandas().equals(frame)
-    root["text"] = made[[0, 2]]
+    with pytest.warns(zarrow.ZarrowWarning, match="the order of the categories"):
+        root["text"] = made[[0, 2]]
     assert root["text"][...].tolist() == ["b", "a"]
 
 
@@ -276,3 +278,20 @@ def test_other_encodings_name_a_reader(tmp_path):
         assert (opened[name].read() != matrix).nnz == 0
     assert opened["obs"].to_pandas().shape == (4, 6)
     assert opened["obs"].to_arrow().arrow().num_rows == 4
+
+
+def test_a_group_that_stands_for_an_array_is_one_to_numpy(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"kind": pd.Categorical(["T", None, "B"]), "cell": pd.Categorical([3, 1, 3])}, list("abc")
+    )
+    matrix = scipy.sparse.csr_matrix(np.eye(3))
+    zarrow.save(tmp_path / "a.zarr", anndata.AnnData(matrix, obs=table))
+    root = zarrow.open(tmp_path / "a.zarr")
+    assert np.asarray(root["obs/kind"]).tolist() == ["T", None, "B"]
+    assert np.array(root["obs/kind"].read()[::2], dtype=str).tolist() == ["T", "B"]
+    assert pd.Series(root["obs/cell"]).tolist() == [3, 1, 3]
+    for group, way in ((root["X"], r"group.read\(\) reads the matrix"), (root, r"zarrow.load\(path\)")):
+        with pytest.raises(TypeError, match=way):
+            np.asarray(group)
+    with pytest.raises(TypeError, match=r"group.read\(\) first"):
+        root["obs/kind"] == "T"  # noqa: B015

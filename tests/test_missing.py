@@ -213,3 +213,23 @@ def test_wrong_options_leave_no_group(zarr_format: Any, data: Any, wrong: dict[s
         with pytest.raises(ValueError, match="fill_value"):
             group.create_array("c", data=[1, None], missing="anndata", fill_value="x")
         assert list(group) == []
+
+
+def test_version_2_names_the_forms_of_missing_elements_that_it_has() -> None:
+    group = zarrow.create_group({}, zarr_format=2)
+    for value in (["a", None], np.ma.array([1, 2], mask=[0, 1])):
+        for form in (None, "optional"):
+            with pytest.raises(zarrow.MetadataError, match="missing='fill' or missing='anndata'"):
+                group.create_array("x", data=value, missing=form)
+        assert len(group) == 0
+    group.create_array("x", data=["a", None], missing="anndata")
+
+
+def test_the_order_of_categories_is_not_dropped_in_silence() -> None:
+    ordered = pandas.Categorical(["lo", "hi"], categories=["lo", "hi"], ordered=True)
+    group = zarrow.create_group({})
+    for value in (ordered, pandas.Series(ordered)):
+        with pytest.warns(zarrow.ZarrowWarning, match="the order of the categories .* is not stored"):
+            group["x"] = value
+    group.create_array("kept", data=ordered, missing="anndata")
+    assert group["kept"].read().ordered

@@ -323,6 +323,7 @@ def _create(
         # The fill value is for other elements than the codes.
         _check({**options, "fill_value": None}, description, len(data), "i1")
         return categorical.create(target, path, durability, description["zarr_format"], data, options)
+    categorical.warn_of_order(data)
     options = labels.taken(data, description["zarr_format"], options)
     if isinstance(data, Array):
         description["has_fill_value"] = options.get("fill_value") is not None
@@ -344,7 +345,11 @@ def _create(
     dtype = options.pop("dtype", None)
     data, shape, found = _described(data, options.pop("shape", None), None if missing else dtype)
     is_masked = isinstance(data, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
-    form = _missing.form_of(missing, path) if is_masked and (missing or dtype is None) else "optional"
+    form = "optional"
+    if is_masked and (missing or dtype is None):
+        if description["zarr_format"] == 2:
+            _missing.refuse_optional(missing, path)
+        form = _missing.form_of(missing, path)
     if form == "anndata" and data.dtype.kind != "f":
         _refuse_wave(target)
         from zarrow.arrays.nullable import create

@@ -4,7 +4,8 @@
 2. Only ordered categories compare by order. Two Categoricals compare if their categories are the same.
 3. An index that drops the axis gives the value, None if it is missing; any other gives a Categorical of the
    same categories.
-4. For NumPy's protocol a missing value is NaN among numbers, NaT among dates, and None among all others.
+4. For NumPy's protocol, text is an array of objects. A missing value is NaN among numbers, NaT among dates,
+   and None among all others.
 5. It is stored as AnnData stores it: a group of `codes` and `categories`.
 
 Source of step 5: AnnData, "On-disk format", categorical arrays, encoding version 0.2.0.
@@ -13,11 +14,14 @@ Source of step 5: AnnData, "On-disk format", categorical arrays, encoding versio
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from zarrow import _zarrow
 from zarrow.arrays.methods import add_method, add_property
+from zarrow.errors import ZarrowWarning
+from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,6 +84,8 @@ def _array(self: Categorical, dtype: Any = None, copy: bool | None = None) -> np
         kind, missing = values.dtype.kind, values.mask
         values = values.data.astype("f8" if kind in "iu" else values.dtype if kind in "fcmM" else object)
         values[missing] = "NaT" if kind in "mM" else np.nan if kind in "iufc" else None
+    if values.dtype.kind == "T":
+        values = values.astype(object)  # NumPy does not cast its strings to `str`
     found: npt.NDArray[Any] = values if dtype is None else values.astype(dtype)
     return found
 
@@ -176,6 +182,18 @@ def is_stored_as_group(data: Any, form: str | None) -> bool:
     if isinstance(data, _zarrow.Categorical):
         return form in (None, "anndata")
     return form == "anndata" and parts(data) is not None
+
+
+def warn_of_order(data: Any) -> None:
+    """Warn that an array of the values does not keep the order of pandas' categories."""
+    found = parts(data) if type(data).__module__.partition(".")[0] == "pandas" else None
+    if found is not None and found[2]:
+        warnings.warn(
+            f"the order of the categories {list(found[1][:10])} is not stored, only the values: pass "
+            'missing="anndata" to store codes and categories',
+            ZarrowWarning,
+            stacklevel=frames_of_zarrow(),
+        )
 
 
 def create(

@@ -19,7 +19,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrow import _zarrow
-from zarrow.errors import ZarrowWarning
+from zarrow.errors import MetadataError, ZarrowWarning
 from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
@@ -75,6 +75,21 @@ def checked(form: str) -> str:
     if form not in FORMS:
         raise ValueError(f"missing={form!r}: expected {', '.join(map(repr, FORMS))}")
     return form
+
+
+def refuse_optional(form: str | None, name: str) -> None:
+    """Refuse the optional type in version 2, which does not have it.
+
+    Raises
+    ------
+    MetadataError
+        It is the form; the message names the others.
+    """
+    if (form or _chosen or "optional") == "optional":
+        raise MetadataError(
+            f"Zarr version 2 has no type for the missing elements of {name or 'this array'}: pass "
+            "missing='fill' or missing='anndata', or create a group of version 3"
+        )
 
 
 def form_of(form: str | None, name: str) -> str:

@@ -4,18 +4,19 @@
    `.torch()` of each, which shares the memory.
 2. JAX's `asarray` and `stack` ask for `__jax_array__`: `.jax()` where memory can be shared, else what JAX
    makes of the NumPy form. Its other functions (`jnp.sin`, `jax.jit`, `device_put`, `grad`) take trees, and
-      look types up in a table: a Tensor is registered as a tree with one leaf, the same jax.Array.
-   3. `torch.utils.data.default_collate` looks types up in a table too. Our types are registered when zarrow
-      is imported if the library already is, else by the first read after the library's import.
+   look types up in a table: a Tensor is registered as a tree with one leaf, the same jax.Array.
+3. `torch.utils.data.default_collate` looks types up in a table too. Our types are registered when zarrow
+   is imported if the library already is, else by the first read after the library's import.
 4. An Array in the store is read whole by DLPack and by `__arrow_array__`; a Group is the table of its arrays.
-   To NumPy, and to pandas which asks by NumPy's protocol, it would be the list of its names: that is refused.
+   To NumPy, and to pandas which asks by NumPy's protocol, it is its elements if it stands for an array. Any
+   other group would be the list of its names, and is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 from zarrow import _zarrow
 from zarrow.arrays.methods import add_method
@@ -30,7 +31,7 @@ def add_to_classes() -> None:
     add_method(_zarrow.Array, "__dlpack_device__", _dlpack_device)
     add_method(_zarrow.Array, "__arrow_array__", _arrow_array)
     add_method(_zarrow.Group, "__arrow_c_stream__", _arrow_stream)
-    add_method(_zarrow.Group, "__array__", _no_array)
+    add_method(_zarrow.Group, "__array__", _array_of_group)
     _add_to_collate()
     _add_to_pytrees()
 
@@ -120,9 +121,31 @@ def _arrow_stream(self: Any, requested_schema: Any = None) -> Any:
     return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def _no_array(self: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
-    """Refuse, with a TypeError that says how to read arrays of the group (step 4)."""
+# What reads the groups that are no table.
+_READERS = {
+    "anndata": "a Group of an AnnData is no array: zarrow.load(path) reads the AnnData",
+    "sparse": (
+        "a Group of a sparse matrix is no array: group.read() reads the matrix of SciPy, and "
+        "group.read().toarray() all of its elements"
+    ),
+}
+
+
+def _array_of_group(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+    """Read a group that stands for an array, such as a categorical (step 4).
+
+    Raises
+    ------
+    TypeError
+        The group is another one; the message says how to read its arrays.
+    """
+    from zarrow.hints.kinds_of_groups import kind_of
+
+    kind = kind_of(self)
+    if kind in ("categorical", "nullable"):
+        return self.read().__array__(dtype, copy)
     raise TypeError(
-        'a Group is several arrays: group["name"][...] reads one, zarrow.load(store) all, and '
+        _READERS.get(kind)
+        or 'a Group is several arrays: group["name"][...] reads one, zarrow.load(store) all, and '
         "group.to_pandas() the arrays of one length as a table"
     )
