@@ -392,3 +392,53 @@ def test_hints_for_changes_of_a_stored_array_store_them(name: str) -> None:
     array = zarrow.create_array({}, data=[1.0, 2.0])
     with pytest.raises(AttributeError, match=r"type array\[[a-z.]*\] = "):
         getattr(array, name)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["b", "a"],
+        np.array(["b", "a"]),
+        np.array(["2000-01-01", "2001-01-01"], "M8[s]"),
+        np.array([(1,)], "i4,"),
+    ],
+    ids=["text", "text of fixed width", "dates", "structures"],
+)
+def test_hints_fit_the_data_type(values: Any) -> None:
+    from zarrow.hints import names_of_others as others
+
+    x = zarrow.asarray(values)
+    stored = zarrow.create_array({}, data=values)
+    of_numbers = ["torch()", "jax()", "nan_to_num"] + ["isnan"] * (x.dtype.kind != "M")
+    for name in sorted(others.TORCH_TENSOR | others.PANDAS_SERIES | others.XARRAY_ARRAY):
+        for owner in (x, stored):
+            if hasattr(owner, name):
+                continue
+            with pytest.raises(AttributeError) as error:
+                getattr(owner, name)
+            said = str(error.value).partition(": ")[2]
+            assert not any(way in said for way in of_numbers), said
+            found = re.search(r"type (\S+\.arrow\(\)\.to_pandas\(\)\.\w+)$", said)
+            if found is not None:
+                eval(found[1], {"x": x, "array": stored})
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("to_dict", "attrs.asdict()"), ("delete", 'del attrs["name"]'), ("has_key", '"name" in attrs')],
+)
+def test_methods_of_dicts_that_attributes_lack(name: str, way: str) -> None:
+    attrs = zarrow.create_group({}, attributes={"name": 1}).attrs
+    with pytest.raises(AttributeError) as error:
+        getattr(attrs, name)
+    assert str(error.value).endswith(f"type {way}")
+    exec(way, {"attrs": attrs})
+
+
+@pytest.mark.parametrize(("call", "text"), [("load", "leave it out"), ("save", "replaces an array")])
+def test_load_and_save_take_no_mode(call: str, text: str) -> None:
+    store = {}
+    zarrow.save(store, [1])
+    arguments = (store,) if call == "load" else (store, [2])
+    with pytest.raises(TypeError, match=f"mode.*{text}"):
+        getattr(zarrow, call)(*arguments, mode="r")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -132,12 +133,14 @@ def test_a_mode_passed_as_the_path(folder, store, mode, opens):
     assert f'mode="{mode}"' in str(raised.value) and names() == before
 
 
-@pytest.mark.parametrize(("file_mode", "mode"), [("w+", "w"), ("wb", "w"), ("a+", "a"), ("ab", "a")])
+@pytest.mark.parametrize(
+    ("file_mode", "mode"), [("w+", "w"), ("wb", "w"), ("a+", "a"), ("ab", "a"), ("rw", "r+")]
+)
 @pytest.mark.parametrize("store", ["data.zarr", "new.zarr"])
 @pytest.mark.parametrize("name", ["open", "open_group", "open_array", "open_array with a shape"])
 def test_a_mode_of_files_passed_as_the_path(folder, store, file_mode, mode, name):
     before = sorted(folder.rglob("*"))
-    with pytest.raises(zarrow.NotFoundError, match=f"to set the mode, pass mode='{mode}'"):
+    with pytest.raises(zarrow.NotFoundError, match=re.escape(f"to set the mode, pass mode='{mode}'")):
         OPENING[name](store, file_mode)
     assert sorted(folder.rglob("*")) == before
 
@@ -150,8 +153,14 @@ def test_a_path_that_reads_like_a_mode(folder):
     assert zarrow.open_group("data.zarr", path="a").path == "a"
     assert zarrow.open_group("data.zarr", "r", mode="a").path == "r"
     for create in (zarrow.create_group, lambda *given: zarrow.create_array(*given, data=[1])):
-        with pytest.raises(TypeError, match=r"got the mode 'w-': type overwrite=True"):
+        with pytest.raises(TypeError, match=r"got the mode 'w-' as the path of a node: type overwrite=True"):
             create("data.zarr", "w-")
+        with pytest.raises(TypeError, match=r"got the mode 'rw' as the path of a node: type overwrite=True"):
+            create("data.zarr", "rw")
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(TypeError, match=r"got the mode 'r\+' as the path of a node: type if_exists="):
+        zarrow.copy(zarrow.open("data.zarr"), "copy.zarr", "r+")
+    assert sorted(folder.rglob("*")) == before
     assert zarrow.create_group("data.zarr", path="w-").path == "w-"
 
 

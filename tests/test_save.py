@@ -89,6 +89,17 @@ def test_text_replaces_no_array_with_axes(tmp_path: Path, text: Any) -> None:
     assert root["title"].ndim == root["a"].ndim == 0
 
 
+@pytest.mark.parametrize("text", ["x.npy", b"x.npy", "s3://bucket/x", "x.CSV"])
+def test_names_of_files_replace_no_named_arrays(store: Any, text: Any) -> None:
+    zarrow.save(store, x=[1, 2, 3], title="old.npy")
+    for save in (lambda: zarrow.save(store, x=text), lambda: zarrow.save(store, {"y": [1], "x": text})):
+        with pytest.raises(TypeError, match="'/x' is an array of shape"):
+            save()
+    assert zarrow.open(store).keys() == ["title", "x"] and zarrow.open(store)["x"].shape == (3,)
+    zarrow.save(store, title=text, y=text)
+    assert zarrow.load(store)["title"].item() == zarrow.load(store)["y"].item() == text
+
+
 @pytest.mark.parametrize("text", ["x.npy", b"x.npy", Path("x.npy"), np.str_("x.npy")])
 def test_a_path_in_the_place_of_an_array_is_refused(store: Any, text: Any) -> None:
     zarrow.save(store, [1])

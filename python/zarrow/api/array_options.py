@@ -67,10 +67,10 @@ class LikeOptions(FilledOptions, total=False):
 OPTIONS = frozenset(ArrayOptions.__annotations__)
 
 # The ways to open a store, which other libraries take in the second place.
-_MODES = frozenset(("r", "r+", "a", "w", "w-", "x", "rb", "wb", "ab", "w+", "a+"))
+_MODES = frozenset("r r+ a w w- x rb wb ab w+ a+ rw".split())
 
 # The same with the names of Python's files, of NumPy and of netCDF.
-_MODES_OF_FILES = {"rb": "r", "c": "r", "wb": "w", "w+": "w", "ws": "w", "ab": "a", "a+": "a", "rs": "r"}
+_MODES_OF_FILES = dict(rb="r", c="r", wb="w", ws="w", ab="a", rs="r", rw="r+", **{"w+": "w", "a+": "a"})
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -97,9 +97,9 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
 
     @functools.wraps(function)
     def checked(*given: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
-        is_mode = len(given) > 1 and isinstance(given[1], str) and given[1] in _MODES
-        if is_mode and _is_mode_as_path(function, given, options):
-            return _with_mode_as_path(function, checked.__name__, given, options)
+        mode = next((text for text in given[1:3] if isinstance(text, str) and text in _MODES), None)
+        if mode is not None and _is_mode_as_path(function, mode, given, options):
+            return _with_mode_as_path(function, mode, given, options)
         try:
             return function(*given, **options)
         except (TypeError, ValueError, LookupError):
@@ -114,7 +114,7 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
 
 
 def _with_mode_as_path(
-    function: Callable[..., _Result], name: str, given: tuple[Any, ...], options: dict[str, Any]
+    function: Callable[..., _Result], mode: str, given: tuple[Any, ...], options: dict[str, Any]
 ) -> _Result:
     """Open an existing node at a path that reads like a mode; create nothing.
 
@@ -133,13 +133,14 @@ def _with_mode_as_path(
         return function(*given, mode="r+", **opening)
     except NotFoundError as error:
         if "mode=" not in str(error):
-            mode = _MODES_OF_FILES.get(given[1], given[1])
-            error.args = (f"{error}; to set the mode, pass mode={mode!r}",)
-        error.add_note(f"to create a node of that name, type {name}(store, path={given[1]!r}, ...)")
+            error.args = (f"{error}; to set the mode, pass mode={_MODES_OF_FILES.get(mode, mode)!r}",)
+        error.add_note(f"to create a node of that name, type {function.__name__}(store, path={mode!r}, ...)")
         raise
 
 
-def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> bool:
+def _is_mode_as_path(
+    function: Callable[..., Any], mode: str, given: tuple[Any, ...], options: dict[str, Any]
+) -> bool:
     """Return whether a mode was passed as the path.
 
     Raises
@@ -150,12 +151,15 @@ def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], optio
     import inspect
 
     parameters = inspect.signature(function).parameters
-    if "path" not in parameters or "mode" in options:
+    place = [*parameters].index("path") if "path" in parameters else len(given)
+    if place >= len(given) or given[place] != mode or "mode" in options:
         return False
-    if "overwrite" in parameters and not given[1].isalpha():
+    options_of_writers = {"overwrite": "overwrite=True", "if_exists": 'if_exists="overwrite"'}
+    way = next((text for name, text in options_of_writers.items() if name in parameters), None)
+    if way and (not mode.isalpha() or mode in ("rb", "wb", "rw")):
         raise TypeError(
-            f"the second argument is the path of a node, got the mode {given[1]!r}: type overwrite=True to "
-            f"replace a node, or path={given[1]!r} for a node of that name"
+            f"{function.__name__}() got the mode {mode!r} as the path of a node: type {way} to replace a "
+            f"node, or path={mode!r} for a node of that name"
         )
     return "mode" in parameters
 

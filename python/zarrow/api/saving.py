@@ -163,6 +163,11 @@ def save(
                 "save takes no mode: it replaces a table; to append rows, type "
                 'zarrow.open(store, mode="r+").append(table)'
             )
+        if name == "mode" and isinstance(arrays[name], str):
+            raise TypeError(
+                "save takes no mode: leave it out: save replaces an array or a table, and keeps everything "
+                'else; an array of that name is stored as save(store, {"mode": ...})'
+            )
         if arrays[name] is None or isinstance(arrays[name], bool | int | str | dict):
             raise TypeError(
                 f"save takes no {name}: zarrow.create_array(store, data=..., {name}=...) does; "
@@ -232,12 +237,14 @@ def _save_opened(
         attributes = labels.of_group(array)
     _check_each(columns, missing)
     target = store if _is_remote(store) else _opened_group(store)
+    for name in filter(lambda name: _is_name_of_file(columns[name]), columns):
+        _refuse_text_for_array(_opened_group(target), f"{path}/{name}", columns[name])
     amount.expect(size_of(columns))
     _store_each(target, path, columns, missing, attributes, amount)
 
 
-def _opened_group(store: Store) -> Group:
-    group = open(store, mode="a")
+def _opened_group(store: Store | Group) -> Group:
+    group = store if isinstance(store, Group) else open(store, mode="a")
     if not isinstance(group, Group):
         _require_group(group)
     return group
@@ -268,10 +275,15 @@ def _refuse_text(value: Any, store: Any) -> None:
 _SUFFIXES = (".npy", ".npz", ".zarr", ".zip", ".h5", ".hdf5", ".nc", ".csv", ".parquet", ".tif", ".tiff")
 
 
+def _is_name_of_file(value: Any) -> bool:
+    """Return whether a value is text that names a file or a store."""
+    text = os.fsdecode(value).lower() if isinstance(value, str | bytes) else ""
+    return text.endswith(_SUFFIXES) or "://" in text
+
+
 def _refuse_text_for_array(group: Group, path: str, value: Any) -> None:
     """Refuse to replace an array with axes by the name of a file or a store."""
-    is_name = isinstance(value, str | bytes) and os.fsdecode(value).lower().endswith(_SUFFIXES)
-    existing = group.get(path) if is_name else None
+    existing = group.get(path) if _is_name_of_file(value) else None
     if isinstance(existing, Array) and existing.ndim:
         raise TypeError(
             f"{path!r} is an array of shape {existing.shape}, and the value is the text {value!r}: type "

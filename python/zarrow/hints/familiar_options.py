@@ -157,6 +157,7 @@ CALLS = {
     },
     "Array.to_arrow": _ROWS,
     "Array.write": {"mode": "nothing: leave it out", "dtype": "values.astype(dtype) first"},
+    "load": {"mode": "nothing: load only reads: leave it out"},
     "Group.arrays": dict.fromkeys(("recurse", "recursive"), "group.members(max_depth=None)"),
     "Group.create_group": {"attrs": "attributes=...", "exist_ok": "group.require_group(name)"},
     "Group.to_arrow": _TABLE,

@@ -93,8 +93,9 @@ def _meant(place: Path) -> str:
 
 def _names(folder: Path) -> list[str]:
     with os.scandir(folder) as entries:
-        names = (entry.name for entry in islice(entries, _MOST_NAMES))
-        return sorted(name for name in names if not name.startswith(".zarrow-"))
+        found = [entry for entry in islice(entries, _MOST_NAMES) if not entry.name.startswith(".zarrow-")]
+        # Devices and pipes are no stores.
+        return sorted(entry.name for entry in found if entry.is_dir() or entry.is_file())
 
 
 def _file(place: Path) -> str:

@@ -25,15 +25,16 @@ def of_option(name: str, known: Collection[str], whose: str) -> str:
 def of_options(unknown: Mapping[str, Any], known: Collection[str], whose: str) -> str:
     """Return the message for unknown options, with their replacements; `...` is a value that is not shown."""
     from zarrow.hints.compression import of_compression
-    from zarrow.hints.familiar_options import OPTIONS
+    from zarrow.hints.familiar_options import CALLS, OPTIONS
 
     replaced, codec = of_compression(unknown) if "compressors" in known else ([], "")
+    texts = {**OPTIONS, **CALLS.get(whose.removeprefix("of "), {})}
     hints: dict[str, str] = {}
     for name, value in unknown.items():
         if codec and name in replaced:
             hints[", ".join(map(repr, replaced))] = f"type {codec}"
-        elif name in OPTIONS:
-            hints[repr(name)] = to_type(_with_value(OPTIONS[name], value))
+        elif name in texts:
+            hints[repr(name)] = to_type(_with_value(texts[name], value))
         else:
             hints[repr(name)] = close_name(name, known)
     if known and "" in hints.values():

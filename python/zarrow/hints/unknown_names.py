@@ -171,11 +171,45 @@ def _no_attribute(hint: Any) -> Any:
 
 
 def _of_decoded(array: Any, name: str) -> str:
-    from zarrow.hints.familiar_names import ARRAY, DECODED, TEXT
-
     if name in ("torch", "jax"):
         return f"{name} has no arrays of text: type .numpy() or .arrow()"
-    if name in TEXT and array.dtype == _zarrow._import("numpy").dtypes.StringDType():
+    text = _of_elements(array, name)
+    return text if _is_for_type(array.dtype, text) else _by_pandas(array, name, "type x")
+
+
+# Functions of numbers, which have none of text and structures, and some none of dates.
+_OF_NUMBERS = (".torch()", ".jax()", "nan_to_num", "isnan", "nanmean", "numpy.real", "numpy.imag")
+
+
+def _is_for_type(dtype: Any, text: str) -> bool:
+    """Return whether what a hint says to type takes elements of the type."""
+    if dtype.kind in "mM":
+        return not any(way in text for way in _OF_NUMBERS[:3])
+    if dtype.names is not None:
+        return not any(way in text for way in (*_OF_NUMBERS, ".arrow()"))
+    return dtype.kind not in "OSTU" or not any(way in text for way in _OF_NUMBERS)
+
+
+def _by_pandas(array: Any, name: str, start: str) -> str:
+    """Say how to reach a name of a Series of pandas, which has text and dates."""
+    from zarrow.hints.names_of_others import PANDAS_SERIES
+
+    if array.dtype.kind in "mM" and name in ("long", "int", "float", "double"):
+        return f'{start}.astype("int64"), in units of {array.dtype.name.partition("[")[2][:-1]}'
+    is_column = array.ndim == 1 and array.dtype.names is None and name not in _other_accessors(array)
+    return f"{start}.arrow().to_pandas().{name}" if is_column and name in PANDAS_SERIES else ""
+
+
+def _other_accessors(array: Any) -> set[str]:
+    """Return the accessors of a Series for elements of other types."""
+    own = {"m": "dt", "M": "dt", "T": "str", "U": "str", "O": "str"}.get(array.dtype.kind)
+    return {"arr", "bin", "cat", "dt", "list", "sparse", "str", "struct"} - {own}
+
+
+def _of_elements(array: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import ARRAY, DECODED, TEXT
+
+    if name in TEXT and array.dtype.kind in "TU":
         return to_type(TEXT[name])
     if name in DECODED:
         return to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
@@ -236,6 +270,19 @@ _CF_ATTRIBUTES = frozenset(("units", "long_name", "standard_name", "scale_factor
 
 
 def _of_array(array: Any, name: str) -> str:
+    from zarrow.hints.familiar_names import TEXT
+
+    text = _of_stored(array, name)
+    if _is_for_type(array.dtype, text):
+        return text
+    if name in TEXT and array.dtype.kind in "TU":
+        return f"read the array first: {to_type(TEXT[name].replace('x.', 'array[...].'))}"
+    if name in ("torch", "jax"):
+        return f"{name} has no elements of {array.dtype}: type array[...].numpy() or array[...].arrow()"
+    return _by_pandas(array, name, "read the array first: type array[...]")
+
+
+def _of_stored(array: Any, name: str) -> str:
     from zarrow.hints.familiar_names import ARRAY, DECODED
     from zarrow.hints.names_of_others import XARRAY_ARRAY
 
@@ -383,6 +430,9 @@ def _of_categorical(categorical: Any, name: str) -> str:
     if name in CATEGORICAL:
         return to_type(CATEGORICAL[name])
     np, pandas = _zarrow._import("numpy"), sys.modules.get("pandas")
+    is_by_order = categorical.ordered and name in ("argmax", "argmin", "argsort", "max", "min", "sort")
+    if is_by_order:  # NumPy knows no order but that of the values
+        return f"type pandas.Series(x.arrow().to_pandas()).{name.removeprefix('arg')}()"
     if hasattr(np.ndarray, name):
         return f"type x.numpy().{name}"
     series = getattr(pandas, "Series", None)
@@ -397,8 +447,16 @@ def _of_attributes(attributes: Any, name: str) -> str:
         return f'type attrs["{name}"]'
     if name in ("create", "modify"):
         return 'type attrs["name"] = value'
-    if name == "copy":
+    if name in ("copy", "dict", "to_dict"):
         return "type attrs.asdict()"
+    if name in ("delete", "remove"):
+        return 'type del attrs["name"]'
+    if name == "has_key":
+        return 'type "name" in attrs'
+    if name == "append":
+        return 'type attrs["name"] = [*attrs["name"], value]'
+    if name == "refresh":
+        return "nothing is cached: leave .refresh() out"
     return close_name(name, dir(type(attributes))) or f'type attrs["{name}"] = value to store one'
 
 
@@ -420,8 +478,9 @@ def _way_through_others(array: Any, name: str) -> str:
     if not is_text:
         ways.append(("torch", others.TORCH_TENSOR, f"{values}.torch()"))
     if array.ndim == 1:
-        ways.append(("pandas", others.PANDAS_SERIES, "x.arrow().to_pandas()"))
-        ways.append(("polars", others.POLARS_SERIES, "x.polars()"))
+        other = _other_accessors(array)
+        ways.append(("pandas", others.PANDAS_SERIES - other, "x.arrow().to_pandas()"))
+        ways.append(("polars", others.POLARS_SERIES - other, "x.polars()"))
     if array.ndim == 2:
         ways.append(("pandas", others.PANDAS_FRAME, "pandas.DataFrame(x.numpy())"))
     ways.append(("xarray", others.XARRAY_ARRAY, "xarray.DataArray(x.numpy())"))
