@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import zarrow
+from type_checkers import mypy
 from zarrow import _zarrow
 from zarrow.api import array_options
 
@@ -191,8 +192,6 @@ def test_all_that_create_arrays_have_the_same_options() -> None:
 
 
 def test_opened_nodes_have_their_types(tmp_path: Path) -> None:
-    from mypy import api
-
     program = tmp_path / "program.py"
     program.write_text(
         "import zarrow\n"
@@ -205,11 +204,10 @@ def test_opened_nodes_have_their_types(tmp_path: Path) -> None:
         "reveal_type(zarrow.open('x')['name'][0:10])\n"
         "zarrow.open('x', shapes=3)\n"
     )
-    found, errors, _ = api.run([str(program)])
-    assert not errors
+    found = mypy(program)
     types = [
         line.split('"')[1].replace("zarrow.arrays._array.", "").replace("zarrow.groups._group.", "")
-        for line in found.splitlines()
+        for line in found
         if "note: Revealed" in line
     ]
     assert types == [
@@ -221,5 +219,5 @@ def test_opened_nodes_have_their_types(tmp_path: Path) -> None:
         "Array",
         "zarrow.api.typed.Elements | Any",
     ]
-    wrong = [line for line in found.splitlines() if "program.py:" in line and ": error:" in line]
+    wrong = [line for line in found if "program.py:" in line and ": error:" in line]
     assert wrong and all("program.py:9:" in line for line in wrong)

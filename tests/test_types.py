@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import doctest
-import json
 import re
-import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from mypy import api
+
+from type_checkers import mypy, pyright
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -90,6 +87,8 @@ zarrow.create_array("x", shapes=3, dtype="f4")
 zarrow.gpu.is_availabel()
 zarrow.asarray([1]).nunpy()
 zarrow.open_group("x").create_array("y", shape=3, dtype="f4")[...].nunpy()
+zarrow.load("x").nunpy()
+zarrow.copy("x", "y").shpae
 """
 
 # Programs that type checkers must accept.
@@ -128,6 +127,11 @@ async def awaited() -> None:
     assert_type(await array.read_async(0, device="cuda:0"), zarrow.gpu.Tensor)
     assert_type(await zarrow.read_many_async([(array, 0)], out=memory), bytearray)
     (await array.read_async(0)).numpy(), (await zarrow.read_many_async([array])).numpy()
+loaded = zarrow.load("x")
+loaded["a"].numpy(), loaded.numpy(), loaded + 1, loaded.obs
+zarrow.copy("x", "y")[0], zarrow.copy("x", "y").shape
+if isinstance(loaded, dict):
+    loaded.items()
 array.read(device="cpu").numpy(), array.read(out=None).numpy(), root["a"].read(out=memory).extend(b"")
 """
 
@@ -153,9 +157,7 @@ def programs() -> dict[str, str]:
 
 def strictly(programs: list[Path]) -> list[str]:
     """Return the errors of mypy."""
-    found, errors, _ = api.run([*OPTIONS, *map(str, programs)])
-    assert not errors
-    return [line for line in found.splitlines() if " error: " in line]
+    return [line for line in mypy(*OPTIONS, *programs) if " error: " in line]
 
 
 def numbered(errors: list[str]) -> set[int]:
@@ -181,14 +183,10 @@ def test_mypy_passes_the_examples_and_finds_mistakes(written: dict[str, Path]) -
     assert numbered(strictly([written["wrong"]])) == set(range(2, 2 + len(WRONG.splitlines())))
 
 
-@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed")
 def test_pyright_passes_the_examples_and_finds_mistakes(written: dict[str, Path]) -> None:
-    folder = written["right"].parent
-    command = ["pyright", "--pythonpath", sys.executable, "--outputjson", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     places = {
         (Path(found["file"]).stem, found["range"]["start"]["line"]): found["message"]
-        for found in json.loads(done.stdout)["generalDiagnostics"]
+        for found in pyright(written["right"].parent)
         if found["severity"] == "error" and found.get("rule") not in ALLOWED
     }
     assert {place: text for place, text in places.items() if place[0] != "wrong"} == {}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from zarrow import DecodedArray
     from zarrow.api.limits import DecodeLimits
+    from zarrow.api.typed import AnyLoaded
 
 __all__ = ["load", "open_array", "open_group"]
 
@@ -151,7 +152,7 @@ def load(
     *,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
-) -> DecodedArray | AnnData | dict[str, Any]:
+) -> AnyLoaded:
     """Read an array, or all arrays of a group, into memory.
 
     The arrays of a group are read at once: a cloud store needs only two round trips more than for one array.

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from anndata import AnnData
+
     from zarrow import Array, ArrowStream, Categorical, Group, MaskedTensor, MaskedVariable, Tensor, Variable
     from zarrow.arrays._array import _Index
     from zarrow.device_tensor._device_tensor import DeviceTensor
@@ -52,10 +54,17 @@ if TYPE_CHECKING:
     class Member(Node, Elements):  # type: ignore[misc]
         """A member of a group, or a field of a structure."""
 
+    class Loaded(Elements, AnnData, dict[str, Any]):  # type: ignore[misc]
+        """The elements of an array, those of each array of a group by name, or an AnnData."""
+
+        def __getitem__(self, key: Any, /) -> Any:
+            """Return elements, or those of a member."""
+
 else:
-    Elements = Node = object
+    Elements = Loaded = Node = object
 
 AnyElements: TypeAlias = Elements | Any
+AnyLoaded: TypeAlias = Loaded | Any
 AnyNode: TypeAlias = Node | Any
 
 Gpu: TypeAlias = (

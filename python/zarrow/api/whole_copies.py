@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from zarrow.api.progress import Progress
+    from zarrow.api.typed import AnyNode
     from zarrow.jobs.selecting import Selection
 
 __all__ = ["copy"]
@@ -50,7 +51,7 @@ def copy(
     ledger: Store | None = None,
     progress: Progress | bool | None = None,
     **options: Unpack[CopyOptions],
-) -> Array | Group:
+) -> AnyNode:
     """Copy an array, or a group with everything below it, in bounded memory.
 
     After a kill, the same call does the rest. The source must not change in between. `zarrow.jobs.copy` is

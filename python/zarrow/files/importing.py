@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, open
+from zarrow._zarrow import Group, MemoryStore, _create_whole_group, open
 from zarrow.api.array_options import LayoutOptions, Store, check_names
 from zarrow.api.creation import create_array, create_group, extents
 from zarrow.api.progress import Progress, reporting
@@ -27,6 +27,8 @@ from zarrow.files.formats import Format, format_of, unit_of
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from zarrow.api.typed import AnyNode
 
 
 def import_file(
@@ -42,7 +44,7 @@ def import_file(
     dry_run: bool = False,
     progress: Progress | bool | None = None,
     **options: Unpack[LayoutOptions],
-) -> Array | Group:
+) -> AnyNode:
     """Store the elements of a file: as an array, or as a group for a table and for several tensors.
 
     Parts of about 64 MiB, or one chunk, are in memory at a time; a batch of rows of a table.
