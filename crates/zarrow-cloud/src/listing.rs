@@ -1,7 +1,9 @@
 //! Lists the keys below a prefix, page by page.
 //!
-//! Every list ends: a repeated page token is an error, as are too many consecutive pages without a new name, too many
-//! names, and an oversized page (`answer_body`).
+//! 1. Every list ends: a repeated page token is an error, as are too many consecutive pages without a new name, too many
+//!    names, and an oversized page (`answer_body`).
+//! 2. A server may ignore the delimiter: keys further below stand for their folders.
+//! 3. A key outside of the prefix is an error: such an answer says nothing of the keys below it.
 
 use crate::conditional_put_check::is_probe;
 use crate::connection::{Connection, Lister, client_failure};
@@ -63,10 +65,13 @@ async fn pages(
     let delimiter = (!recursive).then_some("/");
     let prefix = (!below.is_empty()).then_some(below.as_str());
     let (mut listing, mut pages, mut page_token) = (Listing::default(), Pages::default(), None);
+    let mut folders = HashSet::new();
     loop {
         let page = page(connection, &**lister, prefix, delimiter, page_token);
-        let checked =
-            page.await.and_then(|page| Ok((pages.check(&page, &connection.settings.policy)?, page)));
+        let checked = page.await.and_then(|page| {
+            check_prefix(&page, &below)?;
+            Ok((pages.check(&page, &connection.settings.policy)?, page))
+        });
         let (is_new, page) = match checked {
             Ok(page) => page,
             Err(failure) => {
@@ -79,7 +84,14 @@ async fn pages(
             let key = |path: &str| Some(path.strip_prefix(&below).and(path.strip_prefix(&root))?.to_owned());
             for object in &page.result.objects {
                 // Erasing lists all values, including leftovers of a killed process.
-                if let Some(key) = key(object.location.as_ref()).filter(|key| recursive || !is_probe(key)) {
+                let path = object.location.as_ref();
+                let (Some(key), Some(name)) = (key(path), path.strip_prefix(&below)) else { continue };
+                let rest = name.split_once('/').filter(|_| !recursive).map(|(_, rest)| format!("/{rest}"));
+                if let Some(folder) = rest.and_then(|rest| key.strip_suffix(&*rest)) {
+                    if folders.insert(folder.to_owned()) {
+                        listing.prefixes.push(folder.to_owned());
+                    }
+                } else if recursive || !is_probe(&key) {
                     listing.values.push(ListedValue { key, nbytes: object.size });
                 }
             }
@@ -91,6 +103,21 @@ async fn pages(
             Some(next) => page_token = Some(next),
             None => return Ok((listing, true)),
         }
+    }
+}
+
+/// Step 3. A folder marker is not outside.
+fn check_prefix(page: &PaginatedListResult, below: &str) -> Result<(), Box<Failure>> {
+    let prefixes = page.result.common_prefixes.iter();
+    let mut names =
+        page.result.objects.iter().map(|object| &object.location).chain(prefixes).map(AsRef::as_ref);
+    let is_outside = |name: &&str| !name.starts_with(below) && below.strip_suffix('/') != Some(*name);
+    match names.find(is_outside) {
+        Some(name) => {
+            let text = format!("the server listed the key {name:?}, which is not below {below:?}");
+            Err(Box::new(Failure::new(io::ErrorKind::InvalidData, text)))
+        }
+        None => Ok(()),
     }
 }
 

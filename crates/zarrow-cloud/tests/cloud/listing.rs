@@ -40,6 +40,44 @@ fn names_and_sizes_over_many_pages() {
 }
 
 #[test]
+fn a_server_that_ignores_the_delimiter_has_the_same_names() {
+    let server = Server::start(well());
+    for number in 0..250 {
+        server.objects(|objects| {
+            objects.put(&format!("bucket/root/a/c/{number}"), vec![0; 2]);
+            objects.put(&format!("bucket/root/b{}/zarr.json", number % 7), vec![0; 2]);
+        });
+    }
+    server.objects(|objects| objects.put("bucket/root/zarr.json", vec![1; 9]));
+    let names = || {
+        let mut names = adapter(&server, "bucket/root", true).list("").unwrap();
+        names.sort();
+        names
+    };
+    let expected = names();
+    assert_eq!(expected.len(), 9);
+    server.objects(|objects| objects.ignored_in_lists = &["delimiter"]);
+    assert_eq!(names(), expected);
+    let below = list(&store(&server, "bucket/root/a", true), "c", false).unwrap();
+    assert_eq!((below.values.len(), below.prefixes.len()), (250, 0));
+    assert_eq!(below.values[0].key, "c/0");
+}
+
+#[test]
+fn a_list_of_other_keys_is_not_an_empty_one() {
+    let server = Server::start(well());
+    server.objects(|objects| {
+        objects.put("bucket/other/zarr.json", b"{}".to_vec());
+        objects.put("bucket/root/a/zarr.json", b"{}".to_vec());
+        objects.ignored_in_lists = &["prefix"];
+    });
+    for recursive in [false, true] {
+        let error = list(&store(&server, "bucket/root", true), "", recursive).unwrap_err();
+        assert!(error.to_string().contains("which is not below \"root/\""), "{error}");
+    }
+}
+
+#[test]
 fn a_malformed_listing_is_not_an_empty_one() {
     let server = Server::start(once(Fault::Told("InternalError")));
     server.objects(|objects| objects.put("bucket/a/zarr.json", b"{}".to_vec()));

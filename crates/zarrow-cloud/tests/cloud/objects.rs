@@ -29,6 +29,8 @@ pub struct Objects {
     pub forgets_metadata: bool,
     /// Whether responses have no ETag.
     pub has_no_e_tags: bool,
+    /// Whether lists ignore these words of the request.
+    pub ignored_in_lists: &'static [&'static str],
     pub puts: u64,
 }
 
@@ -152,8 +154,9 @@ impl Objects {
     fn list(&self, bucket: &str, message: &Message) -> Answer {
         const PAGE: usize = 100;
         let bucket = format!("{}/", bucket.trim_end_matches('/'));
-        let prefix = message.query("prefix").unwrap_or_default();
-        let delimiter = message.query("delimiter").filter(|delimiter| !delimiter.is_empty());
+        let query = |name: &str| message.query(name).filter(|_| !self.ignored_in_lists.contains(&name));
+        let prefix = query("prefix").unwrap_or_default();
+        let delimiter = query("delimiter").filter(|delimiter| !delimiter.is_empty());
         let after = message.query("continuation-token").unwrap_or_default();
         let mut entries = BTreeMap::new();
         for (path, object) in &self.all {
