@@ -33,7 +33,7 @@ pub fn aws_profile(name: &str) -> Result<Option<BTreeMap<String, String>>> {
 
 fn from_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeMap<String, String>>> {
     let mut found = section(config, |heading| {
-        heading == name && name == "default" || heading.strip_prefix("profile ").map(str::trim) == Some(name)
+        heading == name && name == "default" || named(heading, "profile") == Some(name)
     });
     // Keys in the credentials file win over keys in the config file.
     if let Some(own) = section(credentials, |heading| heading == name) {
@@ -48,15 +48,26 @@ fn from_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTre
              export-credentials --profile {name} --format env`, and set the variables it prints"
         )));
     }
-    if let Some(name) = found.get("services")
-        && let Some(services) =
-            section(config, |heading| heading.strip_prefix("services ").map(str::trim) == Some(name.as_str()))
-        && let Some(endpoint) = services.get("s3.endpoint_url")
-    {
-        found.insert("endpoint_url".to_owned(), endpoint.clone());
+    if let Some(services) = found.get("services") {
+        let Some(endpoints) = section(config, |heading| named(heading, "services") == Some(services)) else {
+            return Err(unsupported(format!(
+                "the AWS profile {name:?} names the services {services:?}, and there is no section [services {services}] \
+                 in the file of profiles"
+            )));
+        };
+        if let Some(endpoint) = endpoints.get("s3.endpoint_url") {
+            found.insert("endpoint_url".to_owned(), endpoint.clone());
+        }
     }
     let kept = SETTINGS.iter().filter_map(|(from, to)| Some(((*to).to_owned(), found.get(*from)?.clone())));
     Ok(Some(kept.collect()))
+}
+
+/// Returns the name in a heading such as `profile lab` or `profile "my lab"`.
+fn named<'a>(heading: &'a str, kind: &str) -> Option<&'a str> {
+    let name = heading.strip_prefix(kind).filter(|rest| rest.starts_with([' ', '\t']))?.trim();
+    let unquoted = ['"', '\''].iter().find_map(|quote| name.strip_prefix(*quote)?.strip_suffix(*quote));
+    Some(unquoted.unwrap_or(name))
 }
 
 /// Returns the settings below the given headings. Indented lines are settings of the setting above: `s3.endpoint_url`.
@@ -92,7 +103,9 @@ mod tests {
     const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  region = no\n[profile lab]\nregion=us-west-2\n\
                           endpoint_url = http://localhost:9000\n[profile single]\nsso_session = corp\n\
                           [profile near]\nservices = near-ones\nendpoint_url = http://other\n[services near-ones]\ndynamodb =\n  \
-                          endpoint_url = http://no\ns3 =\n  endpoint_url = http://near:9000\n";
+                          endpoint_url = http://no\ns3 =\n  endpoint_url = http://near:9000\n\
+                          [profile \"my lab\"]\nservices = my ones\n[services 'my ones']\ns3 =\n  endpoint_url = http://mine\n\
+                          [profile lost]\nservices = none\n";
     const CREDENTIALS: &str = "# keys\n[default]\naws_access_key_id = AK\naws_secret_access_key = a=b\n[lab]\naws_access_key_id=LAB\n";
 
     #[test]
@@ -106,6 +119,9 @@ mod tests {
         assert_eq!((&*lab["aws_region"], &*lab["aws_access_key_id"]), ("us-west-2", "LAB"));
         assert_eq!(lab["aws_endpoint_url"], "http://localhost:9000");
         assert_eq!(of("near")["aws_endpoint_url"], "http://near:9000");
+        assert_eq!(of("my lab")["aws_endpoint_url"], "http://mine");
+        let error = from_texts("lost", CONFIG, CREDENTIALS).unwrap_err();
+        assert!(error.to_string().contains("no section [services none]"), "{error}");
         assert_eq!(from_texts("none", CONFIG, CREDENTIALS).unwrap(), None);
         let error = from_texts("single", CONFIG, CREDENTIALS).unwrap_err();
         assert!(error.to_string().contains("export-credentials --profile single"));

@@ -62,15 +62,19 @@ impl Settings {
         matches!(location.service, Service::S3 { .. }) && (has_checksum || !is_unsigned())
     }
 
-    /// `object_store` panics at an endpoint that is not a URL.
+    /// Refuses an endpoint that is not a URL: `object_store` would panic.
     pub fn check_endpoints(&self) -> Result<()> {
         let endpoints = self.config.iter().filter(|(name, _)| {
             let is_switch = name.contains("use_");
             !is_switch && (name.contains("endpoint") || name.ends_with("base_url"))
         });
         for (name, value) in endpoints {
+            // `Url` repairs what `Uri` refuses: a missing slash, spaces around it.
             let is_url = Url::parse(value)
-                .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
+                .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some())
+                && value
+                    .parse()
+                    .is_ok_and(|uri: http::Uri| uri.scheme().is_some() && uri.authority().is_some());
             if !is_url {
                 let value = self.secrets.hide(value);
                 let example = match value.rsplit_once('@') {
