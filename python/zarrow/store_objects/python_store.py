@@ -30,7 +30,8 @@ class PythonStore:
     Raises
     ------
     TypeError
-        `store` is not a store, or `allow` was given with a store that is not a `ManifestStore`.
+        `store` is not a store, `sole_writer` is no bool, or `allow` was given with a store that is not a
+        `ManifestStore`.
 
     Examples
     --------
@@ -45,6 +46,8 @@ class PythonStore:
     def __init__(self, store: Any, /, *, allow: Iterable[str] = (), sole_writer: bool = False) -> None:
         if isinstance(allow, str):
             allow = (allow,)
+        if sole_writer not in (True, False):
+            raise TypeError(f"sole_writer is {sole_writer!r}: expected True or False")
         self.store = store
         self.allow = tuple(allow)
         self.sole_writer = bool(sole_writer)
