@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -31,7 +32,8 @@ class Endless(BaseHTTPRequestHandler):
         names: list[str] = []
         if "list-type" in self.path:
             Endless.pages += 1
-            names = [f"g/{Endless.pages}/c/{number}" for number in range(20)]
+            prefix = parse_qs(urlsplit(self.path).query).get("prefix", [""])[0]
+            names = [f"{prefix}{Endless.pages}/c/{number}" for number in range(20)]
             # One signal, after the list has begun.
             if Endless.signals:
                 Endless.signals = False

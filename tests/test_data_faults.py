@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import random
+import signal
 import threading
 import weakref
 from pathlib import Path
@@ -120,6 +122,29 @@ def test_close_waits_for_the_threads_of_a_dropped_iterator(array: zarrow.Array) 
     assert entered.wait(30)
     del iterator
     threading.Timer(0.2, leave.set).start()
+    loader.close()
+    assert not any(thread.name == "zarrow-data" for thread in threading.enumerate())
+
+
+def test_ctrl_c_ends_the_wait_for_a_batch(array: zarrow.Array) -> None:
+    leave, has_left, in_time = threading.Event(), threading.Event(), []
+
+    def slow(batch: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        in_time.append(leave.wait(60))
+        has_left.set()
+        return batch
+
+    loader = data.Loader(data.Plan(array, 400), transform=slow)
+    # As handlers of other libraries do, such as that of polars: the system then resumes a wait.
+    signal.siginterrupt(signal.SIGINT, False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(loader)
+    finally:
+        signal.siginterrupt(signal.SIGINT, True)
+    leave.set()
+    assert has_left.wait(60) and in_time == [True]
     loader.close()
     assert not any(thread.name == "zarrow-data" for thread in threading.enumerate())
 

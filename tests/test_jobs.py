@@ -115,6 +115,7 @@ def test_many_units_take_no_memory() -> None:
 
 
 @pytest.mark.parametrize("seed", CASES)
+@pytest.mark.filterwarnings("ignore:the copy of '/' has no fill value")  # of arrays without axes
 def test_a_copy_equals_its_source(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     shape = tuple(rng.randint(0, 12) for _ in range(rng.randint(0, 3)))

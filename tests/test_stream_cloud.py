@@ -249,23 +249,31 @@ def test_a_refused_request_is_an_error_and_leaves_whole_frames(bucket: Bucket) -
     assert failures > 4
 
 
-def test_ctrl_c_ends_a_flush_that_a_slow_server_delays(bucket: Bucket) -> None:
-    store, is_sent, may = place(bucket, "interrupted"), threading.Event(), threading.Event()
+@pytest.mark.parametrize("resumes", [False, True], ids=["waits end", "waits resume"])
+def test_ctrl_c_ends_a_flush_that_a_slow_server_delays(bucket: Bucket, resumes: bool) -> None:
+    store, is_sent, may = place(bucket, f"interrupted {resumes}"), threading.Event(), threading.Event()
+    in_time = []
     writer = Writer(created(store), interval=10)
 
     def interrupts(environment: dict[str, Any]) -> bool:
         if is_put(environment, "/x/c/") and not is_sent.is_set():
             is_sent.set()
             os.kill(os.getpid(), signal.SIGINT)
-            may.wait(60)
+            in_time.append(may.wait(60))
         return False
 
     bucket.refuses = interrupts
     writer.append(frames(1, 9))
-    with pytest.raises(KeyboardInterrupt):
-        writer.flush()
+    # As handlers of other libraries do, such as that of polars: the system then resumes a wait.
+    signal.siginterrupt(signal.SIGINT, not resumes)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            writer.flush()
+    finally:
+        signal.siginterrupt(signal.SIGINT, True)
     may.set()
     writer.close()
+    assert in_time == [True]
     np.testing.assert_array_equal(opened(store)[...], frames(1, 9))
 
 

@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from zarrow._zarrow import _Cancellation
+from zarrow.api import waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,12 +54,12 @@ def run(functions: Iterable[Callable[[], object]], most: int = _MOST) -> None:
             threads.append(thread)
         work_unless_cancelled()
         for thread in threads:
-            thread.join()
+            waits.join(thread)
     except BaseException:
         errors.append(KeyboardInterrupt())
         cancellation.cancel()
         for thread in threads:
-            thread.join()
+            waits.join(thread)
         raise
     if errors:
         raise errors[0]

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrow._zarrow import _Cancellation
+from zarrow.api import waits
 from zarrow.data.buffers import Ring
 from zarrow.data.current_arrays import CurrentArrays
 from zarrow.data.device_batches import on_device
@@ -187,7 +188,7 @@ class Prefetch:
         """Wait for the next batch and return it; None at the end."""
         with self._condition:
             while not self._ready and not self._stopped:
-                self._condition.wait()
+                waits.wait(self._condition)
             if self._stopped or (found := self._ready.popleft()) is None:
                 return None
             self._unfinished_reads -= self._holds_read
@@ -244,7 +245,7 @@ class Prefetch:
         """Wait for a condition; return whether the iteration still runs."""
         with self._condition:
             while not self._stopped and not may_go_on():
-                self._condition.wait()
+                waits.wait(self._condition)
             return not self._stopped
 
     def _read_all(self) -> None:

@@ -24,7 +24,7 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
-from zarrow.api import at_once
+from zarrow.api import at_once, waits
 from zarrow.errors import ZarrowError
 
 # Seconds between renewals, and until a claim counts as abandoned.
@@ -134,7 +134,7 @@ class Claims:
         """Wait for the claims, and renew them until `keep`."""
         if self._taking is None:
             return
-        self._taking.join()
+        waits.join(self._taking)
         if self._error is not None:
             raise self._error
         if self._is_refused:
@@ -145,12 +145,12 @@ class Claims:
         """End the renewals: documents are stored next."""
         self._ended.set()
         if self._renewing is not None:
-            self._renewing.join()
+            waits.join(self._renewing)
 
     def release(self) -> None:
         """Restore claimed documents that were not stored (step 3)."""
         if self._taking is not None:
-            self._taking.join()
+            waits.join(self._taking)
         self.keep()
         restore = self._store.release
         restores = [partial(_try, partial(restore, key)) for key in self._store.claimed_keys()]

@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from zarrow._zarrow import Array, Group, open
+from zarrow.api import waits
 from zarrow.api.array_options import Store
 from zarrow.errors import LimitError, OutOfMemoryError
 from zarrow.ome.downscaling import Method
@@ -327,7 +328,7 @@ class _State:
 
     def join(self) -> None:
         """Wait until the thread has ended."""
-        self._thread.join()
+        waits.join(self._thread)
 
     @property
     def is_own(self) -> bool:
@@ -355,7 +356,7 @@ class _State:
 
         with self._changed:
             while wait and free() == 0 and self._error is None and not self._is_closed:
-                self._changed.wait()
+                waits.wait(self._changed)
             self.check()
             return min(count, free()) if wait or count <= free() else 0
 
@@ -380,8 +381,8 @@ class _State:
         self._end()
         with self._changed:
             while self._flushed < self._wanted and self._error is None:
-                self._changed.wait()
-        self._thread.join()
+                waits.wait(self._changed)
+        waits.join(self._thread)
         self._is_finished = True
         _open.discard(self)
         self._raise_error()
@@ -409,7 +410,7 @@ class _State:
         wanted = self._wanted
         self._changed.notify_all()
         while self._flushed < wanted and self._error is None:
-            self._changed.wait()
+            waits.wait(self._changed)
         self._raise_error()
         return self.stored
 

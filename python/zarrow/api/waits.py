@@ -1,0 +1,23 @@
+"""Waits of a caller for other threads, which Ctrl-C ends.
+
+After a signal, the system may resume a wait instead of ending it: a library can ask for that (`SA_RESTART`),
+and polars does. Python then sees Ctrl-C only at the end of the wait. So each wait here is short, and is
+repeated.
+"""
+
+from __future__ import annotations
+
+import threading
+
+_SECONDS = 0.1
+
+
+def wait(condition: threading.Condition) -> None:
+    """Wait for a notification, or a short time: the caller repeats it until what it waits for is there."""
+    condition.wait(_SECONDS)
+
+
+def join(thread: threading.Thread) -> None:
+    """Wait until a thread has ended."""
+    while thread.is_alive():
+        thread.join(_SECONDS)
