@@ -1,4 +1,4 @@
-"""Runs type checkers in processes of their own.
+"""Runs type checkers in other processes.
 
 mypy can be called from Python, but it then ends the exemption from garbage collection that `conftest` gives
 the collected tests, and leaves its own million objects to each later collection.
@@ -25,7 +25,7 @@ def pyright(folder: Path) -> list[dict[str, Any]]:
     """Return what pyright finds in the programs of a folder."""
     settings = folder / "pyrightconfig.json"
     settings.write_text(json.dumps({"typeCheckingMode": "standard", "include": ["."]}), encoding="utf-8")
-    # A pyright that comes with Node.js; the rules of its own are off in the standard mode.
+    # A pyright that comes with Node.js; its additional rules are off in the standard mode.
     program = Path(sys.executable).with_name("basedpyright")
     command = [program, "--pythonpath", sys.executable, "--outputjson", "--project", settings]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
         """A member of a group, or a field of a structure."""
 
     class Loaded(Elements, AnnData, dict[str, Any]):  # type: ignore[misc]
-        """The elements of an array, those of each array of a group by name, or an AnnData."""
+        """The elements of an array, the elements of a group's arrays by name, or an AnnData."""
 
         def __getitem__(self, key: Any, /) -> Any:
-            """Return elements, or those of a member."""
+            """Return elements, or the elements of a member."""
 
 else:
     Elements = Loaded = Node = object

@@ -13,7 +13,7 @@ _SECONDS = 0.1
 
 
 def wait(condition: threading.Condition) -> None:
-    """Wait for a notification, or a short time: the caller repeats it until what it waits for is there."""
+    """Wait for a notification, or a short time: call it again until the condition holds."""
     condition.wait(_SECONDS)
 
 

@@ -123,9 +123,9 @@ def _arrow_stream(self: Any, requested_schema: Any = None) -> Any:
 
 # What reads the groups that are no table.
 _READERS = {
-    "anndata": "a Group of an AnnData is no array: zarrow.load(path) reads the AnnData",
+    "anndata": "a Group of an AnnData is not an array: zarrow.load(path) reads the AnnData",
     "sparse": (
-        "a Group of a sparse matrix is no array: group.read() reads the matrix of SciPy, and "
+        "a Group of a sparse matrix is not an array: group.read() reads the matrix of SciPy, and "
         "group.read().toarray() all of its elements"
     ),
 }

@@ -76,7 +76,7 @@ def to_version_2(
 
 
 def without_mask(fill_value: Any, dtype: Any, name: str) -> Any:
-    """Return a fill value for version 2 by which xarray masks nothing but NaN, or None (step 4)."""
+    """Return the fill value for version 2 if xarray masks nothing but NaN by it, else None (step 4)."""
     value = _plain(fill_value)
     if value != value or dtype.kind in "mM":  # NaN; of times, xarray ignores it
         return fill_value

@@ -1,5 +1,5 @@
-//! URLs in place of paths. The engine has no client of its own: a crate of cloud stores, such as `zarrow-cloud`, says how
-//! it opens them.
+//! URLs in place of paths. The engine has no client: a crate of cloud stores, such as `zarrow-cloud`, says how it opens
+//! them.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
