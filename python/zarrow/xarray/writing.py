@@ -40,6 +40,11 @@ stock_datatree_to_zarr: Callable[..., Any] = writers._datatree_to_zarr
 # Schemes of URLs that the engine writes.
 _SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
+# Versions of the stores of this process's last writes: the documents of a version are requested at once. A
+# wrong guess costs a round trip.
+_VERSIONS: dict[str, int] = {}
+_MOST_VERSIONS = 1000
+
 Region = Mapping[str, slice | Literal["auto"]] | Literal["auto"] | None
 
 
@@ -271,6 +276,12 @@ def _folder(path: Path) -> Path | None:
     return None if is_other else path.absolute()
 
 
+def _remember_version(store: str, version: int) -> None:
+    _VERSIONS[store] = version
+    if len(_VERSIONS) > _MOST_VERSIONS:
+        _VERSIONS.pop(next(iter(_VERSIONS)), None)
+
+
 def _is_of_dask(datasets: Any) -> bool:
     """Whether dask computes all chunked variables (step 3)."""
     for dataset in datasets:
@@ -397,7 +408,8 @@ class _Write:
         # The content of a replaced store is not needed, nor are members of a new group.
         if self._mode == "w" and not group:
             return
-        versions = () if self._is_new else (self._zarr_format or 3,)
+        guess = self._zarr_format or _VERSIONS.get(repr(self._staged), 3)
+        versions = () if self._is_new else (guess,)
         is_listed = not self._is_new and (self._mode in ("a", "a-") or self._append_dim is not None)
         self._staged.prefetch(group, names, versions, is_listed=is_listed)
 
@@ -424,6 +436,7 @@ class _Write:
         from zarrow.xarray.dask_sources import sources_read
 
         self._opened = opened
+        _remember_version(repr(self._staged), opened.zarr_group.metadata.zarr_format)
         self._staged.check_paths()
         self._check_extents()
         if consolidates:
