@@ -280,18 +280,25 @@ def test_other_encodings_name_a_reader(tmp_path):
     assert opened["obs"].to_arrow().arrow().num_rows == 4
 
 
-def test_a_group_that_stands_for_an_array_is_one_to_numpy(tmp_path: Path) -> None:
+def test_a_group_that_stands_for_an_array_names_what_reads_it(tmp_path: Path) -> None:
     table = pd.DataFrame(
-        {"kind": pd.Categorical(["T", None, "B"]), "cell": pd.Categorical([3, 1, 3])}, list("abc")
+        {"kind": pd.Categorical(["T", None, "B"]), "n": pd.array([3, None, 3], "Int64")}, list("abc")
     )
     matrix = scipy.sparse.csr_matrix(np.eye(3))
     zarrow.save(tmp_path / "a.zarr", anndata.AnnData(matrix, obs=table))
     root = zarrow.open(tmp_path / "a.zarr")
-    assert np.asarray(root["obs/kind"]).tolist() == ["T", None, "B"]
     assert np.array(root["obs/kind"].read()[::2], dtype=str).tolist() == ["T", "B"]
-    assert pd.Series(root["obs/cell"]).tolist() == [3, 1, 3]
-    for group, way in ((root["X"], r"group.read\(\) reads the matrix"), (root, r"zarrow.load\(path\)")):
-        with pytest.raises(TypeError, match=way):
-            np.asarray(group)
-    with pytest.raises(TypeError, match=r"group.read\(\) first"):
-        root["obs/kind"] == "T"  # noqa: B015
+    for group, way in (
+        (root["obs/kind"], r"group.read\(\)"),
+        (root["obs/n"], r"group.read\(\)"),
+        (root["X"], r"group.read\(\) reads the matrix"),
+        (root, r"zarrow.load\(path\)"),
+    ):
+        # Its length is the number of its members: pandas would make a Series of that length.
+        for convert in (np.asarray, pd.Series, lambda group: table.assign(new=group)):
+            with pytest.raises(TypeError, match=way):
+                convert(group)
+    for name in ("obs/kind", "obs/n"):
+        with pytest.raises(TypeError, match=r"group.read\(\) first"):
+            root[name] == "T"  # noqa: B015
+    assert root != "T" and root["obs"] != 1 and root["X"] not in ["a"]

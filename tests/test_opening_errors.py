@@ -164,6 +164,21 @@ def test_a_path_that_reads_like_a_mode(folder):
     assert zarrow.create_group("data.zarr", path="w-").path == "w-"
 
 
+@pytest.mark.parametrize("name", ["rb", "wb", "rw", "r+", "w-", "w"])
+def test_nodes_named_like_modes_are_made_and_copied(folder: Path, name: str) -> None:
+    store = zarrow.MemoryStore()
+    root = zarrow.create_group(store)
+    root.create_array(name, data=[1, 2])
+    for target in (zarrow.MemoryStore(), folder / "target.zarr"):
+        zarrow.copy(root, target)
+        zarrow.copy(root[name], target, f"deep/{name}", zarr_format=3)
+        zarrow.zeros((3,), store=target, path="zeros/" + name)
+        assert zarrow.open(target)[name][...].tolist() == [1, 2]
+    other = zarrow.MemoryStore()
+    zarrow.copy(root[name], other, path=name)
+    assert zarrow.open(other)[name][...].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [

@@ -78,7 +78,7 @@ fn section(text: &str, is_meant: impl Fn(&str) -> bool) -> Option<BTreeMap<Strin
         if line.trim().is_empty() || line.trim_start().starts_with(['#', ';']) {
             continue;
         }
-        if let Some(heading) = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if let Some((heading, _)) = line.trim().strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             inside = is_meant(heading.trim());
             if inside {
                 found.get_or_insert_default();
@@ -104,7 +104,7 @@ mod tests {
                           endpoint_url = http://localhost:9000\n[profile single]\nsso_session = corp\n\
                           [profile near]\nservices = near-ones\nendpoint_url = http://other\n[services near-ones]\ndynamodb =\n  \
                           endpoint_url = http://no\ns3 =\n  endpoint_url = http://near:9000\n\
-                          [profile \"my lab\"]\nservices = my ones\n[services 'my ones']\ns3 =\n  endpoint_url = http://mine\n\
+                          [profile \"my lab\"] # own\nservices = my ones\n[services 'my ones']\ns3 =\n  endpoint_url = http://mine\n\
                           [profile lost]\nservices = none\n";
     const CREDENTIALS: &str = "# keys\n[default]\naws_access_key_id = AK\naws_secret_access_key = a=b\n[lab]\naws_access_key_id=LAB\n";
 

@@ -3,7 +3,7 @@
 //! 1. Every list ends: a repeated page token is an error, as are too many consecutive pages without a new name, too many
 //!    names, and an oversized page (`answer_body`).
 //! 2. A server may ignore the delimiter: keys further below stand for their folders.
-//! 3. A key outside of the prefix is an error: such an answer says nothing of the keys below it.
+//! 3. A page of keys that are all outside of the prefix is an error: it says nothing of the keys below.
 
 use crate::conditional_put_check::is_probe;
 use crate::connection::{Connection, Lister, client_failure};
@@ -106,19 +106,18 @@ async fn pages(
     }
 }
 
-/// Step 3. A folder marker is not outside.
+/// Step 3. A folder marker is not outside, and a server may ignore the last slash of a prefix.
 fn check_prefix(page: &PaginatedListResult, below: &str) -> Result<(), Box<Failure>> {
-    let prefixes = page.result.common_prefixes.iter();
-    let mut names =
-        page.result.objects.iter().map(|object| &object.location).chain(prefixes).map(AsRef::as_ref);
-    let is_outside = |name: &&str| !name.starts_with(below) && below.strip_suffix('/') != Some(*name);
-    match names.find(is_outside) {
-        Some(name) => {
-            let text = format!("the server listed the key {name:?}, which is not below {below:?}");
-            Err(Box::new(Failure::new(io::ErrorKind::InvalidData, text)))
-        }
-        None => Ok(()),
+    let objects = page.result.objects.iter().map(|object| object.location.as_ref());
+    let folders = page.result.common_prefixes.iter().map(AsRef::as_ref);
+    if objects.clone().chain(folders.clone()).any(|name| name.starts_with(below)) {
+        return Ok(());
     }
+    let mut outside = objects.filter(|name| below.strip_suffix('/') != Some(*name)).chain(folders);
+    outside.next().map_or(Ok(()), |name| {
+        let text = format!("the server listed the key {name:?}, which is not below {below:?}");
+        Err(Box::new(Failure::new(io::ErrorKind::InvalidData, text)))
+    })
 }
 
 /// Requests one page, with the usual retries.

@@ -1,9 +1,8 @@
 """The class Group."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Unpack, final, overload
+from typing import Any, Literal, NoReturn, Unpack, final, overload
 
-import numpy.typing as npt
 import pyarrow
 import scipy.sparse
 from typing_extensions import CapsuleType
@@ -312,8 +311,8 @@ class Group(_Node):
         `refresh`.
         """
     def __contains__(self, path: str, /) -> bool: ...
-    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
-        """Read a group that stands for an array, such as a categorical; refuse others, with a TypeError."""
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Refuse, with a TypeError that says how to read arrays of the group."""
     def __enter__(self) -> Group:
         """Return the group itself, so that `with zarrow.open(path) as root` works as for h5py files."""
     def __exit__(self, *_: object) -> None:

@@ -8,15 +8,15 @@
 3. `torch.utils.data.default_collate` looks types up in a table too. Our types are registered when zarrow
    is imported if the library already is, else by the first read after the library's import.
 4. An Array in the store is read whole by DLPack and by `__arrow_array__`; a Group is the table of its arrays.
-   To NumPy, and to pandas which asks by NumPy's protocol, it is its elements if it stands for an array. Any
-   other group would be the list of its names, and is refused.
+   To NumPy, and to pandas which asks by NumPy's protocol, it would be the list of its names: that is refused,
+   also of a group that stands for an array, because its length is that of its names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from zarrow import _zarrow
 from zarrow.arrays.methods import add_method
@@ -31,7 +31,7 @@ def add_to_classes() -> None:
     add_method(_zarrow.Array, "__dlpack_device__", _dlpack_device)
     add_method(_zarrow.Array, "__arrow_array__", _arrow_array)
     add_method(_zarrow.Group, "__arrow_c_stream__", _arrow_stream)
-    add_method(_zarrow.Group, "__array__", _array_of_group)
+    add_method(_zarrow.Group, "__array__", _no_array)
     _add_to_collate()
     _add_to_pytrees()
 
@@ -122,8 +122,11 @@ def _arrow_stream(self: Any, requested_schema: Any = None) -> Any:
 
 
 # What reads the groups that are no table.
+_OF_ARRAY = "a Group that stands for an array is read first: type group.read()"
 _READERS = {
     "anndata": "a Group of an AnnData is not an array: zarrow.load(path) reads the AnnData",
+    "categorical": _OF_ARRAY,
+    "nullable": _OF_ARRAY,
     "sparse": (
         "a Group of a sparse matrix is not an array: group.read() reads the matrix of SciPy, and "
         "group.read().toarray() all of its elements"
@@ -131,21 +134,12 @@ _READERS = {
 }
 
 
-def _array_of_group(self: Any, dtype: Any = None, copy: Any = None) -> Any:
-    """Read a group that stands for an array, such as a categorical (step 4).
-
-    Raises
-    ------
-    TypeError
-        The group is another one; the message says how to read its arrays.
-    """
+def _no_array(self: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
+    """Refuse, with a TypeError that says how to read arrays of the group (step 4)."""
     from zarrow.hints.kinds_of_groups import kind_of
 
-    kind = kind_of(self)
-    if kind in ("categorical", "nullable"):
-        return self.read().__array__(dtype, copy)
     raise TypeError(
-        _READERS.get(kind)
+        _READERS.get(kind_of(self))
         or 'a Group is several arrays: group["name"][...] reads one, zarrow.load(store) all, and '
         "group.to_pandas() the arrays of one length as a table"
     )

@@ -27,6 +27,7 @@ from zarrow.errors import ZarrowWarning
 from zarrow.hints.calling_line import frames_of_zarrow
 
 _NUMBERS = (int, float, complex)
+_PACKING = frozenset(("scale_factor", "add_offset"))
 
 
 def to_version_3(attributes: dict[str, Any], fill_value: Any, dtype: Any, name: str) -> dict[str, Any]:
@@ -65,25 +66,28 @@ def to_version_2(
         if _fits(value, dtype):
             return kept, value
         kept = attributes if isinstance(value, complex) else kept | {"_FillValue": value}
-        return kept, without_mask(fill_value, dtype, name)
+        return kept, without_mask(fill_value, dtype, attributes, name)
     values = _listed(attributes.get("missing_value"))
     if not isinstance(fill_value, str) or fill_value not in values:
-        return attributes, without_mask(fill_value, dtype, name)
+        return attributes, without_mask(fill_value, dtype, attributes, name)
     values.remove(fill_value)
     kept = {key: other for key, other in attributes.items() if key != "missing_value"}
     rest = {"missing_value": values[0] if len(values) == 1 else values} if values else {}
     return kept | rest, fill_value
 
 
-def without_mask(fill_value: Any, dtype: Any, name: str) -> Any:
+def without_mask(fill_value: Any, dtype: Any, attributes: dict[str, Any], name: str) -> Any:
     """Return the fill value for version 2 if xarray masks nothing but NaN by it, else None (step 4)."""
     value = _plain(fill_value)
-    if value != value or dtype.kind in "mM":  # NaN; of times, xarray ignores it
+    # xarray decodes packed floats to another type if there is a fill value.
+    is_packed = not _PACKING.isdisjoint(attributes)
+    if dtype.kind in "mM" or (value != value and not is_packed):  # NaN; of times, xarray ignores it
         return fill_value
     if value:
+        change = "decode them to another type" if value != value else f"mask elements that equal {value!r}"
         _warn(
-            f"the copy of {name!r} has no fill value, because xarray would mask elements of version 2 that "
-            f"equal {value!r}: to keep it, give create_array the array as data= and fill_value={value!r}"
+            f"the copy of {name!r} has no fill value, because xarray would {change} in version 2: to keep "
+            f"it, give create_array the array as data= and fill_value={value!r}"
         )
     return None
 

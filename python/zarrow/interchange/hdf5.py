@@ -52,7 +52,7 @@ def carried(dataset: Any, zarr_format: int) -> dict[str, Any]:
     if "_FillValue" in own and zarr_format == 3 and names(dataset) is not None:
         own = fill_values.to_version_3(own, None, dataset.dtype, dataset.name)
     elif zarr_format == 2 and names(dataset) is not None:
-        fill = fill_values.without_mask(fill, dataset.dtype, dataset.name)
+        fill = fill_values.without_mask(fill, dataset.dtype, own, dataset.name)
     return {"attributes": own, "fill_value": fill}
 
 

@@ -35,6 +35,9 @@ _NATIVE, _INLINE = 1, 3
 
 _DOCUMENT = "zarr.json"
 
+# The attribute of a store that keeps its adapter.
+_KEPT = "_zarrow_adapter"
+
 
 class IcechunkAdapter(ZarrAdapter):
     """Asks a read-only session."""
@@ -48,6 +51,9 @@ class IcechunkAdapter(ZarrAdapter):
         self._target: _ReferenceTarget | None = None
         self._is_looked_for = False
         self._looking = asyncio.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _nothing, ()
 
     def submit(self, requests: list[_StoreRequest]) -> None:
         """Begin a coroutine for the chunks of each array that has more references."""
@@ -124,6 +130,23 @@ class IcechunkAdapter(ZarrAdapter):
                 self._target = await asyncio.to_thread(_find, self.store.session, name)
                 self._is_looked_for = True
         return self._target
+
+
+def of_store(store: Any) -> IcechunkAdapter:
+    """Return the adapter of a read-only store of icechunk: all of its arrays share the lists of references.
+
+    The store keeps it, so that both are collected together. A pickle of the store leaves it out.
+    """
+    kept: IcechunkAdapter | None = vars(store).get(_KEPT)
+    if kept is None:
+        kept = vars(store).setdefault(_KEPT, IcechunkAdapter(store, store))
+        if kept is None:  # of a pickle
+            kept = vars(store)[_KEPT] = IcechunkAdapter(store, store)
+    return kept
+
+
+def _nothing() -> None:
+    return None
 
 
 def _find(session: Any, name: str) -> _ReferenceTarget | None:

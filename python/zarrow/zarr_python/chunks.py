@@ -30,7 +30,7 @@ from zarr.storage import ZipStore
 from zarrow._zarrow import _ChunkParts
 from zarrow.errors import ZarrowError
 from zarrow.store_objects import native
-from zarrow.store_objects.icechunk_references import IcechunkAdapter
+from zarrow.store_objects.icechunk_references import IcechunkAdapter, of_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -207,7 +207,7 @@ def resolve_store(store: Any) -> Any:
     if known is not None and known[0]() is store:
         return known[1]
     if type(store).__module__.startswith("icechunk.") and store.session.read_only:
-        return IcechunkAdapter(store, store)
+        return of_store(store)
     native_form = native.resolve(store)
     found = archive_of(store) if native_form is None else native_form[0]
     if found is None:

@@ -7,7 +7,7 @@ use crate::layout::categorical::Categorical;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
 use crate::node::current::Current;
-use crate::node::encoded_group::{is_sparse, not_an_array};
+use crate::node::encoded_group::{is_sparse, not_an_array, refuse_values};
 use crate::node::group_iterator::{GroupLoops, Visited};
 use crate::node::group_names::{GroupNames, UnbegunNames};
 use crate::node::metadata::existing;
@@ -369,11 +369,11 @@ impl Group {
         Group::new((*self.inner()).clone())
     }
 
-    /// Return whether both are the group at the same path of the same store. Comparing with values is refused.
+    /// Return whether both are the group at the same path of the same store.
     fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, PyAny>, how: CompareOp) -> PyResult<Py<PyAny>> {
         let Ok(other) = other.cast::<Group>() else {
-            let text = "comparing a Group with a value compares no elements: read it by group.read() first";
-            return origin::refuse_values(other, text).map(|()| slf.py().NotImplemented());
+            refuse_values(&slf.get().inner(), other)?;
+            return Ok(slf.py().NotImplemented());
         };
         let (group, other) = (slf.get().inner(), other.get().inner());
         let own = Origin::new(group.store(), group.path());
