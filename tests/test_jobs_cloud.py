@@ -200,3 +200,18 @@ def carried_out(plan: jobs.Plan, target: Callable[[bytes, int, int], None] = run
         process.join(60)
         assert process.exitcode == 0
     assert plan.remaining() == 0
+
+
+def test_a_copy_to_a_whole_bucket_asks_for_no_other_bucket(bucket: zarrow.CloudStore) -> None:
+    options = bucket.__reduce__()[1][1]
+    whole = zarrow.CloudStore("s3://jobs", options)
+    source = zarrow.create_array({}, data=np.arange(12.0).reshape(3, 4), chunks=(2, 2))
+    zarrow.copy(source, whole, "deep/copy")  # the name with `.jobs` at its end would be another bucket
+    np.testing.assert_array_equal(zarrow.open(whole)["deep/copy"][...], source[...])
+    for store in (whole, "s3://jobs", "s3://jobs/"):
+        with pytest.raises(TypeError, match="has no place for it: pass ledger="):
+            jobs.copy(source, store, "other")
+    plan = jobs.copy(source, whole, "other", ledger=bucket)
+    carried_out(plan)
+    plan.finish()
+    np.testing.assert_array_equal(zarrow.open(whole)["other"][...], source[...])

@@ -139,7 +139,7 @@ def copy(
     if if_exists not in ("error", "overwrite", "skip"):
         raise ValueError(f'if_exists is {if_exists!r}, expected "error", "overwrite" or "skip"')
     node = source if isinstance(source, Array | Group) else open(source, mode="r")
-    if ledger is None and beside(target, "") is None:
+    if ledger is None and beside(target, ".jobs") is None:
         # A store object without a place beside it: the ledger ends with this call.
         ledger = MemoryStore()
     plan = jobs.copy(

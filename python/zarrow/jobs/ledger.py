@@ -415,14 +415,26 @@ def paths_of(
 
 
 def beside(store: Store, ending: str) -> Store | None:
-    """Return a store with this ending of its name; `None` for a store object without a name."""
+    """Return a store with this ending of its name; `None` for a store object without a name.
+
+    It is `None` also beside a whole bucket: that would be another bucket.
+    """
     if isinstance(store, str):
-        return store.rstrip("/") + ending
+        return None if _is_other_bucket(store, ending) else store.rstrip("/") + ending
     if isinstance(store, CloudStore):
         make, (url, *options) = store.__reduce__()
+        if _is_other_bucket(url, ending):
+            return None
         other: CloudStore = make(url.rstrip("/") + ending, *options)
         return other
     return None
+
+
+def _is_other_bucket(url: str, ending: str) -> bool:
+    """Return whether an ending of the name changes the name of a bucket."""
+    scheme, separator, rest = url.partition("://")
+    is_bucket = separator != "" and scheme != "file" and "/" not in rest.strip("/")
+    return is_bucket and ending[:1] not in ("", "/")
 
 
 def _successor_of(owner: Any) -> str:

@@ -137,7 +137,7 @@ def pyramid(
     _refuse_read_only(source, target)
     node = _opened(source)
     store = store_of(node) if target is None else located(target)
-    if options.get("ledger") is None and beside(store, "") is None:
+    if options.get("ledger") is None and beside(store, ".jobs") is None:
         # A store object without a place beside it: the ledger ends with this call.
         options["ledger"] = MemoryStore()
     _plan(node, target, path, options).complete(overwrite=overwrite, progress=progress)
