@@ -164,6 +164,14 @@ def test_a_path_that_reads_like_a_mode(folder):
     assert zarrow.create_group("data.zarr", path="w-").path == "w-"
 
 
+def test_a_path_like_a_mode_in_code_without_a_module(folder: Path) -> None:
+    names = {"create": zarrow.create_array, "store": folder / "new.zarr"}
+    exec('made = create(store, "x", data=[1])', names)
+    assert zarrow.open(folder / "new.zarr")["x"].shape == (1,)
+    with pytest.raises(TypeError, match="got the mode 'rw' as the path"):
+        exec('create(store, "rw", data=[1])', names)
+
+
 @pytest.mark.parametrize("name", ["rb", "wb", "rw", "r+", "w-", "w"])
 def test_nodes_named_like_modes_are_made_and_copied(folder: Path, name: str) -> None:
     store = zarrow.MemoryStore()
