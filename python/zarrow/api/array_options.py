@@ -99,10 +99,7 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
     @functools.wraps(function)
     def checked(*given: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
         mode = next((text for text in given[1:3] if isinstance(text, str) and text in _MODES), None)
-        # zarrow passes the path of a node by position. Code that `exec` runs may have no name.
-        caller = "" if mode is None else str(sys._getframe(1).f_globals.get("__name__"))
-        is_typed = mode is not None and not caller.startswith("zarrow.")
-        if mode is not None and is_typed and _is_mode_as_path(function, mode, given, options):
+        if mode is not None and not _is_internal() and _is_mode_as_path(function, mode, given, options):
             return _with_mode_as_path(function, mode, given, options)
         try:
             return function(*given, **options)
@@ -115,6 +112,12 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
             raise
 
     return checked
+
+
+def _is_internal() -> bool:
+    """Return whether a decorated function is called by zarrow, which passes paths by position."""
+    # Code that `exec` runs may lack a name.
+    return str(sys._getframe(2).f_globals.get("__name__")).startswith("zarrow.")
 
 
 def _with_mode_as_path(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from zarrow._zarrow import Array, Group, MemoryStore, open
+from zarrow._zarrow import Array, Group, open
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.errors import ReadOnlyError
 
@@ -131,7 +131,7 @@ def copy(
     """
     from zarrow import jobs
     from zarrow.jobs.errors import renamed
-    from zarrow.jobs.ledger import beside
+    from zarrow.jobs.ledger import of_one_call
     from zarrow.jobs.work import located
 
     target = located(target)
@@ -139,9 +139,6 @@ def copy(
     if if_exists not in ("error", "overwrite", "skip"):
         raise ValueError(f'if_exists is {if_exists!r}, expected "error", "overwrite" or "skip"')
     node = source if isinstance(source, Array | Group) else open(source, mode="r")
-    if ledger is None and beside(target, ".jobs") is None:
-        # A store object without a place beside it: the ledger ends with this call.
-        ledger = MemoryStore()
     plan = jobs.copy(
         node,
         target,
@@ -151,7 +148,7 @@ def copy(
         memory_nbytes=jobs.making.MEMORY_NBYTES if memory_nbytes is None else memory_nbytes,
         attributes=attributes,
         consolidate=consolidate,
-        ledger=ledger,
+        ledger=of_one_call(target, ledger),
         passes=passes,
         **options,
     )

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from zarrow._zarrow import CloudStore, Group, _StoredValues
+from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
@@ -428,6 +428,13 @@ def beside(store: Store, ending: str) -> Store | None:
         other: CloudStore = make(url.rstrip("/") + ending, *options)
         return other
     return None
+
+
+def of_one_call(store: Store, given: Store | None) -> Store | None:
+    """Return the ledger of work that one call completes: in memory, where a store has no place beside it."""
+    if given is None and beside(store, ".jobs") is None:
+        return MemoryStore()
+    return given
 
 
 def _is_other_bucket(url: str, ending: str) -> bool:

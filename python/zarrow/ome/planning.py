@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from zarrow._zarrow import Array, Group, MemoryStore, open
+from zarrow._zarrow import Array, Group, open
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
 from zarrow.errors import NodeTypeError, NotFoundError
 from zarrow.groups.places import refuse_read_only, store_of
-from zarrow.jobs.ledger import beside
+from zarrow.jobs.ledger import of_one_call
 from zarrow.jobs.making import MEMORY_NBYTES, planned
 from zarrow.jobs.plan import Plan
 from zarrow.jobs.work import New, located
@@ -137,9 +137,7 @@ def pyramid(
     _refuse_read_only(source, target)
     node = _opened(source)
     store = store_of(node) if target is None else located(target)
-    if options.get("ledger") is None and beside(store, ".jobs") is None:
-        # A store object without a place beside it: the ledger ends with this call.
-        options["ledger"] = MemoryStore()
+    options["ledger"] = of_one_call(store, options.get("ledger"))
     _plan(node, target, path, options).complete(overwrite=overwrite, progress=progress)
 
 
