@@ -18,6 +18,8 @@ pub type Key = Vec<u64>;
 #[derive(Debug)]
 pub struct Cache<V> {
     limit: usize,
+    /// Whether a dropped entry is found until [`Cache::forget`].
+    is_in_front: bool,
     state: Mutex<State<V>>,
 }
 
@@ -29,6 +31,8 @@ struct State<V> {
     entries: HashMap<Arc<[u64]>, Entry<V>>,
     /// The keys by time of last use.
     order: BTreeMap<u64, Arc<[u64]>>,
+    /// Dropped entries that the cache behind does not have yet.
+    leaving: HashMap<Arc<[u64]>, Arc<V>>,
     nbytes: usize,
     clock: u64,
 }
@@ -42,14 +46,20 @@ struct Entry<V> {
 
 impl<V> Default for State<V> {
     fn default() -> State<V> {
-        State { entries: HashMap::new(), order: BTreeMap::new(), nbytes: 0, clock: 0 }
+        State { entries: HashMap::new(), order: BTreeMap::new(), leaving: HashMap::new(), nbytes: 0, clock: 0 }
     }
 }
 
 impl<V> Cache<V> {
     /// A cache of at most `limit` bytes.
     pub fn new(limit: usize) -> Cache<V> {
-        Cache { limit, state: Mutex::new(State::default()) }
+        Cache { limit, is_in_front: false, state: Mutex::new(State::default()) }
+    }
+
+    /// A cache of at most `limit` bytes in front of a slower one. A dropped entry is found here until the caller has
+    /// stored it there and calls [`Cache::forget`], so that a reader finds it in one of both at every moment.
+    pub fn in_front(limit: usize) -> Cache<V> {
+        Cache { is_in_front: true, ..Cache::new(limit) }
     }
 
     /// Bytes of an entry besides the value's own content.
@@ -69,8 +79,10 @@ impl<V> Cache<V> {
     /// The entry under `key`, which is then the most recently used.
     pub fn get(&self, key: &Key) -> Option<Arc<V>> {
         let mut state = self.state.lock();
-        let State { entries, order, clock, .. } = &mut *state;
-        let entry = entries.get_mut(key.as_slice())?;
+        let State { entries, order, leaving, clock, .. } = &mut *state;
+        let Some(entry) = entries.get_mut(key.as_slice()) else {
+            return leaving.get(key.as_slice()).map(Arc::clone);
+        };
         *clock += 1;
         let key = order.remove(&entry.used)?;
         entry.used = *clock;
@@ -88,13 +100,16 @@ impl<V> Cache<V> {
             return dropped;
         }
         let mut state = self.state.lock();
-        let State { entries, order, nbytes: sum, clock } = &mut *state;
+        let State { entries, order, leaving, nbytes: sum, clock } = &mut *state;
         // Older ones go first, so that the limit holds at every moment.
         while *sum > self.limit - nbytes
             && let Some((_, oldest)) = order.pop_first()
         {
             if let Some(entry) = entries.remove(&oldest) {
                 *sum -= entry.nbytes;
+                if self.is_in_front && leaving.try_reserve(1).is_ok() {
+                    leaving.insert(Arc::clone(&oldest), Arc::clone(&entry.value));
+                }
                 dropped.push((oldest, entry.value));
             }
         }
@@ -117,6 +132,12 @@ impl<V> Cache<V> {
         // Another library may own a value's memory: its destructors run without the lock.
         drop(before);
         dropped
+    }
+
+    /// Forgets a dropped entry, which the cache behind has now.
+    pub fn forget(&self, key: &[u64]) {
+        let left = self.state.lock().leaving.remove(key);
+        drop(left);
     }
 }
 
@@ -141,5 +162,16 @@ mod tests {
         assert_eq!(cache.get(&vec![3]).as_deref(), Some(&33));
         assert_eq!(cache.get(&vec![0]).as_deref(), None);
         assert!(cache.state.lock().nbytes <= cache.limit);
+    }
+
+    #[test]
+    fn a_dropped_entry_in_front_of_another_cache_is_found_until_it_is_forgotten() {
+        let cache = Cache::<u64>::in_front(Cache::<u64>::overhead(&[0]) + 30);
+        cache.insert(&vec![0], Arc::new(0), 30);
+        let dropped = cache.insert(&vec![1], Arc::new(1), 30);
+        assert_eq!(dropped.iter().map(|(key, _)| key[0]).collect::<Vec<_>>(), [0]);
+        assert_eq!([0, 1].map(|key| cache.get(&vec![key]).as_deref().copied()), [Some(0), Some(1)]);
+        cache.forget(&[0]);
+        assert_eq!([0, 1].map(|key| cache.get(&vec![key]).as_deref().copied()), [None, Some(1)]);
     }
 }

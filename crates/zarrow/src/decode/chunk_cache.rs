@@ -1,6 +1,7 @@
 //! The cache of an array's decoded chunks: in memory, and behind it on disk.
 //!
-//! 1. A chunk that memory drops goes to the disk, and one that is found there comes back to memory.
+//! 1. A chunk that memory drops goes to the disk, and one that is found there comes back to memory. Memory forgets it
+//!    only when the disk has it.
 //! 2. A chunk that is too large for memory goes to the disk at once.
 
 use crate::decode::cache::{Cache, Key};
@@ -34,7 +35,8 @@ impl ChunkCache {
     /// A cache of at most `limit` bytes of memory.
     pub fn new(limit: usize, disk: Option<DiskCache>) -> ChunkCache {
         let [hits, misses, disk_hits] = [0; 3].map(AtomicU64::new);
-        ChunkCache { memory: Cache::new(limit), disk, hits, misses, disk_hits }
+        let memory = if disk.is_some() { Cache::in_front(limit) } else { Cache::new(limit) };
+        ChunkCache { memory, disk, hits, misses, disk_hits }
     }
 
     /// Counts a chunk that was found, or not.
@@ -67,6 +69,7 @@ impl ChunkCache {
         let Some(disk) = &self.disk else { return };
         for (key, elements) in dropped {
             disk.insert(&key.to_vec(), &elements);
+            self.memory.forget(&key);
         }
     }
 }
