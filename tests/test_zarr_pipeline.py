@@ -232,6 +232,9 @@ def test_fields_are_read_by_zarr_python(tmp_path: Path) -> None:
         array[:5] = np.array([(number, -number) for number in range(5)], dtype)
     arrays.equal(lambda array: array[:])
     arrays.equal(lambda array: array.get_basic_selection(slice(2, 6), fields="b"))
+    explain = zarrow.zarr_python.explain
+    assert explain(arrays.engine).read == "zarrow"
+    assert "which field" in str(explain(arrays.engine, ("b", slice(2, 6))).why)
 
 
 def test_arrays_without_axes_and_without_elements(tmp_path: Path) -> None:

@@ -41,9 +41,11 @@ stock_datatree_to_zarr: Callable[..., Any] = writers._datatree_to_zarr
 _SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
 # Versions of the stores of this process's last writes: the documents of a version are requested at once. A
-# wrong guess costs a round trip.
+# wrong guess costs a round trip. For an unknown version, four documents of each variable and those of the
+# groups above are requested, if these are no more than the 64 requests that a host first gets.
 _VERSIONS: dict[str, int] = {}
 _MOST_VERSIONS = 1000
+_MOST_OF_BOTH_VERSIONS = 12
 
 Region = Mapping[str, slice | Literal["auto"]] | Literal["auto"] | None
 
@@ -408,8 +410,9 @@ class _Write:
         # The content of a replaced store is not needed, nor are members of a new group.
         if self._mode == "w" and not group:
             return
-        guess = self._zarr_format or _VERSIONS.get(repr(self._staged), 3)
-        versions = () if self._is_new else (guess,)
+        known = self._zarr_format or _VERSIONS.get(repr(self._staged))
+        guessed = (2, 3) if len(names) <= _MOST_OF_BOTH_VERSIONS else (3,)
+        versions = () if self._is_new else (known,) if known else guessed
         is_listed = not self._is_new and (self._mode in ("a", "a-") or self._append_dim is not None)
         self._staged.prefetch(group, names, versions, is_listed=is_listed)
 

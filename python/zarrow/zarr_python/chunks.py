@@ -236,6 +236,7 @@ def archive_of(store: Any) -> str | None:
 
 def document(metadata: Any) -> bytes:
     """Return the document of an array, without its attributes."""
+    fields: dict[str, Any]
     if metadata.zarr_format == 2:
         fields = metadata.to_dict()
         fields.pop("attributes", None)
@@ -250,7 +251,8 @@ def document(metadata: Any) -> bytes:
     else:
         # Step 6.
         fields = Metadata.to_dict(metadata)
-        fields |= fields.pop("extra_fields")
+        del fields["extra_fields"]
+        fields.update(metadata.extra_fields)
         data_type = metadata.data_type
         fill_value = data_type.to_json_scalar(metadata.fill_value, zarr_format=3)
         fields["attributes"], fields["data_type"] = {}, _data_type(data_type)
