@@ -31,7 +31,7 @@ def write(path: Path) -> None:
 
 
 def session_read(peer: Peer, row: Row, path: Path) -> Run:
-    """Open a session and its array, and read all of it."""
+    """Open a session, and read its whole array."""
     import icechunk
 
     repository = icechunk.Repository.open(icechunk.local_filesystem_storage(str(path)))

@@ -131,7 +131,7 @@ def _folder(place: Path) -> str:
     if not names:
         return 'the folder is empty: mode="a" creates a group in it, zarrow.create_array an array'
     if _is_node(place):
-        return "a node is in this folder now: it was replaced or created meanwhile, so open it again"
+        return "the folder was replaced after this node was opened: open it again"
     for marks, what in _FOLDERS:
         if marks <= set(names):
             return f"this is {what}"

@@ -41,8 +41,8 @@ stock_datatree_to_zarr: Callable[..., Any] = writers._datatree_to_zarr
 _SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
 # Versions of the stores of this process's last writes: the documents of a version are requested at once. A
-# wrong guess costs a round trip. For an unknown version, four documents of each variable and those of the
-# groups above are requested, if these are no more than the 64 requests that a host first gets.
+# wrong guess costs a round trip. So the documents of both versions are requested if the version is unknown
+# and there are few variables: a host first gets 64 requests, and each variable has four documents.
 _VERSIONS: dict[str, int] = {}
 _MOST_VERSIONS = 1000
 _MOST_OF_BOTH_VERSIONS = 12
