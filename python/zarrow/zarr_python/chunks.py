@@ -146,7 +146,8 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         if isinstance(resolved, str) and archive_of(store) != resolved:
             raise FallbackError("the archive was replaced since zarr-python opened it")
     # zarr-python warns of types without a specification, and a program may turn warnings into errors.
-    except (ZarrowError, TypeError, ValueError) as error:
+    # zarr-python 3.1 warns of more types than step 6 knows, and a program may turn warnings into errors.
+    except (ZarrowError, TypeError, ValueError, Warning) as error:
         raise FallbackError(f"the engine cannot open the array: {error}") from error
     axes, unit = _axes(metadata), _unit(metadata)
     nbytes = prod(unit) * dtype.itemsize
