@@ -27,7 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zarr.abc.metadata import Metadata
-from zarr.core.dtype import NullTerminatedBytes, RawBytes, Structured, VariableLengthBytes, VariableLengthUTF8
+from zarr.core.dtype import (
+    FixedLengthUTF32,
+    NullTerminatedBytes,
+    RawBytes,
+    Structured,
+    VariableLengthBytes,
+    VariableLengthUTF8,
+)
 from zarr.storage import ZipStore
 
 from zarrow._zarrow import _ChunkParts
@@ -146,7 +153,7 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         if isinstance(resolved, str) and archive_of(store) != resolved:
             raise FallbackError("the archive was replaced since zarr-python opened it")
     # zarr-python warns of types without a specification, and a program may turn warnings into errors.
-    # zarr-python 3.1 warns of more types than step 6 knows, and a program may turn warnings into errors.
+    # A newer zarr-python may warn of other types than step 6, and a program may turn warnings into errors.
     except (ZarrowError, TypeError, ValueError, Warning) as error:
         raise FallbackError(f"the engine cannot open the array: {error}") from error
     axes, unit = _axes(metadata), _unit(metadata)
@@ -266,8 +273,8 @@ def _data_type(data_type: Any) -> Any:
     name = data_type._zarr_v3_name
     if isinstance(data_type, VariableLengthBytes):
         return name
-    if isinstance(data_type, NullTerminatedBytes | RawBytes):
-        return {"name": name, "configuration": {"length_bytes": data_type.length}}
+    if isinstance(data_type, FixedLengthUTF32 | NullTerminatedBytes | RawBytes):
+        return {"name": name, "configuration": {"length_bytes": data_type.item_size}}
     if isinstance(data_type, Structured):
         fields = [(field, _data_type(kind)) for field, kind in data_type.fields]
         return {"name": name, "configuration": {"fields": fields}}
