@@ -101,6 +101,8 @@ def test_levels_are_read_by_name_and_number(tmp_path: Path, version: str) -> Non
     np.testing.assert_array_equal(image.labels["nuclei"]["2"].array, NUCLEI[2])
     with pytest.raises(KeyError, match="no level '7', expected one of '0', '1', '2'"):
         image["7"]
+    with pytest.raises(IndexError, match="no level 3, the image has 3"):
+        image[3]
 
 
 def test_transformations_of_the_image_apply_after_those_of_a_level() -> None:

@@ -77,6 +77,15 @@ def test_paths_without_a_node_name_their_contents(folder, name, make, told):
     assert isinstance(raised.value, FileNotFoundError) and raised.value.store == name
 
 
+def test_a_node_of_a_replaced_folder_is_to_be_opened_again(folder):
+    group = zarrow.open("data.zarr")
+    shutil.move("data.zarr", "moved")
+    shutil.copytree("moved", "data.zarr")
+    shutil.rmtree("moved")
+    with pytest.raises(zarrow.NotFoundError, match="was replaced after this node was opened"):
+        group.attrs["unit"] = "m"
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [

@@ -77,3 +77,19 @@ def test_a_group_in_memory_and_what_is_no_group(path: Path) -> None:
         zarrow.xarray.open_zarr(group, group="b")
     with pytest.raises(TypeError, match="unknown option 'engine' of open_zarr: zarrow has one engine"):
         zarrow.xarray.open_zarr(path, engine="zarr")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("inner", [None, "/night/"])
+def test_a_dataset_is_written_into_an_opened_group(path: Path, inner: str | None) -> None:
+    root = zarrow.open_group(path, mode="r+")
+    part = xr.Dataset({"wind": ("x", np.arange(3.0))}, coords={"x": [1, 2, 3]})
+    zarrow.xarray.to_zarr(part, root["model"], mode="a", group=inner, consolidated=False)
+    written = root["model/night" if inner else "model"]
+    xr.testing.assert_identical(zarrow.xarray.open_zarr(written, chunks=None).load(), part)
+    with pytest.raises(FileExistsError):
+        zarrow.xarray.to_zarr(part, written)
+    with pytest.raises(zarrow.ReadOnlyError, match="is read-only: open it with mode='r\\+'"):
+        zarrow.xarray.to_zarr(part, zarrow.open_group(path, mode="r"), mode="a")
+    store = zarrow.MemoryStore()
+    zarrow.xarray.to_zarr(part, zarrow.create_group(store, "below"), mode="a", consolidated=False)
+    assert zarrow.open(store)["below/wind"].shape == (3,)

@@ -192,6 +192,9 @@ def test_load_takes_names_arrays_and_trees(tmp_path: Path) -> None:
     assert ours.variables["packed"]._in_memory and not ours.variables["lead"]._in_memory
     with pytest.raises(KeyError, match="'none'"):
         zarrow.xarray.load(ours, ["packed", "none"])
+    not_opened: Any = "data.zarr"
+    with pytest.raises(TypeError, match="expected a Dataset, a DataArray or a DataTree, got str"):
+        zarrow.xarray.load(not_opened)
     assert not ours.variables["lead"]._in_memory
     array = zarrow.xarray.load(xr.open_dataset(path, engine="zarrow")["packed"])
     assert array.variable._in_memory and array.coords["height"].variable._in_memory

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benches.programs import cells, copies, geoscience
+from benches.programs import cells, copies, geoscience, versioned
 
 PREFIX = "programs-"
 VARIABLES = 24
@@ -26,7 +26,7 @@ def writer(name: str) -> Callable[[Path], None]:
         return lambda path: copies.write(path, kind, int(side))
     if name.startswith(geoscience.PREFIX):
         return lambda path: geoscience.write(path, int(name.removeprefix(geoscience.PREFIX)))
-    return write_dataset
+    return versioned.write if name == versioned.PREFIX else write_dataset
 
 
 def write_dataset(path: Path) -> None:

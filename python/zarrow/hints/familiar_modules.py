@@ -370,6 +370,7 @@ SUBMODULES = {
         "open_datatree": 'xarray.open_datatree(path, engine="zarrow")',
         "open_mfdataset": 'xarray.open_mfdataset(paths, engine="zarrow")',
         **dict.fromkeys(("save", "write"), "zarrow.xarray.to_zarr(dataset, store)"),
+        "disable": "enabled = zarrow.xarray.enable(), and enabled.disable()",
     },
     "zarrow.ome": by_name(
         {
@@ -415,11 +416,13 @@ SUBMODULES = {
         "device": 'array.read(selection, device="cuda")',
         "empty_cache": "zarrow.gpu.release_memory()",
         **dict.fromkeys(("array", "to_gpu"), "zarrow.gpu.asarray(x)"),
+        "disable": "enabled = zarrow.gpu.enable(), and enabled.disable()",
     },
     "zarrow.zarr_python": {
         **dict.fromkeys(
             ("Pipeline", "ZarrowCodecPipeline", "BatchedCodecPipeline"), "zarrow.zarr_python.enable()"
         ),
+        "disable": "enabled = zarrow.zarr_python.enable(), and enabled.disable()",
     },
     "zarrow.errors": {
         "ArrayNotFoundError": "zarrow.NotFoundError",

@@ -130,6 +130,8 @@ def _folder(place: Path) -> str:
     names = _names(place)
     if not names:
         return 'the folder is empty: mode="a" creates a group in it, zarrow.create_array an array'
+    if _is_node(place):
+        return "the folder was replaced after this node was opened: open it again"
     for marks, what in _FOLDERS:
         if marks <= set(names):
             return f"this is {what}"

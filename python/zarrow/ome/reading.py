@@ -131,7 +131,12 @@ class Multiscales:
 
     def __getitem__(self, index: int | str) -> Level:
         """Return a level by number or by name."""
-        return self.level(index) if isinstance(index, str) else self.levels[index]
+        if isinstance(index, str):
+            return self.level(index)
+        try:
+            return self.levels[index]
+        except IndexError:
+            raise IndexError(f"no level {index}, the image has {len(self)}") from None
 
     def __len__(self) -> int:
         """Return the number of levels."""
@@ -166,6 +171,8 @@ def _missing(kind: str, level: str, name: str) -> AttributeError:
         text += f": type {level}.array[...]"
     elif name in ("channel_names", "channels", "omero"):
         text += ': type group.attrs["ome"]["omero"], where the image has it'
+    elif kind == "Level" and name in ("key", "name"):
+        text += ": type level.path"
     elif not name.startswith("_") and hasattr(Array, name):
         text += f": type {level}.array.{name}"
     return AttributeError(text, name=name)

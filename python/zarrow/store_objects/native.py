@@ -71,13 +71,13 @@ def resolve(store: Any) -> tuple[Native, bool] | None:
     found: Native | None = None
     read_only = False
     if home.startswith("zarr.storage"):
-        read_only = bool(store.read_only)
         if name == "LocalStore":
             found = Path(store.root)
         elif name == "ObjectStore":
             found = _of_obstore(store.store)
         elif name == "FsspecStore" and tuple(store.allowed_exceptions) == _MISSING:
             found = of_fsspec(store.fs, store.path)
+        read_only = found is not None and bool(store.read_only)
     elif home == "obstore.store":
         found = _of_obstore(store)
     elif home == "fsspec.mapping" and name == "FSMap" and tuple(store.missing_exceptions) == _MISSING:

@@ -66,7 +66,7 @@ def load(
     ValueError
         An array of `out` has another shape than its variable; `device` was given with `out`.
     TypeError
-        An array of `out` has a type that the elements cannot be cast to.
+        `obj` is no object of xarray; an array of `out` has a type that the elements cannot be cast to.
     UnsupportedError
         `device` was given, and xarray decodes a variable, or it was not opened by zarrow: choose others by
         `names`, or open the dataset with `mask_and_scale=False`, `decode_times=False`.
@@ -118,6 +118,8 @@ def _variables(obj: xarray.Dataset | xarray.DataTree | xarray.DataArray) -> dict
         }
     if isinstance(obj, xarray.DataArray):
         return {**{name: array.variable for name, array in obj.coords.items()}, obj.name: obj.variable}
+    if not isinstance(obj, xarray.Dataset):
+        raise TypeError(f"expected a Dataset, a DataArray or a DataTree, got {type(obj).__name__}")
     return dict(obj.variables)
 
 

@@ -22,12 +22,13 @@ from xarray.backends.common import _normalize_path
 from xarray.namedarray.parallelcompat import get_chunked_array_type
 from xarray.namedarray.pycompat import is_chunked_array
 
-from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues, _with_options
+from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues, _with_options
 from zarrow.api import at_once
 from zarrow.api.waves import is_small
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
 from zarrow.groups.folder_lock import FolderLock
+from zarrow.groups.places import refuse_read_only, store_of
 from zarrow.store_objects.icechunk_sessions import session_of
 
 if TYPE_CHECKING:
@@ -41,9 +42,11 @@ stock_datatree_to_zarr: Callable[..., Any] = writers._datatree_to_zarr
 _SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
 # Versions of the stores of this process's last writes: the documents of a version are requested at once. A
-# wrong guess costs a round trip.
+# wrong guess costs a round trip. So the documents of both versions are requested if the version is unknown
+# and there are few variables: a host first gets 64 requests, and each variable has four documents.
 _VERSIONS: dict[str, int] = {}
 _MOST_VERSIONS = 1000
+_MOST_OF_BOTH_VERSIONS = 12
 
 Region = Mapping[str, slice | Literal["auto"]] | Literal["auto"] | None
 
@@ -81,8 +84,8 @@ def to_zarr(
         Of a tree: whether to write inherited coordinates with each group, too.
     store, mode, group, encoding, compute, consolidated, append_dim, region, safe_chunks, align_chunks, \
     storage_options, zarr_format, write_empty_chunks, chunkmanager_store_kwargs
-        As for `xarray.Dataset.to_zarr`. `store` can also be a `CloudStore` or a `MemoryStore` of zarrow, or a
-        session of icechunk, which has no consolidated metadata.
+        As for `xarray.Dataset.to_zarr`. `store` can also be an opened group, a `CloudStore` or a
+        `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata.
 
     Returns
     -------
@@ -93,6 +96,8 @@ def to_zarr(
     ------
     ValueError, TypeError, KeyError, FileExistsError, FileNotFoundError
         As `xarray.Dataset.to_zarr`.
+    ReadOnlyError
+        `store` is a group that was opened to be read.
     UnsupportedError
         `consolidated` was given with a session of icechunk.
     StoreError, OutOfMemoryError
@@ -108,6 +113,9 @@ def to_zarr(
     >>> zarrow.open("rain.zarr")["day"][...].tolist()
     [1, 2, 3, 4]
     """
+    if isinstance(store, Group):
+        refuse_read_only(store)
+        store, group = store_of(store), "/".join(filter(None, (store.path, (group or "").strip("/")))) or None
     session = session_of(store)
     if session is not None:
         # xarray and zarr-python take the session's store alone.
@@ -408,8 +416,9 @@ class _Write:
         # The content of a replaced store is not needed, nor are members of a new group.
         if self._mode == "w" and not group:
             return
-        guess = self._zarr_format or _VERSIONS.get(repr(self._staged), 3)
-        versions = () if self._is_new else (guess,)
+        known = self._zarr_format or _VERSIONS.get(repr(self._staged))
+        guessed = (2, 3) if len(names) <= _MOST_OF_BOTH_VERSIONS else (3,)
+        versions = () if self._is_new else (known,) if known else guessed
         is_listed = not self._is_new and (self._mode in ("a", "a-") or self._append_dim is not None)
         self._staged.prefetch(group, names, versions, is_listed=is_listed)
 

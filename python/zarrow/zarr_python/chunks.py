@@ -9,6 +9,8 @@
    the path again when another folder is there. An archive stays open on both sides: it must be the same file.
 5. A read-only session of icechunk never changes. The engine reads the array's chunks by their references,
    which it would note when it reads the document.
+6. `to_dict` of zarr-python's metadata warns of data types without a specification. It did so when the array
+   was created, and would not when the array is read.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zarr.core.dtype import VariableLengthBytes, VariableLengthUTF8
+from zarr.abc.metadata import Metadata
+from zarr.core.dtype import (
+    FixedLengthUTF32,
+    NullTerminatedBytes,
+    RawBytes,
+    Structured,
+    VariableLengthBytes,
+    VariableLengthUTF8,
+)
 from zarr.storage import ZipStore
 
 from zarrow._zarrow import _ChunkParts
@@ -143,6 +153,7 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         if isinstance(resolved, str) and archive_of(store) != resolved:
             raise FallbackError("the archive was replaced since zarr-python opened it")
     # zarr-python warns of types without a specification, and a program may turn warnings into errors.
+    # A newer zarr-python may warn of other types than step 6, and a program may turn warnings into errors.
     except (ZarrowError, TypeError, ValueError, Warning) as error:
         raise FallbackError(f"the engine cannot open the array: {error}") from error
     axes, unit = _axes(metadata), _unit(metadata)
@@ -233,8 +244,9 @@ def archive_of(store: Any) -> str | None:
 
 def document(metadata: Any) -> bytes:
     """Return the document of an array, without its attributes."""
-    fields = metadata.to_dict()
+    fields: dict[str, Any]
     if metadata.zarr_format == 2:
+        fields = metadata.to_dict()
         fields.pop("attributes", None)
         compressor = fields.get("compressor")
         if compressor is not None and compressor["id"] == "zstd":
@@ -245,9 +257,28 @@ def document(metadata: Any) -> bytes:
             default = metadata.dtype.default_scalar()
             fields["fill_value"] = metadata.dtype.to_json_scalar(default, zarr_format=2)
     else:
-        fields["attributes"] = {}
-        fields["fill_value"] = _with_bits(fields["fill_value"], metadata.fill_value)
+        # Step 6.
+        fields = Metadata.to_dict(metadata)
+        del fields["extra_fields"]
+        fields.update(metadata.extra_fields)
+        data_type = metadata.data_type
+        fill_value = data_type.to_json_scalar(metadata.fill_value, zarr_format=3)
+        fields["attributes"], fields["data_type"] = {}, _data_type(data_type)
+        fields["fill_value"] = _with_bits(fill_value, metadata.fill_value)
     return json.dumps(fields).encode()
+
+
+def _data_type(data_type: Any) -> Any:
+    """Return a data type for a document of version 3 (step 6)."""
+    name = data_type._zarr_v3_name
+    if isinstance(data_type, VariableLengthBytes):
+        return name
+    if isinstance(data_type, FixedLengthUTF32 | NullTerminatedBytes | RawBytes):
+        return {"name": name, "configuration": {"length_bytes": data_type.item_size}}
+    if isinstance(data_type, Structured):
+        fields = [(field, _data_type(kind)) for field, kind in data_type.fields]
+        return {"name": name, "configuration": {"fields": fields}}
+    return data_type.to_json(zarr_format=3)
 
 
 def _with_bits(text: Any, fill_value: Any) -> Any:

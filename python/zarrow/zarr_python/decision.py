@@ -12,6 +12,7 @@ from zarr.core.indexing import (
     CoordinateIndexer,
     MaskIndexer,
     OrthogonalIndexer,
+    check_fields,
     is_pure_fancy_indexing,
     is_pure_orthogonal_indexing,
     pop_fields,
@@ -54,6 +55,10 @@ def _batch(array: Any, selection: Any) -> tuple[list[Any], tuple[int, ...], tupl
     metadata, prototype = array.metadata, default_buffer_prototype()
     grid = array._chunk_grid if hasattr(array, "_chunk_grid") else metadata.chunk_grid
     config = array.config if hasattr(array, "config") else array._config
+    fields, selection = pop_fields(selection)
+    if fields:
+        check_fields(fields, metadata.dtype.to_native_dtype())
+        raise FallbackError("zarr-python does not tell the pipeline which field it reads or writes")
     indexer = _indexer(selection, metadata.shape, grid)
     batch = []
     for position, *part in indexer:
@@ -65,7 +70,6 @@ def _batch(array: Any, selection: Any) -> tuple[list[Any], tuple[int, ...], tupl
 
 def _indexer(selection: Any, shape: tuple[int, ...], grid: Any) -> Any:
     """Return the indexer of `zarr.Array.__getitem__`, or that of `oindex` for a mask along an axis."""
-    _, selection = pop_fields(selection)
     if is_pure_fancy_indexing(selection, len(shape)):
         parts = [np.asarray(part) for part in (selection if isinstance(selection, tuple) else (selection,))]
         if parts[0].dtype != bool:
