@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +21,7 @@ from hypothesis import settings
 
 import anndata_store
 import handwritten
+import small_files
 from zarrow.arrays import missing
 
 SEED = os.environ.get("ZARROW_TEST_SEED")
@@ -78,6 +80,30 @@ def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     handwritten.masked_variable(folder / "nickname", ["Tigerstaden", None, "Luz de América"])
     anndata_store.cells(zarr.create_group(folder.parent / "cells.zarr"))
     return folder
+
+
+@pytest.fixture(scope="session")
+def memory_folder() -> Iterator[Path | None]:
+    """Make a folder in memory for the tests of this process."""
+    memory = small_files.memory()
+    if memory is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="tests-", dir=memory, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Replace the folder by one in memory for tests with the mark `small_files`."""
+    marked = request.node.get_closest_marker("small_files") is not None
+    memory: Path | None = request.getfixturevalue("memory_folder") if marked else None
+    if memory is None:
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(dir=memory))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

@@ -18,6 +18,8 @@ from anndata.tests.helpers import assert_equal
 
 import zarrow
 
+pytestmark = pytest.mark.small_files
+
 N, M = 9, 5
 
 

@@ -15,7 +15,7 @@ import zarr
 
 import zarrow
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.small_files, pytest.mark.filterwarnings("ignore")]
 
 CELLS, GENES = 120, 30
 COUNTS = scipy.sparse.random_array((CELLS, GENES), density=0.2, format="csr", dtype="f4", rng=7)

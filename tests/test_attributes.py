@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 
 import zarrow
 
+pytestmark = pytest.mark.small_files
+
 
 @pytest.fixture(params=[(2, False), (2, True), (3, False), (3, True)], ids=str)
 def store(request, tmp_path):

@@ -23,6 +23,8 @@ from zarrow.api import progress
 from zarrow.checks import diff, repairing, verify
 from zarrow.checks.summarizing import summarize
 
+pytestmark = pytest.mark.small_files
+
 COMMAND = Path(sys.executable).with_name("zarrow")
 
 

@@ -14,6 +14,8 @@ import zarr
 import zarrow
 from test_cloud import KEY, SECRET
 
+pytestmark = pytest.mark.small_files
+
 LAYOUTS: dict[str, dict[str, Any]] = {
     "version 3": {"chunks": (3, 4)},
     "version 2": {"chunks": (3, 4), "zarr_format": 2},

@@ -17,6 +17,8 @@ import zarr
 
 import zarrow
 
+pytestmark = pytest.mark.small_files
+
 PAIRS = list(itertools.product((2, 3), (2, 3)))
 
 

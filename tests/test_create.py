@@ -20,6 +20,8 @@ from oracle.arrays import bits
 from oracle.elements import ELEMENTS, Element
 from oracle.libraries import open_tensorstore, open_zarrs, unspecified
 
+pytestmark = pytest.mark.small_files
+
 RNG = np.random.default_rng(5)
 
 

@@ -19,6 +19,8 @@ import zarrow.dask
 import zarrow.xarray
 from zarrow.dask.alignment import aligned
 
+pytestmark = pytest.mark.small_files
+
 CASES = range(40)
 
 

@@ -26,6 +26,8 @@ import zarrow
 import zarrow.dask
 from zarrow.errors import ExchangeError
 
+pytestmark = pytest.mark.small_files
+
 ROWS = 100
 
 

@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 import zarrow
 from zarrow import data
 
+pytestmark = pytest.mark.small_files
+
 CELLS, GENES = 97, 31
 DTYPES = ("i1", "u4", "f2", "f8", "c8", "bool", "M8[s]", "m8[ms]", "S5", "U3")
 

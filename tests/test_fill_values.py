@@ -16,6 +16,8 @@ import zarr
 import zarrow
 from oracle.libraries import unspecified
 
+pytestmark = pytest.mark.small_files
+
 PAGE = Path(__file__).parents[1] / "docs" / "fill-values.md"
 REFUSED, NO_TYPE, OTHER_SHAPE = "refused", "no type", "other shape"
 

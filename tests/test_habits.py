@@ -16,6 +16,7 @@ from habits import Habit
 from habits.names import arrays, libraries
 
 DOCS = Path(__file__).parent.parent / "docs"
+pytestmark = pytest.mark.small_files
 
 
 @pytest.fixture(autouse=True)

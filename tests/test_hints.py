@@ -21,6 +21,8 @@ from zarrow.hints import functions_of_others
 from zarrow.hints.familiar_modules import MODULE, SUBMODULES
 from zarrow.hints.familiar_modules import MODULES as MODULES_OF_OTHERS
 
+pytestmark = pytest.mark.small_files
+
 MODULES = (
     "checks",
     "codecs",

@@ -10,6 +10,8 @@ from hostile.encoders import ENCODERS
 from hostile.process import attempt
 from hostile.stores import BYTES, CRC32C, document, sealed, write
 
+pytestmark = pytest.mark.small_files
+
 
 @pytest.mark.parametrize("index", ["...", "slice(3, 90, 7)"])
 @pytest.mark.parametrize("name", ENCODERS)

@@ -22,6 +22,8 @@ from hostile.stores import (
     write,
 )
 
+pytestmark = pytest.mark.small_files
+
 COUNT = 300
 RNG = random.Random(5)
 NUMBERS = struct.pack("<1024i", *(RNG.randrange(100) for _ in range(1024)))

@@ -18,6 +18,8 @@ from canary import Canary
 from oracle.index_arrays import orthogonal, orthogonal_indices, vectorized_indices
 from zarrow import errors
 
+pytestmark = pytest.mark.small_files
+
 DTYPES = ["bool", "i1", "u2", "f4", "c16", "M8[s]", str]
 SHAPES = [(13,), (0,), (7, 9), (5, 1, 8), (4, 6, 5), (6, 0, 3), (2, 3, 4, 3)]
 COUNT = 42

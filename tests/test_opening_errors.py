@@ -22,6 +22,8 @@ import zarrow
 from zarrow.api import opening
 from zarrow.hints import not_found
 
+pytestmark = pytest.mark.small_files
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -18,6 +18,8 @@ from oracle.gaps import ZARR_PYTHON
 from oracle.random_values import seed_of
 from oracle.selections import Selection, any_of, fixed, random_one
 
+pytestmark = pytest.mark.small_files
+
 COMBINATIONS = [
     (element, chain)
     for element in ELEMENTS

@@ -12,6 +12,8 @@ import zarr
 import zarrow
 from oracle.random_values import seed_of
 
+pytestmark = pytest.mark.small_files
+
 NAMES = ["a", "b", "deep", "with space", "ünï", "c", "0", "a.b", "zarr"]
 
 

@@ -20,6 +20,8 @@ import zarrow
 from zarrow.jobs.work import New
 from zarrow.ome import blocks
 
+pytestmark = pytest.mark.small_files
+
 COMMAND = Path(sys.executable).with_name("zarrow")
 
 

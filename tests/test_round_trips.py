@@ -34,6 +34,8 @@ from oracle.libraries import LIBRARIES
 from oracle.random_values import missing, random_values, randomly_missing, seed_of
 from test_data_types import TABLES
 
+pytestmark = pytest.mark.small_files
+
 SHAPE, CHUNKS, SHARDS = (7, 5), (2, 3), (4, 6)
 # Rows from here on are in missing chunks, or in a missing shard.
 WRITTEN = slice(0, 4)

@@ -18,6 +18,8 @@ import zarrow
 from canary import Canary
 from oracle.selections import Selection, any_of
 
+pytestmark = pytest.mark.small_files
+
 DTYPES = ["bool", "i1", "u2", "i4", "f8", "c16", "M8[s]", "f2"]
 SHAPES = [
     (),

@@ -19,6 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import small_files
 import zarrow
 from oracle.arrays import bits
 from oracle.selections import any_of
@@ -66,7 +67,7 @@ class Hierarchy(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=small_files.memory()))
         self.expected: dict[str, Expected] = {}
         # Arrays that each handle holds open, possibly behind the other's changes.
         self.opened: list[dict[str, zarrow.Array]] = [{}, {}]

@@ -20,6 +20,8 @@ import handwritten
 import zarrow
 from oracle.arrays import bits
 
+pytestmark = pytest.mark.small_files
+
 Values = npt.NDArray[Any]
 
 LEAVES = [

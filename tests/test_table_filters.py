@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 import zarrow
 import zarrow.dask
 
+pytestmark = pytest.mark.small_files
+
 ROWS = 60
 START = datetime.datetime(2024, 1, 1)
 COMPARED = {

@@ -22,6 +22,8 @@ from zarrow.checks import digest
 from zarrow.jobs.passes import Rechunking
 from zarrow.jobs.two_passes import TwoPassPlan
 
+pytestmark = pytest.mark.small_files
+
 # Layers to pencils, in memory for a twentieth of the array.
 PENCILS: dict[str, Any] = {"chunks": (40, 5, 5), "memory_nbytes": 16_000, "passes": 2}
 

@@ -20,6 +20,8 @@ from oracle.random_values import seed_of
 from oracle.selections import Selection, any_of, random_one
 from test_oracle import BY_NAME, COMBINATIONS, LARGE
 
+pytestmark = pytest.mark.small_files
+
 # All combinations of types and chains take a while: one in five by default.
 CHOSEN = sorted(BY_NAME, key=seed_of)
 if "ZARROW_THOROUGH" not in os.environ:

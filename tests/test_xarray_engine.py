@@ -33,12 +33,15 @@ from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 from zarrow.xarray.variables import _extents
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Consolidated metadata is currently",
-    "ignore:The data type",
-    "ignore:Failed to open Zarr store with",
-    "ignore:The specified chunks separate",
-)
+pytestmark = [
+    pytest.mark.small_files,
+    pytest.mark.filterwarnings(
+        "ignore:Consolidated metadata is currently",
+        "ignore:The data type",
+        "ignore:Failed to open Zarr store with",
+        "ignore:The specified chunks separate",
+    ),
+]
 ENGINE = ZarrowBackendEntrypoint
 
 

@@ -26,12 +26,15 @@ from zarrow.xarray import loading
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Consolidated metadata is currently",
-    "ignore:The data type",
-    "ignore:Failed to open Zarr store with",
-    "ignore:The specified chunks separate",
-)
+pytestmark = [
+    pytest.mark.small_files,
+    pytest.mark.filterwarnings(
+        "ignore:Consolidated metadata is currently",
+        "ignore:The data type",
+        "ignore:Failed to open Zarr store with",
+        "ignore:The specified chunks separate",
+    ),
+]
 
 
 def is_ours(dataset: xr.Dataset | xr.DataTree) -> bool:

@@ -18,15 +18,18 @@ import zarrow.xarray
 from test_xarray_writing import expect_equal, values
 
 pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:{message}")
-    for message in (
-        "Consolidated metadata is currently",
-        "The data type",
-        "Failed to open Zarr store with",
-        "Times can't be serialized faithfully",
-        "invalid value encountered in cast",
-        "saving variable",
-    )
+    pytest.mark.small_files,
+    *(
+        pytest.mark.filterwarnings(f"ignore:{message}")
+        for message in (
+            "Consolidated metadata is currently",
+            "The data type",
+            "Failed to open Zarr store with",
+            "Times can't be serialized faithfully",
+            "invalid value encountered in cast",
+            "saving variable",
+        )
+    ),
 ]
 
 COUNT = 400 if "ZARROW_THOROUGH" in os.environ else 20

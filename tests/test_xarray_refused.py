@@ -17,8 +17,15 @@ from test_xarray_writing import SHARDED, steps, values
 from xarray_cases import tree
 
 pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:{message}")
-    for message in ("Consolidated metadata is currently", "The data type", "Failed to open Zarr store with")
+    pytest.mark.small_files,
+    *(
+        pytest.mark.filterwarnings(f"ignore:{message}")
+        for message in (
+            "Consolidated metadata is currently",
+            "The data type",
+            "Failed to open Zarr store with",
+        )
+    ),
 ]
 
 CHUNKS = {"rain": {"chunks": (4, 3)}}

@@ -27,8 +27,15 @@ from zarrow.xarray.chunk_targets import ChunkTarget
 from zarrow.xarray.staged_store import StagedStore
 
 pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:{message}")
-    for message in ("Consolidated metadata is currently", "The data type", "Failed to open Zarr store with")
+    pytest.mark.small_files,
+    *(
+        pytest.mark.filterwarnings(f"ignore:{message}")
+        for message in (
+            "Consolidated metadata is currently",
+            "The data type",
+            "Failed to open Zarr store with",
+        )
+    ),
 ]
 
 DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}

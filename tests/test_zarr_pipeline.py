@@ -37,6 +37,7 @@ from zarr_pipelines import (
 from zarr_versions import needs_new_zarr
 
 pytestmark = [
+    pytest.mark.small_files,
     pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning"),
     pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning"),
 ]

@@ -19,6 +19,8 @@ from oracle.random_values import seed_of
 from oracle.selections import fixed, random_one
 from test_oracle import COMBINATIONS
 
+pytestmark = pytest.mark.small_files
+
 DOCUMENTS = ("zarr.json", ".zarray")
 
 
