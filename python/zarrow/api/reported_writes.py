@@ -71,14 +71,14 @@ def write(
         reported according to `numpy.errstate(over=...)`, by default as a RuntimeWarning. "unsafe" also
         casts floats to integers, and keeps the low bits of values that do not fit.
     durability
-        What has reached the disk when the call returns. "none": no guarantee, as in other Zarr libraries.
+        How much is on the disk when the call returns. "none": no guarantee, as in other Zarr libraries.
         A killed process loses nothing, but a power failure may lose the last writes. "file": the bytes of
         each chunk, so that it is entirely old or new after a power failure. "full": also the file names,
         so that it is new. The default is that of `open`.
     write_empty_chunks
-        Store chunks that contain only the fill value, compared bit by bit. By default they are not
-        stored, and erased if they exist. In arrays of version 2 with a null fill value they are always
-        stored, because readers disagree about missing chunks.
+        Store chunks that contain only the fill value, compared bit by bit. By default such chunks are left
+        out, and erased if they exist. In arrays of version 2 with a null fill value they are always stored,
+        because readers disagree about missing chunks.
     progress
         Called with the bytes that are written and all bytes, or True for a bar. A large block of numbers is
         written part by part, if its values are an array of NumPy, h5py or a store: after an error, some
