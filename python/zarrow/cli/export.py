@@ -43,5 +43,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json({"file": arguments.file, "format": chosen, **size}))
     elif arguments.dry_run:
         kind = "array" if isinstance(node, zarrow.Array) else "group"
-        show(f"would write {arguments.file} from the {kind} {arguments.store}")
+        show(f"would write {arguments.file} from the {kind} {node.store}")
     return 0

@@ -19,7 +19,8 @@ from zarrow._zarrow import _visible
 from zarrow.errors import ZarrowError
 
 KINDS_OF_STORES = (
-    "a folder, a zip archive, or a URL: file://, s3://, gs://, az://, http://, https:// or zip://. "
+    "a folder, a zip archive, or a URL: file://, s3://, gs://, az://, http://, https://, zip://, or "
+    "reference:// and a JSON file of kerchunk's references. "
     "Credentials and settings come from the environment, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL"
 )
 
