@@ -45,7 +45,7 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo train bench format check rust-version deny test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo train bench format check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -365,6 +365,9 @@ bench-gpu: wheel $(PEERS)/ready $(NVCOMP)/ready ## speed on this machine's GPU b
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py
+
+pictures: $(VENV)/ready ## the pictures of terminals in the pages, drawn anew
+	$(BIN)/python tests/terminal_pictures.py
 
 SOAK_SECONDS ?= 600
 

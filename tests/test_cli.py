@@ -14,6 +14,8 @@ import pytest
 import zarr
 
 import zarrow
+from zarrow import cli
+from zarrow.cli import terminal
 
 COMMAND = Path(sys.executable).with_name("zarrow")
 
@@ -220,3 +222,44 @@ def test_messages_name_options_of_the_command(tmp_path: Path) -> None:
         assert refused.returncode == 1 and "pass --overwrite to replace it" in refused.stderr
         assert "overwrite=True" not in refused.stderr and "create_array" not in refused.stderr
         assert run(*arguments, "--overwrite").returncode == 0
+
+
+def test_messages_name_what_a_user_of_the_command_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    zarrow.create_group("world.zarr").create_array("rain", data=np.ones((2, 3)), dimension_names=("a", "b"))
+    for typed, status, shown in (
+        ("ls world.zarr/rain", 0, "world.zarr/rain\n"),
+        ("pyramid world.zarr", 1, "pass the array of the first level, such as 'world.zarr/rain'"),
+        ("pyramid world.zarr/rain x", 2, 'pass --axes with names such as "tczyx"'),
+        ("export world.zarr/rain rain.xyz", 2, "pass --format, one of npy"),
+        ("copy world.zarr x --overwrite --if-exists skip", 2, "pass only one of the two"),
+        ("export world.zarr rain.npy --dry-run", 1, "'/' is a group, expected an array"),
+        ("export world.zarr/rain a/b.npy --dry-run", 0, "would write a/b.npy from the array world.zarr/rain"),
+        ("export world.zarr/rain a.npy --dry-run --json", 0, '"format": "npy"'),
+        ("export world.zarr a.parquet --dry-run", 0, "from the group world.zarr\n"),
+    ):
+        assert cli.main(typed.split()) == status, typed
+        found = capsys.readouterr()
+        assert shown in found.out + found.err, typed
+    assert [path.name for path in tmp_path.iterdir()] == ["world.zarr"]
+
+
+def test_long_lines_continue_below_in_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    line = "  corrupt  rain chunk (0, 1): corrupt data in a/path-with-hyphens-" + "x" * 50
+    terminal.show(line)
+    assert capsys.readouterr().out == line + "\n"
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    terminal.show(line)
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("  corrupt  rain chunk (0, 1): corrupt", "      data in")
+    assert last == "      a/path-with-hyphens-" + "x" * 50
+    with pytest.raises(SystemExit):
+        cli.main(["copy", "a", "b", "--chunks", "wrong"])
+    message = capsys.readouterr().err.partition("SOURCE TARGET\n")[2].splitlines()
+    assert max(map(len, message)) <= 40 and message[-1].startswith("    ")

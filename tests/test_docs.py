@@ -25,6 +25,8 @@ from pathlib import Path
 
 import pytest
 
+import terminal_pictures
+
 pytestmark = pytest.mark.small_files
 
 ROOT = Path(__file__).parent.parent
@@ -139,3 +141,15 @@ def test_the_page_of_remote_benchmarks_has_the_table_that_they_write() -> None:
     from benches.remote.changes import PROMISES
 
     assert PROMISES.strip() in (ROOT / "docs" / "remote.md").read_text()
+
+
+def test_pictures_of_terminals_show_the_outputs_of_the_pages() -> None:
+    blocks = terminal_pictures.blocks()
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("terminal-*.svg")}
+    assert len(blocks) >= 5
+    assert drawn == {name: terminal_pictures.drawn(block) for name, block in blocks.items()}, (
+        "the pictures are out of date: run `make pictures`"
+    )
+    for name, block in blocks.items():
+        assert [line for line in block.splitlines() if len(line) > terminal_pictures.COLUMNS] == [], name
+        assert len(drawn[name]) < 40_000, name

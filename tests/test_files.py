@@ -352,6 +352,8 @@ def test_the_commands_export_and_import(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "t.parquet")
     assert run("import", tmp_path / "t.parquet", tmp_path / "t.zarr", "--chunks", 2).returncode == 0
     assert zarrow.open(tmp_path / "t.zarr")["x"].chunks == (2,)
+    message = "zarrow import: No such file or directory: 'nothing.npy'\n"
+    assert run("import", "nothing.npy", tmp_path / "n.zarr").stderr == message
     described = run("export", tmp_path / "a.zarr", tmp_path / "j.npy", "--json").stdout
     assert json.loads(described)["nbytes"] == (tmp_path / "j.npy").stat().st_size
     described = run("import", tmp_path / "j.npy", tmp_path / "j.zarr", "--json").stdout

@@ -185,7 +185,7 @@ def test_all_that_create_arrays_have_the_same_options() -> None:
         {name: shown.default for name, shown in inspect.signature(function).parameters.items()}
         for function in (zarrow.create_array, zarrow.Group.create_array)
     )
-    assert created_in.keys() - {"self", "name"} == array_options.OPTIONS
+    assert created_in.keys() - {"self", "name", "progress"} == array_options.OPTIONS
     assert {name: created[name] for name in array_options.OPTIONS} == {
         name: created_in[name] for name in array_options.OPTIONS
     }

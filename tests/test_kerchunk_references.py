@@ -18,6 +18,7 @@ from fsspec.implementations.reference import LazyReferenceMapper, ReferenceFileS
 
 import zarrow
 from test_reference_merging import serving
+from zarrow import cli
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 
@@ -101,6 +102,30 @@ def test_fsspec_reads_what_the_engine_cannot(tmp_path: Path, read: Read) -> None
     expected[4] = expected[6] = -1
     np.testing.assert_array_equal(array[...], expected[:7])
     assert "rain/3.0" not in read.paths and "rain/2.0" in read.paths
+
+
+def test_the_command_reads_a_file_of_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rain.bin").write_bytes(values().tobytes())
+    references = {".zgroup": '{"zarr_format": 2}', "rain/.zarray": document(), **parts("rain.bin", "rain")}
+    Path("refs.json").write_text(json.dumps({"version": 1, "refs": references}))
+    Path("other.json").write_text("[")
+    for typed, status, shown in (
+        ("copy reference://refs.json copy.zarr", 0, "1 units done"),
+        ("diff reference://refs.json copy.zarr", 0, ""),
+        ("tree reference://refs.json rain", 1, "<fsspec.FSMap>/rain is an array"),
+        ("info reference://other.json", 1, "'other.json' is no file of kerchunk's references"),
+        ("rm reference://refs.json --yes", 1, "zarrow copy reference://refs.json FOLDER stores their"),
+        ("copy copy.zarr reference://refs.json", 1, "references are only read"),
+        ("info refs.json", 1, "or reference://refs.json in the command"),
+        ("info other.json", 1, "this is a file; a store is a folder"),
+    ):
+        assert cli.main(typed.split()) == status, typed
+        found = capsys.readouterr()
+        assert shown in found.out + found.err, typed
+    np.testing.assert_array_equal(zarrow.open_array("copy.zarr", "rain")[...], values())
 
 
 def test_file_systems_of_others_are_read_by_fsspec(read: Read) -> None:

@@ -1,9 +1,12 @@
-"""`progress=` of `save`, `load`, `Array.read` and `consolidate_metadata`: equal results, rising reports."""
+"""`progress=` of calls that read and write elements or metadata: equal results, rising reports."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import io
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from hypothesis import strategies as st
 
 import zarrow
 from zarrow.checks import diff
+from zarrow.interchange import lazy_arrays
+from zarrow.xarray import loading
 
 LARGE = 20_000_000
 
@@ -238,6 +243,80 @@ def test_a_large_read_is_reported_part_by_part(tmp_path: Path, large: Any) -> No
     assert zarrow.create_array(tmp_path / "t.zarr", data=np.array(["a"])).read(progress=reports).tolist() == [
         "a"
     ]
+
+
+def test_a_large_write_is_reported_part_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_arrays, "_PART_NBYTES", 1000)
+    large = np.arange(1000.0)
+    reports = Reports()
+    array = zarrow.create_array(tmp_path / "a.zarr", data=large, chunks=(100,), progress=reports)
+    reports.check(large.nbytes, 3)
+    for call in (array.write, lambda *given, **options: asyncio.run(array.write_async(*given, **options))):
+        for values in (large[1:] + 1, array):
+            array.resize(len(values))
+            reports = Reports()
+            call(slice(0, None), values, progress=reports)
+            reports.check(values.nbytes, 3)
+    assert np.array_equal(array[...].numpy(), large[1:] + 1)
+    reports = Reports()
+    assert asyncio.run(array.read_async(slice(5), out=(out := np.zeros(5)), progress=reports)) is out
+    assert out[0] == large[1] + 1 and reports[-1] == (40, 40)
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    before = stored(tmp_path / "a.zarr")
+    with pytest.raises(KeyboardInterrupt):
+        array.write(..., large[1:], progress=stop)
+    assert stored(tmp_path / "a.zarr") == before
+
+
+@pytest.mark.parametrize("value", [7, [1, 2], np.ones((2, 1)), np.ma.masked_array([1, 2], [True, False])])
+def test_small_writes_with_progress_equal_others(value: Any) -> None:
+    options: dict[str, Any] = {"shape": (3, 2), "dtype": "f8", "attributes": {"_FillValue": -1.0}}
+    group = zarrow.create_group(zarrow.MemoryStore())
+    plain, reported = (group.create_array(name, **options, progress=True) for name in "xy")
+    plain.write(np.s_[1:], value)
+    reported.write(np.s_[1:], value, progress=True)
+    assert plain[...].tolist() == reported[...].tolist()
+    for call in (
+        lambda: plain.write(0, 1, progress=3),
+        lambda: group.create_array("z", data=[1], progress=3),
+    ):
+        with pytest.raises(TypeError, match="progress is a function"):
+            call()
+    assert plain[0].tolist() == [0, 0] and "z" not in group
+
+
+def test_datasets_are_written_and_loaded_as_without_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xarray = pytest.importorskip("xarray")
+    monkeypatch.setattr(loading, "READ_NBYTES", 100)
+    values = xarray.Dataset({"a": ("x", np.arange(10.0)), "b": (("y", "x"), np.ones((3, 10)))})
+    values["c"] = values["b"].chunk(1) * 2
+    for name, saved in (("a", values), ("b", xarray.DataTree.from_dict({"/": values, "/below": values}))):
+        reports = Reports()
+        zarrow.xarray.to_zarr(saved, tmp_path / name, consolidated=False, progress=reports)
+        reports.check(saved.nbytes, 3)
+    opened = xarray.open_dataset(tmp_path / "a", engine="zarrow", consolidated=False)
+    reports = Reports()
+    loaded = zarrow.xarray.load(opened, progress=reports)
+    reports.check(values.nbytes, 3)
+    assert loaded.identical(values.compute()) and all(each._in_memory for each in loaded.variables.values())
+
+
+def test_a_bar_of_a_job_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    zarrow.save(tmp_path / "a.zarr", np.zeros((8, 8)))
+    plan = zarrow.jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr", chunks=2, memory_nbytes=1)
+    plan.setup()
+    assert plan.run(plan.job(0, 1), progress=True).done == 16
+    assert "100%  16 units of 16 units" in stream.getvalue() and stream.getvalue().endswith("\n")
+    with pytest.raises(TypeError, match="progress is a function"):
+        plan.run(plan.job(0, 1), progress=16)  # type: ignore[arg-type]
 
 
 def tree(folder: Path, version: Any) -> zarrow.Group:

@@ -118,6 +118,7 @@ from zarrow.api.filled_arrays import empty, empty_like, full, full_like, ones, o
 from zarrow.api.growing_arrays import add_to_class as _add_growing
 from zarrow.api.limits import DecodeLimits
 from zarrow.api.opening import load, open_array, open_group
+from zarrow.api.reported_writes import add_to_class as _add_reported_writes
 from zarrow.api.saving import save
 from zarrow.api.whole_copies import copy
 from zarrow.arrays.arithmetic import add_to_classes as _add_arithmetic
@@ -266,6 +267,7 @@ _add_casts()
 _add_asynchronous()
 _add_dask()
 _add_growing()
+_add_reported_writes()
 _add_protocols()
 _add_tables()
 _add_device_methods()

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncGenerator, Callable, Iterable
 
+    from zarrow.api.progress import Progress
     from zarrow.api.typed import AnyElements, AnyNode, Decompress, Gpu, Out
     from zarrow.arrays._array import _Index
     from zarrow.arrays._indexer import Indexer
@@ -74,6 +75,7 @@ async def read_async(
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> Out: ...
 @overload
 async def read_async(
@@ -86,6 +88,7 @@ async def read_async(
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> AnyElements: ...
 async def read_async(
     self: Array,
@@ -97,6 +100,7 @@ async def read_async(
     device: Any = None,
     stream: Any = None,
     decompress: Any = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Any:
     """Read a selection, as `read` does with the same arguments, and await it.
@@ -118,6 +122,8 @@ async def read_async(
     device, stream, decompress
         Read to a GPU, as for `read`. After the `await`, work in `stream` sees the result. Without `stream`,
         an `out` of PyTorch or CuPy uses the current stream of the task's thread.
+    progress
+        As for `read`, with `out` only. A thread of the loop's executor reads, and calls the function.
 
     Returns
     -------
@@ -146,6 +152,10 @@ async def read_async(
             f"Array.read_async() takes no {name}=: "
             f"type await asyncio.to_thread(array.read, selection, {name}=...)"
         )
+    if progress is not None:
+        given = {"mask": mask, "decode": decode, "device": device, "stream": stream, "decompress": decompress}
+        given = {option: value for option, value in given.items() if value is not None}
+        return await _in_thread(lambda: self.read(selection, out=out, progress=progress, **given))
     if decode is not None:
         from zarrow.arrays import cf
 
@@ -205,7 +215,8 @@ def _current_stream(out: Any) -> Any:
 async def write_async(self: Array, selection: _Index, value: Any, **options: Any) -> None:
     """Write to a selection, as `write` does with the same arguments, and await it; also from a GPU.
 
-    A cancelled task resumes when the write has ended. Some chunks may be written, each completely.
+    A cancelled task resumes when the write has ended. Some chunks may be written, each completely. With
+    `progress`, a thread of the loop's executor writes, and calls the function.
 
     Raises
     ------
@@ -222,7 +233,8 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
     >>> array[...].tolist()
     [0, 7, 7, 0]
     """
-    if not _is_on_device(value):
+    if not _is_on_device(value) and options.get("progress") is None:
+        options.pop("progress", None)
         future, callback = _future()
         write = _write_detached(self, selection, value, callback, **options)
         if write is not None:

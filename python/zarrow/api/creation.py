@@ -24,8 +24,10 @@ from zarrow._zarrow import (
     _with_options,
     asarray,
 )
+from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.codec_choice import chosen_codecs
+from zarrow.api.progress import Progress, reporting
 from zarrow.api.waves import NotInWaveError, Wave
 from zarrow.arrays import categorical
 from zarrow.arrays import missing as _missing
@@ -62,6 +64,7 @@ def create_array(
     zarr_format: Literal[2, 3] = 3,
     storage_options: Mapping[str, Any] | None = None,
     durability: Literal["none", "file", "full"] = "none",
+    progress: Progress | bool | None = None,
 ) -> Array:
     """Create an array in a store, and any missing groups above it.
 
@@ -145,6 +148,8 @@ def create_array(
         Array: "none" leaves it to the operating system, "file" guarantees the bytes, "full" also the file
         name. In all three modes, a killed process leaves each chunk and each metadata document old or new,
         never half-written.
+    progress
+        Called with the bytes of `data` that were stored, and of all; or True for a bar, as in `save`.
 
     Returns
     -------
@@ -188,7 +193,8 @@ def create_array(
     if name is not None and path and path != name:
         raise ValueError(f"path is {path!r} and name is {name!r}, which mean the same: give one of them")
     store = _with_options(store, storage_options)
-    created: Array = _create(store, name or path or "", durability, {"zarr_format": zarr_format}, **options)
+    version = {"zarr_format": zarr_format}
+    created: Array = _create_reported(progress, store, name or path or "", durability, version, **options)
     return created  # a Group with missing="anndata"
 
 
@@ -261,10 +267,12 @@ def create_array_in(
     dimension_names: Sequence[str | None] | None = None,
     missing: Literal["optional", "fill", "anndata"] | None = None,
     overwrite: bool = False,
+    progress: Progress | bool | None = None,
 ) -> Array:
     """`Group.create_array`."""
     options = {option: given for option, given in locals().items() if option in OPTIONS}
-    created: Array = _create(self, name, "none", {"zarr_format": self.zarr_format}, **options)
+    version = {"zarr_format": self.zarr_format}
+    created: Array = _create_reported(progress, self, name, "none", version, **options)
     return created  # a Group with missing="anndata"
 
 
@@ -282,6 +290,19 @@ def _names(given: Any) -> list[Any]:
         return list(given)
     except TypeError:
         raise TypeError(f"dimension_names is {given!r}, expected a list of str or None") from None
+
+
+def _create_reported(progress: Progress | bool | None, *place: Any, data: Any = None, **options: Any) -> Any:
+    """Create an array as `_create` does, and report the bytes of `data` that are stored."""
+    with reporting(progress, "create_array") as report:
+        if report is None:
+            return _create(*place, data=data, **options)
+        data = lazy_arrays.opened(data)
+        amount = Amount(report, size_of(data))
+        amount.begin(size_of(data))
+        created = _create(*place, data=data, report=amount.add, **options)
+        amount.finish_all()
+        return created
 
 
 def _create(

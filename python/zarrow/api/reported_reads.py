@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from zarrow.groups.descent import Way
 
 # Elements that are read between two reports.
-_READ_NBYTES = 64 << 20
+READ_NBYTES = 64 << 20
 
 ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")
 
@@ -64,10 +64,10 @@ def load_members(members: list[tuple[str, Any]], way: Way, amount: Amount) -> di
 
     for owner, name, array in places:
         nbytes = estimated_nbytes(array)
-        if batch and waiting + nbytes > _READ_NBYTES:
+        if batch and waiting + nbytes > READ_NBYTES:
             read_batch()
             batch, waiting = [], 0
-        if nbytes > _READ_NBYTES:
+        if nbytes > READ_NBYTES:
             owner[name] = read_array(array, amount)
         else:
             batch.append((owner, name, array))
@@ -85,7 +85,7 @@ def read_array(array: Array, amount: Amount) -> DecodedArray:
     nbytes = estimated_nbytes(array)
     amount.begin(nbytes)
     unit, dtype = array.write_unit, array.dtype
-    if unit is None or not _has_numbers(array) or nbytes <= _READ_NBYTES:
+    if unit is None or not has_numbers(array) or nbytes <= READ_NBYTES:
         whole: DecodedArray = array[...]
         amount.finish()
         return whole
@@ -104,36 +104,36 @@ def read_selection(
     """Read a selection for `Array.read` (step 3)."""
     options: dict[str, Any] = {"out": out, "dtype": dtype}
     with reporting(progress, "read") as report:
-        block, unit = _block(array, selection), array.write_unit
-        if report is None or block is None or unit is None or not _has_numbers(array):
+        block, unit = block_of(array, selection), array.write_unit
+        if report is None or block is None or unit is None or not has_numbers(array):
             found: Any = array.read(selection, **options)
             if report is not None:
                 nbytes = getattr(found, "nbytes", 0)
                 report(nbytes, nbytes)
             return found
         wanted = array.dtype if dtype is None else read_type(array.dtype, dtype)
-        shape = tuple(len(places) for places in block if isinstance(places, range))
+        shape = shape_of(block)
         amount = Amount(report, math.prod(shape) * wanted.itemsize)
         amount.begin(math.prod(shape) * wanted.itemsize)
         if out is not None and tuple(getattr(out, "shape", ())) != shape:
             return array.read(selection, **options)  # plain bytes, or memory that is refused
         memory: Any = _RecycledMemory(math.prod(shape) * wanted.itemsize) if out is None else None
         values = _import("numpy").ndarray(shape, wanted, memory) if out is None else out
-        for source, target in _parts_of(block, unit, array.dtype.itemsize):
+        for source, target in parts_of_block(block, unit, array.dtype.itemsize):
             array.read(source, out=values[target], dtype=dtype)
             amount.add(wanted.itemsize * math.prod(part.stop - part.start for part in target))
         amount.finish()
         return asarray(values) if out is None else out
 
 
-def _has_numbers(array: Array) -> bool:
+def has_numbers(array: Array) -> bool:
     """Return whether elements are numbers or times, and none can be missing."""
     kind = array.data_type
     is_masked = not isinstance(kind, str) and kind.get("name") == "zarrs.optional"
     return array.dtype.kind in "biufcmM" and array.dtype.isnative and not is_masked
 
 
-def _block(array: Array, selection: Any) -> list[range | int] | None:
+def block_of(array: Array, selection: Any) -> list[range | int] | None:
     """Return the positions along each axis, a number where the axis is dropped; None if it is no block."""
     items = list(selection) if isinstance(selection, tuple) else [selection]
     if (dots := sum(item is Ellipsis for item in items)) > 1 or len(items) - dots > array.ndim:
@@ -159,7 +159,12 @@ def _block(array: Array, selection: Any) -> list[range | int] | None:
     return block if any(isinstance(places, range) for places in block) else None
 
 
-def _parts_of(
+def shape_of(block: list[range | int]) -> tuple[int, ...]:
+    """Return the shape of a block's elements."""
+    return tuple(len(places) for places in block if isinstance(places, range))
+
+
+def parts_of_block(
     block: list[range | int], unit: tuple[int, ...], item_nbytes: int
 ) -> Iterator[tuple[tuple[slice | int, ...], tuple[slice, ...]]]:
     """Divide a block at edges of units: yield the places in the array, and those in the result."""

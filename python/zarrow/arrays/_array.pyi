@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
-from zarrow.api import asynchronous, dask_arrays, growing_arrays
+from zarrow.api import asynchronous, dask_arrays, growing_arrays, reported_writes
 from zarrow.api.progress import Progress
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays import chunk_grid, selections
@@ -350,89 +350,7 @@ class Array(_Node):
     ) -> Out: ...
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
-    def write(
-        self,
-        selection: _Index,
-        value: Any,
-        *,
-        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
-        durability: Literal["none", "file", "full"] | None = None,
-        write_empty_chunks: bool = False,
-    ) -> None:
-        """Write values to a selection.
-
-        Chunks are encoded on all cores, straight from the values' memory. At most one chunk per thread is
-        copied at a time; integers and floats of another type are cast in that copy. Every reader sees each
-        chunk entirely old or entirely new, even if this process is killed. If the selection covers part of a
-        chunk (or of a shard), the rest is read and kept. A lock serializes writers of parts of one chunk,
-        across all threads and processes that use zarrow; it ends with its process. A chunk that extends past
-        the array's edge, as this Array knows it, is also read and locked, so that elements which others have
-        appended stay. If such a chunk does not decode, a write of its whole part inside the array replaces
-        it.
-
-        Parameters
-        ----------
-        selection
-            Integers, slices, `...`, lists, masks and a field, as for `__getitem__`. If a position is
-            repeated, its last value stays, as in NumPy. If a field is written, the other fields stay, so that
-            its chunks count as partly covered.
-        value
-            Anything that `zarrow.asarray` takes: arrays of any library, also on a GPU, scalars, sequences,
-            text. Values are broadcast to the shape of the selection by NumPy's rules. Other types are cast as
-            `casting` says; a Python number or a NumPy scalar is accepted if the stored type can represent it
-            (floats are rounded). Text too long for the type is refused. Missing elements (masked, None) need
-            an optional type, or an attribute `_FillValue`, which is stored instead. Do not write to the
-            values' memory during the call.
-        casting
-            Which casts are allowed, as in NumPy. "same_kind", the default, casts floats to floats of any
-            size, and integers to floats and integers. Integers must fit; a float that becomes infinite is
-            reported according to `numpy.errstate(over=...)`, by default as a RuntimeWarning. "unsafe" also
-            casts floats to integers, and keeps the low bits of values that do not fit.
-        durability
-            What has reached the disk when the call returns. "none": no guarantee, as in other Zarr libraries.
-            A killed process loses nothing, but a power failure may lose the last writes. "file": the bytes of
-            each chunk, so that it is entirely old or new after a power failure. "full": also the file names,
-            so that it is new. The default is that of `open`.
-        write_empty_chunks
-            Store chunks that contain only the fill value, compared bit by bit. By default they are not
-            stored, and erased if they exist. In arrays of version 2 with a null fill value they are always
-            stored, because readers disagree about missing chunks.
-
-        Raises
-        ------
-        IndexingError
-            The selection lies outside the array (an `IndexError`).
-        ShapeError
-            The values do not fit the selection (a `ValueError`).
-        DataTypeError
-            `casting` forbids the cast, or elements are missing (a `TypeError`).
-        OverflowError
-            An integer does not fit the stored type. Nothing is written.
-        FloatingPointError
-            A float would become infinite, and `numpy.errstate(over="raise")` is set. Nothing is written.
-        CodecError, UnsupportedError
-            A codec cannot encode with its configuration, or a partly covered chunk does not decode; several
-            fields were selected (write them one by one), or a field of elements that may be missing.
-        NotFoundError, StaleHandleError
-            The array was erased, replaced by one with other chunks, or made smaller than the selection since
-            it was opened. If that happened before the call, nothing is written.
-        ReadOnlyError, StoreError
-            The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
-            "write". Some chunks may already be new; the others are old.
-        KeyboardInterrupt
-            Ctrl-C stops a long write between chunks.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import zarrow
-        >>> temperature = zarrow.open("data.zarr")["temperature"]
-        >>> before = temperature[24:26]
-        >>> temperature[24:26] = np.zeros((6, 8), np.float32)
-        >>> temperature.write(np.s_[24:26], before, durability="full")
-        >>> temperature.write_unit
-        (24, 6, 8)
-        """
+    write = reported_writes.write
     get_basic_selection = selections.get_basic_selection
     set_basic_selection = selections.set_basic_selection
     get_orthogonal_selection = selections.get_orthogonal_selection

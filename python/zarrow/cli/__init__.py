@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from zarrow import ZarrowError, __version__, early_interrupt
 
@@ -39,7 +40,7 @@ _EXAMPLES = """examples:
 
 def build(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser and all subparsers. Only subcommands in `names` get arguments, to start faster."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="zarrow",
         description="Zarr in, tensors out, without a copy in between.",
         epilog=_EXAMPLES,
@@ -90,13 +91,17 @@ def _parsed(
 def _run(parsed: argparse.Namespace) -> int:
     """Run a subcommand, and return the exit status."""
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
-    from zarrow.cli import terminal
+    from zarrow.cli import references, terminal
 
     try:
+        references.open_in(parsed)
         status = int(run(parsed))
         if sys.stdout is not None:
             sys.stdout.flush()
         return status
+    except terminal.WrongArgumentError as error:
+        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
+        return 2
     except ZarrowError as error:
         terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
         return 1
@@ -105,7 +110,9 @@ def _run(parsed: argparse.Namespace) -> int:
         terminal.forget_output()
         return 1
     except OSError as error:
-        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
+        # The text of the system's errors begins with their numbers.
+        text = f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror or str(error)
+        terminal.complain(parsed.subcommand, _in_options(text, parsed))
         terminal.forget_output()
         return 1
 
@@ -116,6 +123,19 @@ def _in_options(text: str, parsed: argparse.Namespace) -> str:
         text, replaces, _ = text.partition(": create_array(")
         text += ": pass --overwrite to replace it and everything below it" if replaces else ""
     for name, value in vars(parsed).items():
+        option = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
-            text = text.replace(f"{name}=True", f"--{name.replace('_', '-')}")
+            text = text.replace(f"{name}=True", option)
+        text = text.replace(f"pass {name}=", f"pass {option}")
     return text
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser with errors that fit into the terminal."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message and sys.stderr is not None:
+            from zarrow.cli.terminal import fitted
+
+            message = fitted(message.rstrip(), sys.stderr) + "\n"
+        super().exit(status, message)

@@ -8,7 +8,7 @@ from typing import Any
 import zarrow
 from zarrow.cli import plans
 from zarrow.cli.arguments import codec, count, extents, slices
-from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
+from zarrow.cli.terminal import KINDS_OF_STORES, WrongArgumentError, wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
         "compressors": arguments.codec,
     }
     if arguments.overwrite:
+        if arguments.if_exists == "skip":
+            raise WrongArgumentError("existing arrays are overwritten or skipped: pass only one of the two")
         arguments.if_exists = "overwrite"
     source = zarrow.open(arguments.source, mode="r")
-    with wrong_arguments("copy"):
+    with wrong_arguments():
         plan = jobs.copy(
             source,
             arguments.target,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import zarrow
-from zarrow.cli.terminal import KINDS_OF_STORES, wrong_arguments
+from zarrow.cli.terminal import KINDS_OF_STORES, show, wrong_arguments
 
 FORMATS = ("npy", "raw", "safetensors", "parquet", "arrow")
 
@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="ends with .npy, .bin, .safetensors, .parquet or .arrow")
     parser.add_argument("--format", choices=FORMATS, help="the format (default: by the end of the name)")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
@@ -25,14 +26,22 @@ def run(arguments: argparse.Namespace) -> int:
     from zarrow.files.formats import format_of
 
     node = zarrow.open(arguments.store, mode="r")
-    with wrong_arguments("export"):
+    with wrong_arguments():
         chosen = format_of(arguments.file, arguments.format)
         zarrow.files.export_file(
-            node, arguments.file, format=chosen, overwrite=arguments.overwrite, progress=True
+            node,
+            arguments.file,
+            format=chosen,
+            overwrite=arguments.overwrite,
+            dry_run=arguments.dry_run,
+            progress=True,
         )
     if arguments.json:
         from zarrow.cli.description import as_json
 
-        nbytes = Path(arguments.file).stat().st_size
-        print(as_json({"file": arguments.file, "format": chosen, "nbytes": nbytes}))
+        size = {} if arguments.dry_run else {"nbytes": Path(arguments.file).stat().st_size}
+        print(as_json({"file": arguments.file, "format": chosen, **size}))
+    elif arguments.dry_run:
+        kind = "array" if isinstance(node, zarrow.Array) else "group"
+        show(f"would write {arguments.file} from the {kind} {node.store}")
     return 0

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     if arguments.codec is not None:
         options["compressors"] = arguments.codec
-    with wrong_arguments("import"):
+    with wrong_arguments():
         chosen = format_of(arguments.file, arguments.format)
         if chosen in ("parquet", "arrow") and len(options.get("chunks", ())) == 1:
             (options["chunks"],) = options["chunks"]

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the members, and return the exit status."""
     node = zarrow.open(arguments.store, arguments.node, mode="r")
-    found = [(node.path or "/", node)] if isinstance(node, zarrow.Array) else _members(node)
+    found = [(arguments.node or node.store, node)] if isinstance(node, zarrow.Array) else _members(node)
     if arguments.json:
         from zarrow.cli.description import as_json, describe_briefly
 

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             print("zarrow pyramid: expected --factors as 2 or z=1,y=2,x=2", file=sys.stderr)
             return 2
         factors = factors[0]
-    with wrong_arguments("pyramid"):
+    with wrong_arguments():
         plan = zarrow.ome.plan_pyramid(
             arguments.source,
             arguments.target,

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tree below the path, and give the exit status."""
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     if not isinstance(node, zarrow.Group):
-        place = f"{arguments.store}/{node.path}" if node.path else arguments.store
+        place = f"{node.store}/{node.path}" if node.path else node.store
         print(f"zarrow tree: {visible(place)} is an array, with nothing below it", file=sys.stderr)
         return 1
     if arguments.json:

@@ -32,6 +32,7 @@ def export_file(
     *,
     format: Format | None = None,
     overwrite: bool = False,
+    dry_run: bool = False,
     progress: Progress | bool | None = None,
 ) -> None:
     """Write an array, or a table or the arrays of a group, to a file of another format.
@@ -50,6 +51,8 @@ def export_file(
         By default by the end of the file's name: see `zarrow.files`.
     overwrite
         Replace an existing file.
+    dry_run
+        Write nothing: check the types of the elements, and that the file's name is free.
     progress
         Called with the number of bytes that are exported, and of all; for a table, with rows. Or True for a
         bar in a terminal or a notebook.
@@ -79,9 +82,9 @@ def export_file(
     node = source if isinstance(source, Array | Group) else open(source, mode="r")
     with reporting(progress, "export", unit_of(chosen)) as report:
         if chosen not in ("parquet", "arrow"):
-            _export_arrays(node, file, chosen, overwrite, report)
+            _export_arrays(node, file, chosen, overwrite, dry_run, report)
         elif isinstance(node, Group):
-            _export_table(node, file, chosen, overwrite, report)
+            _export_table(node, file, chosen, overwrite, dry_run, report)
         else:
             raise _wrong(node, chosen, "the group of a table")
 
@@ -91,10 +94,14 @@ def _export_arrays(
     file: str | os.PathLike[str],
     chosen: Format,
     overwrite: bool,
+    dry_run: bool,
     progress: Progress | None,
 ) -> None:
     arrays = _arrays(node, chosen)
     types = {name: _type_of(array, chosen) for name, array in arrays.items()}
+    _check_free(Path(file), overwrite)
+    if dry_run:
+        return
     with _written(file, overwrite) as opened:
         targets = _begun(opened, chosen, node, arrays, types)
         total, done = sum(target.nbytes for target in targets.values()), 0
@@ -163,13 +170,21 @@ def _begun(
 
 
 def _export_table(
-    group: Group, file: str | os.PathLike[str], chosen: Format, overwrite: bool, progress: Progress | None
+    group: Group,
+    file: str | os.PathLike[str],
+    chosen: Format,
+    overwrite: bool,
+    dry_run: bool,
+    progress: Progress | None,
 ) -> None:
     arrow = pyarrow("pyarrow")
     # Parquet has lists, which every reader knows.
     rows = group.to_arrow(layout="nested" if chosen == "parquet" else "tensor")
     total, done = rows.num_rows, 0
     reader = arrow.RecordBatchReader.from_stream(rows)
+    _check_free(Path(file), overwrite)
+    if dry_run:
+        return
     with _written(file, overwrite) as opened:
         make = (
             pyarrow("pyarrow.parquet").ParquetWriter
@@ -184,15 +199,19 @@ def _export_table(
                     progress(done, total)
 
 
-@contextmanager
-def _written(file: str | os.PathLike[str], overwrite: bool) -> Iterator[BinaryIO]:
-    """Yield a new file, which takes its place after the block (step 1)."""
-    path = Path(file)
+def _check_free(path: Path, overwrite: bool) -> None:
+    """Refuse to replace a file, unless it is asked for."""
     if path.exists() and not path.is_file():
         # A folder, or a device such as /dev/null, which a rename would replace.
         raise FileExistsError(f"{str(path)!r} exists and is not a regular file: choose another name")
     if not overwrite and path.exists():
         raise FileExistsError(f"{str(path)!r} exists: pass overwrite=True to replace it")
+
+
+@contextmanager
+def _written(file: str | os.PathLike[str], overwrite: bool) -> Iterator[BinaryIO]:
+    """Yield a new file, which takes its place after the block (step 1)."""
+    path = Path(file)
     with hidden_file(path) as (hidden, opened):
         yield opened
         if overwrite:

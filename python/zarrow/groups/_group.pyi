@@ -135,6 +135,7 @@ class Group(_Node):
         dimension_names: Sequence[str | None] | None = None,
         missing: Literal["optional", "fill", "anndata"] | None = None,
         overwrite: bool = False,
+        progress: Progress | bool | None = None,
     ) -> Array:
         """Create an array below the group, and any missing groups between.
 
@@ -149,7 +150,7 @@ class Group(_Node):
         chunks, shards
             The shape of a chunk, which is encoded as a unit, and of a shard, which is stored as one file.
         compressors, filters, serializer, codecs, compressor, fill_value, order, attributes,
-        chunk_key_encoding, dimension_names, overwrite
+        chunk_key_encoding, dimension_names, overwrite, progress
             As for `zarrow.create_array`, which explains each. Version and durability are the group's.
 
         Raises

@@ -105,10 +105,22 @@ def _file(place: Path) -> str:
         start = file.read(16)
     if start.startswith(b"PK\x03\x04"):
         return _nodes_in_archive(place)
+    if start.lstrip().startswith(b"{") and _has_references(place):
+        return (
+            "this is a file of kerchunk's references: if you trust it, type zarrow.open(fsspec.get_mapper("
+            f"'reference://', fo={str(place)!r})), or reference://{place} in the command"
+        )
     for beginning, what in _FILES:
         if start.startswith(beginning):
             return f"this is {what.format(place)}"
     return "this is a file; a store is a folder"
+
+
+def _has_references(place: Path) -> bool:
+    """Return whether a JSON file has keys of Zarr's documents near its beginning."""
+    with place.open("rb") as file:
+        start = file.read(1 << 16)
+    return any(f'{name}":'.encode() in start.replace(b'": ', b'":') for name in _DOCUMENTS)
 
 
 def _nodes_in_archive(place: Path) -> str:

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if job.index == 0:
                 plan.setup()
             expected = sum(len(job.numbers(each.units)) for each in plan._passes())
-            report = plan.run(job, wait=given.wait)
+            report = plan.run(job, wait=given.wait, progress=True)
             print(f"job {job.index} of {job.count}: {report.done} units done, {report.skipped} before")
             if report.done + report.skipped < expected:
                 print("other jobs have not finished the first pass: run this job again", file=sys.stderr)

@@ -181,7 +181,7 @@ class Plan:
         if states.state_of(ledger) == states.CREATING:
             ledger.attrs.update(state=states.RUNNING)
 
-    def run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
+    def run(self, job: Job, *, wait: float = 0.0, progress: Progress | bool | None = None) -> Report:
         """Do the units of a job that are not finished.
 
         After an error or a kill, units that were finished stay so: run the job again.
@@ -193,7 +193,8 @@ class Plan:
         wait
             Seconds to wait for another process that sets up the plan.
         progress
-            Called with the number of finished units and the number of all units of the job, after each.
+            Called with the number of finished units and the number of all units of the job, after each; or
+            True for a bar in a terminal or a notebook.
 
         Returns
         -------
@@ -213,6 +214,10 @@ class Plan:
             raise TypeError(
                 f"expected a job of the plan, got {type(job).__name__}: type plan.run(plan.job(0, 1))"
             )
+        with reporting(progress, self._work.kind, "{} units".format, resumes=True) as report:
+            return self._run(job, wait=wait, progress=report)
+
+    def _run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
         began = time.monotonic()
         self._wait_for_setup(began + wait)
         total = len(self.units)
@@ -249,7 +254,7 @@ class Plan:
 
     def _passes(self) -> Sequence[Pass]:
         """Return the passes of a run. Each begins after all jobs have finished the previous one."""
-        return [Pass(len(self.units), self.run)]
+        return [Pass(len(self.units), self._run)]
 
     def remaining(self) -> int:
         """Return how many units the ledger does not have."""
@@ -334,7 +339,7 @@ class Plan:
             How many threads do units, so that reads and writes of a slow store overlap. Each holds the memory
             of a unit.
         progress
-            As in `run`; or True for a bar in a terminal or a notebook.
+            As in `run`.
 
         Raises
         ------

@@ -203,7 +203,11 @@ class FirstPass(Plan):
 
 
 class TwoPassPlan(Plan):
-    """A plan of the second pass, which does the first one before."""
+    """A plan of the second pass, which does the first one before.
+
+    `run` does the units of both passes. The second pass begins when all jobs have finished the first one. A
+    job waits for the others as long as `wait` says, and then ends: run it again.
+    """
 
     def __init__(self, work: Work, first: FirstPass) -> None:
         self._first = first
@@ -223,12 +227,7 @@ class TwoPassPlan(Plan):
             # Other intermediate arrays of this copy were checked before.
             self._first.setup(overwrite=True)
 
-    def run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
-        """Do the units of a job that are not finished, of both passes.
-
-        The second pass begins when all jobs have finished the first one. A job waits for the others as long
-        as `wait` says, and then ends: run it again.
-        """
+    def _run(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
         return Report.joined(run_in_threads(self, job, 1, wait=wait, progress=progress))
 
     def remaining(self) -> int:
@@ -280,7 +279,7 @@ class TwoPassPlan(Plan):
         second = Pass(len(self.units), self._run_second)
         if self.is_finished:
             return [second]
-        return [Pass(len(self._first.units), self._first.run), second]
+        return [Pass(len(self._first.units), self._first._run), second]
 
     def _run_second(self, job: Job, *, wait: float = 0.0, progress: Progress | None = None) -> Report:
         until, poll = time.monotonic() + wait, _FIRST_POLL
@@ -291,7 +290,7 @@ class TwoPassPlan(Plan):
             poll = min(2 * poll, _LAST_POLL)
         # The blocks of the first pass have another size, and are not used again.
         release_memory()
-        return super().run(job, wait=max(0.0, until - time.monotonic()), progress=progress)
+        return super()._run(job, wait=max(0.0, until - time.monotonic()), progress=progress)
 
     def _description(self) -> dict[str, Any]:
         return {**super()._description(), "first": self._first.fingerprint}

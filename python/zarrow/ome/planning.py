@@ -263,9 +263,10 @@ def _first(source: Array | Group | Store) -> _First:
             return _First(image[0].array, node, image, image[0].path)
         array = node.get("0")
         if not isinstance(array, Array):
+            example = "".join(f", such as '{node.store}{member.name}'" for member in node.array_values()[:1])
             raise NodeTypeError(
                 f"{node.name!r} is not an OME-Zarr image and has no array '0': pass the array of the first "
-                "level",
+                f"level{example}",
                 kind="wrong_node",
                 store=node.store,
                 path=node.path,

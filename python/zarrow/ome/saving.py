@@ -306,7 +306,8 @@ def _axes(given: str | Sequence[str | Axis], unit: str | Mapping[str, str] | Non
     ):
         raise ValueError(
             f"axes are {names} of types {[axis.type for axis in axes]}, expected at most one of time, one of "
-            "channel or another type, and 2 or 3 of space, in this order"
+            "channel or another type, and 2 or 3 of space, in this order: pass axes= with names such as "
+            '"tczyx"'
         )
     return axes
 

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,10 +22,14 @@ from xarray.namedarray.parallelcompat import get_chunked_array_type
 from zarrow import read_many
 from zarrow._zarrow import Array, DeviceTensor, _read_each, _read_into, asarray
 from zarrow.api import at_once
+from zarrow.api.amounts import Amount
+from zarrow.api.progress import reporting
+from zarrow.api.reported_reads import READ_NBYTES
 from zarrow.errors import UnsupportedError
 from zarrow.xarray.arrays import Request, ZarrowArray, planned
 
 if TYPE_CHECKING:
+    from zarrow.api.progress import Progress
     from zarrow.api.typed import Decompress, Gpu
 
 Loaded = TypeVar("Loaded", xarray.Dataset, xarray.DataTree, xarray.DataArray)
@@ -38,6 +43,7 @@ def load(
     device: Gpu | None = None,
     stream: Any = None,
     decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> Loaded:
     """Load variables into memory in one batch, and return the object, which then holds them.
 
@@ -58,6 +64,9 @@ def load(
     device, stream, decompress
         A GPU to read to, as in `zarrow.read_many`: the object then holds `zarrow.gpu.Tensor`s. Indexes stay
         in the host's memory. Not with `out`.
+    progress
+        Called with the bytes of the variables that were loaded, and of all; or True for a bar in a terminal
+        or a notebook. Small variables are then read 64 MiB at a time, and a large variable by itself.
 
     Raises
     ------
@@ -93,19 +102,47 @@ def load(
     if device is not None:
         if out is not None:
             raise ValueError("device= reads to new memory: pass it without out=")
-        for name, tensor in _read_to_device(variables, device, stream, decompress).items():
+        read = partial(_read_to_device, device=device, stream=stream, decompress=decompress)
+        for name, tensor in _read_reported(variables, read, progress).items():
             variables[name].data = tensor
         return obj
     targets = dict(out or {})
     for name, target in targets.items():
         _check_target(variables, name, target)
-    for name, elements in _read(variables, targets).items():
+    read = partial(_read, targets=targets)
+    for name, elements in _read_reported(variables, read, progress).items():
         if name in targets:
             if not _shares(elements, targets[name]):
                 np.copyto(targets[name], elements, casting="same_kind")
             elements = targets[name]
         variables[name].data = elements
     return obj
+
+
+def _read_reported(
+    variables: dict[Any, xarray.Variable],
+    read: Callable[[dict[Any, xarray.Variable]], dict[Any, Any]],
+    progress: Progress | bool | None,
+) -> dict[Any, Any]:
+    """Read variables in one batch; with `progress`, in several that are reported."""
+    with reporting(progress, "load") as report:
+        if report is None:
+            return read(variables)
+        values: dict[Any, Any] = {}
+        batch: dict[Any, xarray.Variable] = {}
+        amount = Amount(report, sum(variable.nbytes for variable in variables.values()))
+        for name, variable in variables.items():
+            nbytes = sum(each.nbytes for each in batch.values())
+            if batch and nbytes + variable.nbytes > READ_NBYTES:
+                amount.begin(nbytes)
+                values |= read(batch)
+                amount.finish()
+                batch = {}
+            batch[name] = variable
+        amount.begin(0)
+        values |= read(batch)
+        amount.finish_all()
+        return values
 
 
 def _variables(obj: xarray.Dataset | xarray.DataTree | xarray.DataArray) -> dict[Any, xarray.Variable]:

@@ -24,6 +24,8 @@ from xarray.namedarray.pycompat import is_chunked_array
 
 from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues, _with_options
 from zarrow.api import at_once
+from zarrow.api.amounts import Amount
+from zarrow.api.progress import Progress, reporting
 from zarrow.api.waves import is_small
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
@@ -69,6 +71,7 @@ def to_zarr(
     write_empty_chunks: bool | None = None,
     chunkmanager_store_kwargs: dict[str, Any] | None = None,
     write_inherited_coords: bool = False,
+    progress: Progress | bool | None = None,
 ) -> Any:
     """Write a Dataset, a DataArray or a DataTree as `Dataset.to_zarr` does with the same arguments.
 
@@ -86,6 +89,9 @@ def to_zarr(
     storage_options, zarr_format, write_empty_chunks, chunkmanager_store_kwargs
         As for `xarray.Dataset.to_zarr`. `store` can also be an opened group, a `CloudStore` or a
         `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata.
+    progress
+        Called with the bytes of the variables that were stored, and of all; or True for a bar in a terminal
+        or a notebook. dask has a bar of its own for each task: `dask.diagnostics.ProgressBar`.
 
     Returns
     -------
@@ -140,20 +146,21 @@ def to_zarr(
         "chunkmanager_store_kwargs": chunkmanager_store_kwargs,
     }
     if isinstance(obj, xarray.DataTree):
-        return datatree_to_zarr(
-            obj,
-            mode="w-" if mode is None else mode,
-            consolidated=True if consolidated is None else consolidated,
-            write_inherited_coords=write_inherited_coords,
-            **given,
-        )
+        given |= {
+            "mode": "w-" if mode is None else mode,
+            "consolidated": True if consolidated is None else consolidated,
+            "write_inherited_coords": write_inherited_coords,
+        }
+        with reporting(progress, "to_zarr") as report:
+            return datatree_to_zarr(obj, progress=report, **given)
     if write_inherited_coords:
         raise TypeError(f"write_inherited_coords is for a DataTree, got a {type(obj).__name__}: leave it out")
     if isinstance(obj, xarray.DataArray):
         obj = _dataset_of(obj)
     if not isinstance(obj, xarray.Dataset):
         raise TypeError(f"expected a Dataset, a DataArray or a DataTree, got {type(obj).__name__}")
-    return dataset_to_zarr(obj, mode=mode, consolidated=consolidated, **given)
+    with reporting(progress, "to_zarr") as report:
+        return dataset_to_zarr(obj, mode=mode, consolidated=consolidated, progress=report, **given)
 
 
 def _dataset_of(array: xarray.DataArray) -> xarray.Dataset:
@@ -177,6 +184,7 @@ def dataset_to_zarr(
     encoding: Mapping[Any, Any] | None = None,
     *,
     is_unchanged: bool = False,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Any:
     """Write a dataset, with the arguments of `xarray.backends.writers.to_zarr`.
@@ -188,7 +196,9 @@ def dataset_to_zarr(
     if location is None or not _is_of_dask([dataset]):
         return stock_to_zarr(dataset, store=store, **given)
     stock = partial(stock_to_zarr, dataset, store=store, **given) if is_unchanged else None
-    return _write(location, given, partial(_Write.prepare_dataset, dataset=dataset), stock)
+    return _write(
+        location, {**given, "progress": progress}, partial(_Write.prepare_dataset, dataset=dataset), stock
+    )
 
 
 def datatree_to_zarr(
@@ -200,6 +210,7 @@ def datatree_to_zarr(
     write_inherited_coords: bool = False,
     *,
     is_unchanged: bool = False,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Any:
     """Write a tree, with the arguments of `xarray.backends.writers._datatree_to_zarr`."""
@@ -214,7 +225,8 @@ def datatree_to_zarr(
     if location is None or not _is_of_dask(node.dataset for node in tree.subtree):
         return stock_datatree_to_zarr(tree, store, **given)
     stock = partial(stock_datatree_to_zarr, tree, store, **given) if is_unchanged else None
-    return _write(location, given, partial(_Write.prepare_tree, tree=tree), stock)
+    prepare = partial(_Write.prepare_tree, tree=tree)
+    return _write(location, {**given, "progress": progress}, prepare, stock)
 
 
 def _write(
@@ -334,6 +346,7 @@ class _Write:
         write_empty_chunks: bool | None = None,
         chunkmanager_store_kwargs: dict[str, Any] | None = None,
         write_inherited_coords: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         from zarrow.xarray.staged_store import StagedStore
 
@@ -348,6 +361,7 @@ class _Write:
         self._store_options = chunkmanager_store_kwargs
         self._zarr_format = zarr_format
         self._inherits = write_inherited_coords
+        self._amount = Amount(progress)
         self._collector = _Collector()
         self._staged: StagedStore = StagedStore(location)
         # Regions are written at the same time: only changed documents need the lock.
@@ -506,6 +520,8 @@ class _Write:
 
     def store(self) -> Any:
         """Store the prepared chunks and documents (step 2)."""
+        self._amount.expect(sum(source.nbytes for source, _, _ in (*self._in_memory, *self._chunked)))
+        self._amount.begin(0)
         if self._staged.changed():
             self.lock.take()
         if not self._staged.is_remote:
@@ -524,12 +540,17 @@ class _Write:
             self._staged.commit()
         self._staged.go_direct()
         together: list[Callable[[], object]] = []
-        alone: list[Callable[[], object]] = []
+        alone: list[tuple[int, Callable[[], object]]] = []
         for elements, target, region in self._in_memory:
-            is_together = self._staged.is_remote and is_small(elements)
-            (together if is_together else alone).append(partial(_set, target, region, elements))
-        for write in alone:
+            write: Callable[[], object] = partial(_set, target, region, elements)
+            if self._staged.is_remote and is_small(elements):
+                together.append(write)
+            else:
+                alone.append((elements.nbytes, write))
+        for nbytes, write in alone:
+            self._amount.begin(nbytes)
             write()
+            self._amount.finish()
         stored = self._store_chunked() if self._chunked else None
         self.claims.keep()
         # With the last chunks, because a server takes a round trip. A new place has nothing to compare.
@@ -537,6 +558,7 @@ class _Write:
         at_once.run([*together, *checks])
         if self._compute:
             self._staged.commit(is_append=self._append_dim is not None)
+            self._amount.finish_all()
             return self._opened
         from dask.delayed import delayed
 
