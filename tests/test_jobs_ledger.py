@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import functools
+import json
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from benches import jobs_simulation
 
 import zarrow
 from zarrow import jobs
+from zarrow.api.processes import Process
+from zarrow.jobs import owners
 from zarrow.jobs.ledger import Ledger
 
 
@@ -246,3 +251,40 @@ def test_a_kill_while_a_ledger_is_deleted_leaves_a_finished_plan(
     # Nothing was copied again, and nothing but the copy is left.
     assert (tmp_path / "target.zarr/c/0").stat().st_mtime_ns == written
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.zarr", "target.zarr"]
+
+
+def test_a_killed_process_that_was_erasing_is_replaced(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1, 2, 3])
+    zarrow.save(tmp_path / "b.zarr", [7])
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr")
+    name = "from zarrow.jobs.owners import new_owner; import json; print(json.dumps(new_owner()), flush=True)"
+    killed = subprocess.Popen([sys.executable, "-c", f"{name}; input()"], stdin=-1, stdout=-1, text=True)
+    owner = json.loads(killed.stdout.readline())  # type: ignore[union-attr]
+    assert owners.is_here(owner)
+    assert owners.is_alive([*owner[:2], "1-1-other"]), "of another machine"
+    reused = Process.current()
+    assert not owners.is_alive([owner[0], reused.number, f"{reused.machine:x}-{reused.start - 1:x}-other"])
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+    assert not owners.is_alive(owner), "before its parent waits for it"
+    killed.communicate()
+    assert not owners.is_alive(owner)
+    ledger = zarrow.create_group(
+        f"{tmp_path}/b.zarr.jobs/{plan.fingerprint}", attributes={"state": "erasing", "owner": owner}
+    )
+    with pytest.raises(zarrow.NodeExistsError):
+        plan.setup()
+    ledger = zarrow.create_group(ledger.store, attributes={"state": "erasing", "owner": owner})
+    carry_out_overwriting(plan)
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == [1, 2, 3]
+    for wrong in ("half", 3, None):
+        ledger.attrs["state"] = wrong
+        with pytest.raises(zarrow.MetadataError, match="state"):
+            plan.run(plan.job(0, 1))
+
+
+def carry_out_overwriting(plan: jobs.Plan) -> None:
+    """Do a whole plan that replaces its target."""
+    plan.setup(overwrite=True)
+    plan.run(plan.job(0, 1))
+    plan.finish()
