@@ -30,7 +30,7 @@ import numpy.typing as npt
 import zarrow
 from zarrow.jobs import ledger
 from zarrow.jobs import plan as plan_module
-from zarrow.jobs.making import planned
+from zarrow.jobs.planning import planned
 from zarrow.jobs.units import Unit
 from zarrow.jobs.work import Item
 

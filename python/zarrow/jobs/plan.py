@@ -409,11 +409,14 @@ class Plan:
 
     def _summary(self) -> dict[str, Any]:
         """Return what the ledger says of the plan."""
-        found = self._description()
+        found, items = self._description(), self._work.items.items()
+        notes = {
+            _joined(self._work.target.path, path): note for path, item in items if (note := item.notes())
+        }
         return {
             "plan": {name: found[name] for name in ("kind", "function", "target", "blocks")},
             "units": len(self.units),
-            **{name: note for item in self._work.items.values() for name, note in item.notes().items()},
+            **({self._work.kind: notes} if notes else {}),
         }
 
     def _target_name(self) -> str:
