@@ -18,12 +18,12 @@ class ConflictError(ZarrowError, RuntimeError):
 
 @contextlib.contextmanager
 def renamed(**options: str) -> Iterator[None]:
-    """Replace names of options by the caller's in errors about existing arrays."""
+    """Replace names of options by the caller's in errors about existing arrays, and about the ledger."""
     try:
         yield
-    except (NodeExistsError, ConflictError) as error:
+    except (NodeExistsError, ConflictError, TypeError) as error:
         text = str(error)
         for name, own in options.items():
-            text = text.replace({"overwrite": "overwrite=True"}.get(name, name), own)
+            text = text.replace({"overwrite": "overwrite=True", "ledger": "ledger="}.get(name, name), own)
         error.args = (text,)
         raise

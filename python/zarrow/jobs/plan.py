@@ -27,7 +27,6 @@ from zarrow.api.array_options import Store
 from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
 from zarrow.errors import (
-    NodeExistsError,
     StaleHandleError,
     UnsupportedError,
     ZarrowError,
@@ -519,14 +518,7 @@ class Plan:
         }
         if existing and not (overwrite or skip_existing):
             new = next(iter(existing.values()))[0]
-            raise NodeExistsError(
-                f"{repr(new.path) if new.path else 'the root'} of {new.store} exists, and this plan did "
-                "not create it (its options, such as memory_nbytes, are part of the plan): pass "
-                "overwrite=True to erase it",
-                kind="node_exists",
-                store=str(new.store),
-                path=new.path,
-            )
+            raise states.exists(new.store, new.path, self._work.ledger)
         taken = self._paths(existing)
         if skip_existing:
             states.check_finished(others, store, taken)

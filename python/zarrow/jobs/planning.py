@@ -10,7 +10,7 @@ from typing import Any
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
 from zarrow.errors import UnsupportedError
-from zarrow.jobs.ledger import beside
+from zarrow.jobs.ledger import beside, name_of
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.replaced_sources import check_apart
 from zarrow.jobs.two_passes import FirstPass, TwoPassPlan
@@ -102,7 +102,7 @@ def ledger_of(store: Store) -> Store:
     found = beside(store, ".jobs")
     if found is None:
         raise TypeError(
-            f"the ledger of a plan is stored beside its target, and {type(store).__name__} has no place for "
-            "it: pass ledger=, another store that all processes reach"
+            f"the ledger of a plan is stored beside its target, and {name_of(store)} has no place for it: "
+            "pass ledger=, another store that all processes reach"
         )
     return found
