@@ -95,7 +95,7 @@ def chosen(
 
 
 def together(others: Sequence[Any], wanted: Mapping[str, Array]) -> dict[str, tuple[Array, ...]]:
-    """Return each array with the ones of the other sources, which have the same path in groups.
+    """Join each array and its counterparts in the other sources: in groups, they have the same path.
 
     Raises
     ------
