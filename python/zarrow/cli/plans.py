@@ -51,7 +51,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
         return 1
     was_finished = plan.is_finished
     try:
-        with renamed(overwrite="--overwrite", memory_nbytes="--memory"):
+        with renamed(overwrite="--overwrite", memory_nbytes="--memory", ledger="--ledger"):
             report, left = _done(label, plan, arguments, existing)
     except (OverflowError, FloatingPointError) as error:
         # Elements that do not fit the new type.
