@@ -97,7 +97,7 @@ def test_sources_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         jobs.append(filled, root["n"], 1, axis="x")
     root["n"].resize((5,))
     with pytest.raises(zarrow.ShapeError, match="'n': 5"):
-        jobs.append(filled, root, 1, axis="time")
+        jobs.append(filled, root, 2, axis="time")
 
 
 def test_values_are_collected_from_each_variable(tmp_path: Path) -> None:
@@ -152,7 +152,13 @@ def test_an_append_to_a_group_makes_all_arrays_of_a_dimension_longer(
         item.finish(item.opened())
         with pytest.raises(jobs.ConflictError, match="its end was interrupted"):
             jobs.append(filled, root[path], 1, ledger=ledger).setup()
-        plan = pickle.loads(pickle.dumps(plan))
+        # A script that is run again makes the same plan.
+        again = jobs.append(filled, root, 3, axis="time", memory_nbytes=1, ledger=ledger)
+        assert again.fingerprint == pickle.loads(pickle.dumps(plan)).fingerprint == plan.fingerprint
+        with pytest.raises(zarrow.StaleHandleError, match=r"its shape is \(9,\), and was \(6,\)"):
+            jobs.append(filled, root, 3, axis="time").setup()
+        again.setup()
+        plan = again
     plan.finish()
     found = values(zarrow.open(repository.readonly_session("main") if is_versioned else store))
     assert found["time"] == [*range(6), 106, 106, 108]

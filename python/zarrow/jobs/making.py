@@ -427,7 +427,7 @@ def append(
     check_target(target)
     if count < 0:
         raise ValueError(f"an array does not shrink by an append: count is 0 or more, got {count}")
-    start = common_extent(growing(target, axis))
+    start = common_extent(growing(target, axis), count)
     return _appended(function, target, count, axis, start, memory_nbytes, attributes, _located(ledger))
 
 

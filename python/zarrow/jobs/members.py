@@ -145,8 +145,10 @@ def growing(target: Array | Group, axis: int | str) -> dict[str, tuple[Array, in
     return dict(sorted(found.items(), key=lambda item: _is_index(item[0], item[1][0])))
 
 
-def common_extent(arrays: Mapping[str, tuple[Array, int]]) -> int:
-    """Return the extent of arrays along their axes.
+def common_extent(arrays: Mapping[str, tuple[Array, int]], count: int) -> int:
+    """Return the extent of arrays along their axes, before an append of `count` elements.
+
+    If some arrays have the new elements already, `finish` was interrupted, and the same plan does the rest.
 
     Raises
     ------
@@ -154,9 +156,10 @@ def common_extent(arrays: Mapping[str, tuple[Array, int]]) -> int:
         They have different extents.
     """
     extents = {path: array.shape[axis] for path, (array, axis) in arrays.items()}
-    if len(set(extents.values())) > 1:
+    start = min(extents.values())
+    if not {start, start + count}.issuperset(extents.values()):
         raise ShapeError(f"the arrays have different extents along the dimension: {extents}", kind="shape")
-    return next(iter(extents.values()))
+    return start
 
 
 def _axis_of(array: Array, axis: int | str) -> int:
