@@ -485,9 +485,14 @@ def test_the_command_says_what_it_would_do(tmp_path: Path) -> None:
 
 def test_jobs_of_a_finished_copy_say_so(tmp_path: Path) -> None:
     zarrow.create_array(tmp_path / "a.zarr", data=VALUES, chunks=(10, 16))
-    arguments = ("copy", tmp_path / "a.zarr", tmp_path / "b.zarr", "--memory", "1")
+    ended = command("copy", tmp_path / "a.zarr", "s3://bucket")
+    assert (ended.returncode, "pass --ledger, another store" in ended.stderr) == (2, True)
+    arguments: tuple[Any, ...] = ("copy", tmp_path / "a.zarr", tmp_path / "b.zarr", "--memory", "1")
+    arguments += ("--ledger", tmp_path / "ledger")
     for job in ("0/2", "1/2"):
         assert command(*arguments, "--job", job).returncode == 0
+    assert [path.name for path in tmp_path.glob("*")].count("ledger") == 1
+    assert not (tmp_path / "b.zarr.jobs").exists()
     assert digest(tmp_path / "b.zarr") == digest(tmp_path / "a.zarr")
     assert "finished before: delete" in command(*arguments, "--job", "0/2").stderr
     zarrow.open(tmp_path / "a.zarr", mode="r+")[...] = 5

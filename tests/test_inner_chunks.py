@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -108,3 +109,39 @@ def test_arrays_without_shards_have_no_inner_chunks(tmp_path: Path) -> None:
     assert (found.inner_stored, found.inner_missing) == (0, 0) and "inner" not in str(found)
     with pytest.raises(IndexError, match="outside the chunk grid"):
         array._inner_chunks_of((4,))
+
+
+def sharded(grid: dict[str, Any], *after: dict[str, Any]) -> zarrow.Array:
+    """Return an array of 12 elements. Some of its inner chunks of 2 elements are stored."""
+    plain = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    options = {"chunk_shape": [2], "codecs": plain, "index_codecs": plain}
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [12],
+        "data_type": "int32",
+        "chunk_grid": grid,
+        "chunk_key_encoding": {"name": "default"},
+        "fill_value": 0,
+        "codecs": [{"name": "sharding_indexed", "configuration": options}, *after],
+    }
+    array = zarrow.open_array({"zarr.json": json.dumps(document).encode()}, mode="r+")
+    array[0:2], array[4], array[8:12] = 1, 2, [0, 0, 3, 3]
+    return array
+
+
+def test_inner_chunks_of_unequal_shards_are_counted() -> None:
+    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[4, 6, 2]]}}
+    array = sharded(grid)
+    found = verify(array)
+    assert (found.stored, found.inner_stored, found.inner_missing, found.uncounted) == (3, 4, 2, 0)
+    store = array.__reduce__()[1][0]
+    store["c/1"] = store["c/1"][:-1]
+    assert [each.chunk for each in verify(array).corrupt] == [(1,)]
+
+
+def test_shards_that_are_compressed_as_a_whole_are_named() -> None:
+    grid = {"name": "regular", "configuration": {"chunk_shape": [4]}}
+    found = verify(sharded(grid, {"name": "gzip", "configuration": {"level": 1}}))
+    assert (found.stored, found.inner_stored, found.inner_missing, found.uncounted) == (3, 0, 0, 3)
+    assert "inner chunks of 3 shards not counted" in str(found)

@@ -8,7 +8,6 @@ import math
 import pickle
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -373,34 +372,6 @@ def test_processes_that_set_up_at_once_erase_no_units(tmp_path: Path, overwrite:
         np.testing.assert_array_equal(zarrow.load(tmp_path / "b.zarr"), values)
         shutil.rmtree(tmp_path / "b.zarr")
         shutil.rmtree(tmp_path / "b.zarr.jobs")
-
-
-def test_a_killed_process_that_was_erasing_is_replaced(tmp_path: Path) -> None:
-    zarrow.save(tmp_path / "a.zarr", [1, 2, 3])
-    zarrow.save(tmp_path / "b.zarr", [7])
-    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr")
-    killed = subprocess.Popen([sys.executable, "-c", ""])
-    killed.wait(60)
-    owner = [socket.gethostname(), killed.pid, "another"]
-    ledger = zarrow.create_group(
-        f"{tmp_path}/b.zarr.jobs/{plan.fingerprint}", attributes={"state": "erasing", "owner": owner}
-    )
-    with pytest.raises(zarrow.NodeExistsError):
-        plan.setup()
-    ledger = zarrow.create_group(ledger.store, attributes={"state": "erasing", "owner": owner})
-    carry_out_overwriting(plan)
-    assert zarrow.load(tmp_path / "b.zarr").tolist() == [1, 2, 3]
-    for wrong in ("half", 3, None):
-        ledger.attrs["state"] = wrong
-        with pytest.raises(zarrow.MetadataError, match="state"):
-            plan.run(plan.job(0, 1))
-
-
-def carry_out_overwriting(plan: jobs.Plan) -> None:
-    """Do a whole plan that replaces its target."""
-    plan.setup(overwrite=True)
-    plan.run(plan.job(0, 1))
-    plan.finish()
 
 
 def test_a_plan_begins_anew_if_its_target_is_gone(tmp_path: Path) -> None:

@@ -209,9 +209,24 @@ def test_a_copy_to_a_whole_bucket_asks_for_no_other_bucket(bucket: zarrow.CloudS
     zarrow.copy(source, whole, "deep/copy")  # the name with `.jobs` at its end would be another bucket
     np.testing.assert_array_equal(zarrow.open(whole)["deep/copy"][...], source[...])
     for store in (whole, "s3://jobs", "s3://jobs/"):
-        with pytest.raises(TypeError, match="has no place for it: pass ledger="):
+        with pytest.raises(TypeError, match=r"the whole bucket .* has no place for it: pass ledger="):
             jobs.copy(source, store, "other")
     plan = jobs.copy(source, whole, "other", ledger=bucket)
     carried_out(plan)
     plan.finish()
     np.testing.assert_array_equal(zarrow.open(whole)["other"][...], source[...])
+    parts: dict[str, Any] = {"memory_nbytes": 1, "progress": stop}
+    for ledger in (bucket, None):
+        with pytest.raises(KeyboardInterrupt):
+            zarrow.copy(source, whole, "lost" if ledger is None else "begun", ledger=ledger, **parts)
+    found: Any = zarrow.copy(source, whole, "begun", ledger=bucket, memory_nbytes=1)
+    np.testing.assert_array_equal(found[...], source[...])
+    with pytest.raises(zarrow.NodeExistsError, match="no earlier runs: pass ledger="):
+        zarrow.copy(source, whole, "lost", memory_nbytes=1)
+    with pytest.raises(ValueError, match="whether a killed copy left others: pass ledger="):
+        zarrow.copy(source, whole, "lost", if_exists="skip")
+
+
+def stop(done: int, total: int) -> None:
+    """Interrupt a copy after the first unit."""
+    raise KeyboardInterrupt

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import errno
 import functools
+import json
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import zarr.storage
 from benches import jobs_simulation
 
 import zarrow
 from zarrow import jobs
+from zarrow.api.processes import Process
+from zarrow.jobs import owners
 from zarrow.jobs.ledger import Ledger
 
 
@@ -139,11 +145,13 @@ def test_a_job_reads_no_records_of_other_jobs(tmp_path: Path) -> None:
     assert plan.remaining() == 0 and ledger.read - before <= 51
 
 
-def test_a_simulated_plan_is_finished_without_conflicts() -> None:
-    found = jobs_simulation.simulate(200, 20_000_000)
+def test_simulated_workers_conflict_in_the_setup_alone() -> None:
+    workers = 60
+    found = jobs_simulation.simulate(workers, 4_000_000, killed_workers=2, within=0)
     assert found["restarts"] >= found["units repeated"] == 2, "the killed workers' last units"
-    assert found["conflicts"] == 0
-    assert found["ledger gets"] < 20 * 200 and found["ledger lists"] < 2 * 200
+    assert 0 < found["conflicts"] < 3 * workers
+    assert found["setup s"] < 3
+    assert found["ledger gets"] < 40 * workers and found["ledger lists"] < 9 * workers
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
@@ -246,3 +254,49 @@ def test_a_kill_while_a_ledger_is_deleted_leaves_a_finished_plan(
     # Nothing was copied again, and nothing but the copy is left.
     assert (tmp_path / "target.zarr/c/0").stat().st_mtime_ns == written
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.zarr", "target.zarr"]
+
+
+def test_a_killed_process_that_was_erasing_is_replaced(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1, 2, 3])
+    zarrow.save(tmp_path / "b.zarr", [7])
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr")
+    name = "from zarrow.jobs.owners import new_owner; import json; print(json.dumps(new_owner()), flush=True)"
+    killed = subprocess.Popen([sys.executable, "-c", f"{name}; input()"], stdin=-1, stdout=-1, text=True)
+    owner = json.loads(killed.stdout.readline())  # type: ignore[union-attr]
+    assert owners.is_here(owner)
+    assert owners.is_alive([*owner[:2], "1-1-other"]), "of another machine"
+    reused = Process.current()
+    assert not owners.is_alive([owner[0], reused.number, f"{reused.machine:x}-{reused.start - 1:x}-other"])
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+    assert not owners.is_alive(owner), "before its parent waits for it"
+    killed.communicate()
+    assert not owners.is_alive(owner)
+    ledger = zarrow.create_group(
+        f"{tmp_path}/b.zarr.jobs/{plan.fingerprint}", attributes={"state": "erasing", "owner": owner}
+    )
+    with pytest.raises(zarrow.NodeExistsError):
+        plan.setup()
+    ledger = zarrow.create_group(ledger.store, attributes={"state": "erasing", "owner": owner})
+    carry_out_overwriting(plan)
+    assert zarrow.load(tmp_path / "b.zarr").tolist() == [1, 2, 3]
+    for wrong in ("half", 3, None):
+        ledger.attrs["state"] = wrong
+        with pytest.raises(zarrow.MetadataError, match="state"):
+            plan.run(plan.job(0, 1))
+
+
+def carry_out_overwriting(plan: jobs.Plan) -> None:
+    """Do a whole plan that replaces its target."""
+    plan.setup(overwrite=True)
+    plan.run(plan.job(0, 1))
+    plan.finish()
+
+
+def test_a_ledger_that_cannot_be_written_names_the_option(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", [1, 2, 3])
+    ledger = zarr.storage.MemoryStore(read_only=True)
+    plan = jobs.copy(zarrow.open(tmp_path / "a.zarr"), tmp_path / "b.zarr", ledger=ledger)
+    with pytest.raises(zarrow.ReadOnlyError, match="pass ledger=, another store for the list of finished"):
+        plan.setup()
+    assert not (tmp_path / "b.zarr").exists()

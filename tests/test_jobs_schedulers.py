@@ -25,8 +25,8 @@ def test_plans_of_other_things_than_arrays_and_functions_are_refused(tmp_path: P
         (lambda: jobs.write(odd, array), "a function that is called"),
         (lambda: jobs.append(3, array, 2), "a function that is called"),  # type: ignore[arg-type]
         (lambda: jobs.collect("f", array), "a function that is called"),  # type: ignore[arg-type]
-        (lambda: jobs.write(print, np.ones(3)), "an array of a store as the target"),  # type: ignore[arg-type]
-        (lambda: jobs.append(print, group, 4), "got a group"),  # type: ignore[arg-type]
+        (lambda: jobs.write(print, np.ones(3)), "a group of a store as the target"),  # type: ignore[arg-type]
+        (lambda: jobs.append(print, group, 4), "is for arrays: of a group, pass"),  # type: ignore[arg-type]
         (lambda: jobs.copy(array, tmp_path / "x", attributes=3), "attributes as a mapping"),  # type: ignore[arg-type]
         (lambda: jobs.copy(array, tmp_path / "x").run(0), "a job of the plan"),  # type: ignore[arg-type]
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from zarrow._zarrow import Array, Group, open
+from zarrow._zarrow import Array, Group, MemoryStore, open
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.errors import ReadOnlyError
 
@@ -87,7 +87,8 @@ def copy(
         the source repeatedly, and move more bytes.
     ledger
         A store for the list of finished parts. By default the target with `.jobs` at the end of its name,
-        until the copy is finished.
+        until the copy is finished. A whole bucket, or a store object without a name, has no place beside it:
+        without `ledger`, a copy to it does not continue after a kill.
     progress
         Called with the number of finished parts and of all; or True for a bar in a terminal or a notebook.
     chunks, shards, dtype, order, filters, serializer, compressors, fill_value
@@ -114,7 +115,8 @@ def copy(
     DataTypeError
         A copy does not convert to `dtype`, as floats to integers (a `TypeError`).
     ValueError
-        The copy would replace its source, or options do not fit the source or one another.
+        The copy would replace its source, or options do not fit the source or one another. `if_exists="skip"`
+        was passed without `ledger` for a store without a place beside it.
     StaleHandleError
         The source or the copy changed while it was copied.
     MetadataError, CodecError, UnsupportedError, ReadOnlyError, StoreError, OutOfMemoryError
@@ -131,13 +133,19 @@ def copy(
     """
     from zarrow import jobs
     from zarrow.jobs.errors import renamed
-    from zarrow.jobs.ledger import of_one_call
+    from zarrow.jobs.ledger import name_of, of_one_call
     from zarrow.jobs.work import located
 
     target = located(target)
     check_names(options, CopyOptions.__annotations__, "of a copy")
     if if_exists not in ("error", "overwrite", "skip"):
         raise ValueError(f'if_exists is {if_exists!r}, expected "error", "overwrite" or "skip"')
+    own_ledger = of_one_call(target, ledger)
+    if if_exists == "skip" and own_ledger is not ledger and not isinstance(target, MemoryStore):
+        raise ValueError(
+            f'if_exists="skip" keeps whole arrays, but {name_of(target)} has no place for a ledger, which '
+            "says whether a killed copy left others: pass ledger="
+        )
     node = source if isinstance(source, Array | Group) else open(source, mode="r")
     plan = jobs.copy(
         node,
@@ -145,10 +153,10 @@ def copy(
         path,
         select=select,
         raw=raw,
-        memory_nbytes=jobs.making.MEMORY_NBYTES if memory_nbytes is None else memory_nbytes,
+        memory_nbytes=jobs.planning.MEMORY_NBYTES if memory_nbytes is None else memory_nbytes,
         attributes=attributes,
         consolidate=consolidate,
-        ledger=of_one_call(target, ledger),
+        ledger=own_ledger,
         passes=passes,
         **options,
     )

@@ -188,7 +188,8 @@ def _keys(values: _StoredValues, path: str, prefix: str, levels: list[str]) -> I
     """Yield the keys below an array's path, and folders that lead to no chunk as a whole."""
     import re
 
-    names = values.list("/".join(part for part in (path, prefix) if part))
+    # A store of another library may list a key twice.
+    names = set(values.list("/".join(part for part in (path, prefix) if part)))
     # Numbers in their order.
     for name in sorted(names, key=lambda name: [(len(part), part) for part in re.split("[./]", name)]):
         key = f"{prefix}/{name}" if prefix else name

@@ -10,7 +10,8 @@ from zarrow.checks.converting import Converted, convert
 from zarrow.checks.digesting import digest
 from zarrow.checks.repairing import Repair, Repaired, repair
 from zarrow.checks.timings import Benchmark, Timing
-from zarrow.checks.verifying import Corrupt, Verified, verify
+from zarrow.checks.verified import Corrupt, Verified
+from zarrow.checks.verifying import verify
 from zarrow.hints.module_names import getattr_of as _getattr_of
 
 __all__ = [

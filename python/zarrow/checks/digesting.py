@@ -29,7 +29,8 @@ from zarrow.checks.nodes import (
     opened,
     widened,
 )
-from zarrow.checks.verifying import Corrupt, walk
+from zarrow.checks.verified import Corrupt
+from zarrow.checks.verifying import walk
 from zarrow.errors import MetadataError
 from zarrow.jobs import blocks
 from zarrow.jobs.units import Grid

@@ -31,7 +31,8 @@ from zarrow.arrays.chunk_grid import grid_of, stored_chunks
 from zarrow.checks.comparing import differs
 from zarrow.checks.nodes import chunks_in, one_line, opened
 from zarrow.checks.restoring import restore
-from zarrow.checks.verifying import DOCUMENTS, Corrupt, joined, verify, walk
+from zarrow.checks.verified import Corrupt
+from zarrow.checks.verifying import DOCUMENTS, joined, verify, walk
 from zarrow.errors import InvalidKeyError, MetadataError, NotFoundError, ZarrowError
 from zarrow.groups.places import refuse_read_only
 

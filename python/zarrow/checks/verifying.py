@@ -7,25 +7,28 @@
 3. The index of each stored shard says which of its inner chunks are stored.
 4. Arrays with checksums are read, and with `deep` all arrays, in parts of whole chunks. This also checks
    lengths and indexes of shards. If a part fails, its chunks are read one by one.
+5. Other processes may change the store meanwhile. What seems wrong is looked at again: a node that was
+   erased or replaced is not corrupt.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from zarrow._zarrow import Array, Group, _StoredValues
+from zarrow._zarrow import Array, Group, _StoredValues, open
 from zarrow.api import at_once
 from zarrow.api.array_options import Store
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.chunk_grid import grid_of, stored_chunks
-from zarrow.checks.nodes import chunks_in, nbytes_of, one_line, opened, parts
+from zarrow.checks.nodes import chunks_in, nbytes_of, opened, parts
+from zarrow.checks.verified import Corrupt, Verified
 from zarrow.errors import LimitError, MetadataError, NotFoundError, OutOfMemoryError, ZarrowError
 from zarrow.groups.descent import Way
+from zarrow.jobs.work import fixed_metadata
 
 DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"))
 
@@ -33,91 +36,11 @@ DOCUMENTS = frozenset(("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata
 _CHECKSUMS = frozenset(("crc32c", "crc32", "adler32", "fletcher32", "jenkins_lookup3"))
 
 
-@dataclass(frozen=True, slots=True)
-class Corrupt:
-    """A node or chunk that cannot be read.
-
-    Attributes
-    ----------
-    path : str
-        The path of the node, below the node given to `verify`.
-    chunk : tuple of int or None
-        The chunk's place in the grid, for a chunk in a shard that of the inner chunk; None for metadata. A
-        shard whose index cannot be read has the place of its first inner chunk, unless the array is read.
-    error : str
-        The message of the error.
-    kind : str
-        The error's `kind`, such as `"checksum"`.
-    """
-
-    path: str
-    chunk: tuple[int, ...] | None
-    error: str
-    kind: str
-
-
 # Kinds of errors that say nothing of the stored bytes.
 _NOT_OF_BYTES = frozenset(("out_of_memory", "io", "permission"))
 
-
-@dataclass(slots=True)
-class Verified:
-    """What `verify` found.
-
-    Attributes
-    ----------
-    arrays, groups : int
-        Nodes that were opened.
-    stored, missing : int
-        Numbers of chunks, or of shards. Missing ones read as fill values.
-    inner_stored, inner_missing : int
-        Numbers of inner chunks of the stored shards, as far as their indexes could be read. Shards of unequal
-        shapes, and shards that were compressed as a whole, are not counted.
-    corrupt : list of Corrupt
-        Chunks and metadata whose bytes are wrong.
-    outdated : list of Corrupt
-        Groups with consolidated metadata that differ from the nodes below.
-    unread : list of Corrupt
-        What could not be read for another reason, such as memory, a permission or the network.
-    foreign : list of str
-        Keys in the store that belong to no node: files, or folders with everything in them.
-    """
-
-    arrays: int = 0
-    groups: int = 0
-    stored: int = 0
-    missing: int = 0
-    inner_stored: int = 0
-    inner_missing: int = 0
-    corrupt: list[Corrupt] = field(default_factory=list)
-    outdated: list[Corrupt] = field(default_factory=list)
-    unread: list[Corrupt] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether all that was checked can be read, and consolidated metadata are up to date."""
-        return not self.corrupt and not self.outdated and not self.unread
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.arrays} arrays and {self.groups} groups: {self.stored} chunks stored, "
-            f"{self.missing} missing, {len(self.corrupt)} corrupt, {len(self.foreign)} foreign keys"
-            + (f", {self.inner_stored} inner chunks stored" if self.inner_stored else "")
-            + (f", {self.inner_missing} missing" if self.inner_missing else "")
-            + (f", {len(self.outdated)} outdated" if self.outdated else "")
-            + (f", {len(self.unread)} not read" if self.unread else "")
-        ]
-        for word, faults in (
-            ("corrupt", self.corrupt),
-            ("outdated", self.outdated),
-            ("not read", self.unread),
-        ):
-            for each in faults:
-                place = "" if each.chunk is None else f" chunk {each.chunk}"
-                lines.append(f"  {word:8} {one_line(each.path) or '/'}{place}: {one_line(each.error)}")
-        lines += [f"  foreign  {one_line(key)}" for key in self.foreign]
-        return "\n".join(lines)
+# How often an array is checked while others change it.
+_TRIES = 3
 
 
 def verify(
@@ -170,32 +93,113 @@ def verify(
 def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> Verified:
     location, root = checked.__reduce__()[1][:2]
     values = _StoredValues(location, create=False)
-    found = Verified()
-    nodes = dict(walk(checked, found.corrupt))
-    for path, member in nodes.items():
-        if isinstance(member, Array):
-            found.arrays += 1
-            shards = _take_census(values, joined(root, path), member, found)
-            is_read = deep or _has_checksums(member)
-            _count_inner_chunks(path, member, shards, found, is_read, 1 if values.is_local() else 64)
+    found, broken = Verified(), list[Corrupt]()
+    nodes = dict(walk(checked, broken))
+    groups = {path: node for path, node in nodes.items() if isinstance(node, Group)}
+    arrays = {path: node for path, node in nodes.items() if isinstance(node, Array)}
+    foreign = {path: _foreign(values, joined(root, path), group, broken) for path, group in groups.items()}
+    outdated = [
+        each
+        for path, group in groups.items()
+        if group._is_consolidated() and not broken
+        for each in _outdated(path, group, nodes)
+    ]
+    total = sum(nbytes_of(array) for array in arrays.values() if deep or _has_checksums(array))
+    done = 0
+
+    def advance(nbytes: int) -> None:
+        nonlocal done
+        done = min(total, done + nbytes)
+        if progress is not None:
+            progress(done, total)
+
+    parts_of: dict[str, Verified | None] = {
+        path: _checked_array(values, location, (root, path), array, deep, advance)
+        for path, array in arrays.items()
+    }
+    # What seems wrong is looked at again (step 5).
+    for each in broken:
+        is_same = each.kind == "limit" or _is_broken(location, joined(root, each.path))
+        (found.corrupt.append(each) if is_same else found.changed.append(each.path))
+    for path, group in groups.items():
+        found.groups += 1
+        if names := foreign[path]:
+            again = _foreign(values, joined(root, path), group, broken)
+            found.foreign += [joined(root, path, name) for name in names if name in again]
+    if outdated:
+        found.outdated = _still_outdated(outdated, location, root)
+    for path, part in parts_of.items():
+        if part is None:
+            found.changed.append(path)
         else:
-            found.groups += 1
-            _find_foreign(values, joined(root, path), member, found)
-            if member._is_consolidated() and not found.corrupt:
-                found.outdated += _outdated(path, member, nodes)
-    arrays = {path: member for path, member in nodes.items() if isinstance(member, Array)}
-    arrays = {path: array for path, array in arrays.items() if deep or _has_checksums(array)}
-    total, done = sum(map(nbytes_of, arrays.values())), 0
-    for path, array in arrays.items():
-        for region in parts(array):
-            found.corrupt += _corrupt_in(array, path, region)
-            if progress is not None:
-                extents = [part.stop - part.start for part in region]
-                done += nbytes_of(array) * math.prod(extents) // max(1, array.size)
-                progress(done, total)
+            found.add(part)
     found.unread = [each for each in found.corrupt if each.kind in _NOT_OF_BYTES]
     found.corrupt = [each for each in found.corrupt if each.kind not in _NOT_OF_BYTES]
     return found
+
+
+def _checked_array(
+    values: _StoredValues,
+    location: Store,
+    place: tuple[str, str],
+    array: Array,
+    deep: bool,
+    advance: Callable[[int], None],
+) -> Verified | None:
+    """Check an array at a place: the root that is checked, and the path below it.
+
+    If another process replaces it, check it again, at most three times. Return `None` if it is erased.
+    """
+    path, below = joined(*place), place[1]
+    for _ in range(_TRIES):
+        found, is_read = Verified(arrays=1), deep or _has_checksums(array)
+        shards = _take_census(values, path, array, found)
+        _count_inner_chunks(below, array, shards, found, is_read, 1 if values.is_local() else 64)
+        for region in parts(array) if is_read else ():
+            found.corrupt += _corrupt_in(array, below, region)
+            extents = [part.stop - part.start for part in region]
+            advance(nbytes_of(array) * math.prod(extents) // max(1, array.size))
+        is_missed = any(each.kind == "not_found" for each in found.corrupt)
+        if not (found.corrupt or found.missing or found.foreign):
+            return found
+        try:
+            now = open(location, path, mode="r")
+        except NotFoundError:
+            # Consolidated metadata alone may have named the node that was passed to `verify`.
+            return found if not (below or is_missed) else None
+        except ZarrowError:
+            return found
+        if not isinstance(now, Array):
+            return None
+        if not is_missed and fixed_metadata(now) == fixed_metadata(array):
+            return found
+        array = now
+    return None
+
+
+def _is_broken(location: Store, path: str) -> bool:
+    try:
+        open(location, path, mode="r")
+    except NotFoundError:
+        return False
+    except ZarrowError:
+        return True
+    return False
+
+
+def _still_outdated(outdated: list[Corrupt], location: Store, root: str) -> list[Corrupt]:
+    """Return the groups that are still outdated."""
+    try:
+        nodes = dict(walk(open(location, root, mode="r"), []))
+    except NotFoundError:
+        return []
+    groups = {each.path: nodes.get(each.path) for each in outdated}
+    return [
+        each
+        for path, group in groups.items()
+        if isinstance(group, Group) and group._is_consolidated()
+        for each in _outdated(path, group, nodes)
+    ]
 
 
 def joined(*names: str) -> str:
@@ -232,11 +236,13 @@ def walk(root: Array | Group, corrupt: list[Corrupt]) -> Iterator[tuple[str, Arr
         waiting += reversed(members)
 
 
-def _find_foreign(values: _StoredValues, path: str, group: Group, found: Verified) -> None:
-    """Enter the keys beside the members of a group (step 1)."""
-    corrupt = {each.path.rpartition("/")[2] for each in found.corrupt}
-    known = DOCUMENTS | set(group._without_consolidated()) | corrupt
-    found.foreign += [joined(path, name) for name in sorted(values.list(path)) if name not in known]
+def _foreign(values: _StoredValues, path: str, group: Group, broken: Sequence[Corrupt]) -> list[str]:
+    """Return the names beside the members of a group (step 1)."""
+    names = {each.path.rpartition("/")[2] for each in broken}
+    # Names come first: a node that is created in between is no foreign key.
+    stored = values.list(path)
+    known = DOCUMENTS | set(group._without_consolidated()) | names
+    return sorted(set(stored) - known)
 
 
 def _outdated(path: str, group: Group, nodes: Mapping[str, Array | Group]) -> list[Corrupt]:
@@ -275,14 +281,18 @@ def _take_census(values: _StoredValues, path: str, array: Array, found: Verified
     if keys is None:
         found.stored += array.nchunks_initialized
         return []
-    stored, shards = 0, []
+    stored, shards = 0, list[tuple[int, ...]]()
+    names = [codec["name"] for codec in array.metadata["codecs"]]
+    is_sharded = names[-1:] == ["sharding_indexed"]
     for key, place in keys:
         if place is not None:
             stored += 1
-            if array.shards is not None:
+            if is_sharded:
                 shards.append(place)
         elif key not in DOCUMENTS:
             found.foreign.append(joined(path, key))
+    if "sharding_indexed" in names and not is_sharded:
+        found.uncounted += stored
     found.stored += stored
     found.missing += math.prod(grid_of(array)) - stored
     return shards
@@ -298,7 +308,9 @@ def _count_inner_chunks(
     lock = threading.Lock()
 
     def first_inner(place: tuple[int, ...]) -> tuple[int, ...]:
-        extents = zip(place, array.shards or (), array.chunks or (), strict=True)
+        if array.shards is None or array.chunks is None:
+            return place
+        extents = zip(place, array.shards, array.chunks, strict=True)
         return tuple(at * (shard // chunk) for at, shard, chunk in extents)
 
     def count(place: tuple[int, ...]) -> None:

@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Copy, and return the exit status."""
     from zarrow import jobs
+    from zarrow.jobs.errors import renamed
 
     options: dict[str, Any] = {
         "chunks": arguments.chunks,
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise WrongArgumentError("existing arrays are overwritten or skipped: pass only one of the two")
         arguments.if_exists = "overwrite"
     source = zarrow.open(arguments.source, mode="r")
-    with wrong_arguments():
+    with wrong_arguments(), renamed(ledger="--ledger"):
         plan = jobs.copy(
             source,
             arguments.target,
@@ -76,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             raw=arguments.raw,
             memory_nbytes=arguments.memory,
             consolidate=arguments.consolidate,
+            ledger=arguments.ledger,
             passes=arguments.passes,
             **{name: value for name, value in options.items() if value is not None},
         )

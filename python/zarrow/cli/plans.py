@@ -28,6 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--job", type=types.job, metavar="I/N", help="do only this part of the work, of N, from 0"
     )
+    parser.add_argument(
+        "--ledger", metavar="STORE", help="the store of the finished parts (default: beside the target)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace existing arrays at the target")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
@@ -48,7 +51,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
         return 1
     was_finished = plan.is_finished
     try:
-        with renamed(overwrite="--overwrite", memory_nbytes="--memory"):
+        with renamed(overwrite="--overwrite", memory_nbytes="--memory", ledger="--ledger"):
             report, left = _done(label, plan, arguments, existing)
     except (OverflowError, FloatingPointError) as error:
         # Elements that do not fit the new type.

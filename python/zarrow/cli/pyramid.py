@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compute the levels, and return the exit status."""
     options: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("levels", "axes", "scale", "unit", "name", "version", "chunks", "shards")
+        for name in ("levels", "axes", "scale", "unit", "name", "version", "chunks", "shards", "ledger")
         if getattr(arguments, name) is not None
     }
     if arguments.codec is not None:
@@ -64,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
             print("zarrow pyramid: expected --factors as 2 or z=1,y=2,x=2", file=sys.stderr)
             return 2
         factors = factors[0]
-    with wrong_arguments():
+    from zarrow.jobs.errors import renamed
+
+    with wrong_arguments(), renamed(ledger="--ledger"):
         plan = zarrow.ome.plan_pyramid(
             arguments.source,
             arguments.target,

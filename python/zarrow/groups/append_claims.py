@@ -3,12 +3,13 @@
 1. Two appends to the same place would write the same chunks. So before its chunks, an append claims the
    documents of its arrays, and consolidated metadata at the root, as it has read them.
 2. A claim is white space at the end of the document, which has no meaning in JSON: other readers see the same
-   metadata, also after a kill. It encodes a random number. It is put on the condition that the document has
-   not changed since it was read, so that only one writer gets it.
+   metadata, also after a kill. It encodes a random number and the process. It is put on the condition that
+   the document has not changed since it was read, so that only one writer gets it.
 3. The new document replaces the claim. If the write fails, the old document does.
 4. A writer that finds a claim on a document that it would change waits, and prepares its write again.
 5. While chunks are written, claims are renewed from time to time, with other numbers. A claim that keeps its
-   number for `_ABANDONED` seconds is of a killed writer, and is replaced.
+   number for `_ABANDONED` seconds is of a killed writer, and is replaced. A process of the same machine is
+   known to have ended: `_ARRIVAL` seconds later, when its last requests have arrived, its claim is replaced.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import contextlib
 import random
 import re
 import secrets
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,15 +27,20 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from zarrow.api import at_once, waits
+from zarrow.api.processes import Process
 from zarrow.errors import ZarrowError
 
 # Seconds between renewals, and until a claim counts as abandoned.
 _RENEWAL = 30.0
 _ABANDONED = 240.0
+# Seconds until the last requests of a killed process have arrived.
+_ARRIVAL = 2.0
 # The longest pause of a waiting writer, in seconds.
 _PAUSE = 2.0
 
-_BITS = 64
+# A random number, and the machine, number and start of a process.
+_NUMBER = struct.Struct("!8sQIQ")
+_BITS = 8 * _NUMBER.size
 _AT_THE_END = re.compile(rb"\n([ \t]{%d})\n\Z" % _BITS)
 
 
@@ -57,8 +64,15 @@ def claimed(document: bytes, number: bytes) -> bytes:
 
 
 def _new_number() -> bytes:
-    bits = secrets.randbits(_BITS)
-    return bytes(b" \t"[bits >> place & 1] for place in range(_BITS))
+    process = Process.current()
+    number = _NUMBER.pack(secrets.token_bytes(8), process.machine, process.number, process.start)
+    return f"{int.from_bytes(number):0{_BITS}b}".translate({ord("0"): " ", ord("1"): "\t"}).encode()
+
+
+def _process_of(number: bytes) -> Process:
+    bits = int(number.replace(b" ", b"0").replace(b"\t", b"1"), 2)
+    _, *process = _NUMBER.unpack(bits.to_bytes(_NUMBER.size))
+    return Process(*process)
 
 
 class Turns:
@@ -71,7 +85,11 @@ class Turns:
     def abandoned(self) -> frozenset[bytes]:
         """Return the numbers of claims of killed writers."""
         now = time.monotonic()
-        return frozenset(number for number, seen in self._first_seen.items() if now - seen >= _ABANDONED)
+        return frozenset(
+            number
+            for number, seen in self._first_seen.items()
+            if now - seen >= (_ARRIVAL if _process_of(number).has_ended else _ABANDONED)
+        )
 
     def wait(self, error: ClaimedError) -> None:
         """Pause before the next attempt."""

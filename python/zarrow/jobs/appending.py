@@ -57,7 +57,7 @@ class Appended(Item):
 
     def notes(self) -> dict[str, Any]:
         """Return the axis, and its extents before and after."""
-        return {"append": {"axis": self.axis, "start": self.start, "stop": self.start + self.count}}
+        return {"axis": self.axis, "start": self.start, "stop": self.start + self.count}
 
     def claim(self, others: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         """Refuse to begin while an unfinished plan writes the array (step 4).
@@ -82,7 +82,9 @@ class Appended(Item):
             array.refresh()
             other = f"plan {name} appends to array {array.path!r} in {array.store}, and is not finished"
             match attributes["append"]:
-                case {"axis": int(axis), "stop": int(stop)} if array.shape[axis : axis + 1] == (stop,):
+                case {array.path: {"axis": int(axis), "stop": int(stop)}} if array.shape[axis : axis + 1] == (
+                    stop,
+                ):
                     advice = (
                         "its elements are in the array already, so that its end was interrupted: if nothing "
                         "else shall be appended, call its finish() or delete its ledger; else"

@@ -87,6 +87,8 @@ def copied_item(
     source: Array, store: Store, path: str, below: str, select: Selection | None, options: Mapping[str, Any]
 ) -> Copied:
     """Return an array that is copied, or a selection of it."""
+    if below and options.get("dtype") is not None and not _is_of_kind(source, options["dtype"]):
+        options = {name: value for name, value in options.items() if name != "dtype"}
     region = slices_of(source, select) if select is not None else None
     shape = None if region is None else [len(range(part.start, part.stop, part.step)) for part in region]
     new = new_like(source, store, path, below, options, shape)
@@ -148,11 +150,9 @@ def new_like(
     # Names and fill value move to their places in another version.
     version = options.get("zarr_format") or source.zarr_format
     chosen: dict[str, Any] = labels.taken(source, version, dict(options))
-    if options.get("dtype") is not None:
-        if below and not _is_of_kind(source, options["dtype"]):
-            del chosen["dtype"]
-        elif isinstance(source.data_type, dict) and source.data_type["name"] == "zarrs.optional":
-            chosen["dtype"] = f"optional[{np.dtype(options['dtype']).name}]"
+    is_optional = isinstance(source.data_type, dict) and source.data_type["name"] == "zarrs.optional"
+    if options.get("dtype") is not None and is_optional:
+        chosen["dtype"] = f"optional[{np.dtype(options['dtype']).name}]"
     if shape is not None:
         chosen["shape"] = shape
     if options.get("zarr_format") == 2 and source.shards is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from zarrow.errors import NodeExistsError, ZarrowError
+from zarrow.errors import NodeExistsError, ReadOnlyError, StorePermissionError, ZarrowError
 
 
 class UnfinishedError(ZarrowError, RuntimeError):
@@ -18,12 +18,12 @@ class ConflictError(ZarrowError, RuntimeError):
 
 @contextlib.contextmanager
 def renamed(**options: str) -> Iterator[None]:
-    """Replace names of options by the caller's in errors about existing arrays."""
+    """Replace names of options by the caller's in errors about existing arrays, and about the ledger."""
     try:
         yield
-    except (NodeExistsError, ConflictError) as error:
+    except (NodeExistsError, ConflictError, StorePermissionError, ReadOnlyError, TypeError) as error:
         text = str(error)
         for name, own in options.items():
-            text = text.replace({"overwrite": "overwrite=True"}.get(name, name), own)
+            text = text.replace({"overwrite": "overwrite=True", "ledger": "ledger="}.get(name, name), own)
         error.args = (text,)
         raise

@@ -30,7 +30,13 @@ from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
-from zarrow.errors import MetadataError, NodeExistsError, NotFoundError
+from zarrow.errors import (
+    MetadataError,
+    NodeExistsError,
+    NotFoundError,
+    ReadOnlyError,
+    StorePermissionError,
+)
 from zarrow.groups.places import without_scheme
 from zarrow.jobs.assignment import Job, checked
 from zarrow.jobs.errors import UnfinishedError
@@ -193,9 +199,20 @@ class Ledger:
             return None
 
     def begin(self, description: Mapping[str, Any]) -> None:
-        """Create the ledger, unless another process did."""
-        with contextlib.suppress(NodeExistsError):
+        """Create the ledger, unless another process did.
+
+        Raises
+        ------
+        StorePermissionError, ReadOnlyError
+            Its place is read-only, as where only the target may be written.
+        """
+        try:
             create_group(self._store, self._path, attributes=dict(description))
+        except NodeExistsError:
+            pass
+        except (StorePermissionError, ReadOnlyError) as error:
+            error.args = (f"{error}: pass ledger=, another store for the list of finished units",)
+            raise
 
     def last_owner(self, ledger: Group) -> Any:
         """Return the process that took over the ledger last, or began it (step 4)."""
@@ -428,6 +445,11 @@ def beside(store: Store, ending: str) -> Store | None:
         other: CloudStore = make(url.rstrip("/") + ending, *options)
         return other
     return None
+
+
+def name_of(store: Store) -> str:
+    """Return what a message calls a store that has no place beside it."""
+    return f"the whole bucket {store}" if isinstance(store, str | CloudStore) else type(store).__name__
 
 
 def of_one_call(store: Store, given: Store | None) -> Store | None:

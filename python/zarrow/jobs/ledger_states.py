@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from zarrow._zarrow import Group, open
+from zarrow._zarrow import Group, MemoryStore, open
 from zarrow.api.array_options import Store
-from zarrow.errors import MetadataError, NotFoundError, ZarrowError
+from zarrow.errors import MetadataError, NodeExistsError, NotFoundError, ZarrowError
 from zarrow.jobs.errors import ConflictError
 from zarrow.jobs.ledger import paths_of
 from zarrow.jobs.owners import is_alive
@@ -68,6 +68,23 @@ def unfinished(plan: str, store: Store, path: str) -> ConflictError:
         f"{repr(path) if path else 'the root'} of {store} is not whole: {plan} has not finished it. "
         "Continue with the options of that plan, or erase the array",
         kind="conflict",
+        store=str(store),
+        path=path,
+    )
+
+
+def exists(store: Store, path: str, ledger: Store) -> NodeExistsError:
+    """Return an error about an array that the plan did not create, as far as its ledger says."""
+    if isinstance(ledger, MemoryStore):
+        reason = (
+            "the ledger in memory has no earlier runs: pass ledger= if a copy shall continue after a kill"
+        )
+    else:
+        reason = "its options, such as memory_nbytes, are part of the plan"
+    return NodeExistsError(
+        f"{repr(path) if path else 'the root'} of {store} exists, and this plan did not create it "
+        f"({reason}): pass overwrite=True to erase it",
+        kind="node_exists",
         store=str(store),
         path=path,
     )

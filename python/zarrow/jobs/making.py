@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
-from zarrow.errors import IndexingError, ShapeError, UnsupportedError
-from zarrow.groups.places import refuse_read_only, store_of
+from zarrow.errors import UnsupportedError
+from zarrow.groups.places import store_of
 from zarrow.jobs.appending import Appended
 from zarrow.jobs.copied_items import (
     check_dtype,
@@ -21,17 +20,22 @@ from zarrow.jobs.copied_items import (
     new_like,
     nodes_below,
 )
-from zarrow.jobs.ledger import beside
+from zarrow.jobs.members import (
+    check_target,
+    chosen,
+    common_extent,
+    growing,
+    members_of,
+    sources_of,
+    together,
+)
 from zarrow.jobs.plan import Location, Plan, Work
+from zarrow.jobs.planning import MEMORY_NBYTES, checked_memory, ledger_of, planned
 from zarrow.jobs.raw import raw_items
-from zarrow.jobs.replaced_sources import check_apart
 from zarrow.jobs.selecting import Selection
-from zarrow.jobs.two_passes import FirstPass, TwoPassPlan, divided
+from zarrow.jobs.two_passes import FirstPass, divided
 from zarrow.jobs.work import Item, located
 from zarrow.store_objects.icechunk_sessions import session_of
-
-# Half of what a process of a cluster usually has for each core.
-MEMORY_NBYTES = 256 << 20
 
 
 def copy(
@@ -148,7 +152,7 @@ def copy(
                     passes_unit=False,
                     target=Location(place, path.strip("/")),
                     groups={},
-                    ledger=_ledger_of(located(target)) if ledger is None else located(ledger),
+                    ledger=ledger_of(located(target)) if ledger is None else located(ledger),
                     # Encoded shards are in memory, too.
                     memory_nbytes=max(1, memory_nbytes // 2),
                 ),
@@ -164,7 +168,7 @@ def copy(
         memory_nbytes=memory_nbytes,
         attributes=attributes,
         consolidate=consolidate,
-        ledger=None if ledger is None else located(ledger),
+        ledger=_located(ledger),
         passes=passes,
         **options,
     )
@@ -186,17 +190,21 @@ def copy(
 
 def map(
     function: Callable[..., Any],
-    sources: Array | Sequence[Array],
+    sources: Array | Group | Sequence[Array] | Sequence[Group],
     target: Store,
     path: str = "",
     *,
+    arrays: Sequence[str] | None = None,
     with_unit: bool = False,
     memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
+    consolidate: bool = False,
     ledger: Store | None = None,
     **options: Any,
 ) -> Plan:
     """Return a plan that computes a new array from the elements of others at the same places.
+
+    Of a group, it computes each array, as `xarray.Dataset.map` does, and copies coordinates and attributes.
 
     Parameters
     ----------
@@ -204,16 +212,23 @@ def map(
         Called with a NumPy array for each source, and returns an array of the same shape. It is pickled by
         its name, as functions are.
     sources
-        One array, or several of the same shape. The new array is like the first, except for `options`.
+        One array, or several of the same shape. The new array is like the first, except for `options`. Or
+        one group, or several: the function gets their arrays of the same path.
+    arrays
+        The paths of the arrays below a group that the function computes; others are copied. By default, all
+        but coordinates: arrays with the name of their only dimension, and those that the attributes
+        `coordinates` and `grid_mapping` name.
     with_unit
         Whether the function also gets the `Unit`, as the last argument.
-    target, path, memory_nbytes, attributes, ledger, options
+    target, path, memory_nbytes, attributes, consolidate, ledger, options
         As in `copy`; `dtype` is the type of the new elements.
 
     Raises
     ------
     ShapeError
         The sources differ in shape.
+    ValueError
+        A group has no array of a name in `arrays`, or lacks an array of the first group.
     MetadataError, CodecError, UnsupportedError, TypeError
         As `copy`.
 
@@ -229,20 +244,33 @@ def map(
     >>> zarrow.open("roots.zarr")[...].tolist()
     [0.0, 10.0]
     """
-    arrays = _same_shape(sources)
+    first, *others = nodes = sources_of(sources)
     remake = functools.partial(
         map,
         function,
-        arrays,
+        nodes,
         located(target),
         path,
+        arrays=arrays,
         with_unit=with_unit,
         memory_nbytes=memory_nbytes,
         attributes=attributes,
-        ledger=None if ledger is None else located(ledger),
+        consolidate=consolidate,
+        ledger=_located(ledger),
         **options,
     )
-    items = {"": Item(arrays, new_like(arrays[0], target, path, "", options))}
+    found, groups = nodes_below(first, target, path)
+    for option in ("chunks", "shards"):
+        check_extents(found.values(), option, options.get(option))
+    computed, copied = chosen(found, groups, arrays)
+    items: dict[str, Item] = {
+        below: Item(each, new_like(each[0], target, path, below, options))
+        for below, each in together(others, computed).items()
+    }
+    options.pop("dtype", None)
+    items |= {
+        below: copied_item(array, target, path, below, None, options) for below, array in copied.items()
+    }
     return planned(
         "map",
         items,
@@ -252,28 +280,35 @@ def map(
         memory_nbytes,
         function=function,
         passes_unit=with_unit,
+        groups={below: group_description(group, options) for below, group in groups.items()},
         attributes=attributes,
+        consolidate=consolidate,
         remake=remake,
+        source=first,
     )
 
 
 def write(
     function: Callable[[Any], Any],
-    target: Array,
+    target: Array | Group,
     *,
+    arrays: Sequence[str] | None = None,
     memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
     ledger: Store | None = None,
 ) -> Plan:
-    """Return a plan that writes all elements of an existing array.
+    """Return a plan that writes all elements of an existing array, or of the arrays below a group.
 
     Parameters
     ----------
     function
-        Called with a `Unit`, and returns the elements of its region. It is pickled by its name.
+        Called with a `Unit`, and returns the elements of its region. In a group, `unit.path` is the array.
+        It is pickled by its name.
     target
-        The array, which `create_array` made. Until the plan is finished, `setup` of another plan that writes
-        it raises `ConflictError`.
+        The array, which `create_array` made, or a group. Until the plan is finished, `setup` of another plan
+        that writes it raises `ConflictError`.
+    arrays
+        The paths of the arrays below a group that are written; by default, all but coordinates, as in `map`.
     memory_nbytes, attributes, ledger
         As in `copy`.
 
@@ -282,7 +317,9 @@ def write(
     UnsupportedError
         The chunks differ in shape.
     ReadOnlyError
-        The array was opened with mode `"r"`, or its store is read-only.
+        The array or group was opened with mode `"r"`, or its store is read-only.
+    ValueError
+        The group has no array of a name in `arrays`.
     TypeError
         The store needs `ledger`.
 
@@ -301,10 +338,20 @@ def write(
     >>> rows[:, 0].tolist()
     [0, 1, 2, 3]
     """
-    _check_target(target)
+    check_target(target)
+    remake = functools.partial(
+        write,
+        function,
+        target,
+        arrays=arrays,
+        memory_nbytes=memory_nbytes,
+        attributes=attributes,
+        ledger=_located(ledger),
+    )
+    wanted, _ = chosen(*members_of(target), arrays)
     return planned(
         "write",
-        {"": Item((), target)},
+        {below: Item((), array) for below, array in wanted.items()},
         store_of(target),
         target.path,
         ledger,
@@ -312,48 +359,55 @@ def write(
         function=function,
         passes_unit=True,
         attributes=attributes,
+        remake=remake,
     )
 
 
 def append(
     function: Callable[[Any], Any],
-    target: Array,
+    target: Array | Group,
     count: int,
     *,
-    axis: int = 0,
+    axis: int | str = 0,
     memory_nbytes: int = MEMORY_NBYTES,
     attributes: Mapping[str, Any] | None = None,
     ledger: Store | None = None,
 ) -> Plan:
     """Return a plan that appends elements to an array. Readers see all of them after `finish`, or none.
 
+    In a group, it appends to all arrays with a dimension: `finish` makes one after the other longer, the
+    coordinate of this dimension last.
+
     Parameters
     ----------
     function
-        Called with a `Unit`, and returns the elements of its region, in places of the longer array. It is
-        pickled by its name.
+        Called with a `Unit`, and returns the elements of its region, in places of the longer array. In a
+        group, `unit.path` is the array. It is pickled by its name.
     target
-        The array. Until the plan is finished, nothing else may change its shape, and `setup` of another plan
-        that appends to it raises `ConflictError`.
+        The array, or a group. Until the plan is finished, nothing else may change its shape, and `setup` of
+        another plan that appends to it raises `ConflictError`.
     count
         How many elements it gets along the axis.
     axis
-        The axis; negative numbers count from the last one.
+        The axis, or the name of its dimension; negative numbers count from the last one. In a group, the
+        name of a dimension.
     memory_nbytes, attributes, ledger
         As in `copy`.
 
     Raises
     ------
     IndexingError
-        The array has no such axis (an `IndexError`).
+        The array has no such axis, or no array of the group (an `IndexError`).
+    ShapeError
+        The arrays of a group have different extents along the dimension.
     ValueError
         The count is negative.
     UnsupportedError
         The chunks differ in shape.
     ReadOnlyError
-        The array was opened with mode `"r"`, or its store is read-only.
+        The array or group was opened with mode `"r"`, or its store is read-only.
     TypeError
-        The store needs `ledger`.
+        The store needs `ledger`, or `axis` is a number for a group.
 
     Examples
     --------
@@ -370,17 +424,28 @@ def append(
     >>> zarrow.open("days.zarr")[...].tolist()
     [0, 1, 2, 3, 4, 50, 60, 70]
     """
-    _check_target(target)
+    check_target(target)
     if count < 0:
         raise ValueError(f"an array does not shrink by an append: count is 0 or more, got {count}")
-    if not -target.ndim <= axis < target.ndim:
-        raise IndexingError(
-            f"axis {axis} is out of bounds for an array with {target.ndim} axes", kind="out_of_bounds"
-        )
-    axis %= target.ndim
+    start = common_extent(growing(target, axis), count)
+    return _appended(function, target, count, axis, start, memory_nbytes, attributes, _located(ledger))
+
+
+def _appended(
+    function: Callable[[Any], Any],
+    target: Array | Group,
+    count: int,
+    axis: int | str,
+    start: int,
+    memory_nbytes: int,
+    attributes: Mapping[str, Any] | None,
+    ledger: Store | None,
+) -> Plan:
+    """Return the plan of an append to arrays with `start` elements. Some may have the new ones already."""
+    given = (function, target, count, axis, start, memory_nbytes, attributes, ledger)
     return planned(
         "append",
-        {"": Appended((), target, axis, target.shape[axis], count)},
+        {path: Appended((), array, at, start, count) for path, (array, at) in growing(target, axis).items()},
         store_of(target),
         target.path,
         ledger,
@@ -388,13 +453,15 @@ def append(
         function=function,
         passes_unit=True,
         attributes=attributes,
+        remake=functools.partial(_appended, *given),
     )
 
 
 def collect(
     function: Callable[..., Any],
-    sources: Array | Sequence[Array],
+    sources: Array | Group | Sequence[Array] | Sequence[Group],
     *,
+    arrays: Sequence[str] | None = None,
     with_unit: bool = False,
     memory_nbytes: int = MEMORY_NBYTES,
     ledger: Store | None = None,
@@ -405,14 +472,14 @@ def collect(
     ----------
     function
         Called with a NumPy array for each source, and returns a value that JSON has: the ledger keeps it.
-    sources, with_unit
-        As in `map`.
+    sources, arrays, with_unit
+        As in `map`. In a group, `plan.units[number].path` is the array of a result.
     memory_nbytes, ledger
         As in `copy`; by default, the ledger is beside the first source.
 
     Raises
     ------
-    ShapeError, UnsupportedError, TypeError
+    ShapeError, ValueError, UnsupportedError, TypeError
         As `map`.
 
     Examples
@@ -427,125 +494,29 @@ def collect(
     >>> max(plan.results().values())
     2.5
     """
-    arrays = _same_shape(sources)
+    first, *others = nodes = sources_of(sources)
+    computed, _ = chosen(*members_of(first), arrays)
+    remake = functools.partial(
+        collect,
+        function,
+        nodes,
+        arrays=arrays,
+        with_unit=with_unit,
+        memory_nbytes=memory_nbytes,
+        ledger=_located(ledger),
+    )
     return planned(
         "collect",
-        {"": Item(arrays, None)},
-        store_of(arrays[0]),
-        arrays[0].path,
+        {below: Item(each, None) for below, each in together(others, computed).items()},
+        store_of(first),
+        first.path,
         ledger,
         memory_nbytes,
         function=function,
         passes_unit=with_unit,
-    )
-
-
-def planned(
-    kind: str,
-    items: Mapping[str, Item],
-    store: Store,
-    path: str,
-    ledger: Store | None,
-    memory_nbytes: int,
-    *,
-    function: Callable[..., Any] | None = None,
-    passes_unit: bool = False,
-    groups: Mapping[str, tuple[int, Mapping[str, Any]]] | None = None,
-    attributes: Mapping[str, Any] | None = None,
-    consolidate: bool = False,
-    remake: functools.partial[Plan] | None = None,
-    first: FirstPass | None = None,
-    source: Array | Group | None = None,
-) -> Plan:
-    """Return a plan of these items, after checking that it replaces nothing that it reads."""
-    if kind in ("map", "write", "append", "collect") and not callable(function):
-        raise TypeError(f"expected a function that is called for each unit, got {type(function).__name__}")
-    if attributes is not None and not isinstance(attributes, Mapping):
-        raise TypeError(f"expected attributes as a mapping, got {type(attributes).__name__}")
-    memory_nbytes = checked_memory(memory_nbytes)
-    store = located(store)
-    ledger = _ledger_of(store) if ledger is None else located(ledger)
-    check_apart([*items.values(), *(() if first is None else first.items)], ledger, source)
-    work = Work(
-        kind=kind,
-        items=items,
-        function=function,
-        passes_unit=passes_unit,
-        target=Location(store, path.strip("/")),
-        groups=groups or {},
-        ledger=ledger,
-        memory_nbytes=memory_nbytes,
-        attributes=dict(attributes or {}),
-        consolidate=consolidate,
         remake=remake,
     )
-    if first is not None:
-        return TwoPassPlan(work, first)
-    return _type_of(kind, store, consolidate)(work)
 
 
-def checked_memory(memory_nbytes: Any) -> int:
-    """Return a number of bytes.
-
-    Raises
-    ------
-    TypeError
-        It is no integer.
-    ValueError
-        It is below 1.
-    """
-    try:
-        found = operator.index(memory_nbytes)
-    except TypeError:
-        raise TypeError(
-            f"memory_nbytes is a number of bytes, such as 256 << 20, got {memory_nbytes!r}"
-        ) from None
-    if found < 1:
-        raise ValueError(f"memory_nbytes is at least 1, got {found}")
-    return found
-
-
-def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:
-    """Return the type of a plan, by the store that it writes."""
-    if kind == "collect" or session_of(store) is None:
-        return Plan
-    if consolidate:
-        raise UnsupportedError("icechunk has no consolidated metadata", kind="unsupported")
-    from zarrow.jobs.versioned import VersionedPlan
-
-    return VersionedPlan
-
-
-def _ledger_of(store: Store) -> Store:
-    """Return the store of the ledgers for a store: its name with `.jobs` at the end."""
-    found = beside(store, ".jobs")
-    if found is None:
-        raise TypeError(
-            f"the ledger of a plan is stored beside its target, and {type(store).__name__} has no place for "
-            "it: pass ledger=, another store that all processes reach"
-        )
-    return found
-
-
-def _check_target(target: Any) -> None:
-    """Refuse a target other than a writable array of a store."""
-    if not isinstance(target, Array):
-        found = "a group" if isinstance(target, Group) else type(target).__name__
-        raise TypeError(
-            f"expected an array of a store as the target, got {found}: type zarrow.open(path, mode='r+')"
-        )
-    refuse_read_only(target)
-
-
-def _same_shape(sources: Array | Sequence[Array]) -> tuple[Array, ...]:
-    arrays = (sources,) if isinstance(sources, Array) else tuple(sources)
-    if not arrays:
-        raise ValueError("a plan reads at least one array, got none")
-    for array in arrays:
-        if not isinstance(array, Array):
-            raise TypeError(f"the sources of a plan are arrays of a store, got {type(array).__name__}")
-        if array.shape != arrays[0].shape:
-            raise ShapeError(
-                f"the sources of a plan have one shape, got {arrays[0].shape} and {array.shape}", kind="shape"
-            )
-    return arrays
+def _located(ledger: Store | None) -> Store | None:
+    return ledger and located(ledger)

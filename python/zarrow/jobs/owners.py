@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import socket
-import sys
 from typing import Any
 
-# Distinguishes this process from an earlier one with the same number, as in a container that was restarted.
-_PROCESS = secrets.token_hex(8)
+from zarrow.api.processes import Process
 
 
 def new_owner() -> list[Any]:
     """Return the machine, the number of the process, and a token that no other call returns."""
-    return [socket.gethostname(), os.getpid(), f"{_PROCESS}-{secrets.token_hex(4)}"]
+    process = Process.current()
+    token = f"{process.machine:x}-{process.start:x}-{secrets.token_hex(4)}"
+    return [socket.gethostname(), process.number, token]
 
 
 def is_here(owner: Any) -> bool:
     """Return whether a process is known to run on this machine."""
-    is_known = isinstance(owner, list) and owner[:1] == [socket.gethostname()] and sys.platform != "win32"
-    return is_known and is_alive(owner)
+    process = _process_of(owner)
+    return process is not None and process.is_here and not process.has_ended
 
 
 def is_alive(owner: Any) -> bool:
     """Return whether a process may still run: of another machine, this is not known."""
+    process = _process_of(owner)
+    return process is not None and not process.has_ended
+
+
+def _process_of(owner: Any) -> Process | None:
+    """Return the process of an owner; `None` for another value, since people can edit ledgers."""
     match owner:
-        case [str(machine), int(process), str(token)]:
-            if machine != socket.gethostname() or sys.platform == "win32":
-                return True
-            if process == os.getpid():
-                return token.startswith(_PROCESS)
+        case [str(), int(number), str(token)]:
             try:
-                os.kill(process, 0)
-            except ProcessLookupError:
-                return False
-            except OSError:
-                return True
-            return True
-        case _:
-            return False
+                machine, start, _ = token.split("-")
+                return Process(int(machine, 16), number, int(start, 16))
+            except ValueError:
+                return None
+    return None

@@ -27,7 +27,6 @@ from zarrow.api.array_options import Store
 from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
 from zarrow.errors import (
-    NodeExistsError,
     StaleHandleError,
     UnsupportedError,
     ZarrowError,
@@ -414,11 +413,14 @@ class Plan:
 
     def _summary(self) -> dict[str, Any]:
         """Return what the ledger says of the plan."""
-        found = self._description()
+        found, items = self._description(), self._work.items.items()
+        notes = {
+            _joined(self._work.target.path, path): note for path, item in items if (note := item.notes())
+        }
         return {
             "plan": {name: found[name] for name in ("kind", "function", "target", "blocks")},
             "units": len(self.units),
-            **{name: note for item in self._work.items.values() for name, note in item.notes().items()},
+            **({self._work.kind: notes} if notes else {}),
         }
 
     def _target_name(self) -> str:
@@ -521,14 +523,7 @@ class Plan:
         }
         if existing and not (overwrite or skip_existing):
             new = next(iter(existing.values()))[0]
-            raise NodeExistsError(
-                f"{repr(new.path) if new.path else 'the root'} of {new.store} exists, and this plan did "
-                "not create it (its options, such as memory_nbytes, are part of the plan): pass "
-                "overwrite=True to erase it",
-                kind="node_exists",
-                store=str(new.store),
-                path=new.path,
-            )
+            raise states.exists(new.store, new.path, self._work.ledger)
         taken = self._paths(existing)
         if skip_existing:
             states.check_finished(others, store, taken)

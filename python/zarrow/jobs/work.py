@@ -209,7 +209,7 @@ class Item:
         return {name: value for name, value in self.__dict__.items() if name != "planned"}
 
     def notes(self) -> dict[str, Any]:
-        """Return the entries of the ledger that other plans for the target read."""
+        """Return a note in the ledger for other plans of the array."""
         return {}
 
     @property

@@ -13,8 +13,8 @@ from zarrow.api.progress import Progress
 from zarrow.errors import NodeTypeError, NotFoundError
 from zarrow.groups.places import refuse_read_only, store_of
 from zarrow.jobs.ledger import of_one_call
-from zarrow.jobs.making import MEMORY_NBYTES, planned
 from zarrow.jobs.plan import Plan
+from zarrow.jobs.planning import MEMORY_NBYTES, planned
 from zarrow.jobs.work import New, located
 from zarrow.ome import saving
 from zarrow.ome.blocks import shapes
