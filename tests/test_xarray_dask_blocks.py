@@ -1,4 +1,4 @@
-"""Blocks of dask in `zarrow.xarray.to_zarr`: those of one shard are encoded once; faulty ones are refused."""
+"""Blocks of dask in `zarrow.xarray.to_zarr`: each shard is encoded once, and faulty blocks are refused."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ from benches.programs.cells import TASKS as CELL_TASKS
 from benches.programs.copies import copied
 from benches.programs.data import is_set, writer
 from benches.programs.geoscience import transformed
+from benches.programs.graphs import graphed
 from benches.programs.rows import program_rows
 
-TASKS = {**CELL_TASKS, "copied": copied, "transformed": transformed}
+TASKS = {**CELL_TASKS, "copied": copied, "graphed": graphed, "transformed": transformed}
 
 __all__ = ["TASKS", "is_set", "program_rows", "writer"]

@@ -8,6 +8,7 @@ from benches.programs import cells
 from benches.programs.copies import copies
 from benches.programs.data import PREFIX, VARIABLES
 from benches.programs.geoscience import jobs
+from benches.programs.graphs import graphs
 from benches.row import Row
 from benches.rows import all_rows
 from benches.scale import Scale
@@ -26,7 +27,7 @@ AHEAD_LOADER = 1.5
 def program_rows(scale: Scale) -> list[Row]:
     """Return every row of programs at this scale."""
     rows = [*read(scale), *written(scale), *opened(), *datasets(), *loaders(), *dask_blocks()]
-    return [*rows, *copies(scale), *jobs(scale)]
+    return [*rows, *graphs(scale), *copies(scale), *jobs(scale)]
 
 
 def read(scale: Scale) -> list[Row]:
