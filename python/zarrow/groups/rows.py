@@ -16,7 +16,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
@@ -29,8 +29,8 @@ from zarrow.hints.calling_line import frames_of_zarrow
 if TYPE_CHECKING:
     from zarrow.groups.array_documents import ArrayDocuments
 
-    # Stores elements behind the end: from this row on, with the old documents, and the new ones by column.
-    Write = Callable[[int, ArrayDocuments, Mapping[str, bytes]], None]
+# Stores elements behind the end: from this row on, with the old documents, and the new ones by column.
+Write: TypeAlias = Callable[[int, "ArrayDocuments", Mapping[str, bytes]], None]
 
 
 def append(self: Group, table: Any) -> int:
