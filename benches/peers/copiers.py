@@ -19,6 +19,9 @@ class Dask(Peer):
 
         self.array: Any = dask.array
 
+    def lazy(self, path: Path) -> Any:
+        return self.array.from_zarr(str(path))
+
     def copy(self, source: Path, target: Path, options: Copy) -> None:
         array = self.array.from_zarr(str(source)).rechunk(options.chunks)
         array.to_zarr(str(target), compressors=options.codecs(), zarr_format=3)

@@ -93,6 +93,10 @@ class Peer:
         """Copy an array to other chunks, another compressor or version 3."""
         raise NotImplementedError("copies no arrays here")
 
+    def lazy(self, path: Path) -> Any:
+        """Open an array for dask."""
+        raise NotImplementedError("opens no arrays for dask here")
+
     def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
         """Read selections of one shape into one array."""
         return np.stack([self.read(array, selection) for selection in selections])

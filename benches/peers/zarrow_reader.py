@@ -55,6 +55,9 @@ class Zarrow(Peer):
         codecs = options.codecs()
         self.zarrow.copy(source, target, chunks=options.chunks, compressors=codecs, zarr_format=3)
 
+    def lazy(self, path: Path) -> Any:
+        return self.zarrow.open(path, mode="r").to_dask()
+
     def create(self, path: Path) -> None:
         self.zarrow.create_array(path, shape=(1000, 1000), chunks=(100, 100), dtype="float32")
 

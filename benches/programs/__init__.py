@@ -7,9 +7,16 @@ from benches.programs.cells import TASKS as CELL_TASKS
 from benches.programs.copies import copied
 from benches.programs.data import is_set, writer
 from benches.programs.geoscience import transformed
+from benches.programs.graphs import graphed
 from benches.programs.rows import program_rows
 from benches.programs.versioned import session_read
 
-TASKS = {**CELL_TASKS, "copied": copied, "transformed": transformed, "session_read": session_read}
+TASKS = {
+    **CELL_TASKS,
+    "copied": copied,
+    "graphed": graphed,
+    "transformed": transformed,
+    "session_read": session_read,
+}
 
 __all__ = ["TASKS", "is_set", "program_rows", "writer"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benches.programs import cells, copies, geoscience, versioned
+from benches.programs import cells, copies, geoscience, graphs, versioned
 
 PREFIX = "programs-"
 VARIABLES = 24
@@ -26,6 +26,8 @@ def writer(name: str) -> Callable[[Path], None]:
         return lambda path: copies.write(path, kind, int(side))
     if name.startswith(geoscience.PREFIX):
         return lambda path: geoscience.write(path, int(name.removeprefix(geoscience.PREFIX)))
+    if name.startswith(graphs.PREFIX):
+        return lambda path: graphs.write(path, int(name.removeprefix(graphs.PREFIX)))
     return versioned.write if name == versioned.PREFIX else write_dataset
 
 

@@ -8,6 +8,7 @@ from benches.programs import cells
 from benches.programs.copies import copies
 from benches.programs.data import PREFIX, VARIABLES
 from benches.programs.geoscience import jobs
+from benches.programs.graphs import graphs
 from benches.programs.versioned import sessions
 from benches.row import Row
 from benches.rows import all_rows
@@ -28,7 +29,7 @@ def program_rows(scale: Scale) -> list[Row]:
     """Return every row of programs at this scale."""
     rows = [*read(scale), *written(scale), *opened(), *datasets(), *loaders(), *dask_blocks()]
     small = sessions(peers=("zarrow", *PIPELINES), ours=OURS, to_peer=(STOCK, 1 / AHEAD_SMALL), ahead=1.0)
-    return [*rows, small, *copies(scale), *jobs(scale)]
+    return [*rows, small, *graphs(scale), *copies(scale), *jobs(scale)]
 
 
 def read(scale: Scale) -> list[Row]:

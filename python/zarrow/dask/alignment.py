@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import dask.array
 
 
 def aligned(
@@ -35,3 +39,15 @@ def _along(blocks: Sequence[int], unit: int, start: int) -> tuple[int, ...]:
         return tuple(blocks)
     moved = {min(-(-(start + edge) // unit) * unit - start, total) for edge in edges}
     return tuple(end - begin for begin, end in itertools.pairwise(sorted({0, *moved, total})))
+
+
+def gathered(source: dask.array.Array, unit: Sequence[int] | None, starts: Sequence[int]) -> dask.array.Array:
+    """Return an array of dask with blocks that end between write units: dask gathers the elements.
+
+    Without a `unit`, as for chunks of different shapes, return the source.
+    """
+    blocks = source.chunks if unit is None else aligned(source.chunks, unit, starts)
+    if blocks == source.chunks:
+        return source
+    moved: dask.array.Array = source.rechunk(blocks)  # type: ignore[no-untyped-call]
+    return moved

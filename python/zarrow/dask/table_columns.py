@@ -15,12 +15,21 @@ import numpy as np
 import pandas
 from dask.dataframe.utils import UNKNOWN_CATEGORIES
 
-from zarrow._zarrow import Array, Group, MemoryStore
+from zarrow._zarrow import Array, Group, MemoryStore, _ChunkParts
 from zarrow.anndata.encoding import finish
 from zarrow.anndata.saving import Stored, node_of
 from zarrow.errors import DataTypeError, ExchangeError, ShapeError
 
-_CATEGORIES = "categories"
+
+class LongerArray:
+    """An array with a new document that is not stored yet. It can be pickled."""
+
+    def __init__(self, store: Any, path: str, zarr_format: int, document: bytes, length: int) -> None:
+        self._parts = (store, path, zarr_format, document)
+        self._length = length
+
+    def __setitem__(self, rows: slice, elements: Any) -> None:
+        _ChunkParts(*self._parts).array((self._length,))[rows] = elements
 
 
 class Columns:
@@ -34,11 +43,13 @@ class Columns:
         A frame without rows, with the types and categories of all partitions.
     nodes
         The nodes of the table, without rows.
+    arrays
+        Where elements are written, by path.
     """
 
     def __init__(self, meta: pandas.DataFrame, nodes: Stored, group: Group | None = None) -> None:
         self.meta, self.nodes, self.group = meta, nodes, group
-        self.arrays: dict[str, Array] = {}
+        self.arrays: dict[str, Array | LongerArray] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.group is not None and isinstance(self.group.__reduce__()[1][0], MemoryStore):
@@ -47,23 +58,25 @@ class Columns:
             )
         return _load, (self.meta, self.nodes, self.group, self.arrays)
 
-    def create(self, group: Group, length: int, options: Mapping[str, Any]) -> None:
-        """Create all arrays with their full length (step 1)."""
-        self.group = group
+    def create(self, group: Group, length: int, options: Mapping[str, Any]) -> int:
+        """Create all arrays with their full length (step 1), and return the rows of their write units."""
+        self.group, unit = group, None
         for name, node in (self.nodes.members or {}).items():
-            for path, leaf in _leaves(name, node):
+            for path, leaf in leaves(name, node):
                 if leaf.members is not None:
                     group.create_group(path, attributes=leaf.attributes)
-                elif path.rpartition("/")[2] == _CATEGORIES and path != name:
+                elif is_categories(name, path):
                     group.create_array(path, data=leaf.data, attributes=leaf.attributes)
                 else:
-                    self.arrays[path] = group.create_array(
+                    self.arrays[path] = array = group.create_array(
                         path,
                         shape=(length, *leaf.data.shape[1:]),
                         dtype=leaf.data.dtype,
                         attributes=leaf.attributes,
                         **options,
                     )
+                    unit = array.write_unit
+        return unit[0] if unit else 1
 
     def encode(self, frame: pandas.DataFrame, expected: int) -> dict[str, Any]:
         """Return the elements of all arrays for a partition.
@@ -108,7 +121,9 @@ class Columns:
         finish(self.group, self.nodes.attributes)
 
 
-def _load(meta: pandas.DataFrame, nodes: Stored, group: Group | None, arrays: dict[str, Array]) -> Columns:
+def _load(
+    meta: pandas.DataFrame, nodes: Stored, group: Group | None, arrays: dict[str, Array | LongerArray]
+) -> Columns:
     columns = Columns(meta, nodes, group)
     columns.arrays = arrays
     return columns
@@ -175,11 +190,16 @@ def _check_frame(frame: pandas.DataFrame, *, index: bool) -> None:
             ) from error
 
 
-def _leaves(path: str, node: Stored) -> Iterator[tuple[str, Stored]]:
+def leaves(path: str, node: Stored) -> Iterator[tuple[str, Stored]]:
     """Yield a node and the nodes below it, with their paths."""
     yield path, node
     for name, below in (node.members or {}).items():
-        yield from _leaves(f"{path}/{name}", below)
+        yield from leaves(f"{path}/{name}", below)
+
+
+def is_categories(column: str, path: str) -> bool:
+    """Whether the array at a path has the categories of a column."""
+    return path == f"{column}/categories"
 
 
 def _elements(name: str, node: Stored, values: pandas.Series, like: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -23,14 +23,17 @@ import pandas
 from dask._collections import new_collection
 from dask.dataframe.dask_expr._expr import Lengths
 from dask.dataframe.dask_expr._expr import Literal as Known
+from dask.dataframe.utils import UNKNOWN_CATEGORIES
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from zarrow._zarrow import MemoryStore, _with_options
+from zarrow._zarrow import Group, MemoryStore, _with_options
 from zarrow.anndata.encoding import UNFINISHED_TABLE
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
+from zarrow.api.opening import open_group
 from zarrow.dask.alignment import aligned
+from zarrow.dask.table_appending import append_rows, with_stored_categories
 from zarrow.dask.table_columns import Columns, nodes_of
 from zarrow.dask.writing import naming_mode
 from zarrow.errors import DataTypeError, ShapeError
@@ -45,6 +48,7 @@ def to_table(
     index: bool = True,
     chunks: int | None = None,
     lengths: Sequence[int] | None = None,
+    append: bool = False,
     mode: Literal["a", "w", "w-"] = "a",
     storage_options: Mapping[str, Any] | None = None,
     compute: bool = True,
@@ -68,6 +72,10 @@ def to_table(
         The number of rows of a chunk: by default, that of the largest partition.
     lengths
         The number of rows of each partition, if you know it.
+    append
+        Whether the rows are appended to the table at this path, with the same columns, types and index.
+        Other appends to the table wait until all rows are computed and stored. Readers see the rows then,
+        all at once. If it fails or is killed, the table has its old rows.
     mode
         `"w"` replaces a node; `"a"` and `"w-"` create the group.
     storage_options
@@ -84,12 +92,17 @@ def to_table(
 
     Raises
     ------
+    NotFoundError
+        There is no table to append to.
     NodeExistsError
         There is a node, and the mode is not `"w"`; or the dataframe reads the table that it would replace.
     ExchangeError
         A column's type or name cannot be stored, or the index has the name of a column; nothing was changed.
     DataTypeError, ShapeError
-        Raised by tasks: a partition has other types or another number of rows than dask says.
+        A table to append to has other columns or types. Or raised by tasks: a partition has other types or
+        another number of rows than dask says, or categories that the table lacks.
+    UnsupportedError
+        With `append`, the store has no conditional puts, as those of fsspec.
 
     Examples
     --------
@@ -98,6 +111,10 @@ def to_table(
     >>> zarrow.dask.to_table(dask.dataframe.from_pandas(birds, npartitions=2), "birds.zarr", chunks=2)
     >>> zarrow.open("birds.zarr").to_pandas()["seen"].tolist()
     [3, 1, 2]
+    >>> more = pandas.DataFrame({"name": ["kite"], "seen": [4]}, index=[3])
+    >>> zarrow.dask.to_table(dask.dataframe.from_pandas(more, npartitions=1), "birds.zarr", append=True)
+    >>> zarrow.open("birds.zarr").to_pandas()["name"].tolist()
+    ['owl', 'crow', 'wren', 'kite']
     """
     if not isinstance(ddf, dask.dataframe.DataFrame):
         raise TypeError(f"expected a dataframe of dask, got {type(ddf).__name__}")
@@ -105,15 +122,16 @@ def to_table(
         raise ValueError(f"expected mode 'a', 'w' or 'w-', got {mode!r}")
     if refused := {"data", "shape", "dtype", "fill_value", "path", "overwrite", "attributes"} & kwargs.keys():
         raise TypeError(f"to_table takes no {min(refused)}: each column has its own")
-    if "append" in kwargs:
-        raise TypeError(
-            "to_table takes no append: type zarrow.open(path, mode='r+').append(table) for each partition"
-        )
     nodes_of(ddf._meta, index=index)
     store = _with_options(os.fspath(path) if isinstance(path, os.PathLike) else path, storage_options)
+    if append:
+        if mode != "a" or chunks is not None or kwargs or not compute:
+            raise TypeError("append=True takes no mode, no chunks or other options, and no compute=False")
+        _append(ddf, open_group(store, path=component or "", mode="r+"), lengths, index=index)
+        return None
     if mode == "w":
         check_apart(ddf, "the dataframe", store, component or "")
-    counted, meta = _counted(ddf, lengths)
+    counted, meta = _counted(ddf, ddf._meta, lengths)
     columns = Columns(meta, nodes_of(meta, index=index))
     options = {"chunks": max(1, chunks or max(counted, default=1)), **kwargs}
     total = sum(counted)
@@ -121,19 +139,40 @@ def to_table(
     Columns(meta, columns.nodes).create(create_group(MemoryStore()), total, options)
     with naming_mode():
         group = create_group(store, component or "", overwrite=mode == "w", attributes=UNFINISHED_TABLE)
-    columns.create(group, total, options)
-    written = _graph(_optimized(ddf), columns, counted)
+    unit = columns.create(group, total, options)
+    written = _graph(_optimized(ddf), columns, counted, 0, unit, Columns.finish)
     return written.compute() if compute else written  # type: ignore[no-untyped-call]
 
 
-def _graph(ddf: dask.dataframe.DataFrame, columns: Columns, lengths: Sequence[int]) -> Delayed:
-    """Return the object that writes all partitions when it is computed (step 3)."""
+def _append(
+    ddf: dask.dataframe.DataFrame, group: Group, lengths: Sequence[int] | None, *, index: bool
+) -> None:
+    counted, meta = _counted(ddf, with_stored_categories(group, ddf._meta), lengths)
+
+    def run(columns: Columns, start: int, unit: int) -> None:
+        _graph(_optimized(ddf), columns, counted, start, unit, _written).compute()  # type: ignore[no-untyped-call]
+
+    append_rows(group, meta, sum(counted), index=index, run=run)
+
+
+def _written(columns: Columns, parts: Sequence[None]) -> None:
+    """End an append: its caller lets the arrays grow."""
+
+
+def _graph(
+    ddf: dask.dataframe.DataFrame,
+    columns: Columns,
+    lengths: Sequence[int],
+    first: int,
+    unit: int,
+    end: Callable[[Columns, Sequence[None]], None],
+) -> Delayed:
+    """Return the object that writes all partitions from a row on when it is computed (step 3)."""
     token = uuid4().hex
     target, finish = f"columns-{token}", f"to-table-{token}"
     graph: dict[Any, Any] = {target: columns}
     edges = list(itertools.accumulate(lengths, initial=0))
-    unit = next((array.write_unit for array in columns.arrays.values() if array.write_unit), (1,))
-    blocks = aligned([[length for length in lengths if length]], unit[:1], [0])[0] if edges[-1] else ()
+    blocks = aligned([[length for length in lengths if length]], [unit], [first])[0] if edges[-1] else ()
     cuts = list(itertools.accumulate(blocks, initial=0))
     parts: dict[int, list[Any]] = {start: [] for start in cuts[:-1]}
     block = 0
@@ -143,17 +182,17 @@ def _graph(ddf: dask.dataframe.DataFrame, columns: Columns, lengths: Sequence[in
         while row < stop:
             while cuts[block + 1] <= row:
                 block += 1
-            end = min(stop, cuts[block + 1])
-            if (row, end) == (edges[number], stop):
+            after = min(stop, cuts[block + 1])
+            if (row, after) == (edges[number], stop):
                 part: Any = encoded
             else:
                 part = (f"cut-{token}", number, row)
-                graph[part] = (_cut, encoded, row - edges[number], end - edges[number])
+                graph[part] = (_cut, encoded, row - edges[number], after - edges[number])
             parts[cuts[block]].append(part)
-            row = end
+            row = after
     for start, below in parts.items():
-        graph[f"write-{token}", start] = (Columns.write, target, start, below)
-    graph[finish] = (Columns.finish, target, [(f"write-{token}", start) for start in parts])
+        graph[f"write-{token}", start] = (Columns.write, target, first + start, below)
+    graph[finish] = (end, target, [(f"write-{token}", start) for start in parts])
     return _delayed(finish, graph, ddf)
 
 
@@ -178,14 +217,14 @@ def _cut(elements: Mapping[str, Any], start: int, stop: int) -> dict[str, Any]:
 
 
 def _counted(
-    ddf: dask.dataframe.DataFrame, lengths: Sequence[int] | None
+    ddf: dask.dataframe.DataFrame, meta: pandas.DataFrame, lengths: Sequence[int] | None
 ) -> tuple[list[int], pandas.DataFrame]:
     """Return the number of rows of each partition, and a frame without rows with all categories (step 1)."""
-    meta = ddf._meta
     unknown = [
         name
         for name in meta.columns
-        if isinstance(meta[name].dtype, pandas.CategoricalDtype) and not ddf[name].cat.known
+        if isinstance(meta[name].dtype, pandas.CategoricalDtype)
+        and UNKNOWN_CATEGORIES in meta[name].cat.categories
     ]
     known = Lengths(ddf.expr).simplify()  # type: ignore[no-untyped-call]
     if lengths is None and isinstance(known, Known):

@@ -21,7 +21,8 @@ from zarrow._zarrow import Array, MemoryStore, _with_options
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array
-from zarrow.dask.alignment import aligned
+from zarrow.api.regions import expect_block
+from zarrow.dask.alignment import gathered
 from zarrow.dask.libraries import is_array, library_of
 from zarrow.dask.reading import Elements
 from zarrow.errors import DataTypeError, NodeExistsError, ShapeError
@@ -84,7 +85,7 @@ def store(
     ]
     return library_of(moved).store(
         moved,
-        [_InMemory(target) if isinstance(store_of(target), MemoryStore) else target for target in targets],
+        [_Target(target) for target in targets],
         lock=lock,
         regions=resolved,
         compute=compute,
@@ -187,18 +188,22 @@ def naming_mode() -> Iterator[None]:
         raise
 
 
-class _InMemory(Elements):
-    """An array in memory, which only threads of this process can write."""
+class _Target(Elements):
+    """An array that tasks write."""
 
     __slots__ = ()
 
     def __setitem__(self, selection: Any, values: Any) -> None:
-        self.array[selection] = values
+        array = self.array
+        expect_block(np.shape(values), selection, array.shape, store=array.store, path=array.path)
+        array[selection] = values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(
-            "other processes cannot write into a MemoryStore: use the scheduler 'threads', or a folder"
-        )
+        if isinstance(store_of(self.array), MemoryStore):
+            raise TypeError(
+                "other processes cannot write into a MemoryStore: use the scheduler 'threads', or a folder"
+            )
+        return _Target, (self.array,)
 
 
 def _check_source(source: Any) -> None:
@@ -254,12 +259,7 @@ def _check_type(source: dask.array.Array, target: Array) -> None:
 
 def _moved(source: dask.array.Array, target: Array, region: Region | None) -> dask.array.Array:
     """Return the source with blocks that end between write units (step 2)."""
-    unit = target.write_unit
     parts = region or (slice(0, None, 1),) * target.ndim
-    if unit is None or any(part.step != 1 for part in parts):
+    if any(part.step != 1 for part in parts):
         return source
-    blocks = aligned(source.chunks, unit, [part.start for part in parts])
-    if blocks == source.chunks:
-        return source
-    moved: dask.array.Array = source.rechunk(blocks)  # type: ignore[no-untyped-call]
-    return moved
+    return gathered(source, target.write_unit, [part.start for part in parts])

@@ -16,7 +16,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarrow._zarrow import Array, Group, _ChunkParts, _StoredValues, asarray
 from zarrow.anndata.encoding import refuse_unfinished
@@ -28,6 +28,9 @@ from zarrow.hints.calling_line import frames_of_zarrow
 
 if TYPE_CHECKING:
     from zarrow.groups.array_documents import ArrayDocuments
+
+# Stores elements behind the end: from this row on, with the old documents, and the new ones by column.
+Write: TypeAlias = Callable[[int, "ArrayDocuments", Mapping[str, bytes]], None]
 
 
 def append(self: Group, table: Any) -> int:
@@ -82,9 +85,6 @@ def append(self: Group, table: Any) -> int:
     >>> table["name"][...].tolist()
     ['a', 'b', 'c']
     """
-    from zarrow.groups.append_turns import in_turn
-    from zarrow.groups.array_documents import key_of
-
     refuse_read_only(self)
     columns = tables.columns(table)
     if columns is None:
@@ -95,23 +95,53 @@ def append(self: Group, table: Any) -> int:
     arrays = _columns_of(self, columns)
     values = {name: _elements(name, columns[name], array) for name, array in arrays.items()}
     added = _common_length({name: len(column) for name, column in values.items()}, "columns of the table")
-    done = _Done()
+    writes = {name: partial(_write, name, array, values[name]) for name, array in arrays.items()}
+
+    def write(length: int, documents: ArrayDocuments, after: Mapping[str, bytes]) -> None:
+        store, is_remote = store_of(self), self._is_remote()
+        cloud = _StoredValues(store, create=False) if is_remote else None
+        each = [partial(one, store, cloud, documents, after[name], length) for name, one in writes.items()]
+        at_once.run(each, len(each) if is_remote else 1)
+
+    return grow(self, arrays, added, write, partial(_append_each, arrays, values))
+
+
+def grow(
+    group: Group,
+    arrays: Mapping[str, Array],
+    added: int,
+    write: Write,
+    one_by_one: Callable[[int, Done], None],
+) -> int:
+    """Grow all arrays by rows, once `write` has stored elements behind their end (step 2).
+
+    In a store without conditional puts, `one_by_one` appends to the arrays.
+
+    Returns
+    -------
+    int
+        The new number of rows.
+    """
+    from zarrow.groups.append_turns import in_turn
+    from zarrow.groups.array_documents import key_of
+
+    done = Done()
     try:
         keys = [key_of(array) for array in arrays.values()]
-        return in_turn(self, keys, partial(_append, self, arrays, values, added, done))
+        return in_turn(group, keys, partial(_grow, group, arrays, added, write, one_by_one, done))
     except BaseException as error:
         if done.length is not None and isinstance(error, ZarrowError | OSError):
             # An error would make the caller append the rows again.
             text = f"the rows were appended; open the group again, since a later request failed: {error}"
             warnings.warn(text, ZarrowWarning, stacklevel=frames_of_zarrow())
             return done.length
-        if done.length is None and not self._is_remote():
+        if done.length is None and not group._is_remote():
             _clear_behind(arrays, done)
         error.add_note(done.note())
         raise
 
 
-class _Done:
+class Done:
     """What an append has changed, for its error.
 
     Attributes
@@ -139,12 +169,13 @@ class _Done:
         return f"these arrays may have kept rows: {sorted(self.left)}; resize them to {length} rows"
 
 
-def _append(
+def _grow(
     group: Group,
     arrays: Mapping[str, Array],
-    values: Mapping[str, Any],
     added: int,
-    done: _Done,
+    write: Write,
+    one_by_one: Callable[[int, Done], None],
+    done: Done,
     documents: ArrayDocuments | None,
 ) -> int:
     """Append to all arrays, in the turn of this append."""
@@ -159,13 +190,13 @@ def _append(
     if not added:
         return length
     if documents is None:
-        _append_each(arrays, values, length, done)
+        one_by_one(length, done)
     else:
-        _append_together(group, arrays, values, length, done, documents)
+        _grow_together(group, arrays, length, added, write, done, documents)
     return length + added
 
 
-def _append_each(arrays: Mapping[str, Array], values: Mapping[str, Any], length: int, done: _Done) -> None:
+def _append_each(arrays: Mapping[str, Array], values: Mapping[str, Any], length: int, done: Done) -> None:
     """Append to one array after the other (step 4)."""
     grown: dict[str, Array] = {}
     try:
@@ -182,12 +213,13 @@ def _append_each(arrays: Mapping[str, Array], values: Mapping[str, Any], length:
         raise
 
 
-def _append_together(
+def _grow_together(
     group: Group,
     arrays: Mapping[str, Array],
-    values: Mapping[str, Any],
     length: int,
-    done: _Done,
+    added: int,
+    write: Write,
+    done: Done,
     documents: ArrayDocuments,
 ) -> None:
     """Write the elements, and then the new shapes (step 2)."""
@@ -195,22 +227,17 @@ def _append_together(
 
     store, is_remote = store_of(group), group._is_remote()
     keys = {name: key_of(array) for name, array in arrays.items()}
-    after = {key: documents.longer(key, 0, len(values[name])) for name, key in keys.items()}
-    cloud = _StoredValues(store, create=False) if is_remote else None
-    done.reach = length + len(next(iter(values.values())))
-    writes = [
-        partial(_write, name, store, cloud, array, documents, after[keys[name]], values[name], length)
-        for name, array in arrays.items()
-    ]
-    at_once.run(writes, len(writes) if is_remote else 1)
+    after = {name: documents.longer(key, 0, added) for name, key in keys.items()}
+    done.reach = length + added
+    write(length, documents, after)
     kept: list[str] = []
     try:
-        refused = documents.replace(after, kept)
+        refused = documents.replace({keys[name]: document for name, document in after.items()}, kept)
     finally:
         done.left |= {name: length for name, key in keys.items() if key in kept}
     if refused is not None:
         raise changed(refused)
-    done.length = length + len(next(iter(values.values())))
+    done.length = length + added
     _call_each(group, [array.refresh for array in arrays.values()])
     if not is_remote or group._is_consolidated() or is_consolidated(store, group.path):
         for array in arrays.values():
@@ -218,7 +245,7 @@ def _append_together(
             array.attrs.update({})
 
 
-def _clear_behind(arrays: Mapping[str, Array], done: _Done) -> None:
+def _clear_behind(arrays: Mapping[str, Array], done: Done) -> None:
     """Remove the elements of a failed append, so that they take no place; growing would remove them, too."""
     if done.reach is None:
         return
@@ -234,12 +261,12 @@ def _call_each(group: Group, functions: Sequence[Callable[[], object]]) -> None:
 
 def _write(
     name: str,
+    array: Array,
+    values: Any,
     store: Any,
     cloud: _StoredValues | None,
-    array: Array,
     documents: ArrayDocuments,
     document: bytes,
-    values: Any,
     length: int,
 ) -> None:
     """Write the elements of a column behind the end of its array."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from zarrow._zarrow import MemoryStore, _ChunkParts
+from zarrow.api.regions import expect_block
 from zarrow.errors import ZarrowError
 from zarrow.xarray.staged_store import Location
 from zarrow.zarr_python.chunks import FallbackError, check_codecs, document
@@ -86,6 +87,7 @@ class ChunkTarget:
     def __setitem__(self, region: Any, value: Any) -> None:
         shape, dtype, write_empty_chunks, replace_edges = self._state[4:]
         elements = cast(value, dtype)
+        expect_block(elements.shape, region, shape, store=str(self._state[0]), path=self._state[1])
         if not elements.size:
             return
         self._parts().write(
@@ -135,17 +137,21 @@ def target_of(location: Location, array: Any, *, replace_edges: bool) -> Any:
     )
 
 
+def write_unit(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of a shard, or of a chunk without shards; None for a rectilinear grid."""
+    try:
+        unit: tuple[int, ...] = array.shards or array.chunks
+    except NotImplementedError:
+        return None
+    return unit
+
+
 def cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return elements of the type of the array (step 2)."""
     elements: np.ndarray[Any, Any] = np.asarray(value)
     if elements.dtype.name != dtype.name:
         elements = elements.astype(dtype, order="A")
     return elements
-
-
-def expected_shape(region: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the elements that a region of an array takes."""
-    return tuple(len(range(*part.indices(extent))) for part, extent in zip(region, shape, strict=True))
 
 
 def try_codecs(array: Any) -> None:

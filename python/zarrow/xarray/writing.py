@@ -4,7 +4,9 @@
    that a refused write changes nothing.
 2. Then chunks are written, and documents after them: a killed append leaves the arrays as they were. With
    `compute=False`, documents are stored at once, because xarray promises so.
-3. Stores that the engine does not write, and chunked arrays that are not of dask, are left to xarray's own
+3. Blocks of dask that share a chunk or shard are gathered, and one task encodes it: with `safe_chunks=False`
+   there may be such blocks.
+4. Stores that the engine does not write, and chunked arrays that are not of dask, are left to xarray's own
    code.
 """
 
@@ -26,6 +28,7 @@ from zarrow._zarrow import CloudStore, Group, MemoryStore, _StoredValues, _with_
 from zarrow.api import at_once
 from zarrow.api.amounts import Amount
 from zarrow.api.progress import Progress, reporting
+from zarrow.api.regions import shape_of
 from zarrow.api.waves import is_small
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
@@ -257,7 +260,7 @@ def _write(
 
 
 def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location | None:
-    """Return the store as the engine writes it; None if it does not (step 3)."""
+    """Return the store as the engine writes it; None if it does not (step 4)."""
     from zarrow.store_objects import native
 
     if isinstance(store, CloudStore | MemoryStore):
@@ -303,7 +306,7 @@ def _remember_version(store: str, version: int) -> None:
 
 
 def _is_of_dask(datasets: Any) -> bool:
-    """Whether dask computes all chunked variables (step 3)."""
+    """Whether dask computes all chunked variables (step 4)."""
     for dataset in datasets:
         chunked = [
             variable._data for variable in dataset.variables.values() if is_chunked_array(variable._data)
@@ -455,7 +458,7 @@ class _Write:
         """Consolidate, and check elements."""
         import zarr
 
-        from zarrow.xarray.chunk_targets import cast, expected_shape, target_of, try_codecs
+        from zarrow.xarray.chunk_targets import cast, target_of, try_codecs, write_unit
         from zarrow.xarray.dask_sources import sources_read
 
         self._opened = opened
@@ -465,7 +468,7 @@ class _Write:
         if consolidates:
             zarr.consolidate_metadata(self._staged, zarr_format=opened.zarr_group.metadata.zarr_format)
         for source, array, region in self._collector.added:
-            wanted, shape = expected_shape(region, array.shape), tuple(source.shape)
+            wanted, shape = shape_of(region, array.shape), tuple(source.shape)
             if shape != wanted:
                 raise ValueError(
                     f"variable {array.basename!r} has shape {shape}, but its region of the array has {wanted}"
@@ -488,7 +491,10 @@ class _Write:
                             f"variable {array.basename!r} is computed from '{name}/{path}', which this write "
                             "erases; load the dataset first, or write to another place"
                         )
-                self._chunked.append((source, target, region))
+                from zarrow.dask.alignment import gathered
+
+                starts = [part.start or 0 for part in region]
+                self._chunked.append((gathered(source, write_unit(array), starts), target, region))
             else:
                 self._in_memory.append((cast(source, array.dtype), target, region))
 
@@ -565,7 +571,7 @@ class _Write:
         return delayed(_finished)(stored)
 
     def _store_chunked(self) -> Any:
-        """Store arrays of dask. As in xarray's `ArrayWriter` there is no lock: the engine locks chunks."""
+        """Store arrays of dask. As in xarray's `ArrayWriter` there is no lock: tasks share no chunks."""
         sources, targets, regions = map(list, zip(*self._chunked, strict=True))
         manager: Any = get_chunked_array_type(*sources)
         return manager.store(
