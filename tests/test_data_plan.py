@@ -7,7 +7,7 @@ import pickle
 import random
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from zarrow import data
 from zarrow.data import sources as kinds
 from zarrow.data.order import Order
 from zarrow.data.permutation import Permutation
-from zarrow.data.rank_schedule import Ranges, Schedule
+from zarrow.data.rank_schedule import Last, Ranges, Schedule
 from zarrow.data.subset import Subset
 
 ORDERS = ("sequential", "shuffle", "window")
@@ -183,12 +183,39 @@ def test_full_batches_pad_or_drop(seed: int) -> None:
     assert not done & set(left) and sorted([*done, *left]) == list(range(total))
 
 
+@pytest.mark.parametrize("world", range(1, 10))
+def test_ranks_get_equally_many_samples_as_by_distributed_sampler(world: int) -> None:
+    """The rules of PyTorch's sampler: pad to a multiple of the ranks, again and again, or cut to one."""
+    for total, batch_size in itertools.product(range(1, 30), (1, 2, 5, 40)):
+        order = list(range(total))
+        for last, wanted in (
+            ("pad_ranks", (order * world)[: -(-total // world) * world]),
+            ("drop_ranks", order[: total // world * world]),
+        ):
+            schedule = Schedule(((0, total),), world, batch_size, cast(Last, last))
+            ranks = [
+                [positions(schedule.batch(rank, step)) for step in range(schedule.steps)]
+                for rank in range(world)
+            ]
+            assert list(itertools.chain(*itertools.chain(*ranks))) == wanted
+            each = len(wanted) // world
+            sizes = [min(batch_size, each - start) for start in range(0, each, batch_size)]
+            assert all([len(batch) for batch in rank] == sizes for rank in ranks)
+            left = positions(schedule.remaining([1] * world)) if schedule.steps else order
+            done = {place for rank in ranks for batch in rank[:1] for place in batch}
+            assert sorted({*done, *left}) == order and len(set(left)) == len(left)
+
+
 def test_samples_that_cannot_be_shared_are_refused() -> None:
     for total, world, batch_size in ((3, 8, 4), (9, 8, 1)):
         with pytest.raises(ValueError, match='pass last="pad" or last="drop"'):
             Schedule(((0, total),), world, batch_size, "share")
     with pytest.raises(ValueError, match="fill no batch"):
         data.Plan(array((9,), (3,)), 4, last="drop").schedule(3)
+    with pytest.raises(ValueError, match="fill no batch"):
+        data.Plan(array((9,), (3,)), 4, last="drop_ranks").schedule(10)
+    with pytest.raises(ValueError, match="one of share, pad, drop, pad_ranks, drop_ranks"):
+        data.Plan(array((9,), (3,)), 4, last=cast(Last, "even"))
 
 
 def test_plans_are_small_pickles() -> None:

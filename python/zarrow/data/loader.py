@@ -218,8 +218,7 @@ class Loader:
         """Let the next iteration go on after a state.
 
         If the number of ranks or the batch size has changed, the remaining samples of the epoch are divided
-        anew, and each comes once. Samples that `last="pad"` repeats, or `last="drop"` leaves out, are then
-        chosen anew.
+        anew, and each comes once. Samples that `last=` repeats or leaves out are then chosen anew.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from zarrow.data.fields import Fields, Sources, sources_of
 from zarrow.data.nodes import SOLE
 from zarrow.data.order import Order, Ordering
 from zarrow.data.permutation import Numbers, key, mixed
-from zarrow.data.rank_schedule import Last, Ranges, Schedule
+from zarrow.data.rank_schedule import LASTS, Last, Ranges, Schedule
 from zarrow.data.shared_elements import Spans, crops_apart
 from zarrow.data.sources import Crops, Source, Windows
 from zarrow.data.subset import Subset
@@ -65,6 +65,8 @@ class Plan:
     last
         The end of an epoch. `"share"`: the last batches are smaller, on all ranks. `"pad"`: samples repeat
         until all batches are full. `"drop"`: the samples that fill no batch on all ranks are left out.
+        `"pad_ranks"`, `"drop_ranks"`: as PyTorch's `DistributedSampler`, samples repeat, or are left out,
+        until all ranks have equally many, and the last batches are smaller.
     seed
         Another seed gives another order, and other random crops.
 
@@ -112,8 +114,8 @@ class Plan:
             raise ValueError(f"batch_size is a number of samples, 1 or more, found {batch_size}")
         if order not in ("sequential", "shuffle", "window"):
             raise ValueError(f'order must be "sequential", "shuffle" or "window", found {order!r}')
-        if last not in ("share", "pad", "drop"):
-            raise ValueError(f'last must be "share", "pad" or "drop", found {last!r}')
+        if last not in LASTS:
+            raise ValueError(f"last must be one of {', '.join(LASTS)}, found {last!r}")
         self.sources, self._is_tuple = sources_of(sources, fields)
         self.batch_size, self.order, self.last, self.seed = batch_size, order, last, seed
         self._count = _common_count(self.sources, has_names=not self._is_tuple)

@@ -4,7 +4,8 @@
    gets one contiguous part, in order.
 2. All batches are full, except the last ones: `"share"` spreads the remaining samples over the last step of
    all ranks, or over the last two steps if there are fewer samples than ranks. `"pad"` repeats samples from
-   the beginning, and `"drop"` leaves the last samples out.
+   the beginning, and `"drop"` leaves the last samples out. `"pad_ranks"` and `"drop_ranks"` do so only until
+   all ranks have equally many samples, as PyTorch's `DistributedSampler`: the last batches are smaller.
 3. After any step, the unread ranges form the list for another division.
 """
 
@@ -13,9 +14,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-Last: TypeAlias = Literal["share", "pad", "drop"]
+Last: TypeAlias = Literal["share", "pad", "drop", "pad_ranks", "drop_ranks"]
+LASTS: tuple[Last, ...] = get_args(Last)
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
@@ -29,7 +31,7 @@ class Schedule:
     last: Last
 
     def __post_init__(self) -> None:
-        if self.world < 1 or self.batch_size < 1 or self.last not in ("share", "pad", "drop"):
+        if self.world < 1 or self.batch_size < 1 or self.last not in LASTS:
             raise ValueError(
                 f"the state is damaged: {self.world} ranks, batch_size {self.batch_size}, last={self.last!r}"
             )
@@ -46,10 +48,16 @@ class Schedule:
         return sum(stop - start for start, stop in self.ranges)
 
     @property
+    def _each(self) -> int:
+        """Number of samples of each rank; under `"share"` the most of any."""
+        unit = self.batch_size if self.last in ("pad", "drop") else 1
+        parts, rest = divmod(self._total, self.world * unit)
+        return (parts + (rest > 0 and not self.last.startswith("drop"))) * unit
+
+    @property
     def steps(self) -> int:
         """Number of batches of each rank."""
-        full, rest = divmod(self._total, self.world * self.batch_size)
-        return full + (rest > 0 and self.last != "drop")
+        return -(-self._each // self.batch_size)
 
     def size(self, rank: int, step: int) -> int:
         """Return the number of samples of a batch."""
@@ -78,8 +86,10 @@ class Schedule:
 
     def _first(self, rank: int, step: int) -> int:
         """Return how many samples of a rank precede a step."""
+        if self.last != "share":
+            return min(step * self.batch_size, self._each)
         full, rest = divmod(self._total, self.world * self.batch_size)
-        if self.last != "share" or not rest or step <= full - (rest < self.world):
+        if not rest or step <= full - (rest < self.world):
             return step * self.batch_size
         # The last step, or the last two.
         shared = full if rest >= self.world else full - 1
@@ -91,7 +101,7 @@ class Schedule:
     def _begin(self, rank: int) -> int:
         """Return the rank's first position in the concatenated ranges."""
         if self.last != "share":
-            return rank * self.steps * self.batch_size
+            return rank * self._each
         base, larger = divmod(self._total, self.world)
         return rank * base + min(rank, larger)
 
