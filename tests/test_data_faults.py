@@ -8,7 +8,9 @@ import os
 import random
 import signal
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 
 import zarrow
 from zarrow import data
-from zarrow.data import buffers
+from zarrow.data import buffers, prefetch
 
 VALUES = np.arange(400 * 6, dtype="i4").reshape(400, 6)
 
@@ -124,6 +126,45 @@ def test_close_waits_for_the_threads_of_a_dropped_iterator(array: zarrow.Array) 
     threading.Timer(0.2, leave.set).start()
     loader.close()
     assert not any(thread.name == "zarrow-data" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_memory_is_freed_while_a_transform_hangs(
+    array: zarrow.Array, monkeypatch: pytest.MonkeyPatch, closes: bool
+) -> None:
+    """Only the transform keeps its batch, which no later read overwrites."""
+    monkeypatch.setattr(prefetch, "_CLOSE_SECONDS", 0.0)
+    entered, leave, kept, memory = threading.Event(), threading.Event(), list[Any](), Memory()
+
+    def hang(batch: Any) -> Any:
+        kept.append(batch.copy())
+        entered.set()
+        assert leave.wait(30)
+        kept.append(batch)
+        return batch
+
+    loader = data.Loader(data.Plan(array, 10, window_nbytes=400, seed=1), transform=hang, allocate=memory)
+    iterator = iter(loader)
+    assert entered.wait(30) and in_time(lambda: memory.living() > 3)
+    if closes:
+        loader.close()
+    else:
+        del iterator
+    # The readers end, and their memory is freed.
+    assert in_time(lambda: memory.living() == 1)
+    leave.set()
+    assert in_time(lambda: len(kept) == 2) and np.array_equal(*kept)
+    kept.clear()
+    assert in_time(lambda: not memory.living())
+
+
+def in_time(holds: Callable[[], bool]) -> bool:
+    """Wait until a condition holds."""
+    for _ in range(3000):
+        if holds():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_ctrl_c_ends_the_wait_for_a_batch(array: zarrow.Array) -> None:

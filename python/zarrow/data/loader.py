@@ -185,7 +185,10 @@ class Loader:
         self.close()
 
     def close(self) -> None:
-        """End the threads of the latest iteration, and wait until they have ended."""
+        """End the threads of the latest iteration, and wait until they have ended.
+
+        A transform that does not return is left behind after a second, with the memory of its batch.
+        """
         prefetch = None if self._running is None else self._running()
         if prefetch is not None:
             prefetch.close()
@@ -348,8 +351,9 @@ class _Iterator:
         # An interrupt anywhere below ends the iteration before the batch is counted as delivered.
         try:
             return self._next()
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            self._prefetch.close(error)
+            self._finalizer.detach()
             raise
 
     def _next(self) -> Any:
@@ -406,8 +410,3 @@ class _Iterator:
         stats.cache_hits, stats.cache_misses, stats.disk_cache_hits = (
             now - before for now, before in zip(counts, self._cached, strict=True)
         )
-
-    def close(self) -> None:
-        """End the threads."""
-        self._prefetch.close()
-        self._finalizer.detach()
