@@ -267,6 +267,19 @@ def test_states_tell_plans_of_other_samples_apart(array: zarrow.Array) -> None:
     assert len({plan.fingerprint for plan in plans}) == len(plans)
 
 
+@pytest.mark.parametrize(
+    "allocate",
+    [
+        lambda nbytes: None,
+        lambda nbytes: np.empty(nbytes - 1, "u1"),
+        lambda nbytes: np.frombuffer(bytes(nbytes), "u1"),
+    ],
+)
+def test_memory_that_cannot_be_written_is_refused(array: zarrow.Array, allocate: Any) -> None:
+    with pytest.raises(ValueError, match=r"allocate\(\d+\) must return as many writable bytes, found"):
+        list(data.Loader(array, allocate=allocate))
+
+
 def test_numbers_of_numpy_are_numbers(array: zarrow.Array) -> None:
     count: Any = np.int64
     plain = data.Loader(data.Plan(data.Windows(array, 4, step=2, offset=4), 8, window_nbytes=2000, seed=3))

@@ -115,6 +115,38 @@ def test_windows_read_each_block_once(seed: int) -> None:
         position = cut
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_samples_that_share_elements_are_read_in_parts(order: Any) -> None:
+    """Reads stay within the window, or the elements of a chunk, if a chunk has far more bytes of samples."""
+    values = array((64, 64), (64, 64))
+    for source, most in ((data.Crops(values, (16, 16), 3000), 25), (data.Windows(values, 32), 3)):
+        plan = data.Plan(source, 10, order=order, window_nbytes=5000, last="pad")
+        reads = list(plan.loads(0, ((0, len(plan)),)))
+        assert max(map(len, reads)) <= max(most, 10)
+        assert np.array_equal(np.concatenate(reads), plan.ordered(0).places(0, len(plan)))
+        batches = list(data.Loader(plan))
+        assert {len(batch) for batch in batches} == {10} and len(batches) == -(-len(plan) // 10)
+        assert plan.describe().read_nbytes <= max(most, 10) * plan.sample_nbytes
+    # Crops that fill no memory are drawn one by one.
+    plan = data.Plan(data.Crops(values, (4, 4), 10**12), 4, order=order)
+    assert next(iter(data.Loader(plan))).shape == (4, 4, 4)
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    values = array((9, 3), (3, 3))
+    for name in ("batch_size", "window_nbytes"):
+        with pytest.raises(ValueError, match=f"{name}.* found -1"):
+            data.Plan(values, **{name: -1})
+    with pytest.raises(ValueError, match="memory_nbytes must not be negative, found -1"):
+        data.Loader(values, memory_nbytes=-1)
+    for count in (0, 10**30):
+        with pytest.raises(ValueError, match=f"count is a number of crops, 1 or more, found {count}"):
+            data.Crops(values, (2, 2), count)
+    with pytest.raises(ValueError, match="would repeat 9 samples too often"):
+        data.Plan(values, 1 << 40, last="pad").describe()
+    assert len(list(data.Loader(values, batch_size=3, window_nbytes=10**30, memory_nbytes=10**30))) == 3
+
+
 def test_a_large_order_takes_no_memory() -> None:
     tracemalloc.start()
     order = Order(Subset.whole(10**12), "window", 16, 3, 8, seed=0, epoch=0)

@@ -300,7 +300,7 @@ class InsitubatchCache(Insitubatch):
 
 
 class Annbatch(Loader):
-    """Runs of 32 cells, 256 of them in memory."""
+    """Runs of 32 cells; 256 runs are in memory."""
 
     shuffle = "windows"
     kinds = ("sparse rows",)

@@ -134,6 +134,8 @@ class Loader:
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} is not one of {world} ranks")
+        if memory_nbytes < 0:
+            raise ValueError(f"memory_nbytes must not be negative, found {memory_nbytes}")
         cache = CacheSize.checked(cache_nbytes, disk_cache_nbytes, disk_cache_folder)
         if on_bad not in ("raise", "skip", "fill"):
             raise ValueError(f'on_bad must be "raise", "skip" or "fill", found {on_bad!r}')

@@ -20,6 +20,9 @@ Last: TypeAlias = Literal["share", "pad", "drop", "pad_ranks", "drop_ranks"]
 LASTS: tuple[Last, ...] = get_args(Last)
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
+# A batch is a list of ranges, one for each time that all samples repeat.
+_REPEATS_BITS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -35,7 +38,13 @@ class Schedule:
             raise ValueError(
                 f"the state is damaged: {self.world} ranks, batch_size {self.batch_size}, last={self.last!r}"
             )
-        if self.last == "share" and (total := self._total):
+        total = self._total
+        if self.last == "pad" and 0 < total << _REPEATS_BITS < self.batch_size:
+            raise ValueError(
+                f"a batch of {self.batch_size} would repeat {total} samples too often: "
+                "pass a smaller batch_size"
+            )
+        if self.last == "share" and total:
             full, rest = divmod(total, self.world * self.batch_size)
             if total < self.world or (full and 0 < rest < self.world and self.batch_size == 1):
                 raise ValueError(
