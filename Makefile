@@ -20,6 +20,7 @@ key = $(shell $(PYTHON) -c 'import hashlib, sys; print(hashlib.sha256(sys.versio
 VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
 RAY := build/ray-$(call key,ray)
+TRAINERS := build/trainers-$(call key,trainers)
 PEERS := build/peers-$(call key,bench)-$(call key,loaders)
 DATA := build/data-$(call key,demo)
 UPSTREAM := build/upstream-$(call key,upstream)-$(call key,test)
@@ -75,6 +76,12 @@ $(RAY)/ready: requirements/ray.lock | $(VENV)/ready
 	$(call step,Ray in $(RAY))
 	rm -rf $(RAY)
 	$(PIP_INSTALL) --no-deps --no-compile --target $(RAY) --requirement requirements/ray.lock
+	@touch $@
+
+$(TRAINERS)/ready: requirements/trainers.lock | $(VENV)/ready
+	$(call step,Lightning and grain in $(TRAINERS))
+	rm -rf $(TRAINERS)
+	$(PIP_INSTALL) --no-deps --no-compile --target $(TRAINERS) --requirement requirements/trainers.lock
 	@touch $@
 
 $(PEERS)/ready: requirements/bench.lock requirements/loaders.lock | $(VENV)/ready
@@ -210,9 +217,11 @@ data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what i
 	$(call step,data types)
 	cd tests && PYTHONPATH="$(CURDIR)/$(TORCH)" ../$(BIN)/python -m data_types
 
-test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
+test-torch: wheel $(TORCH)/ready $(TRAINERS)/ready ## the tests that need PyTorch, Lightning or grain
 	$(call step,PyTorch tests)
-	PYTHONPATH=$(TORCH) $(IN_TIME) 1800 $(BIN)/pytest -m torch
+	PYTHONPATH="$(CURDIR)/$(TORCH):$(CURDIR)/$(TRAINERS)" $(IN_TIME) 1800 $(BIN)/pytest -m torch
+	$(call step,tests of grain)
+	PYTHONPATH="$(CURDIR)/$(TRAINERS)" $(IN_TIME) 300 $(BIN)/pytest tests/test_jax_data.py -k grain
 
 test-ray: wheel $(RAY)/ready ## the tests and examples of datasets of Ray, in worker processes
 	$(call step,Ray tests)
@@ -445,11 +454,11 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch ray demo bench loaders stores upstream nvrtc nvcomp nvcomp5; do \
+	for name in test torch ray trainers demo bench loaders stores upstream nvrtc nvcomp nvcomp5; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (ray|demo|loaders|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
-	    $$(case $$name in (torch|ray|bench|loaders|upstream) echo --constraints requirements/test.lock;; esac) \
+	    $$(case $$name in (ray|trainers|demo|loaders|stores|upstream|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
+	    $$(case $$name in (torch|ray|trainers|bench|loaders|upstream) echo --constraints requirements/test.lock;; esac) \
 	    $$(case $$name in (bench) echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name));; (torch) echo --no-emit-package numpy;; esac) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
 	done

@@ -8,7 +8,9 @@ import os
 import random
 import signal
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 
 import zarrow
 from zarrow import data
-from zarrow.data import buffers
+from zarrow.data import buffers, prefetch
 
 VALUES = np.arange(400 * 6, dtype="i4").reshape(400, 6)
 
@@ -126,6 +128,45 @@ def test_close_waits_for_the_threads_of_a_dropped_iterator(array: zarrow.Array) 
     assert not any(thread.name == "zarrow-data" for thread in threading.enumerate())
 
 
+@pytest.mark.parametrize("closes", [True, False])
+def test_memory_is_freed_while_a_transform_hangs(
+    array: zarrow.Array, monkeypatch: pytest.MonkeyPatch, closes: bool
+) -> None:
+    """Only the transform keeps its batch, which no later read overwrites."""
+    monkeypatch.setattr(prefetch, "_CLOSE_SECONDS", 0.0)
+    entered, leave, kept, memory = threading.Event(), threading.Event(), list[Any](), Memory()
+
+    def hang(batch: Any) -> Any:
+        kept.append(batch.copy())
+        entered.set()
+        assert leave.wait(30)
+        kept.append(batch)
+        return batch
+
+    loader = data.Loader(data.Plan(array, 10, window_nbytes=400, seed=1), transform=hang, allocate=memory)
+    iterator = iter(loader)
+    assert entered.wait(30) and in_time(lambda: memory.living() > 3)
+    if closes:
+        loader.close()
+    else:
+        del iterator
+    # The readers end, and their memory is freed.
+    assert in_time(lambda: memory.living() == 1)
+    leave.set()
+    assert in_time(lambda: len(kept) == 2) and np.array_equal(*kept)
+    kept.clear()
+    assert in_time(lambda: not memory.living())
+
+
+def in_time(holds: Callable[[], bool]) -> bool:
+    """Wait until a condition holds."""
+    for _ in range(3000):
+        if holds():
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def test_ctrl_c_ends_the_wait_for_a_batch(array: zarrow.Array) -> None:
     leave, has_left, in_time = threading.Event(), threading.Event(), []
 
@@ -224,6 +265,19 @@ def test_states_tell_plans_of_other_samples_apart(array: zarrow.Array) -> None:
     squares = zarrow.create_array(zarrow.MemoryStore(), data=np.zeros((9, 9)), chunks=(3, 3))
     plans += [data.Plan(data.Rows(squares, axis=axis), 2) for axis in range(2)]
     assert len({plan.fingerprint for plan in plans}) == len(plans)
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [
+        lambda nbytes: None,
+        lambda nbytes: np.empty(nbytes - 1, "u1"),
+        lambda nbytes: np.frombuffer(bytes(nbytes), "u1"),
+    ],
+)
+def test_memory_that_cannot_be_written_is_refused(array: zarrow.Array, allocate: Any) -> None:
+    with pytest.raises(ValueError, match=r"allocate\(\d+\) must return as many writable bytes, found"):
+        list(data.Loader(array, allocate=allocate))
 
 
 def test_numbers_of_numpy_are_numbers(array: zarrow.Array) -> None:

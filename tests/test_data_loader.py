@@ -8,9 +8,7 @@ import json
 import os
 import pickle
 import random
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections import Counter
@@ -524,67 +522,3 @@ def test_debug_info_names_everything(root: zarrow.Group, capsys: pytest.CaptureF
         "331 samples",
     ):
         assert part in text
-
-
-HEAD = """
-    import os, signal, sys, threading, time
-    import numpy as np, zarrow
-    from zarrow import data
-
-    array = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(100_000), chunks=10)
-    plan = data.Plan(array, 10, order="shuffle", window_nbytes=4000)
-"""
-
-
-def run(program: str) -> subprocess.CompletedProcess[str]:
-    program = textwrap.dedent(HEAD) + textwrap.dedent(program)
-    return subprocess.run(
-        [sys.executable, "-W", "ignore:This process", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_the_interpreter_exits_during_an_iteration() -> None:
-    for transform in ("None", "lambda batch: batch * 2", "lambda batch: time.sleep(0.1)"):
-        done = run(f"iterator = iter(data.Loader(plan, transform={transform})); next(iterator)")
-        assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_ctrl_c_ends_the_threads() -> None:
-    done = run("""
-        slow = lambda batch: time.sleep(0.5)
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        try:
-            for _ in data.Loader(plan, transform=slow):
-                pass
-        except KeyboardInterrupt:
-            names = [thread.name for thread in threading.enumerate()]
-            print("zarrow-data" in names)
-    """)
-    assert (done.stdout, done.stderr) == ("False\n", "")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_child_iterates_anew() -> None:
-    done = run("""
-        loader = data.Loader(plan, transform=lambda batch: batch + 1)
-        iterator = iter(loader)
-        next(iterator)
-        child = os.fork()
-        if not child:
-            signal.alarm(30)
-            try:
-                next(iterator)
-            except RuntimeError as error:
-                assert "forked child" in str(error)
-            loader.set_epoch(0)
-            count = sum(map(len, loader))
-            del iterator
-            sys.exit(0 if count == 100_000 else 1)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(status, sum(map(len, iterator)))
-    """)
-    assert (done.stdout, done.stderr) == ("0 99990\n", "")

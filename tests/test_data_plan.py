@@ -7,7 +7,7 @@ import pickle
 import random
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from zarrow import data
 from zarrow.data import sources as kinds
 from zarrow.data.order import Order
 from zarrow.data.permutation import Permutation
-from zarrow.data.rank_schedule import Ranges, Schedule
+from zarrow.data.rank_schedule import Last, Ranges, Schedule
 from zarrow.data.subset import Subset
 
 ORDERS = ("sequential", "shuffle", "window")
@@ -115,6 +115,38 @@ def test_windows_read_each_block_once(seed: int) -> None:
         position = cut
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_samples_that_share_elements_are_read_in_parts(order: Any) -> None:
+    """Reads stay within the window, or the elements of a chunk, if a chunk has far more bytes of samples."""
+    values = array((64, 64), (64, 64))
+    for source, most in ((data.Crops(values, (16, 16), 3000), 25), (data.Windows(values, 32), 3)):
+        plan = data.Plan(source, 10, order=order, window_nbytes=5000, last="pad")
+        reads = list(plan.loads(0, ((0, len(plan)),)))
+        assert max(map(len, reads)) <= max(most, 10)
+        assert np.array_equal(np.concatenate(reads), plan.ordered(0).places(0, len(plan)))
+        batches = list(data.Loader(plan))
+        assert {len(batch) for batch in batches} == {10} and len(batches) == -(-len(plan) // 10)
+        assert plan.describe().read_nbytes <= max(most, 10) * plan.sample_nbytes
+    # Crops that fill no memory are drawn one by one.
+    plan = data.Plan(data.Crops(values, (4, 4), 10**12), 4, order=order)
+    assert next(iter(data.Loader(plan))).shape == (4, 4, 4)
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    values = array((9, 3), (3, 3))
+    for name in ("batch_size", "window_nbytes"):
+        with pytest.raises(ValueError, match=f"{name}.* found -1"):
+            data.Plan(values, **{name: -1})
+    with pytest.raises(ValueError, match="memory_nbytes must not be negative, found -1"):
+        data.Loader(values, memory_nbytes=-1)
+    for count in (0, 10**30):
+        with pytest.raises(ValueError, match=f"count is a number of crops, 1 or more, found {count}"):
+            data.Crops(values, (2, 2), count)
+    with pytest.raises(ValueError, match="would repeat 9 samples too often"):
+        data.Plan(values, 1 << 40, last="pad").describe()
+    assert len(list(data.Loader(values, batch_size=3, window_nbytes=10**30, memory_nbytes=10**30))) == 3
+
+
 def test_a_large_order_takes_no_memory() -> None:
     tracemalloc.start()
     order = Order(Subset.whole(10**12), "window", 16, 3, 8, seed=0, epoch=0)
@@ -183,12 +215,39 @@ def test_full_batches_pad_or_drop(seed: int) -> None:
     assert not done & set(left) and sorted([*done, *left]) == list(range(total))
 
 
+@pytest.mark.parametrize("world", range(1, 10))
+def test_ranks_get_equally_many_samples_as_by_distributed_sampler(world: int) -> None:
+    """The rules of PyTorch's sampler: pad to a multiple of the ranks, again and again, or cut to one."""
+    for total, batch_size in itertools.product(range(1, 30), (1, 2, 5, 40)):
+        order = list(range(total))
+        for last, wanted in (
+            ("pad_ranks", (order * world)[: -(-total // world) * world]),
+            ("drop_ranks", order[: total // world * world]),
+        ):
+            schedule = Schedule(((0, total),), world, batch_size, cast(Last, last))
+            ranks = [
+                [positions(schedule.batch(rank, step)) for step in range(schedule.steps)]
+                for rank in range(world)
+            ]
+            assert list(itertools.chain(*itertools.chain(*ranks))) == wanted
+            each = len(wanted) // world
+            sizes = [min(batch_size, each - start) for start in range(0, each, batch_size)]
+            assert all([len(batch) for batch in rank] == sizes for rank in ranks)
+            left = positions(schedule.remaining([1] * world)) if schedule.steps else order
+            done = {place for rank in ranks for batch in rank[:1] for place in batch}
+            assert sorted({*done, *left}) == order and len(set(left)) == len(left)
+
+
 def test_samples_that_cannot_be_shared_are_refused() -> None:
     for total, world, batch_size in ((3, 8, 4), (9, 8, 1)):
         with pytest.raises(ValueError, match='pass last="pad" or last="drop"'):
             Schedule(((0, total),), world, batch_size, "share")
     with pytest.raises(ValueError, match="fill no batch"):
         data.Plan(array((9,), (3,)), 4, last="drop").schedule(3)
+    with pytest.raises(ValueError, match="fill no batch"):
+        data.Plan(array((9,), (3,)), 4, last="drop_ranks").schedule(10)
+    with pytest.raises(ValueError, match="one of share, pad, drop, pad_ranks, drop_ranks"):
+        data.Plan(array((9,), (3,)), 4, last=cast(Last, "even"))
 
 
 def test_plans_are_small_pickles() -> None:

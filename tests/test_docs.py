@@ -4,6 +4,8 @@
    They run in the order of the page, in the folder of its Python examples.
 2. Times, rates and rows of benchmarks are measured, so that their figures are not compared. Of a line that is
    drawn several times, such as a progress bar, the terminal shows the last state.
+3. Examples of `zarrow.torch`, and blocks of a page that name PyTorch, need it. Such a page runs without these
+   blocks, and whole in `make test-torch`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import termios
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +36,7 @@ ROOT = Path(__file__).parent.parent
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+PYTHON = re.compile(r"(?ms)^```python\n(.*?)^```$")
 MEASURED = re.compile(r"[\d.]+ (?:[nµm]?s\b|\w+/s)")
 # A row of a benchmark has a time.
 ROW = re.compile(r"(?m)^.*\d [nµm]?s\b.*$|^ +threads +calls.*$")
@@ -104,28 +108,47 @@ def docstrings(path: Path) -> Iterator[tuple[str, str]]:
     yield from visit(ast.parse(path.read_text(encoding="utf-8")), path.name)
 
 
-def examples() -> Iterator[doctest.DocTest]:
+def without_pytorch(page: str) -> str:
+    """Return a page with empty lines in place of blocks that need PyTorch."""
+    return PYTHON.sub(lambda block: "\n" * block[0].count("\n") if names_pytorch(block) else block[0], page)
+
+
+def names_pytorch(block: re.Match[str]) -> bool:
+    return ">>>" in block[1] and re.search(r"\btorch\b", block[1]) is not None
+
+
+def texts(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Yield names and texts with examples, and whether they need PyTorch (step 3)."""
+    if path.suffix != ".md":
+        yield from ((*named, path.parent.name == "torch") for named in docstrings(path))
+        return
+    page = path.read_text(encoding="utf-8")
+    yield path.name, without_pytorch(page), False
+    if any(map(names_pytorch, PYTHON.finditer(page))):
+        yield f"{path.name} with PyTorch", page, True
+
+
+def examples() -> Iterator[Any]:
     parser = Parser()
     sources = [
-        *sorted((ROOT / "python").rglob("*.py*")),
+        *sorted(path for path in (ROOT / "python").rglob("*.py*") if path.suffix in {".py", ".pyi"}),
         *sorted((ROOT / "docs").rglob("*.md")),
         ROOT / "README.md",
     ]
     for path in sources:
-        if path.suffix in {".py", ".pyi"}:
-            texts = docstrings(path)
-        elif path.suffix == ".md":
-            texts = iter([(path.name, path.read_text(encoding="utf-8"))])
-        else:
-            continue
-        for name, text in texts:
+        for name, text, needs_pytorch in texts(path):
             example = parser.get_doctest(text, {"terminal": terminal}, name, str(path), 0)
             if example.examples:
-                yield example
+                yield pytest.param(example, id=name, marks=[pytest.mark.torch] * needs_pytorch)
 
 
-@pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
-def test_example(example: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("example", list(examples()))
+def test_example(
+    example: doctest.DocTest, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if request.node.get_closest_marker("torch"):
+        pytest.importorskip("torch")
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
     if "zarrow.ray" in "".join(part.source for part in example.examples):
         pytest.importorskip("ray")
         monkeypatch.setenv("RAY_AUTH_MODE", "disabled")

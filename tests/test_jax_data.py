@@ -323,3 +323,11 @@ def test_grain_takes_samples(root: zarrow.Group) -> None:
     numbers = np.concatenate([batch["y"] for batch in found])
     assert sorted(numbers) == list(range(150))
     assert np.array_equal(np.concatenate([batch["x"] for batch in found]), VALUES[numbers])
+    # It resumes.
+    batches = iter(found.to_iter_dataset())
+    for _ in range(4):
+        next(batches)
+    state, rest = batches.get_state(), [batch["y"].tolist() for batch in batches]
+    resumed = iter(found.to_iter_dataset())
+    resumed.set_state(state)
+    assert [batch["y"].tolist() for batch in resumed] == rest == numbers.reshape(15, 10)[4:].tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,22 @@ def test_ranks_of_torch_distributed(plan: data.Plan, tmp_path: Path) -> None:
         torch.distributed.destroy_process_group()
     with pytest.raises(ValueError, match="rank and world together"):
         zarrow.torch.DataLoader(plan, rank=1)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_ranks_have_the_counts_of_distributed_sampler(drops: bool) -> None:
+    """And the same samples repeat or are left out. Ranks of PyTorch take every n-th sample, ours blocks."""
+    for total, world in itertools.product((9, 50), (1, 2, 3, 7, 8)):
+        values = np.arange(total)
+        array = zarrow.create_array({}, data=values, chunks=4)
+        last: Any = "drop_ranks" if drops else "pad_ranks"
+        plan = data.Plan(array, 3, order="sequential", last=last)
+        found, wanted = [], []
+        for rank in range(world):
+            loader = zarrow.torch.DataLoader(plan, rank=rank, world=world)
+            found.append([batch.tolist() for batch in loader])
+            sampler = torch.utils.data.DistributedSampler(values, world, rank, shuffle=False, drop_last=drops)
+            wanted.append(list(torch.utils.data.BatchSampler(sampler, 3, drop_last=False)))
+            assert list(map(len, found[-1])) == list(map(len, wanted[-1])) and len(loader) == len(wanted[-1])
+        samples, others = (sorted(itertools.chain(*itertools.chain(*ranks))) for ranks in (found, wanted))
+        assert samples == others

@@ -3,6 +3,7 @@
 Each shuffles as it can: over windows of 16 MiB, fully, or not at all. All see the same number of samples.
 """
 
+import contextlib
 import importlib
 import shutil
 import tempfile
@@ -16,21 +17,33 @@ import numpy as np
 from benches.loaders.data import BATCH, SETS, WINDOW_NBYTES
 
 BUCKET = "bench"
+CACHE_NBYTES = 80 << 20  # more than a set has
 WORKERS = 2
 PIPELINES = {
     "fused": "zarr.core.codec_pipeline.FusedCodecPipeline",
     "zarrs": "zarrs.ZarrsCodecPipeline",
+    "zarrow": "zarrow.zarr_python.CodecPipeline",
 }
+
+
+def use_pipeline(name: str) -> None:
+    """Configure a codec pipeline of zarr-python, which must be installed."""
+    module, _, attribute = PIPELINES[name].rpartition(".")
+    getattr(importlib.import_module(module), attribute)
+    importlib.import_module("zarr").config.set({"codec_pipeline.path": PIPELINES[name]})
 
 
 class Loader:
     """A loader of one set, in a folder or in a bucket. The constructor imports what it needs."""
 
     shuffle: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = ("rows",)
 
     def __init__(self, name: str, folder: Path, port: int | None) -> None:
         warnings.simplefilter("ignore")
         self.chosen = SETS[name]
+        if self.chosen.kind not in self.kinds:
+            raise NotImplementedError(f"has no {self.chosen.kind}")
         self.path = folder.resolve() / f"{name}.zarr"
         self.port = port
         self.prepare()
@@ -70,51 +83,91 @@ class Loader:
 
 
 class Zarrow(Loader):
-    """Tensors, if PyTorch is there, else arrays of NumPy."""
+    """Tensors, if PyTorch is there, else arrays of NumPy; sparse rows of SciPy."""
 
     shuffle = "windows"
-    options: ClassVar[dict[str, Any]] = {}
+    kinds: ClassVar[tuple[str, ...]] = ("rows", "crops", "sparse rows")
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the loader."""
+        return {}
 
     def prepare(self) -> None:
         self.zarrow = importlib.import_module("zarrow")
         self.data: Any = importlib.import_module("zarrow.data")
-        try:
-            self.loader_class = importlib.import_module("zarrow.torch").DataLoader
-        except ModuleNotFoundError:
-            self.loader_class = self.data.Loader
+        self.loader_class = self.data.Loader
+        if self.chosen.kind != "sparse rows":
+            with contextlib.suppress(ModuleNotFoundError):
+                self.loader_class = importlib.import_module("zarrow.torch").DataLoader
 
     def open(self) -> None:
-        if self.port is None:
-            array = self.zarrow.open_array(self.path, "x")
-        else:
-            endpoint = {"anon": True, "endpoint_url": f"http://127.0.0.1:{self.port}", "region": "us-east-1"}
-            array = self.zarrow.open_array(f"s3://{BUCKET}/{self.path.name}", "x", storage_options=endpoint)
-        source = self.data.Crops(array, self.chosen.crop, self.chosen.samples) if self.chosen.crop else array
-        self.loader = self.loader_class(
-            self.data.Plan(source, BATCH, window_nbytes=self.chosen.window_nbytes), **self.options
-        )
+        place, options = str(self.path), {}
+        if self.port is not None:
+            place = f"s3://{BUCKET}/{self.path.name}"
+            options = {"anon": True, "endpoint_url": f"http://127.0.0.1:{self.port}", "region": "us-east-1"}
+        name = "X" if self.chosen.kind == "sparse rows" else "x"
+        node = self.zarrow.open(place, name, storage_options=options or None)
+        source = self.data.Crops(node, self.chosen.crop, self.chosen.samples) if self.chosen.crop else node
+        plan = self.data.Plan(source, self.chosen.batch, window_nbytes=self.chosen.window_nbytes)
+        self.loader = self.loader_class(plan, **self.options())
 
     def epoch(self, number: int) -> Iterator[Any]:
         yield from self.loader
 
 
 class ZarrowCache(Zarrow):
-    options: ClassVar[dict[str, Any]] = {"cache_nbytes": 80 << 20}
+    """With all chunks in memory after the first epoch."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("rows", "crops")
+
+    def options(self) -> dict[str, Any]:
+        return {"cache_nbytes": CACHE_NBYTES}
+
+
+class ZarrowDiskCache(Zarrow):
+    """With a quarter of the chunks in memory after the first epoch, and the rest in files beside the set."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("rows", "crops")
+
+    def options(self) -> dict[str, Any]:
+        return {
+            "cache_nbytes": WINDOW_NBYTES,
+            "disk_cache_nbytes": CACHE_NBYTES,
+            "disk_cache_folder": self.path.parent,
+        }
+
+
+class InMemory(Loader):
+    """Batches copied by NumPy from an array in memory, which was read before: a bound for later epochs."""
+
+    shuffle = "full"
+    kinds: ClassVar[tuple[str, ...]] = ("rows", "crops")
+
+    def open(self) -> None:
+        array: Any = importlib.import_module("zarr").open_array(self.store(), path="x", mode="r")
+        self.values = array[...]
+
+    def epoch(self, number: int) -> Iterator[Any]:
+        random, total = np.random.default_rng(number), self.chosen.samples
+        order = random.permutation(total)
+        for start in range(0, total, BATCH):
+            if self.chosen.crop is None:
+                yield self.values[order[start : start + BATCH]]
+            else:
+                yield np.stack([self.values[self.corner(random)] for _ in range(BATCH)])
 
 
 class Workers(Loader):
     """PyTorch's DataLoader with worker processes that read samples by zarr-python."""
 
     shuffle = "full"
+    kinds: ClassVar[tuple[str, ...]] = ("rows", "crops")
     pipeline: ClassVar[str | None] = None
 
     def prepare(self) -> None:
         self.torch: Any = importlib.import_module("torch.utils.data")
-        zarr: Any = importlib.import_module("zarr")
         if self.pipeline is not None:
-            module, _, name = PIPELINES[self.pipeline].rpartition(".")
-            getattr(importlib.import_module(module), name)
-            zarr.config.set({"codec_pipeline.path": PIPELINES[self.pipeline]})
+            use_pipeline(self.pipeline)
 
     def open(self) -> None:
         self.array: Any = None
@@ -147,6 +200,7 @@ class Tensorstore(Loader):
     """Random batches, two of them read ahead, with a cache of the size of a window."""
 
     shuffle = "full"
+    kinds: ClassVar[tuple[str, ...]] = ("rows", "crops")
 
     def prepare(self) -> None:
         self.tensorstore: Any = importlib.import_module("tensorstore")
@@ -195,8 +249,6 @@ class Xbatcher(Loader):
     shuffle = "none"
 
     def prepare(self) -> None:
-        if self.chosen.crop:
-            raise NotImplementedError("has no random crops")
         self.xarray: Any = importlib.import_module("xarray")
         self.xbatcher: Any = importlib.import_module("xbatcher")
 
@@ -213,10 +265,9 @@ class Insitubatch(Loader):
     """Blocks of chunks of the size of a window."""
 
     shuffle = "windows"
+    caches: ClassVar[bool] = False
 
     def prepare(self) -> None:
-        if self.chosen.crop:
-            raise NotImplementedError("has no random crops")
         self.library: Any = importlib.import_module("insitubatch")
         if self.port is None:
             self.local: Any = importlib.import_module("obstore.store").LocalStore
@@ -226,15 +277,68 @@ class Insitubatch(Loader):
         store = self.store() if self.port else storage.ObjectStore(self.local(self.path), read_only=True)
         geometries = self.library.open_geometries(store, variables=["x"])
         manifest = self.library.split_by_chunk(geometries["x"], fractions=(1.0, 0.0, 0.0))
-        block = WINDOW_NBYTES // (np.prod(self.chosen.chunks).item() * 4)
-        self.dataset = self.library.InSituDataset(
-            store, manifest, geometries=geometries, batch_size=BATCH, block_chunks=block, max_inflight=64
-        )
+        options: dict[str, Any] = {
+            "batch_size": BATCH,
+            "block_chunks": WINDOW_NBYTES // (np.prod(self.chosen.chunks).item() * 4),
+            "max_inflight": 64,
+        }
+        if self.caches:
+            self.folder = tempfile.TemporaryDirectory(dir=self.path.parent)
+            options |= {"cache_dir": self.folder.name, "cache_budget_bytes": CACHE_NBYTES}
+        self.dataset = self.library.InSituDataset(store, manifest, geometries=geometries, **options)
 
     def epoch(self, number: int) -> Iterator[Any]:
         self.dataset.set_epoch(number)
         for batch in self.dataset.train:
             yield batch.arrays["x"]
+
+
+class InsitubatchCache(Insitubatch):
+    """With all chunks in files beside the set after the first epoch."""
+
+    caches = True
+
+
+class Annbatch(Loader):
+    """Runs of 32 cells; 256 runs are in memory."""
+
+    shuffle = "windows"
+    kinds = ("sparse rows",)
+
+    def prepare(self) -> None:
+        self.library: Any = importlib.import_module("annbatch")
+        self.load: Any = importlib.import_module("annbatch.utils").load_all_aligned
+
+    def open(self) -> None:
+        adata = self.load(importlib.import_module("zarr").open_group(self.store(), mode="r"))
+        self.loader = self.library.Loader(
+            chunk_size=32,
+            preload_nchunks=256,
+            batch_size=self.chosen.batch,
+            shuffle=True,
+            preload_to_gpu=False,
+            rng=np.random.default_rng(3),
+        ).add_adata(adata)
+
+    def epoch(self, number: int) -> Iterator[Any]:
+        for batch in self.loader:
+            yield batch["X"]
+
+
+class AnnbatchZarrs(Annbatch):
+    """With the pipeline that annbatch recommends for a local store."""
+
+    def prepare(self) -> None:
+        use_pipeline("zarrs")
+        super().prepare()
+
+
+class AnnbatchZarrow(Annbatch):
+    """With zarrow's pipeline under zarr-python."""
+
+    def prepare(self) -> None:
+        use_pipeline("zarrow")
+        super().prepare()
 
 
 class Beluga(Loader):
@@ -243,8 +347,6 @@ class Beluga(Loader):
     shuffle = "full"
 
     def prepare(self) -> None:
-        if self.chosen.crop:
-            raise NotImplementedError("has no random crops")
         self.library: Any = importlib.import_module("beluga")
         self.torch: Any = importlib.import_module("beluga.torch")
         self.converted = self.path.with_suffix(".beluga")
@@ -298,8 +400,6 @@ class LitData(Loader):
     shuffle = "full"
 
     def prepare(self) -> None:
-        if self.chosen.crop:
-            raise NotImplementedError("has no random crops")
         self.litdata: Any = importlib.import_module("litdata")
         self.converted = self.path.with_suffix(".litdata")
         if self.converted.exists():
@@ -321,10 +421,11 @@ class LitData(Loader):
             # It has no option for a server without TLS.
             downloader = importlib.import_module("litdata.streaming.downloader")
             vars(downloader)["_OBSTORE_CLIENT_OPTIONS"]["allow_http"] = True
+            self.folder = tempfile.TemporaryDirectory(dir=self.path.parent)
             client = {"endpoint_url": f"http://127.0.0.1:{self.port}", "region_name": "us-east-1"}
             options = {
                 "input_dir": f"s3://{BUCKET}/{self.converted.name}",
-                "cache_dir": tempfile.mkdtemp(),
+                "cache_dir": self.folder.name,
                 "storage_options": client | {"aws_access_key_id": "x", "aws_secret_access_key": "x"},
             }
         dataset = self.litdata.StreamingDataset(shuffle=True, **options)
@@ -337,10 +438,16 @@ class LitData(Loader):
 LOADERS: dict[str, type[Loader]] = {
     "zarrow": Zarrow,
     "zarrow cache": ZarrowCache,
+    "zarrow disk cache": ZarrowDiskCache,
+    "NumPy, in memory": InMemory,
     "DataLoader + zarr-python": Workers,
     "DataLoader + fused": WorkersFused,
     "DataLoader + zarrs": WorkersZarrs,
     "insitubatch": Insitubatch,
+    "insitubatch cache": InsitubatchCache,
+    "annbatch": Annbatch,
+    "annbatch + zarrs": AnnbatchZarrs,
+    "annbatch + zarrow": AnnbatchZarrow,
     "beluga": Beluga,
     "LitData": LitData,
     "tensorstore": Tensorstore,

@@ -32,7 +32,11 @@ def run(names: list[str], rounds: int, build: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     results: dict[str, Found] = {}
     for name in names or list(SETS):
-        data.write(folder, name)
+        try:
+            data.write(folder, name)
+        except ImportError as error:
+            print(f"\n{SETS[name].title}: {error}")
+            continue
         for place in PLACES:
             found = results[f"{name}, {place}"] = measure(name, place, folder, rounds, log)
             print(table(name, place, found), flush=True)

@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,15 +34,17 @@ def main() -> None:
     resident, before = memory.status("VmRSS"), sum(os.times()[:4])
     started = time.perf_counter()
     loader.open()
-    first, epochs = 0.0, []
+    first, epochs, kind = 0.0, [], SETS[name].kind
     for number in range(2):
-        count, numbers, began = 0, [], time.perf_counter()
+        count, numbers, began = 0, list[Any](), time.perf_counter()
         for batch in loader.epoch(number):
             first = first or time.perf_counter() - started
-            count += len(batch)
-            if SETS[name].crop is None:
+            count += batch.shape[0]
+            if kind == "rows":
                 # A view would keep the batch.
                 numbers.append(np.array(batch[:, 0, 0]))
+            elif kind == "sparse rows":
+                numbers.append(batch[:, [0]].toarray().ravel() - 1)
         epochs.append(time.perf_counter() - began)
         if count != SETS[name].samples:
             raise ValueError(f"{peer} gave {count} of {SETS[name].samples} samples")

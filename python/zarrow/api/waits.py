@@ -7,7 +7,9 @@ repeated.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 
 _SECONDS = 0.1
 
@@ -17,7 +19,7 @@ def wait(condition: threading.Condition) -> None:
     condition.wait(_SECONDS)
 
 
-def join(thread: threading.Thread) -> None:
-    """Wait until a thread has ended."""
-    while thread.is_alive():
-        thread.join(_SECONDS)
+def join(thread: threading.Thread, until: float = math.inf) -> None:
+    """Wait until a thread has ended, or until a time of `time.monotonic()`."""
+    while thread.is_alive() and (left := until - time.monotonic()) > 0:
+        thread.join(min(left, _SECONDS))

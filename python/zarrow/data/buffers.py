@@ -60,7 +60,7 @@ class Ring:
         try:
             memory = self._free.popleft()
         except IndexError:
-            memory = np.asarray(self._allocate(self._nbytes)).view(np.uint8).reshape(-1)
+            memory = _checked(np.asarray(self._allocate(self._nbytes)), self._nbytes)
         lent = np.asarray(_Lease(memory, self))
         return lent[:nbytes].view(dtype).reshape(shape)
 
@@ -73,6 +73,22 @@ class Ring:
         self._free.append(memory)
         if self._closed:
             self._free.clear()
+
+
+def _checked(given: npt.NDArray[Any], nbytes: int) -> Memory:
+    """Return the bytes of memory that `allocate` gave.
+
+    Raises
+    ------
+    ValueError
+        It is read-only, too small, or no memory.
+    """
+    if given.dtype.hasobject or given.nbytes < nbytes or not given.flags.writeable:
+        raise ValueError(
+            f"allocate({nbytes}) must return as many writable bytes, found {given.dtype} {given.shape}"
+            f"{'' if given.flags.writeable else ', read-only'}"
+        )
+    return given.view(np.uint8).reshape(-1)
 
 
 def _recycled(nbytes: int) -> Memory:

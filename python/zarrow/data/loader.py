@@ -134,6 +134,8 @@ class Loader:
         rank, world, memory_nbytes = map(operator.index, (rank, world, memory_nbytes))
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} is not one of {world} ranks")
+        if memory_nbytes < 0:
+            raise ValueError(f"memory_nbytes must not be negative, found {memory_nbytes}")
         cache = CacheSize.checked(cache_nbytes, disk_cache_nbytes, disk_cache_folder)
         if on_bad not in ("raise", "skip", "fill"):
             raise ValueError(f'on_bad must be "raise", "skip" or "fill", found {on_bad!r}')
@@ -185,7 +187,10 @@ class Loader:
         self.close()
 
     def close(self) -> None:
-        """End the threads of the latest iteration, and wait until they have ended."""
+        """End the threads of the latest iteration, and wait until they have ended.
+
+        A transform that does not return is left behind after a second, with the memory of its batch.
+        """
         prefetch = None if self._running is None else self._running()
         if prefetch is not None:
             prefetch.close()
@@ -218,8 +223,7 @@ class Loader:
         """Let the next iteration go on after a state.
 
         If the number of ranks or the batch size has changed, the remaining samples of the epoch are divided
-        anew, and each comes once. Samples that `last="pad"` repeats, or `last="drop"` leaves out, are then
-        chosen anew.
+        anew, and each comes once. Samples that `last=` repeats or leaves out are then chosen anew.
 
         Parameters
         ----------
@@ -349,8 +353,9 @@ class _Iterator:
         # An interrupt anywhere below ends the iteration before the batch is counted as delivered.
         try:
             return self._next()
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            self._prefetch.close(error)
+            self._finalizer.detach()
             raise
 
     def _next(self) -> Any:
@@ -407,8 +412,3 @@ class _Iterator:
         stats.cache_hits, stats.cache_misses, stats.disk_cache_hits = (
             now - before for now, before in zip(counts, self._cached, strict=True)
         )
-
-    def close(self) -> None:
-        """End the threads."""
-        self._prefetch.close()
-        self._finalizer.detach()

@@ -22,7 +22,7 @@ from zarrow.data.fields import Fields, Sources, sources_of
 from zarrow.data.nodes import SOLE
 from zarrow.data.order import Order, Ordering
 from zarrow.data.permutation import Numbers, key, mixed
-from zarrow.data.rank_schedule import Last, Ranges, Schedule
+from zarrow.data.rank_schedule import LASTS, Last, Ranges, Schedule
 from zarrow.data.shared_elements import Spans, crops_apart
 from zarrow.data.sources import Crops, Source, Windows
 from zarrow.data.subset import Subset
@@ -33,8 +33,8 @@ _READS_COUNTED = 12
 # Limits of a small window, which takes some 20 ms to decode. Counting its chunks takes little time.
 _SMALL_NBYTES, _SMALL_SAMPLES = 32 << 20, 4096
 
-# Samples of a read take memory beside their elements: numbers and selections.
-_MOST_SAMPLES = 1 << 18
+# A sample of a read takes memory for its number and its selection, and one of a block for its place.
+_MOST_SAMPLES, _MOST_OF_BLOCK = 1 << 18, 1 << 22
 
 
 @says_parameters
@@ -60,11 +60,14 @@ class Plan:
         samples span chunks. `"shuffle"` permutes all samples: chunks are decoded anew for each part of
         `window_nbytes`. `"sequential"` keeps the stored order.
     window_nbytes
-        Bytes of samples that are read and shuffled together, at most 262,144 samples. A string counts as 64
-        bytes, and a sparse row as an average one.
+        Bytes of samples that are read and shuffled together, at most 262,144 samples, but all of a chunk. A
+        string counts as 64 bytes, and a sparse row as an average one. Crops and windows of one chunk that
+        have more bytes are shuffled together, and read in parts.
     last
         The end of an epoch. `"share"`: the last batches are smaller, on all ranks. `"pad"`: samples repeat
         until all batches are full. `"drop"`: the samples that fill no batch on all ranks are left out.
+        `"pad_ranks"`, `"drop_ranks"`: as PyTorch's `DistributedSampler`, samples repeat, or are left out,
+        until all ranks have equally many, and the last batches are smaller.
     seed
         Another seed gives another order, and other random crops.
 
@@ -110,10 +113,12 @@ class Plan:
         batch_size, window_nbytes, seed = map(operator.index, (batch_size, window_nbytes, seed))
         if not 1 <= batch_size < 1 << 48:
             raise ValueError(f"batch_size is a number of samples, 1 or more, found {batch_size}")
+        if window_nbytes < 0:
+            raise ValueError(f"window_nbytes must not be negative, found {window_nbytes}")
         if order not in ("sequential", "shuffle", "window"):
             raise ValueError(f'order must be "sequential", "shuffle" or "window", found {order!r}')
-        if last not in ("share", "pad", "drop"):
-            raise ValueError(f'last must be "share", "pad" or "drop", found {last!r}')
+        if last not in LASTS:
+            raise ValueError(f"last must be one of {', '.join(LASTS)}, found {last!r}")
         self.sources, self._is_tuple = sources_of(sources, fields)
         self.batch_size, self.order, self.last, self.seed = batch_size, order, last, seed
         self._count = _common_count(self.sources, has_names=not self._is_tuple)
@@ -121,7 +126,9 @@ class Plan:
         # Places follow the source with most bytes; blocks are those of its chunks.
         main = max(self.sources.values(), key=lambda source: source.sample_nbytes)
         self._numbers = main._numbers
-        self._size, self._phase = main._blocks()
+        size, phase = main._blocks()
+        self._size = min(size, _MOST_OF_BLOCK)
+        self._phase = phase % self._size
         samples = min(max(window_nbytes // max(self.sample_nbytes, 1), 1), _MOST_SAMPLES)
         batch = min(batch_size, self._count)
         # The batch size is not part of the order, so that a state resumes with another one.
@@ -129,7 +136,9 @@ class Plan:
             self._slots, self._load_samples = samples, max(samples, batch)
         else:
             self._slots = max(samples // self._size, 1)
-            self._load_samples = max(self._slots * self._size, batch)
+            # A block may have far more bytes than its chunks, if samples share elements: it is read in parts.
+            most = max(samples, main._covering(self._size))
+            self._load_samples = max(min(self._slots * self._size, most), batch)
 
     def __len__(self) -> int:
         """Return the number of samples of an epoch."""
@@ -208,7 +217,7 @@ class Plan:
         parts: list[Numbers] = []
         for start, stop in ranges:
             while start < stop:
-                cut = min(stop, order.cut_after(start))
+                cut = min(stop, order.cut_after(start), start + self._load_samples)
                 if first:
                     cut, first = min(cut, start + first), 0
                     yield order.places(start, cut)
@@ -260,7 +269,7 @@ class Plan:
             counted = list(self.loads(epoch, ranges, first=early))
             reads = len(counted)
         else:
-            counted = [_window_near(order, at) for at in _spread(ranges, _READS_COUNTED)]
+            counted = [_read_near(order, at, self._load_samples) for at in _spread(ranges, _READS_COUNTED)]
         costs = [
             source._cost(places, (self.seed, epoch)) for places in counted for source in self.sources.values()
         ]
@@ -286,7 +295,7 @@ class Plan:
         Samples that do not fill a batch are part of the next read.
         """
         size = min(self.load_samples, samples) + min(self.batch_size, samples)
-        return max(2, memory_nbytes // max(size * self.sample_nbytes, 1)), size
+        return max(2, min(memory_nbytes // max(size * self.sample_nbytes, 1), samples)), size
 
     def where(self, mask: npt.ArrayLike) -> Plan:
         """Return a plan of the samples that a mask selects.
@@ -554,8 +563,8 @@ def _spread(ranges: Ranges, count: int) -> list[int]:
     return [starts[at] + int(rank - before[at]) for at, rank in zip(found, ranks, strict=True)]
 
 
-def _window_near(order: Order, position: int) -> Numbers:
-    """Return the places of a whole window."""
+def _read_near(order: Order, position: int, most: int) -> Numbers:
+    """Return the places of a whole window, or of a part with this many samples."""
     start = order.cut_after(position)
     start = start if start < len(order) else 0
-    return order.places(start, order.cut_after(start))
+    return order.places(start, min(order.cut_after(start), start + most))

@@ -11,7 +11,8 @@
    keep every batch.
 4. Threads end with the iteration: after the last batch, after an error, by `close`, or when the consumer
    drops the iterator. They refer to this object alone. The interpreter waits for them before it exits: a
-   thread that it ends inside the engine aborts the process.
+   thread that it ends inside the engine aborts the process. No wait is long after Ctrl-C: a transform that
+   hangs is left behind. It keeps the memory of its batch, and all other memory is freed.
 5. Between reads, about once a second, a thread checks that the arrays are those that were opened. The last
    check runs beside the last read, and after it where it sends no request.
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+import sys
 import threading
 import time
 import traceback
@@ -60,7 +62,8 @@ _REQUESTED_NBYTES = 64 << 20
 # Transformed batches that wait for the consumer.
 _TRANSFORMED = 4
 _BAD_LISTED = 1000
-_JOIN_SECONDS = 5.0
+# How long to wait for threads. A transform, an `allocate` or a store of the user may never return.
+_CLOSE_SECONDS, _EXIT_SECONDS, _INTERRUPTED_SECONDS = 1.0, 5.0, 0.2
 
 
 @dataclass(slots=True)
@@ -125,8 +128,19 @@ _RUNNING: weakref.WeakSet[Prefetch] = weakref.WeakSet()
 @atexit.register
 def _end() -> None:
     """End all threads (step 4)."""
-    for prefetch in list(_RUNNING):
-        prefetch.close()
+    # What ended the program, if it was an error.
+    error: BaseException | None = getattr(sys, "last_value", None)
+    until = time.monotonic() + seconds_after(error, _EXIT_SECONDS)
+    running = list(_RUNNING)
+    for prefetch in running:
+        prefetch.stop()
+    for prefetch in running:
+        prefetch.join(until)
+
+
+def seconds_after(error: BaseException | None, otherwise: float) -> float:
+    """Return how long to wait for threads after an error: hardly after Ctrl-C, and after `sys.exit`."""
+    return otherwise if error is None or isinstance(error, Exception) else _INTERRUPTED_SECONDS
 
 
 class Prefetch:
@@ -197,27 +211,34 @@ class Prefetch:
             return found
 
     def stop(self) -> None:
-        """Let the threads end, and cancel a read. A forked child has no such threads."""
+        """Let the threads end, cancel a read, and free the unused memory.
+
+        A forked child has no such threads.
+        """
         if os.getpid() != self._pid or self._stopped:
             return
         self._stopped = True
         self._cancellation.cancel()
         # A finalizer may run in a thread that holds the lock.
         if self._condition.acquire(timeout=1):
-            self._condition.notify_all()
-            self._condition.release()
-
-    def close(self) -> None:
-        """Stop and wait until the threads have ended; a transform that does not return is left alone."""
-        self.stop()
-        if os.getpid() == self._pid:
-            for thread in self._threads:
-                if thread.is_alive() and thread is not threading.current_thread():
-                    thread.join(_JOIN_SECONDS)
             self._read.clear()
             self._ready.clear()
-            for ring in self._rings.values():
-                ring.close()
+            self._condition.notify_all()
+            self._condition.release()
+        for ring in self._rings.values():
+            ring.close()
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Stop, and wait a short time until the threads have ended. `error` is what ended the iteration."""
+        self.stop()
+        if os.getpid() == self._pid:
+            self.join(time.monotonic() + seconds_after(error, _CLOSE_SECONDS))
+
+    def join(self, until: float) -> None:
+        """Wait until the threads have ended, or until a time of `time.monotonic()`."""
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                waits.join(thread, until)
 
     def _readers(self, nbytes: int) -> int:
         """Return how many threads read, with this many bytes in a read (step 1)."""
@@ -310,6 +331,8 @@ class Prefetch:
                 batches, error = _tried(self._batches, rows, read)
                 found = batches or found
             with self._condition:
+                if self._stopped:
+                    return False
                 self._note_time()
                 # After an error, no later read has its turn.
                 self._ended += error is None
@@ -424,8 +447,11 @@ class Prefetch:
 
     def _transform_all(self) -> None:
         """Transform batches in order (step 2)."""
-        while self._wait(lambda: bool(self._read) and len(self._ready) < _TRANSFORMED):
-            found = self._read.popleft()
+        while True:
+            with self._condition:
+                if not self._wait(lambda: bool(self._read) and len(self._ready) < _TRANSFORMED):
+                    return
+                found = self._read.popleft()
             if found is None:
                 self._end(self._ready, None)
                 return
@@ -434,7 +460,8 @@ class Prefetch:
                 return
             transformed(found, self._options, self._stats)
             with self._condition:
-                self._ready.append(found)
+                if not self._stopped:
+                    self._ready.append(found)
                 self._condition.notify_all()
             del found
 

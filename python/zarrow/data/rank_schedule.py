@@ -4,7 +4,8 @@
    gets one contiguous part, in order.
 2. All batches are full, except the last ones: `"share"` spreads the remaining samples over the last step of
    all ranks, or over the last two steps if there are fewer samples than ranks. `"pad"` repeats samples from
-   the beginning, and `"drop"` leaves the last samples out.
+   the beginning, and `"drop"` leaves the last samples out. `"pad_ranks"` and `"drop_ranks"` do so only until
+   all ranks have equally many samples, as PyTorch's `DistributedSampler`: the last batches are smaller.
 3. After any step, the unread ranges form the list for another division.
 """
 
@@ -13,10 +14,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-Last: TypeAlias = Literal["share", "pad", "drop"]
+Last: TypeAlias = Literal["share", "pad", "drop", "pad_ranks", "drop_ranks"]
+LASTS: tuple[Last, ...] = get_args(Last)
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+# A batch is a list of ranges, one for each time that all samples repeat.
+_REPEATS_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +34,17 @@ class Schedule:
     last: Last
 
     def __post_init__(self) -> None:
-        if self.world < 1 or self.batch_size < 1 or self.last not in ("share", "pad", "drop"):
+        if self.world < 1 or self.batch_size < 1 or self.last not in LASTS:
             raise ValueError(
                 f"the state is damaged: {self.world} ranks, batch_size {self.batch_size}, last={self.last!r}"
             )
-        if self.last == "share" and (total := self._total):
+        total = self._total
+        if self.last == "pad" and 0 < total << _REPEATS_BITS < self.batch_size:
+            raise ValueError(
+                f"a batch of {self.batch_size} would repeat {total} samples too often: "
+                "pass a smaller batch_size"
+            )
+        if self.last == "share" and total:
             full, rest = divmod(total, self.world * self.batch_size)
             if total < self.world or (full and 0 < rest < self.world and self.batch_size == 1):
                 raise ValueError(
@@ -46,10 +57,16 @@ class Schedule:
         return sum(stop - start for start, stop in self.ranges)
 
     @property
+    def _each(self) -> int:
+        """Number of samples of each rank; under `"share"` the most of any."""
+        unit = self.batch_size if self.last in ("pad", "drop") else 1
+        parts, rest = divmod(self._total, self.world * unit)
+        return (parts + (rest > 0 and not self.last.startswith("drop"))) * unit
+
+    @property
     def steps(self) -> int:
         """Number of batches of each rank."""
-        full, rest = divmod(self._total, self.world * self.batch_size)
-        return full + (rest > 0 and self.last != "drop")
+        return -(-self._each // self.batch_size)
 
     def size(self, rank: int, step: int) -> int:
         """Return the number of samples of a batch."""
@@ -78,8 +95,10 @@ class Schedule:
 
     def _first(self, rank: int, step: int) -> int:
         """Return how many samples of a rank precede a step."""
+        if self.last != "share":
+            return min(step * self.batch_size, self._each)
         full, rest = divmod(self._total, self.world * self.batch_size)
-        if self.last != "share" or not rest or step <= full - (rest < self.world):
+        if not rest or step <= full - (rest < self.world):
             return step * self.batch_size
         # The last step, or the last two.
         shared = full if rest >= self.world else full - 1
@@ -91,7 +110,7 @@ class Schedule:
     def _begin(self, rank: int) -> int:
         """Return the rank's first position in the concatenated ranges."""
         if self.last != "share":
-            return rank * self.steps * self.batch_size
+            return rank * self._each
         base, larger = divmod(self._total, self.world)
         return rank * base + min(rank, larger)
 

@@ -120,6 +120,10 @@ class Source:
         """Return the size of blocks of places that share chunks, and the start of one block."""
         raise NotImplementedError
 
+    def _covering(self, block: int) -> int:
+        """Return how many samples have as many bytes as the elements that a block of samples shares."""
+        return block
+
     def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
         """Read samples into memory of shape `(len(places), *sample_shape)`, or into new memory without `out`.
 
@@ -286,6 +290,9 @@ class Windows(Source):
         first = -(-(-self.offset % chunk) // self.step)
         return size, first % size
 
+    def _covering(self, block: int) -> int:
+        return (block * self.step + self._span) // self.length
+
     def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
         before = (slice(None),) * self.axis
         starts = (self.offset + places * self.step).tolist()
@@ -374,8 +381,8 @@ class Crops(Source):
             if given.dtype.kind not in "iu":
                 raise TypeError(f"corners are integers, the first element of each crop, found {given.dtype}")
             self._take(given.astype(np.int64))
-        if self.count < 1:
-            raise ValueError("there must be at least one crop")
+        if not 1 <= self.count < 1 << 48:
+            raise ValueError(f"count is a number of crops, 1 or more, found {self.count}")
 
     def _definition(self) -> tuple[object, ...]:
         return "crops", self._region, None if self._corners is None else self._corners.tobytes().hex()
@@ -442,6 +449,10 @@ class Crops(Source):
         for (start, stop), extent, cell in zip(self._region, self.sample_shape, self._grid, strict=True):
             cells *= (stop - extent) // cell - start // cell + 1
         return max(1, self.count // cells), 0
+
+    def _covering(self, block: int) -> int:
+        extents = zip(self._grid, self.sample_shape, strict=True)
+        return math.prod(cell + extent for cell, extent in extents) // math.prod(self.sample_shape)
 
     def _read(self, places: Numbers, out: Out, draw: Draw) -> Any:
         crops = [

@@ -73,7 +73,7 @@ class DataLoader(Loader):
         plan, rest = planned(plan, options)
         check_dtypes(plan)
         if sharding is not None:
-            if plan.last == "share":
+            if plan.last not in ("pad", "drop"):
                 raise ValueError(
                     'the last batch is smaller and cannot be sharded: pass last="drop" to the plan'
                 )

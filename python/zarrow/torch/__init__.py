@@ -1,14 +1,13 @@
 """Batches for PyTorch: `DataLoader` of a plan, and data sets for PyTorch's own loaders.
 
-The plan, its samples and its splits are those of `zarrow.data`. This needs PyTorch, and loads it:
+The plan, its samples and its splits are those of `zarrow.data`. This needs PyTorch, and loads it.
 
-    import zarrow
-    import zarrow.torch
-
-    volume = zarrow.open("volume.zarr")
-    crops = zarrow.torch.Crops(volume, (64, 64, 64), 1000)
-    for batch in zarrow.torch.DataLoader(zarrow.torch.Plan(crops, 16)):
-        ...
+>>> import zarrow.torch
+>>> crops = zarrow.torch.Crops("data.zarr/temperature", (24, 4, 4), 100)
+>>> for batch in zarrow.torch.DataLoader(crops, batch_size=50):
+...     print(batch.shape)
+torch.Size([50, 24, 4, 4])
+torch.Size([50, 24, 4, 4])
 
 Loaders
     DataLoader                     tensors, read ahead by threads of this process

@@ -34,6 +34,13 @@ def collate(samples: Sequence[Any]) -> Any:
     """Return the batch of samples of a `Dataset`, without a copy; for `DataLoader(collate_fn=)`.
 
     Anything else goes to PyTorch's `default_collate`.
+
+    Examples
+    --------
+    >>> import zarrow.torch
+    >>> dataset = zarrow.torch.Dataset("data.zarr/temperature")
+    >>> zarrow.torch.collate(dataset.__getitems__([5, 1, 7])).shape
+    torch.Size([3, 6, 8])
     """
     return samples.batch if isinstance(samples, Samples) else torch.utils.data.default_collate(list(samples))
 
@@ -60,6 +67,15 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc]
     ------
     ExchangeError
         PyTorch has no such data type.
+
+    Examples
+    --------
+    >>> import torch.utils.data
+    >>> import zarrow.torch
+    >>> dataset = zarrow.torch.Dataset("data.zarr/temperature")
+    >>> loader = torch.utils.data.DataLoader(dataset, 16, shuffle=True, collate_fn=zarrow.torch.collate)
+    >>> [len(batch) for batch in loader]
+    [16, 16, 16]
     """
 
     def __init__(
@@ -117,6 +133,14 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     ------
     ExchangeError
         PyTorch has no such data type.
+
+    Examples
+    --------
+    >>> import torch.utils.data
+    >>> import zarrow.torch
+    >>> batches = zarrow.torch.IterableDataset("data.zarr/temperature", batch_size=16)
+    >>> [len(batch) for batch in torch.utils.data.DataLoader(batches, batch_size=None)]
+    [16, 16, 16]
     """
 
     def __init__(

@@ -52,6 +52,14 @@ class DataLoader(Loader):
         There is no such device.
     ExchangeError
         PyTorch has no such data type.
+
+    Examples
+    --------
+    >>> import zarrow.torch
+    >>> for x, y in zarrow.torch.DataLoader("cells.zarr", fields=["weight", "kind"], batch_size=2):
+    ...     print(x.dtype, y.shape)
+    torch.float64 torch.Size([2])
+    torch.float64 torch.Size([2])
     """
 
     def __init__(

@@ -30,11 +30,12 @@ def tensordict(batch: Mapping[str, Any]) -> TensorDict:
 
     Examples
     --------
-    ::
-
-        plan = zarrow.torch.Plan({"x": group["temperature"], "y": group["label"]}, 32)
-        for batch in zarrow.torch.DataLoader(plan, transform=zarrow.torch.tensordict):
-            loss = model(batch["x"]), batch["y"]
+    >>> import zarrow.torch
+    >>> plan = zarrow.torch.Plan("cells.zarr", 2, fields={"x": "weight", "y": "kind"})
+    >>> for batch in zarrow.torch.DataLoader(plan, transform=zarrow.torch.tensordict):
+    ...     print(batch.batch_size, batch["x"].dtype)
+    torch.Size([2]) torch.float64
+    torch.Size([2]) torch.float64
     """
     if not isinstance(batch, Mapping):
         raise TypeError(
