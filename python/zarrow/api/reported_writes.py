@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from zarrow.arrays._array import _Index
 
-_write = Array.write
-
 
 def add_to_class() -> None:
     """Give the class Array this method."""
@@ -129,17 +127,17 @@ def write(
         "write_empty_chunks": write_empty_chunks,
     }
     if progress is None:
-        _write(self, selection, value, **options)
+        self._write(selection, value, **options)
         return
     with reporting(progress, "write") as report:
         parts = None if report is None else _parts(self, selection, value)
         amount = Amount(report, size_of(value))
         amount.begin(size_of(value))
         if parts is None:
-            _write(self, selection, value, **options)
+            self._write(selection, value, **options)
         else:
             for target, source in parts:
-                _write(self, target, value[source], **options)
+                self._write(target, value[source], **options)
                 amount.add(value.dtype.itemsize * math.prod(part.stop - part.start for part in source))
         amount.finish_all()
 

@@ -350,6 +350,15 @@ class Array(_Node):
     ) -> Out: ...
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
+    def _write(
+        self,
+        selection: _Index,
+        value: Any,
+        *,
+        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"],
+        durability: Literal["none", "file", "full"] | None,
+        write_empty_chunks: bool,
+    ) -> None: ...
     write = reported_writes.write
     get_basic_selection = selections.get_basic_selection
     set_basic_selection = selections.set_basic_selection

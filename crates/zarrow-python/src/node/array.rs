@@ -296,23 +296,16 @@ impl Array {
         self.array.write_by(index, value, Indexing::Plain, Writing::default())
     }
 
-    #[doc = help!("Array.write")]
-    #[pyo3(
-        signature = (selection, value, *, casting = "same_kind", durability = None, write_empty_chunks = false,
-                     **unknown),
-        text_signature = "($self, selection, value, *, casting=\"same_kind\", durability=None, \
-                          write_empty_chunks=False)"
-    )]
-    fn write(
+    /// Writes values at once: `write` without a report of its progress.
+    #[pyo3(signature = (selection, value, *, casting, durability, write_empty_chunks))]
+    fn _write(
         &self,
         selection: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = argument)] casting: &str,
         #[pyo3(from_py_with = argument)] durability: Option<&str>,
         #[pyo3(from_py_with = argument)] write_empty_chunks: bool,
-        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        known(selection.py(), "Array.write", unknown)?;
         let options = Writing { durability, write_empty_chunks, casting };
         self.array.write_by(selection, value, Indexing::Plain, options)
     }

@@ -46,7 +46,13 @@ struct Entry<V> {
 
 impl<V> Default for State<V> {
     fn default() -> State<V> {
-        State { entries: HashMap::new(), order: BTreeMap::new(), leaving: HashMap::new(), nbytes: 0, clock: 0 }
+        State {
+            entries: HashMap::new(),
+            order: BTreeMap::new(),
+            leaving: HashMap::new(),
+            nbytes: 0,
+            clock: 0,
+        }
     }
 }
 
