@@ -32,6 +32,22 @@ settings.register_profile("zarrow", derandomize=SEED is None, database=None, dea
 settings.load_profile("zarrow")
 
 
+LONGEST = {
+    "test_anndata_objects",
+    "test_anndata_replaced",
+    "test_clone",
+    "test_jobs_conflicts",
+    "test_oracle",
+    "test_program_processes",
+    "test_selection",
+    "test_state_machine",
+    "test_stream_cloud",
+    "test_waves_cloud",
+    "test_xarray_writing",
+    "test_xarray_writing_cloud",
+    "test_zarr_pipeline_oracle",
+}
+
 # Without this, the first test that stores missing elements would get the process's only warning.
 missing._has_warned = True
 
@@ -52,6 +68,11 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[name]
     if SEED is not None:
         config.option.hypothesis_seed = int(SEED)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first: at the end, one process would run them while the others wait."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def pytest_collection_finish() -> None:

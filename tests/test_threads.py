@@ -23,7 +23,7 @@ from canary import Canary
 from oracle.selections import random_one
 
 THREADS = 16
-SECONDS = float(os.environ.get("ZARROW_STRESS_SECONDS", "8"))
+SECONDS = float(os.environ.get("ZARROW_STRESS_SECONDS", "3"))
 SHAPE = (40, 96, 512)
 
 
