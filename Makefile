@@ -46,7 +46,14 @@ CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURD
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo train bench format lint-python lint-rust check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
+# Makes two targets at once, for steps that leave a core idle. The output of the first is shown at the end.
+define beside
+mkdir -p build; $(MAKE) --no-print-directory $(1) > build/$(1).log 2>&1 & other=$$!; \
+trap 'kill $$other 2>/dev/null || true' EXIT; status=0; \
+$(MAKE) --no-print-directory $(2) || status=$$?; wait $$other || status=$$?; cat build/$(1).log; exit $$status
+endef
+
+.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -155,11 +162,8 @@ format: tools ## Rust files formatted
 	rustfmt $(CODEC_FILES)
 
 lint: tools ## formatting, lints, types and the rules of the architecture
-	@# pip and mypy use one core each, so that those of Python run beside those of Rust, and are shown after them.
-	@mkdir -p build; $(MAKE) --no-print-directory lint-python > build/lint-python.log 2>&1 & python=$$!; \
-	trap 'kill $$python 2>/dev/null || true' EXIT; status=0; \
-	$(MAKE) --no-print-directory lint-rust || status=$$?; \
-	wait $$python || status=$$?; cat build/lint-python.log; exit $$status
+	@# pip and mypy use one core each.
+	@$(call beside,lint-python,lint-rust)
 
 lint-python: $(VENV)/ready
 	$(call step,ruff format)
@@ -209,12 +213,19 @@ check: $(VENV)/ready ## formatting, lints, types and unit tests: under 3 minutes
 	$(call step,unit tests)
 	$(CARGO_TEST) $(CARGO_FLAGS) --lib --quiet
 
-test: lint ## everything that must hold before a change lands
+test-rust: tools ## the tests of the crates
 	$(call step,Rust tests)
 	$(CARGO_TEST) $(CARGO_FLAGS)
-	@$(MAKE) --no-print-directory wheel
+
+stubtest: wheel
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
+
+test: lint ## everything that must hold before a change lands
+	$(call step,Rust tests are built)
+	cargo test $(CARGO_FLAGS) --no-run
+	@# Half of their time, Rust tests wait for servers and time-outs.
+	@$(call beside,test-rust,stubtest)
 	$(call step,Python tests)
 	@# Two for each core of a small machine: half of the time, tests wait for processes, disks and servers.
 	$(IN_TIME) 3600 $(BIN)/pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not torch and not ray and not stores and not kernels and not gpu'
