@@ -171,7 +171,7 @@ lint-python: $(VENV)/ready
 	$(call step,ruff check)
 	$(BIN)/ruff check
 	$(call step,architecture)
-	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
+	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py tests/test_imports.py
 	$(call step,mypy)
 	$(BIN)/mypy python benches
 
@@ -209,7 +209,7 @@ check: $(VENV)/ready ## formatting, lints, types and unit tests: under 3 minutes
 	$(call step,types)
 	$(BIN)/mypy python benches
 	$(call step,architecture)
-	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
+	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py tests/test_imports.py
 	$(call step,unit tests)
 	$(CARGO_TEST) $(CARGO_FLAGS) --lib --quiet
 

@@ -21,7 +21,7 @@ from stores_of_others import (
     run_in_child,
 )
 from zarrow.errors import StoreError
-from zarrow.store_objects import native
+from zarrow.store_objects import engine_stores
 
 pytestmark = pytest.mark.filterwarnings(
     # Python warns about every fork of a process with threads; these tests cover zarrow's promises for forks.
@@ -69,7 +69,7 @@ def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., S3Store]
 
 def test_an_s3_store_of_obstore_becomes_ours(s3: Callable[..., S3Store]) -> None:
     store = s3("native/data.zarr")
-    found = native.resolve(store)
+    found = engine_stores.resolve(store)
     assert found is not None and isinstance(found[0], zarrow.CloudStore)
     assert found[0].name == "s3://objects/native/data.zarr"
     root = fill(zarr.storage.ObjectStore(store))
@@ -81,7 +81,7 @@ def test_an_s3_store_of_obstore_becomes_ours(s3: Callable[..., S3Store]) -> None
 
 def test_unknown_configurations_are_read_by_obstore(s3: Callable[..., S3Store]) -> None:
     store = s3("asked/data.zarr", unsigned_payload=True)
-    assert native.resolve(store) is None
+    assert engine_stores.resolve(store) is None
     root = fill(store)
     check(zarrow.open(store))
     root["plain"][3:5, 2] = 7
@@ -102,13 +102,13 @@ def test_web_servers(web: str, tmp_path: Path) -> None:
         zarr.storage.FsspecStore.from_url(f"{web}/data.zarr", {"client_kwargs": {"headers": headers}}),
     ]
     for store in stores:
-        found = native.resolve(store)
+        found = engine_stores.resolve(store)
         assert found is not None and isinstance(found[0], zarrow.CloudStore)
         root = zarrow.open(store)
         np.testing.assert_array_equal(np.asarray(root["plain"][...]), VALUES)
     # The engine does not guess the behaviour of a user's client.
     asked = fsspec.get_mapper(f"{web}/data.zarr", client_kwargs={"trust_env": True})
-    assert native.resolve(asked) is None
+    assert engine_stores.resolve(asked) is None
     np.testing.assert_array_equal(np.asarray(zarrow.open(asked, "plain")[3:40, 7]), VALUES[3:40, 7])
     # This server ignores ranges and sends the whole value: the rest is never used.
     with pytest.raises(StoreError, match="bytes, but the request"):
@@ -120,6 +120,6 @@ def test_a_subclass_is_asked(tmp_path: Path) -> None:
         pass
 
     store = Own(tmp_path)
-    assert native.resolve(store) is None
+    assert engine_stores.resolve(store) is None
     fill(tmp_path)
     check(zarrow.open(store))

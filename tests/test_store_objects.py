@@ -44,7 +44,7 @@ from zarrow.errors import (
     ReadOnlyError,
     UnsupportedError,
 )
-from zarrow.store_objects import native, resolve
+from zarrow.store_objects import engine_stores, resolve
 
 pytestmark = pytest.mark.filterwarnings(
     # Python warns about every fork of a process with threads; these tests cover zarrow's promises for forks.
@@ -128,7 +128,7 @@ def test_known_stores_are_read_by_the_engine_itself(tmp_path: Path) -> None:
         fsspec.get_mapper(f"file://{tmp_path}"),
         zarr.storage.FsspecStore.from_url(f"file://{tmp_path}"),
     ):
-        assert native.resolve(made) == (tmp_path, False)
+        assert engine_stores.resolve(made) == (tmp_path, False)
     assert resolve(OwnStore())[0].name == "<stores_of_others.OwnStore>"  # type: ignore[index, union-attr]
     assert resolve(object()) is None and resolve(7) is None and resolve([b"a"]) is None
 

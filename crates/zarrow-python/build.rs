@@ -4,7 +4,7 @@
 //!    docstring.
 //! 2. The docstring is dedented, as by `inspect.cleandoc`.
 //! 3. The docstrings of a private class, such as `_Node`, are also those of the classes derived from it.
-//! 4. Each docstring becomes an arm of the macro `help!`, included by `src/help.rs`: `help!("Array.read")` is the
+//! 4. Each docstring becomes an arm of the macro `help!`, included by `src/python/help.rs`: `help!("Array.read")` is the
 //!    text of the method. The constant `TEXTS` lists all of them.
 
 use std::collections::BTreeMap;

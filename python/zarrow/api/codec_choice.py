@@ -42,7 +42,7 @@ def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
 
     name = codec["name"]
     raise CodecError(
-        f"parameters of a codec stand in its configuration: type "
+        f"parameters of a codec belong in its configuration: type "
         f'{{"name": "{name}", "configuration": {json.dumps({**configuration, **beside}, default=repr)}}}',
         kind="bad_codec",
         codec=str(name),

@@ -191,7 +191,7 @@ def create_array(
     """
     options = {option: given for option, given in locals().items() if option in OPTIONS}
     if name is not None and path and path != name:
-        raise ValueError(f"path is {path!r} and name is {name!r}, which mean the same: give one of them")
+        raise ValueError(f"path is {path!r} and name is {name!r}, which mean the same: give only one")
     store = _with_options(store, storage_options)
     version = {"zarr_format": zarr_format}
     created: Array = _create_reported(progress, store, name or path or "", durability, version, **options)
@@ -440,7 +440,7 @@ def _create_described(
         raise ValueError(f'order is {order!r}, expected "C" or "F"')
     if not _is_auto(compressor):
         if not _is_auto(compressors):
-            raise ValueError("compressor is an alias of compressors: give one of them")
+            raise ValueError("compressor is an alias of compressors: give only one")
         compressors = compressor
     if codecs is not None:
         given = [

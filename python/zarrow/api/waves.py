@@ -24,7 +24,7 @@ class NotInWaveError(Exception):
 class Wave:
     """Nodes to be created together at and below a group or the root of a store.
 
-    Nodes wait for `create`, or until their elements have more than `most_nbytes`; None means no limit.
+    `create` creates them, or `add` once their elements exceed `most_nbytes`; None means no limit.
     """
 
     def __init__(self, target: Any, zarr_format: int, most_nbytes: int | None = _MOST_NBYTES) -> None:

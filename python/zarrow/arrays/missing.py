@@ -135,8 +135,8 @@ def fill_value_for(data: MaskedTensor | MaskedVariable, given: Any, dtype: Any =
         value = "" if kind == "T" else b""
     else:
         raise ValueError(
-            f"missing='fill' needs a fill value that no element has, and {data.dtype} has no default: pass "
-            "fill_value=... or missing='anndata'"
+            f"missing='fill' needs a fill value unequal to all elements, and {data.dtype} has no default: "
+            "pass fill_value=... or missing='anndata'"
         )
     there = data.data.numpy()[~data.mask.numpy()]
     if np.any(there == value):

@@ -233,7 +233,7 @@ class Plan:
     def _early(self, epoch: int, ranges: Ranges, first: int) -> int:
         """Return `first` if these samples should be read alone, else 0.
 
-        They should not if they need most chunks of a small window, which would be decoded twice.
+        Samples that need most chunks of a small window are read with it, so that no chunk is decoded twice.
         """
         order, start = self.ordered(epoch), ranges[0][0] if ranges else 0
         stop = min(order.cut_after(start), ranges[0][1]) if ranges else 0

@@ -1,6 +1,6 @@
 """Exports arrays and tables to files.
 
-1. A file is written beside its place, and renamed when it is complete.
+1. A file is written in the same folder under another name, and renamed when it is complete.
 2. Parts of whole chunks are read one after the other, and written at their places in the file.
 """
 

@@ -32,13 +32,13 @@ def is_enabled() -> bool:
 def enable(device: Any = "cuda:0") -> Enabled:
     """Have zarr-python read to a GPU and write from it, from now on or in a `with` block.
 
-    zarr-python decodes on the CPU. Bytes stay there until they are elements, so that each crosses to the GPU
-    once; `array.read(selection, device="cuda:0")` of zarrow reads the same without zarr-python's detours.
+    zarr-python decodes on the CPU. Compressed bytes stay there, and only elements cross to the GPU;
+    `array.read(selection, device="cuda:0")` of zarrow reads the same without zarr-python's detours.
 
     Text, `array.vindex` and xarray do not work with it: zarr-python and xarray make arrays of NumPy there,
-    which memory of a GPU refuses. Read those outside, or points by zarrow's own `vindex.read`.
+    which cannot be on a GPU. Read those outside, or points by zarrow's own `vindex.read`.
 
-    Without `with`, `disable` of the result ends it.
+    Without `with`, call `.disable()` of the result to end it.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Attributes(MutableMapping[str, Any]):
     Reading returns the attributes that the Array or Group object knows: the stored ones when it was opened,
     and its own changes since. Every change is stored at once, without rewriting other attributes, so that
     writers of different attributes do not undo each other. A stored list or dict is a copy: to change it,
-    take the value, change it and store it again. A change that is not stored warns.
+    take the value, change it and store it again. A change of the copy that is not stored gives a warning.
 
     Values are of the types of Python's `json`: None, bool, int of any size, float, str, lists and dicts
     of these with text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists they are.

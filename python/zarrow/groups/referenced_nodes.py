@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from zarrow._zarrow import Array, Group, Indexer, open
 from zarrow.errors import NodeExistsError, ZarrowError
 from zarrow.groups.places import is_within, place, place_of
-from zarrow.store_objects import native
+from zarrow.store_objects import engine_stores
 
 _Way: TypeAlias = "Callable[[Any], Array | Group | None] | None"
 _LEAVES = (type, ModuleType, CodeType, FrameType, str, bytes, int, float, complex, type(None))
@@ -68,7 +68,7 @@ def check_apart(value: Any, what: str, store: Any, path: str) -> None:
 def _node_within(value: Any, store: Any, path: str) -> Array | Group | None:
     if isinstance(store, Group):
         store, path = store.__reduce__()[1][0], f"{store.path}/{path}"
-    elif (resolved := native.resolve(store)) is not None:
+    elif (resolved := engine_stores.resolve(store)) is not None:
         store = resolved[0]
     path = path.strip("/")
     where = place(store, path)

@@ -138,7 +138,7 @@ def _checked(named: list[tuple[Any, Any]]) -> dict[str, Any]:
     by_name = dict(named)
     for name in by_name:
         if not isinstance(name, str):
-            raise TypeError(f"names of arrays are str, and {name!r} is not: rename this column first")
+            raise TypeError(f"expected names of type str, got {name!r}: rename this column first")
     if len(by_name) < len(named):
         raise TypeError("several columns have the same name: rename them first")
     return by_name

@@ -20,7 +20,7 @@ from typing import Any
 
 
 def identity(function: Callable[..., Any]) -> str:
-    """Return a text that two functions have in common only if they compute the same.
+    """Return a fingerprint: it is equal only for functions that compute the same.
 
     Raises
     ------

@@ -70,15 +70,15 @@ def create(
     method, levels, factors, scale, translation, name
         As in `pyramid`. The metadata keep the method for `zarrow.stream.Writer`.
     chunks, shards, filters, serializer, compressors, fill_value
-        As in `create_array`, of the first level. The others have the same, with chunks no larger than they
-        are.
+        As in `create_array`, of the first level. The other levels have the same; chunks are cut to the
+        level's shape.
 
     Raises
     ------
     NodeExistsError
         A node exists at the path (a `FileExistsError`).
     DataTypeError
-        Elements of this type have no mean, or are no numbers (a `TypeError`).
+        Elements of this type have no mean, or are not numbers (a `TypeError`).
     ValueError
         Axes, scale, factors and levels do not fit the shape.
     MetadataError, CodecError, StoreError

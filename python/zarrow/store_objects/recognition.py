@@ -1,6 +1,6 @@
 """Recognises store objects of zarr-python, obstore, fsspec, icechunk and VirtualiZarr, and mappings.
 
-`native` is asked first, which finds stores that the engine reads itself. All others are called in Python.
+`engine_stores` finds stores that the engine reads itself. All others are called in Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def recognised(
     store: Any, source: Any, allow: tuple[str, ...], sole_writer: bool
 ) -> tuple[Path | CloudStore | MemoryStore | StoreAdapter, bool] | None:
     """Return the engine's form of `store`, which the user gave as `source`; None for other objects."""
-    from zarrow.store_objects import native, obstore_store, zarr_store
+    from zarrow.store_objects import engine_stores, obstore_store, zarr_store
 
     kind = type(store)
     if kind.__module__.startswith("zarr.") and kind.__name__ == "StorePath":
@@ -30,7 +30,7 @@ def recognised(
         )
     if kind.__module__.startswith("icechunk.") and kind.__name__.endswith("Session"):
         store = store.store
-    found = native.resolve(store)
+    found = engine_stores.resolve(store)
     if found is not None:
         return found
     if kind.__module__.startswith("virtualizarr.") and kind.__name__ == "ManifestStore":

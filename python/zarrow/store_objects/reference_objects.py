@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _import, _reference_target, _ReferenceTarget, _StoredValues
-from zarrow.store_objects.native import of_fsspec
+from zarrow.store_objects.engine_stores import of_fsspec
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _ChunkReferences

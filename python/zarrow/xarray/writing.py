@@ -93,7 +93,7 @@ def to_zarr(
         As for `xarray.Dataset.to_zarr`. `store` can also be an opened group, a `CloudStore` or a
         `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata.
     progress
-        Called with the bytes of the variables that were stored, and of all; or True for a bar in a terminal
+        Called with the stored bytes and all bytes of the variables; or True for a bar in a terminal
         or a notebook. dask has a bar of its own for each task: `dask.diagnostics.ProgressBar`.
 
     Returns
@@ -261,7 +261,7 @@ def _write(
 
 def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location | None:
     """Return the store as the engine writes it; None if it does not (step 4)."""
-    from zarrow.store_objects import native
+    from zarrow.store_objects import engine_stores
 
     if isinstance(store, CloudStore | MemoryStore):
         return None if storage_options else store
@@ -270,7 +270,7 @@ def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location
         return _location_of_text(store, storage_options)
     if store is None or storage_options is not None:
         return None
-    found = native.resolve(store)
+    found = engine_stores.resolve(store)
     if found is None or found[1]:
         return None
     return _folder(found[0]) if isinstance(found[0], Path) else found[0]

@@ -39,7 +39,7 @@ from zarr.storage import ZipStore
 
 from zarrow._zarrow import _ChunkParts
 from zarrow.errors import ZarrowError
-from zarrow.store_objects import native
+from zarrow.store_objects import engine_stores
 from zarrow.store_objects.icechunk_references import IcechunkAdapter, of_store
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def resolve_store(store: Any) -> Any:
         return known[1]
     if type(store).__module__.startswith("icechunk.") and store.session.read_only:
         return of_store(store)
-    native_form = native.resolve(store)
+    native_form = engine_stores.resolve(store)
     found = archive_of(store) if native_form is None else native_form[0]
     if found is None:
         kind = type(store)

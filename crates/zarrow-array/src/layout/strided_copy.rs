@@ -2,7 +2,7 @@
 //!
 //! 1. Axes of length 1 are dropped, and adjacent axes with one common stride are merged.
 //! 2. The last remaining axis is copied as one run of bytes if its elements are adjacent, else element by element.
-//! 3. The other axes count like the digits of a number.
+//! 3. The other axes are stepped through like an odometer.
 
 use std::mem::MaybeUninit;
 

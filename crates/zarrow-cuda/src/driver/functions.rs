@@ -1,7 +1,7 @@
 //! The driver functions in use, each declared once.
 //!
-//! Source: CUDA driver API, <https://docs.nvidia.com/cuda/cuda-driver-api/>. Names with `_v2` are the library's
-//! symbols of functions that `cuda.h` declares without it.
+//! Source: CUDA driver API, <https://docs.nvidia.com/cuda/cuda-driver-api/>. `cuda.h` maps some
+//! names to symbols that end in `_v2`.
 
 use super::library::Library;
 use super::status::Status;

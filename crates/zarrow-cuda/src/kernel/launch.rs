@@ -14,7 +14,7 @@ const BLOCK: u64 = 256;
 /// Maximum number of blocks per launch: each thread then takes several elements.
 const MAX_BLOCKS: u64 = 1 << 16;
 
-/// ReadStreams of XXH64, each computed by one thread.
+/// Lanes of XXH64: one thread computes each.
 const CHECKSUM_LANES: u64 = 4;
 /// Bytes per thread for checksums other than XXH64.
 const CHECKSUM_PART_NBYTES: u64 = 1024;

@@ -8,7 +8,7 @@
 //! Source: Arrow C device data interface, "Synchronization".
 
 use crate::export::arrow::Capsules;
-use crate::export::capsule;
+use crate::python::capsule;
 use crate::python::error::{Raise, exchange};
 use crate::python::keeps_exception::KeepsException;
 use pyo3::prelude::*;

@@ -9,7 +9,7 @@
 //! Source: array API, `__dlpack__`.
 
 use super::arguments;
-use crate::export::capsule;
+use crate::python::capsule;
 use crate::python::error::{Raise, exchange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -11,9 +11,9 @@
 
 use super::tensor::DeviceTensor;
 use super::{arguments, arrow_import};
-use crate::export::capsule::{self, Consumed};
 use crate::export::{data_type, numpy};
 use crate::layout::decoded_array::DecodedArray;
+use crate::python::capsule::{self, Consumed};
 use crate::python::error::{Attempt, Raise, byte_order, exchange, unsupported};
 use crate::python::importing::import;
 use crate::python::kept_object::KeptObject;

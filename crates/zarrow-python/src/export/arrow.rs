@@ -3,12 +3,12 @@
 //! Source: Arrow PyCapsule interface. A requested schema is only a preference: unsupported requests get the default
 //! form.
 
-use crate::export::capsule;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::masked_variable::MaskedVariable;
 use crate::layout::tensor::Tensor;
 use crate::layout::variable::Variable;
+use crate::python::capsule;
 use crate::python::error::{Raise, exchange};
 use crate::python::fast_method::{FastMethod, Names, Values};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -2,8 +2,8 @@
 //!
 //! Source: array API, `__dlpack__` and `__dlpack_device__`.
 
-use crate::export::capsule;
 use crate::layout::tensor::Tensor;
+use crate::python::capsule;
 use crate::python::error::{Raise, exchange};
 use crate::python::fast_method::{FastMethod, LastTuple, Names, Values};
 use crate::python::made_once::made_once;

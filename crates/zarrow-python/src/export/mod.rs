@@ -4,7 +4,6 @@ pub mod array_interface;
 pub mod arrow;
 pub mod buffer_producer;
 pub mod buffer_protocol;
-pub mod capsule;
 pub mod consumer;
 pub mod data_type;
 pub mod dlpack;

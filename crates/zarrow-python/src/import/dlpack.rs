@@ -11,8 +11,8 @@
 
 use super::producer::{Family, Producer};
 use super::torch::{self, Lazy};
-use crate::export::capsule::{self, Consumed};
 use crate::export::exchange_table::ExchangeTable;
+use crate::python::capsule::{self, Consumed};
 use crate::python::error::{Attempt, Raise, exchange};
 use crate::python::made_once::{made_once, name};
 use pyo3::exceptions::PyTypeError;

@@ -3,7 +3,8 @@
 //! It holds no rows: each export is a new stream, which reads a batch at a time on the consumer's thread, without
 //! our GIL.
 
-use crate::export::{arrow, capsule};
+use crate::export::arrow;
+use crate::python::capsule;
 use crate::python::error::Raise;
 use crate::python::importing::import;
 use crate::python::{gil, interrupt};

@@ -1,9 +1,9 @@
 //! The class `Categorical`: values with few categories, as codes and categories.
 
 use crate::export::arrow::Capsules;
-use crate::export::capsule;
 use crate::layout::decoded_array::{DecodedArray, wrap};
 use crate::layout::tensor::Tensor;
+use crate::python::capsule;
 use crate::python::error::Raise;
 use crate::python::importing::import;
 use pyo3::prelude::*;

@@ -6,6 +6,7 @@ pub mod help;
 pub mod argument;
 pub mod c_entry;
 pub mod cancellation;
+pub mod capsule;
 pub mod error;
 pub mod exit;
 pub mod failure;

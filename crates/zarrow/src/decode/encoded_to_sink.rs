@@ -5,7 +5,7 @@ use crate::decode::chunk::Chunk;
 use crate::error::{ErrorKind, Result};
 use crate::place::chunk_sink::{ChunkSink, axes_of};
 use crate::place::stored_chunk::{StoredChunk, compressors};
-use crate::plan::part::AxisPart;
+use crate::plan::axis_part::AxisPart;
 use zarrow_array::shape;
 
 impl Chunk<'_> {

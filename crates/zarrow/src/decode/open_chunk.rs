@@ -18,7 +18,7 @@ use crate::decode::shard_share::Share;
 use crate::decode::stage_times::TimedValue;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
-use crate::plan::part::{AxisPart, PerAxis};
+use crate::plan::axis_part::{AxisPart, PerAxis};
 use crate::pool::job::Checkpoint;
 use crate::store::Value;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use crate::error::{ErrorKind, Result};
 use crate::place::destination::Source;
 use crate::place::output_claim::OutputClaim;
 use crate::place::strided_layout::{StridedLayout, offsets};
-use crate::plan::part::{AxisPart, IndexList, PerAxis, narrowed};
+use crate::plan::axis_part::{AxisPart, IndexList, PerAxis, narrowed};
 use crate::pool::job::Checkpoint;
 use std::ops::Range;
 use zarrow_array::allocation;

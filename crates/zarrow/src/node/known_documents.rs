@@ -69,8 +69,8 @@ impl Likely {
     }
 }
 
-/// Returns the likely documents of the node at `path`: its earlier documents; or its siblings'; or those of the groups
-/// above it, up to the store's root.
+/// Returns the likely documents of the node at `path`: as it had before; else as its siblings have; else as the groups
+/// above it have, up to the store's root.
 ///
 /// Siblings of an unknown node are assumed to be version 3 until its documents have arrived: if many nodes are opened
 /// concurrently, only the first requests all documents. The roots of stores in one bucket or folder are siblings too.

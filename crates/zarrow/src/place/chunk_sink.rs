@@ -7,7 +7,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::place::stored_chunk::{ChunkAxis, StoredChunk};
-use crate::plan::part::AxisPart;
+use crate::plan::axis_part::AxisPart;
 use crate::store::remote::BodyAlloc;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::metadata::FillValue;
 use crate::place::destination::Source;
 use crate::place::sink::{Sink, mismatch};
-use crate::plan::part::{AxisPart, is_whole};
+use crate::plan::axis_part::{AxisPart, is_whole};
 use std::mem::MaybeUninit;
 
 /// Memory to be written.

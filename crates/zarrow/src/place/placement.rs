@@ -16,7 +16,7 @@ use crate::codec::Swap;
 use crate::place::axis::Axis;
 use crate::place::transposition::{Plane, transpose};
 use crate::place::{nontemporal_copy, transposition};
-use crate::plan::part::PerAxis;
+use crate::plan::axis_part::PerAxis;
 use std::ops::Range;
 use zarrow_array::WordRun;
 

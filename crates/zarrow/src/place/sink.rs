@@ -8,9 +8,9 @@ use crate::place::destination::{Destination, Source};
 use crate::place::sentinel_masked::SentinelMasked;
 use crate::place::validity_bitmap::{Bitmap, pack};
 use crate::place::variable::VariableSink;
+use crate::plan::axis_part::AxisPart;
 use crate::plan::field::FieldPlace;
 use crate::plan::output_strides::c_strides;
-use crate::plan::part::AxisPart;
 use zarrow_array::allocation;
 
 /// The memory filled by a read.

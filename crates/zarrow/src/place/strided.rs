@@ -50,7 +50,7 @@ impl Strided {
     /// may have a position in common. A box has a range for each axis.
     ///
     /// # Errors
-    /// The end of memory.
+    /// Out of memory.
     ///
     /// ```
     /// # use zarrow::Strided;

@@ -5,8 +5,8 @@
 
 use crate::error::Result;
 use crate::place::axis::Axis;
+use crate::plan::axis_part::{AxisPart, IndexList, PerAxis};
 use crate::plan::output_strides::OutputStrides;
-use crate::plan::part::{AxisPart, IndexList, PerAxis};
 use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
@@ -258,9 +258,9 @@ impl Iterator for ElementOffsets<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::axis_part::oracle::{elements, selections};
+    use crate::plan::axis_part::whole_part;
     use crate::plan::output_strides::c_strides;
-    use crate::plan::part::oracle::{elements, selections};
-    use crate::plan::part::whole_part;
     use proptest::prelude::*;
 
     proptest! {

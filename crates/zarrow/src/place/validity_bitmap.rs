@@ -5,7 +5,7 @@
 //! 2. Otherwise two parts would share a byte. Then the bitmap is abandoned, and computed at the first request.
 
 use crate::place::destination::{Destination, Disjoint};
-use crate::plan::part::AxisPart;
+use crate::plan::axis_part::AxisPart;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use zarrow_array::{Buffer, Result, UninitBuffer, pack_validity};
@@ -102,8 +102,8 @@ pub unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::axis_part::{PerAxis, whole_part};
     use crate::plan::chunk_parts::{AxisGrid, ChunkParts};
-    use crate::plan::part::{PerAxis, whole_part};
     use crate::selection::{Index, Selection};
     use proptest::prelude::*;
 

@@ -12,7 +12,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::metadata::ChunkGrid;
-use crate::plan::part::{AxisPart, IndexList, PerAxis};
+use crate::plan::axis_part::{AxisPart, IndexList, PerAxis};
 use std::borrow::Cow;
 use zarrow_array::allocation::{self, Grow};
 
@@ -319,8 +319,8 @@ fn too_far() -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::part::oracle::{elements, selected, selections};
-    use crate::plan::part::whole_part;
+    use crate::plan::axis_part::oracle::{elements, selected, selections};
+    use crate::plan::axis_part::whole_part;
     use crate::selection::{AxisIndex, Selection};
     use proptest::prelude::*;
 

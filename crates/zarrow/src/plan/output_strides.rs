@@ -3,7 +3,7 @@
 //! The plan counts all axes of points as one axis. Foreign memory may have any stride on each of these axes: then each
 //! place along the combined axis is split into positions on the separate axes.
 
-use crate::plan::part::PerAxis;
+use crate::plan::axis_part::PerAxis;
 use crate::selection::Selection;
 
 /// A combined axis: its index, and the extent and stride of each of its memory axes.

@@ -10,8 +10,9 @@
 //! 5. A thread without work ends after `PATIENCE`, if there are more threads than `num_threads` allows.
 //! 6. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves if there is none.
 //! 7. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
-//!    caller (an asynchronous read) begins only if the pool has a thread, and the last thread stays until that job has ended.
-//! 7. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
+//!    caller (an asynchronous read) begins only if the pool has a thread. The last thread stays until that job has
+//!    ended.
+//! 8. A user's codec may wait for such a job on a thread of the pool. If all threads are in codecs, the pool starts
 //!    another one. Jobs begun by codecs go first, the most deeply nested before all others, so that few threads are
 //!    enough.
 
@@ -386,7 +387,7 @@ impl Pool {
         // Leaving threads still count as active, and may have missed the task.
         let before = queued.wanted;
         queued.wanted = queued.wanted.saturating_add(count).min(queued.most);
-        // Step 7.
+        // Step 8.
         let beside_codecs = if queued.ending.is_some() { codec_calls::count() + 1 } else { 0 };
         let (more, most) = (queued.wanted - before, queued.most);
         if more > 0 {

@@ -5,8 +5,8 @@
 //!    single item needs no sorting: its pieces belong to different chunks and are computed on request.
 
 use crate::error::{ErrorKind, Result};
+use crate::plan::axis_part::{AxisPart, PerAxis, whole_part};
 use crate::plan::chunk_parts::ChunkParts;
-use crate::plan::part::{AxisPart, PerAxis, whole_part};
 use crate::read::item::Item;
 use smallvec::SmallVec;
 use zarrow_array::allocation::{self, Grow};

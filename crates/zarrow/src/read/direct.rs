@@ -9,7 +9,7 @@ use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
-use crate::plan::part::{AxisPart, PerAxis, whole_part};
+use crate::plan::axis_part::{AxisPart, PerAxis, whole_part};
 use crate::pool;
 use crate::read::chunk_list::{ChunkList, room};
 use crate::read::item::Item;

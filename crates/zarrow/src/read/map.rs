@@ -18,7 +18,7 @@ use crate::decode::open_chunk::{Located, SharedChunk};
 use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ChunkGrid, FillValue};
-use crate::plan::part::{AxisPart, PerAxis, whole_part};
+use crate::plan::axis_part::{AxisPart, PerAxis, whole_part};
 use crate::pool::{num_threads, run};
 use crate::read::item::Item;
 use crate::store::FileRange;

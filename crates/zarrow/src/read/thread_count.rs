@@ -7,8 +7,8 @@ use crate::decode::reader::Reader;
 use crate::decode::shard::inner_count;
 use crate::error::Result;
 use crate::metadata::ChunkGrid;
+use crate::plan::axis_part::{AxisPart, PerAxis, share_of};
 use crate::plan::chunk_parts::{AxisGrid, ChunkParts};
-use crate::plan::part::{AxisPart, PerAxis, share_of};
 use crate::pool;
 
 /// Minimum number of tasks per thread, which keeps all threads busy until the end.

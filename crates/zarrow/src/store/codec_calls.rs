@@ -3,8 +3,8 @@
 //! 1. A codec may read and write arrays with other user-defined codecs, down to [`MAX_DEPTH`]. A job of the thread
 //!    pool inherits the depth of the thread that submitted it, so that helping threads count correctly.
 //! 2. A codec may wait for a lock that its own caller holds. This cannot be detected in general: the codec may wait on
-//!    another thread. So a wait inside a codec has a short limit, as has any wait that a single call of a codec
-//!    outlasts.
+//!    another thread. So a wait inside a codec ends soon. So does any other wait, if one call of a codec lasts
+//!    as long.
 //! 3. A codec may block a thread of the pool until a detached job has ended. The pool starts another thread then.
 
 use std::cell::Cell;

@@ -5,9 +5,9 @@
 //! 2. To publish the values, the folder is exchanged with the node's folder in one step. The hidden name then refers to
 //!    the old values.
 //! 3. A store's root cannot be exchanged, and neither can a folder that must be kept or cannot be renamed. There, values
-//!    are moved one by one (`moving`). The `marks`, which make the others a node, are removed first and set last: until
-//!    then there is no node, and never a wrong one. After an error, the new values are moved out again, and the old ones
-//!    back.
+//!    are moved one by one (`moving`). The `marks`, the node's documents, are removed first and set last, so that
+//!    readers find no node rather than a mixed one. After an error, the new values are moved out again, and the old
+//!    ones back.
 //! 4. On a file system without exchange, the old folder is moved away, and then the new one into its place.
 //! 5. The remaining content of the hidden folder is removed at the end, outside any lock.
 

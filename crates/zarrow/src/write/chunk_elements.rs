@@ -7,8 +7,8 @@
 use crate::codec::{ChunkElements, Decoded, Swap, mismatch};
 use crate::error::Result;
 use crate::metadata::FillValue;
+use crate::plan::axis_part::AxisPart;
 use crate::plan::output_strides::c_strides;
-use crate::plan::part::AxisPart;
 use crate::write::fill::is_filled;
 use crate::write::values::{Data, Level, Memory};
 use zarrow_array::{DataType, allocation, shape};

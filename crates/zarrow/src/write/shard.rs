@@ -11,8 +11,8 @@
 use crate::codec::{InnerChunks, Input, ShardIndex, Worker};
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::{ErrorKind, Result};
+use crate::plan::axis_part::{AxisPart, PerAxis};
 use crate::plan::chunk_parts::ChunkParts;
-use crate::plan::part::{AxisPart, PerAxis};
 use crate::write::chunk::{Bytes, Target, too_large};
 use crate::write::values::Level;
 use std::ops::Range;

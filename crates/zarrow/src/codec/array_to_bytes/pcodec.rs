@@ -229,7 +229,7 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         if words > count {
             return Err(corrupt("its dictionary has more words than the chunk has numbers"));
         }
-        // In stored form, and in decoded form.
+        // Stored words and decoded words.
         ask(words * 2 * size_of::<u64>())?;
         let (mut chunk, behind) = format.chunk_decompressor::<T, _>(chunk).map_err(failed)?;
         if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding {

@@ -5,7 +5,7 @@ use crate::decode::chunk::stored_part;
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;
-use crate::plan::part::PerAxis;
+use crate::plan::axis_part::PerAxis;
 use crate::pool::job::Checkpoint;
 use crate::pool::run;
 use crate::store::remote::{RemoteStore, wait};

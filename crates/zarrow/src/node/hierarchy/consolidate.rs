@@ -349,8 +349,7 @@ fn restore(store: &dyn Store, held: &NodeLock<'_>, edited: Vec<Edited>, options:
     })
 }
 
-/// A change of the entries of one group's consolidated metadata, for a node at a path, and at another one relative to
-/// the group.
+/// A change of one group's consolidated metadata. It takes a node's path, and its path relative to the group.
 type Change<'a> = dyn Fn(&str, &str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
 
 /// A document before and after a change.

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::place::chunk_sink::ChunkSink;
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
-use crate::plan::part::{AxisPart, PerAxis};
+use crate::plan::axis_part::{AxisPart, PerAxis};
 use crate::pool;
 use crate::pool::OpenJob;
 use crate::pool::job::Checkpoint;

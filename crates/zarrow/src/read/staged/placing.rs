@@ -12,7 +12,7 @@ use crate::decode::chunk::Chunk;
 use crate::error::Result;
 use crate::place::output_claim::OutputClaim;
 use crate::place::sink::Sink;
-use crate::plan::part::run_of;
+use crate::plan::axis_part::run_of;
 use crate::read::chunk_list::Pieces;
 use crate::read::staged::direct_copy::{Place, are_apart};
 use crate::read::staged::object::{Leaf, ObjectPlan, Split};

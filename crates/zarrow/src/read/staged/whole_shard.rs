@@ -13,7 +13,7 @@ use crate::codec::{InnerChunks, Layout};
 use crate::decode::chunk::{Chunk, stored_part};
 use crate::decode::shard::inner_chunk_parts;
 use crate::error::Result;
-use crate::plan::part::AxisPart;
+use crate::plan::axis_part::AxisPart;
 use crate::read::staged::object::{ObjectPlan, RangeFetch};
 use crate::store::remote::{ByteRange, FetchPolicy, RequestClass};
 

@@ -3,6 +3,10 @@
 //! An archive is read-only. Its directory is read once, when it is opened, and used to find the members; later changes
 //! of the archive are errors. Sources: PKWARE's APPNOTE 6.3.10; Python's `zipfile`, for duplicate names (the last
 //! member counts) and for bytes before the archive, which shift all offsets.
+//!
+//! The reader is our own, because members are read in place: stored members as ranges of the archive, in a bucket by one
+//! request each, and compressed ones straight into the memory of a read. Sizes from the archive are checked before memory
+//! is allocated, and members must not overlap.
 
 mod archive;
 mod directory;

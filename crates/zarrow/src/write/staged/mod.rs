@@ -17,8 +17,8 @@ mod state;
 
 use crate::codec::{Input, Worker};
 use crate::error::{Error, ErrorKind, Result};
+use crate::plan::axis_part::whole_part;
 use crate::plan::chunk_parts::ChunkParts;
-use crate::plan::part::whole_part;
 use crate::pool;
 use crate::pool::OpenJob;
 use crate::pool::job::Checkpoint;

@@ -1,16 +1,16 @@
 //! Creating many nodes in a remote store, in waves: the requests of a wave are in flight together.
 //!
-//! 1. One wave reads the groups above, the documents of nodes that may be replaced or kept, and a
-//!    list of the keys below the topmost nodes. If that list does not fit one answer, each node's names are listed.
+//! 1. One wave reads the groups above, the documents of nodes that may be replaced or kept, and a list of the keys
+//!    below the topmost nodes. If that list does not fit one answer, each node's names are listed.
 //! 2. If nodes are replaced, their documents are deleted, and then everything else below them.
-//! 3. Missing groups above come first, then the topmost nodes, on the condition that the node does not exist: of two
-//!    creators one stops here, before it has put anything else. Then all other documents are put at once, those of
-//!    arrays with elements first: the others are awaited after the chunks. A killed
-//!    process may leave some of these without the group above them, but never without the topmost one. If the topmost
-//!    nodes are groups that may exist, all documents are put at once.
-//! 4. Arrays with elements begin with an unfinished document (`unfinished`). Then all chunks of all arrays
-//!    are put, and last the documents of the arrays and the attributes that groups get last, at once. In version 2, documents of attributes are put one wave
-//!    before their nodes, and the arrays' documents before the chunks.
+//! 3. Missing groups above come first, then the topmost nodes, by conditional puts: the second of two creators fails
+//!    here, before it has put anything else. Then the remaining documents are put at once. Arrays with elements
+//!    go first; the rest are awaited after the chunks. A killed process may leave some of these without the group
+//!    above them, but never without the topmost one. If the topmost nodes are groups that may exist, all documents are
+//!    put at once.
+//! 4. Arrays with elements begin with an unfinished document (`unfinished`). Then all chunks of all arrays are put. One
+//!    last wave has the documents of the arrays, and the attributes that groups get last. In version 2, documents of
+//!    attributes are put one wave before their nodes, and the arrays' documents before the chunks.
 //! 5. At the end, consolidated metadata are written: of the group named by the call, and of the groups above.
 //! 6. After an error, unfinished arrays and their chunks are deleted. Other nodes may already be in use by another
 //!    writer: they remain, and the error names them.
