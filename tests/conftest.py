@@ -32,6 +32,7 @@ settings.register_profile("zarrow", derandomize=SEED is None, database=None, dea
 settings.load_profile("zarrow")
 
 
+# Files of tests that take longest.
 LONGEST = {
     "test_anndata_objects",
     "test_anndata_replaced",

@@ -1,7 +1,7 @@
 """`reference://FILE` in place of a store: references of kerchunk in JSON, as fsspec follows them.
 
 1. The scheme is the user's consent: references lead to any file and host that this process can read.
-2. References are only read: fsspec would keep changes of them in its memory.
+2. References are only read: fsspec would keep changes in its memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Appends the rows of a dataframe of dask to a stored table.
 
-1. The table and the dataframe have the same columns, types and index. Categories are those of the table.
+1. The table and the dataframe have the same columns, types and index. The stored categories apply.
 2. Tasks store elements behind the end of each array, where no reader sees them. Then all arrays grow
    (`zarrow.groups.rows`). Other appends wait for the whole computation.
 """
