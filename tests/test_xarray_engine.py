@@ -28,20 +28,13 @@ from xarray.core import indexing
 import zarrow
 import zarrow.xarray
 from xarray_cases import DATASETS, cf, kinds, quiet, same, tree, write
+from xarray_marks import marks
 from zarr_versions import needs_new_zarr
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 from zarrow.xarray.variables import _extents
 
-pytestmark = [
-    pytest.mark.small_files,
-    pytest.mark.filterwarnings(
-        "ignore:Consolidated metadata is currently",
-        "ignore:The data type",
-        "ignore:Failed to open Zarr store with",
-        "ignore:The specified chunks separate",
-    ),
-]
+pytestmark = marks("The specified chunks separate")
 ENGINE = ZarrowBackendEntrypoint
 
 

@@ -22,19 +22,12 @@ import zarrow
 import zarrow.xarray
 from round_trips import Rounds, in_few_round_trips
 from xarray_cases import DATASETS, cf, kinds, many, same, tree, write
+from xarray_marks import marks
 from zarrow.xarray import loading
 from zarrow.xarray.arrays import ZarrowArray
 from zarrow.xarray.entrypoint import ZarrowBackendEntrypoint
 
-pytestmark = [
-    pytest.mark.small_files,
-    pytest.mark.filterwarnings(
-        "ignore:Consolidated metadata is currently",
-        "ignore:The data type",
-        "ignore:Failed to open Zarr store with",
-        "ignore:The specified chunks separate",
-    ),
-]
+pytestmark = marks("The specified chunks separate")
 
 
 def is_ours(dataset: xr.Dataset | xr.DataTree) -> bool:

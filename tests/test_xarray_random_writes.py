@@ -16,21 +16,11 @@ from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 import zarrow.xarray
 from test_xarray_writing import expect_equal, values
+from xarray_marks import marks
 
-pytestmark = [
-    pytest.mark.small_files,
-    *(
-        pytest.mark.filterwarnings(f"ignore:{message}")
-        for message in (
-            "Consolidated metadata is currently",
-            "The data type",
-            "Failed to open Zarr store with",
-            "Times can't be serialized faithfully",
-            "invalid value encountered in cast",
-            "saving variable",
-        )
-    ),
-]
+pytestmark = marks(
+    "Times can't be serialized faithfully", "invalid value encountered in cast", "saving variable"
+)
 
 COUNT = 400 if "ZARROW_THOROUGH" in os.environ else 20
 KINDS = ("f8", "f4", "f2", ">f4", "i4", "u1", "i8", "?", "c8", "M8[ns]", "m8[ns]", "U4", "S3", "T", "O")

@@ -15,18 +15,9 @@ import zarr
 import zarrow.xarray
 from test_xarray_writing import SHARDED, steps, values
 from xarray_cases import tree
+from xarray_marks import marks
 
-pytestmark = [
-    pytest.mark.small_files,
-    *(
-        pytest.mark.filterwarnings(f"ignore:{message}")
-        for message in (
-            "Consolidated metadata is currently",
-            "The data type",
-            "Failed to open Zarr store with",
-        )
-    ),
-]
+pytestmark = marks()
 
 CHUNKS = {"rain": {"chunks": (4, 3)}}
 

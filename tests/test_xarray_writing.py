@@ -23,20 +23,11 @@ from zarr.storage import MemoryStore
 import zarrow
 import zarrow.xarray
 from xarray_cases import DATASETS, cf, kinds, same, tree
+from xarray_marks import marks
 from zarrow.xarray.chunk_targets import ChunkTarget
 from zarrow.xarray.staged_store import StagedStore
 
-pytestmark = [
-    pytest.mark.small_files,
-    *(
-        pytest.mark.filterwarnings(f"ignore:{message}")
-        for message in (
-            "Consolidated metadata is currently",
-            "The data type",
-            "Failed to open Zarr store with",
-        )
-    ),
-]
+pytestmark = marks()
 
 DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 

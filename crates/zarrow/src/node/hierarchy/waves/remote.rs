@@ -4,9 +4,9 @@
 //!    below the topmost nodes. If that list does not fit one answer, each node's names are listed.
 //! 2. If nodes are replaced, their documents are deleted, and then everything else below them.
 //! 3. Missing groups above come first, then the topmost nodes, by conditional puts: the second of two creators fails
-//!    here, before it has put anything else. Then all other documents are put at once,
-//!    before any chunk of an array; only those of arrays with elements are awaited first. A killed process may leave
-//!    some of these without the group above them, but never without the topmost one. If the topmost nodes are groups
+//!    here, before it has put anything else. Then the other documents are put at once. Chunks
+//!    follow when the documents of arrays with elements are stored; the others are awaited after the chunks. A killed
+//!    process may leave nodes without a group above them, but the topmost node exists. If the topmost nodes are groups
 //!    that may exist, all documents are put at once.
 //! 4. Arrays with elements begin with an unfinished document (`unfinished`). Then all chunks of all arrays are put. One
 //!    last wave has the documents of the arrays, and the attributes that groups get last. In version 2, documents of
