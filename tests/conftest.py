@@ -43,7 +43,7 @@ LONGEST = {
     "test_selection",
     "test_state_machine",
     "test_stream_cloud",
-    "test_waves_cloud",
+    "test_node_batches_cloud",
     "test_xarray_writing",
     "test_xarray_writing_cloud",
     "test_zarr_pipeline_oracle",

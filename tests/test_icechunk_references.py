@@ -136,9 +136,9 @@ def test_zarr_python_reads_chunks_by_references(tmp_path: Path, asked: Asked) ->
     assert partly[:].tolist() == [[7] * 4] * 2 + [[-1] * 4] * 2
     assert {key.partition("/")[0] for key in asked.keys} == {"partly"}
     store = root.store
-    assert icechunk_references.of_store(store) is icechunk_references.of_store(store)
+    assert icechunk_references.from_store(store) is icechunk_references.from_store(store)
     again = pickle.loads(pickle.dumps(store))
-    assert icechunk_references.of_store(again).store is again
+    assert icechunk_references.from_store(again).store is again
     found = zarr_python.explain(deep)
     assert (found.read, found.write, found.store) == ("zarrow", "zarr-python", "<icechunk.IcechunkStore>")
     with zarr_python.enable():

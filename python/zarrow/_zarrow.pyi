@@ -21,8 +21,7 @@ from zarrow.arrays._variable import Variable
 from zarrow.arrays._write_many import write_many
 from zarrow.device_tensor._device_tensor import DeviceTensor
 from zarrow.groups._group import Group
-from zarrow.groups._tree import Tree
-from zarrow.groups._waves import (
+from zarrow.groups._node_batch import (
     _create_all,
     _create_array,
     _create_group,
@@ -30,6 +29,7 @@ from zarrow.groups._waves import (
     _new_array,
     _NewNode,
 )
+from zarrow.groups._tree import Tree
 from zarrow.interchange._arrow_stream import ArrowStream
 from zarrow.store_objects._cloud_store import CloudStore
 from zarrow.store_objects._memory_store import MemoryStore

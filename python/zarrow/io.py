@@ -90,8 +90,8 @@ def to_dlpack(
     """
 
     def capsule(lender: Any) -> CapsuleType:
-        lent: CapsuleType = lender.__dlpack__(max_version=max_version)
-        return lent
+        capsule: CapsuleType = lender.__dlpack__(max_version=max_version)
+        return capsule
 
     if _is_elsewhere(array):
         return capsule(array)

@@ -49,13 +49,14 @@ impl Tensor {
     pub fn from_ndarray<T: Element, D: Dimension>(array: Array<T, D>) -> Result<Tensor> {
         let shape: Vec<u64> = array.shape().iter().map(|extent| *extent as u64).collect();
         let count = array.len();
-        let odd = || Error::NeedsCopy { protocol: "a tensor", what: "an array that is not in C order" };
+        let not_contiguous =
+            || Error::NeedsCopy { protocol: "a tensor", what: "an array that is not in C order" };
         if !array.is_standard_layout() {
-            return Err(odd());
+            return Err(not_contiguous());
         }
         let (elements, offset) = array.into_raw_vec_and_offset();
         if offset.unwrap_or(0) != 0 || elements.len() != count {
-            return Err(odd());
+            return Err(not_contiguous());
         }
         Tensor::from_vec(elements, shape)
     }

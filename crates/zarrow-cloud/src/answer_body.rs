@@ -51,7 +51,7 @@ impl AnswerBody {
         AnswerBody { inner, policy, last: now, measured: (now, 0), room, timer, permit: Some(permit) }
     }
 
-    fn came(&mut self, frame: &Frame<Bytes>) -> Result<(), HttpError> {
+    fn check_frame(&mut self, frame: &Frame<Bytes>) -> Result<(), HttpError> {
         let nbytes = frame.data_ref().map_or(0, Bytes::len) as u64;
         self.last = Instant::now();
         self.measured.1 = self.measured.1.saturating_add(nbytes);
@@ -96,7 +96,7 @@ impl Body for AnswerBody {
         loop {
             if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
                 let frame = match frame {
-                    Some(Ok(frame)) => Some(self.came(&frame).map(|()| frame)),
+                    Some(Ok(frame)) => Some(self.check_frame(&frame).map(|()| frame)),
                     Some(Err(error)) => Some(Err(failed(error))),
                     None => None,
                 };

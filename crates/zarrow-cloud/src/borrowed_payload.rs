@@ -54,7 +54,7 @@ impl BorrowedPayload {
     }
 }
 
-/// The pieces of a lent body.
+/// The pieces of a borrowed body.
 pub struct BorrowedBody {
     payload: BorrowedPayload,
     at: usize,

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 
 /// Converts the number of bytes written to the C result.
-fn told(written: Option<usize>) -> i64 {
+fn status(written: Option<usize>) -> i64 {
     written.and_then(|nbytes| i64::try_from(nbytes).ok()).unwrap_or(-1)
 }
 
@@ -24,7 +24,7 @@ macro_rules! decompressors {
             let (frame, place) = unsafe {
                 (std::slice::from_raw_parts(frame, nbytes), std::slice::from_raw_parts_mut(place, room))
             };
-            told($decompress(frame, place))
+            status($decompress(frame, place))
         }
     )+};
 }

@@ -15,7 +15,7 @@ const WEIGHT: f64 = 0.25;
 pub const FULL_BATCH: u64 = 512;
 /// Minimum number of times that frames fill a device before they measure its rate. On an H100, 512 frames of 1 MiB took
 /// as long as the slowest of them: 70 ms for zstd, where 4096 frames of 128 KiB took 12 ms.
-const FULL_WAVES: u64 = 4;
+const FULL_BATCHES: u64 = 4;
 /// Smaller amounts measure the overhead of a call, not a rate.
 const MIN_NBYTES: u64 = 64 << 10;
 
@@ -122,11 +122,11 @@ impl Measured {
         }
         let rates = &mut self.0.lock()[format as usize];
         // A batch that fills the device a few times takes as long as its largest frame each time.
-        if frames >= FULL_WAVES * FULL_BATCH {
+        if frames >= FULL_BATCHES * FULL_BATCH {
             rates.device = rates.device.with(total as f64 / seconds);
         } else {
-            let waves = frames.div_ceil(FULL_BATCH) as f64;
-            rates.device_frame = rates.device_frame.with(largest as f64 * waves / seconds);
+            let batches = frames.div_ceil(FULL_BATCH) as f64;
+            rates.device_frame = rates.device_frame.with(largest as f64 * batches / seconds);
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
         measured.batch(Format::Lz4, 3, 1 << 20, 3 << 20, 0.25);
         assert_eq!(measured.of(Format::Lz4).device_frame.value, f64::from(4 << 20));
         measured.batch(Format::Zstd, 1000, 1 << 20, 1000 << 20, 0.5);
-        assert_eq!(measured.of(Format::Zstd).device_frame.value, f64::from(4 << 20), "two waves");
+        assert_eq!(measured.of(Format::Zstd).device_frame.value, f64::from(4 << 20), "two batches");
         measured.copy(1 << 20, 0.5);
         for format in Format::ALL {
             assert_eq!(measured.of(format).link.value, f64::from(2 << 20));

@@ -16,11 +16,11 @@ fn a_forked_child_gets_an_error() {
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
-        let is_told =
+        let is_refused =
             matches!(Device::get(0), Err(Error::Forked)) && matches!(tensor.to_host(), Err(Error::Forked));
         drop(tensor);
         // SAFETY: ends the child at once, without the parent's handlers.
-        unsafe { libc::_exit(if is_told { 0 } else { 1 }) };
+        unsafe { libc::_exit(if is_refused { 0 } else { 1 }) };
     }
     let mut status = 0;
     // SAFETY: the child is ours.

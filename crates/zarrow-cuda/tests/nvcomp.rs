@@ -45,8 +45,8 @@ fn invalid_addresses_break_the_context() {
             .args(["--exact", "--ignored", name])
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&alone.stdout);
-        assert!(alone.status.success() && told.contains("1 passed"), "{told}");
+        let output = String::from_utf8_lossy(&alone.stdout);
+        assert!(alone.status.success() && output.contains("1 passed"), "{output}");
     }
 }
 

@@ -143,7 +143,7 @@ fn dumped(store: &MemoryStore) -> BTreeMap<String, Vec<u8>> {
     values
 }
 
-/// Bodies of shards with inner chunks in waves of several threads.
+/// Bodies of shards with inner chunks in batches of several threads.
 #[test]
 fn a_body_with_many_inner_chunks_is_copied_once() {
     let _alone = alone();

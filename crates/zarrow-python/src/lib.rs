@@ -80,6 +80,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::indexer::Indexer;
     #[pymodule_export]
+    use crate::node::node_batch::{_create_all, _is_remote, NewNode, write_many};
+    #[pymodule_export]
     use crate::node::open::{
         _members_or_errors, _open_detached, _open_members, num_threads, open, set_num_threads,
     };
@@ -93,8 +95,6 @@ mod _zarrow {
     use crate::node::stored_values::StoredValues;
     #[pymodule_export]
     use crate::node::tree::Tree;
-    #[pymodule_export]
-    use crate::node::waves::{_create_all, _is_remote, NewNode, write_many};
     #[pymodule_export]
     use crate::python::cancellation::Cancellation;
     #[pymodule_export]

@@ -40,8 +40,8 @@ pub use node::array::detached_write::ValueSource;
 pub use node::array::field::FieldSelection;
 pub use node::array::request::ReadRequest;
 pub use node::array::stored_chunks::StoredChunks;
+pub use node::array::write_many::write_many;
 pub use node::array::write_request::WriteRequest;
-pub use node::array::write_wave::write_many;
 pub use node::batch::{read_each, read_many, stacked_out};
 pub use node::group::Group;
 pub use node::hierarchy::{

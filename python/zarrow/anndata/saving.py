@@ -21,8 +21,8 @@ from typing import Any
 from zarrow._zarrow import Group, MemoryStore, _create_group, _create_whole_group, _import, open
 from zarrow.anndata.encoding import UNFINISHED
 from zarrow.api.creation import _create
+from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.small_arrays import is_added
-from zarrow.api.waves import Wave, is_small
 from zarrow.arrays.missing import ANNDATA_ARRAY
 from zarrow.arrays.nullable import STRINGS
 from zarrow.errors import ExchangeError, NodeExistsError, NotFoundError
@@ -101,7 +101,7 @@ def _store_in_place(store: Any, path: str, root: Stored, zarr_format: int, *, ov
         store, path, UNFINISHED, zarr_format=zarr_format, overwrite=overwrite, durability="none"
     )
     _store(group, root.members or {})
-    last = Wave(group, zarr_format)
+    last = NodeBatch(group, zarr_format)
     last.add_group("", root.attributes, keep=True)
     has_copies = not isinstance(store, Group) and session_of(store) is None
     last.create(consolidate="" if has_copies else None)
@@ -165,7 +165,7 @@ def _check_names(members: dict[str, Stored], zarr_format: int) -> None:
 
 def _store(group: Group, members: dict[str, Stored]) -> None:
     """Create groups and then arrays; in a remote store, the groups and small arrays together."""
-    wave = Wave(group, group.zarr_format)
+    batch = NodeBatch(group, group.zarr_format)
     rest: dict[str, Stored] = {}
 
     def create_groups(below: dict[str, Stored], place: str) -> None:
@@ -173,17 +173,17 @@ def _store(group: Group, members: dict[str, Stored]) -> None:
             path = f"{place}{name}"
             if node.members is None:
                 is_together = group._is_remote() and is_small(node.data)
-                if not (is_together and is_added(wave, path, data=node.data, attributes=node.attributes)):
+                if not (is_together and is_added(batch, path, data=node.data, attributes=node.attributes)):
                     rest[path] = node
                 continue
             if group._is_remote():
-                wave.add_group(path, node.attributes)
+                batch.add_group(path, node.attributes)
             else:
                 group.create_group(path, attributes=node.attributes)
             create_groups(node.members, f"{path}/")
 
     create_groups(members, "")
-    wave.create()
+    batch.create()
     for path, node in rest.items():
         group.create_array(path, data=node.data, attributes=node.attributes)
 

@@ -88,9 +88,9 @@ def check_names(
         An option is unknown; the message names the replacements of all unknown ones.
     """
     if unknown := {name: value for name, value in options.items() if name not in known}:
-        from zarrow.hints.option_names import of_options
+        from zarrow.hints.option_names import for_options
 
-        raise TypeError(of_options(unknown, sorted(known), owner))
+        raise TypeError(for_options(unknown, sorted(known), owner))
 
 
 def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

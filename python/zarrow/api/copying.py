@@ -5,7 +5,8 @@
 2. It is read part by part, and replaces an existing array in one step.
 3. A group keeps its attributes and members. All members are listed before the first is written, so that a
    group can be copied into itself.
-4. To and from a remote store, small arrays are read together, and created together with the groups (`Wave`).
+4. To and from a remote store, small arrays are read together, and created together with the
+   groups (`NodeBatch`).
 5. A member that cannot be opened is an error before anything is written, since its original may be erased
    after the copy. A member that another program erases at the same time is left out.
 """
@@ -19,8 +20,8 @@ from zarrow._zarrow import Array, Group, _members_or_errors
 from zarrow.api.amounts import Amount
 from zarrow.api.array_options import Store
 from zarrow.api.creation import _create, layout_of
+from zarrow.api.node_batch import NodeBatch
 from zarrow.api.small_arrays import read_small
-from zarrow.api.waves import Wave
 from zarrow.errors import NotFoundError
 from zarrow.groups.descent import nodes_below
 from zarrow.interchange.lazy_arrays import estimated_nbytes
@@ -28,13 +29,13 @@ from zarrow.interchange.lazy_arrays import estimated_nbytes
 
 def copy_array(
     array: Array,
-    target: Store | Group | Wave,
+    target: Store | Group | NodeBatch,
     path: str,
     zarr_format: int,
     elements: Any = None,
     report: Callable[[int], object] | None = None,
 ) -> None:
-    """Copy an array to a path of a store or a group, or add the copy to a wave (steps 1 and 2).
+    """Copy an array to a path of a store or a group, or add the copy to a batch (steps 1 and 2).
 
     `elements` are its elements, if they were read already. `report` is called with the bytes of each part.
 
@@ -55,7 +56,7 @@ def copy_group(group: Group, target: Group, path: str, amount: Amount | None = N
     amount = Amount(None) if amount is None else amount
     amount.expect(sum(sizes.values()))
     if target._is_remote():
-        together = Wave(target, target.zarr_format)
+        together = NodeBatch(target, target.zarr_format)
         together.add_group(path, group.attrs, keep=True)
         for name, member in below:
             if isinstance(member, Group):
@@ -79,7 +80,7 @@ def copy_group(group: Group, target: Group, path: str, amount: Amount | None = N
             amount.finish()
 
 
-def _copy_small(below: list[tuple[str, Array | Group]], target: Group | Wave, path: str) -> set[str]:
+def _copy_small(below: list[tuple[str, Array | Group]], target: Group | NodeBatch, path: str) -> set[str]:
     """Copy the small arrays, which are read many at a time; return their names (step 4)."""
     copied: set[str] = set()
     for name, array, elements in read_small(below):

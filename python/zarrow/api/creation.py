@@ -27,8 +27,8 @@ from zarrow._zarrow import (
 from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.codec_choice import chosen_codecs
+from zarrow.api.node_batch import NodeBatch, NotInBatchError
 from zarrow.api.progress import Progress, reporting
-from zarrow.api.waves import NotInWaveError, Wave
 from zarrow.arrays import categorical
 from zarrow.arrays import missing as _missing
 from zarrow.device_tensor.methods import is_on_device
@@ -306,7 +306,7 @@ def _create_reported(progress: Progress | bool | None, *place: Any, data: Any = 
 
 
 def _create(
-    target: Store | Group | Wave,
+    target: Store | Group | NodeBatch,
     path: str,
     durability: str,
     description: dict[str, Any],
@@ -317,15 +317,15 @@ def _create(
     report: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Any:
-    """Create an array, or a group in its place if `missing` asks for one; or add an array to a wave.
+    """Create an array, or a group in its place if `missing` asks for one; or add an array to a batch.
 
     `elements` are the elements of `data`, if it is an array of a store and was read already. `report` is
     called with the bytes of each part that is stored; large arrays in memory are divided for it.
 
     Raises
     ------
-    NotInWaveError
-        The data cannot be added to a wave.
+    NotInBatchError
+        The data cannot be added to a batch.
     """
     check_names(options)
     if missing is not None:
@@ -340,7 +340,7 @@ def _create(
         return _create_described(target, path, durability, description, **options)
     data = lazy_arrays.opened(data)
     if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
-        _refuse_wave(target)
+        _refuse_batch(target)
         # The fill value is for other elements than the codes.
         _check({**options, "fill_value": None}, description, len(data), "i1")
         return categorical.create(target, path, durability, description["zarr_format"], data, options)
@@ -354,7 +354,7 @@ def _create(
             data = data[...]
     is_divided = report is not None and lazy_arrays.is_divided(data)
     if missing is None and (is_divided or lazy_arrays.is_read_in_parts(data)):
-        _refuse_wave(target)
+        _refuse_batch(target)
         shape = _same_shape(options.pop("shape", None), data.shape)
         dtype = options.pop("dtype", None)
         if dtype is None:
@@ -372,7 +372,7 @@ def _create(
             _missing.refuse_optional(missing, path)
         form = _missing.form_of(missing, path)
     if form == "anndata" and data.dtype.kind != "f":
-        _refuse_wave(target)
+        _refuse_batch(target)
         from zarrow.arrays.nullable import create
 
         _check(options, description, shape, dtype or found)
@@ -394,9 +394,9 @@ def _check(options: dict[str, Any], description: dict[str, Any], shape: Any, dty
     )
 
 
-def _refuse_wave(target: Any) -> None:
-    if isinstance(target, Wave):
-        raise NotInWaveError
+def _refuse_batch(target: Any) -> None:
+    if isinstance(target, NodeBatch):
+        raise NotInBatchError
 
 
 def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options: dict[str, Any]) -> bool:
@@ -407,7 +407,7 @@ def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options:
 
 
 def _create_described(
-    target: Store | Group | Wave,
+    target: Store | Group | NodeBatch,
     path: str,
     durability: str,
     description: dict[str, Any],
@@ -475,7 +475,7 @@ def _create_described(
     }
     if fill_value is None and dimension_names is not None and description["zarr_format"] == 2:
         description["has_fill_value"] = False  # xarray masks elements of the fill value
-    if isinstance(target, Wave):
+    if isinstance(target, NodeBatch):
         target.add_array(path, dtype, fill_value, description, data=data, overwrite=overwrite)
         return None
     return _create_array(

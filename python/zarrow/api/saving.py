@@ -29,16 +29,16 @@ from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.copying import copy_array, copy_group
 from zarrow.api.creation import _create, _require_group
+from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.progress import Progress, reporting
 from zarrow.api.small_arrays import is_added
-from zarrow.api.waves import Wave, is_small
 from zarrow.arrays.missing import form_of
 from zarrow.device_tensor.methods import is_on_device
 from zarrow.errors import UnsupportedError, ZarrowWarning
 from zarrow.groups import pandas_index, tables
 from zarrow.groups.columns import store_member
 from zarrow.hints.calling_line import frames_of_zarrow
-from zarrow.hints.option_names import of_option
+from zarrow.hints.option_names import for_option
 from zarrow.interchange import labels
 from zarrow.interchange.lazy_arrays import is_read_in_parts, opened
 
@@ -176,7 +176,7 @@ def save(
     if array is not None and arrays:
         name, value = next(iter(arrays.items()))
         if value is None or isinstance(value, bool | int | str):
-            text = of_option(name, (), "of save")
+            text = for_option(name, (), "of save")
             is_of_creation = text.endswith("=...")
             raise TypeError(
                 text.replace("type ", "type zarrow.create_array(store, data=..., ") + ")"
@@ -234,7 +234,7 @@ def _save_opened(
     if columns is None:
         columns, attributes = arrays, None
     else:
-        attributes = labels.of_group(array)
+        attributes = labels.from_group(array)
     _check_each(columns, missing)
     target = store if _is_remote(store) else _opened_group(store)
     for name in filter(lambda name: _is_name_of_file(columns[name]), columns):
@@ -331,7 +331,7 @@ def _store_reported(group: Group, path: str, value: Any, missing: str | None, am
     columns = tables.columns(value)
     if columns is not None:
         _check_each(columns, missing)
-        _store_each(group, path, columns, missing, labels.of_group(value), amount)
+        _store_each(group, path, columns, missing, labels.from_group(value), amount)
         return
     amount.begin(size_of(value))
     version: dict[str, Any] = {"zarr_format": group.zarr_format}
@@ -434,24 +434,24 @@ def _store_small(
 
     A new group without other values also gets these attributes.
     """
-    wave = Wave(target, target.zarr_format if isinstance(target, Group) else 3)
-    wave.add_group(path, {}, keep=True)
-    rest = [name for name in named if not _is_added(wave, path, name, named[name], missing)]
+    batch = NodeBatch(target, target.zarr_format if isinstance(target, Group) else 3)
+    batch.add_group(path, {}, keep=True)
+    rest = [name for name in named if not _is_added(batch, path, name, named[name], missing)]
     try:
-        created = wave.create(attributes_last=(path, attributes) if attributes and not rest else None)
+        created = batch.create(attributes_last=(path, attributes) if attributes and not rest else None)
     except UnsupportedError:
         if isinstance(target, Group):
             raise
         group = _opened_group(target)
-        if group.zarr_format == wave.zarr_format:
+        if group.zarr_format == batch.zarr_format:
             raise
         return _store_small(group, path, named, missing, attributes)
     assert isinstance(created[0], Group)
     return created[0], rest
 
 
-def _is_added(wave: Wave, path: str, name: str, value: Any, missing: str | None) -> bool:
-    """Add a small array to a wave; return False for a value that is stored in another way."""
+def _is_added(batch: NodeBatch, path: str, name: str, value: Any, missing: str | None) -> bool:
+    """Add a small array to a batch; return False for a value that is stored in another way."""
     if not is_small(value) or is_anndata(value):
         return False
     with tables.naming(name):
@@ -459,4 +459,4 @@ def _is_added(wave: Wave, path: str, name: str, value: Any, missing: str | None)
         if tables.columns(value) is not None:
             return False
         below = f"{path}/{name}" if path else name
-        return is_added(wave, below, data=value, missing=missing, overwrite="array")
+        return is_added(batch, below, data=value, missing=missing, overwrite="array")

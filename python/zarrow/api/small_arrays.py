@@ -1,4 +1,4 @@
-"""Small arrays are read many at a time, and added to a wave to be created together."""
+"""Small arrays are read many at a time, and added to a batch to be created together."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from zarrow._zarrow import Array, _read_each
 from zarrow.api.creation import _create
-from zarrow.api.waves import SMALL_NBYTES, NotInWaveError, Wave
+from zarrow.api.node_batch import SMALL_NBYTES, NodeBatch, NotInBatchError
 from zarrow.interchange.lazy_arrays import estimated_nbytes
 
 # Elements that are read together.
 _READ_NBYTES = 64 << 20
 
 
-def is_added(wave: Wave, path: str, **options: Any) -> bool:
+def is_added(batch: NodeBatch, path: str, **options: Any) -> bool:
     """Add an array, from options of `create_array`; return False for one that is stored in another way."""
     try:
-        _create(wave, path, "none", {"zarr_format": wave.zarr_format}, **options)
-    except NotInWaveError:
+        _create(batch, path, "none", {"zarr_format": batch.zarr_format}, **options)
+    except NotInBatchError:
         return False
     return True
 

@@ -133,14 +133,14 @@ def copy(
     """
     from zarrow import jobs
     from zarrow.jobs.errors import renamed
-    from zarrow.jobs.ledger import name_of, of_one_call
+    from zarrow.jobs.ledger import for_one_call, name_of
     from zarrow.jobs.work import located
 
     target = located(target)
     check_names(options, CopyOptions.__annotations__, "of a copy")
     if if_exists not in ("error", "overwrite", "skip"):
         raise ValueError(f'if_exists is {if_exists!r}, expected "error", "overwrite" or "skip"')
-    own_ledger = of_one_call(target, ledger)
+    own_ledger = for_one_call(target, ledger)
     if if_exists == "skip" and own_ledger is not ledger and not isinstance(target, MemoryStore):
         raise ValueError(
             f'if_exists="skip" keeps whole arrays, but {name_of(target)} has no place for a ledger, which '

@@ -77,14 +77,14 @@ def _parsed(
     if not arguments[0].startswith("-") and arguments[0] not in SUBCOMMANDS:
         from zarrow.cli import familiar
 
-        parser.error(familiar.of_subcommand(arguments, list(SUBCOMMANDS)))
+        parser.error(familiar.for_subcommand(arguments, list(SUBCOMMANDS)))
     parsed, extra = parser.parse_known_args(arguments)
     if extra:
         from zarrow.cli import familiar
 
         own = parsers[parsed.subcommand]
         options = [name for action in own._actions for name in action.option_strings]
-        own.error(familiar.of_extra(parsed.subcommand, extra, parsed, options))
+        own.error(familiar.for_extra(parsed.subcommand, extra, parsed, options))
     return parsed
 
 

@@ -61,7 +61,7 @@ _OPTIONS = {
 }
 
 
-def of_subcommand(arguments: Sequence[str], known: Sequence[str]) -> str:
+def for_subcommand(arguments: Sequence[str], known: Sequence[str]) -> str:
     """Return the message for an unknown subcommand, with the line to type."""
     name, *rest = arguments
     chunks = "100,100"
@@ -78,7 +78,7 @@ def of_subcommand(arguments: Sequence[str], known: Sequence[str]) -> str:
     return f"no subcommand {name!r}: {hint or 'zarrow --help lists them'}"
 
 
-def of_extra(subcommand: str, extra: Sequence[str], parsed: argparse.Namespace, known: Sequence[str]) -> str:
+def for_extra(subcommand: str, extra: Sequence[str], parsed: argparse.Namespace, known: Sequence[str]) -> str:
     """Return the message for arguments that a subcommand does not take, with what to type."""
     text = f"unrecognized arguments: {' '.join(extra)}"
     option = extra[0].partition("=")[0]

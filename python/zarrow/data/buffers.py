@@ -61,8 +61,8 @@ class Ring:
             memory = self._free.popleft()
         except IndexError:
             memory = _checked(np.asarray(self._allocate(self._nbytes)), self._nbytes)
-        lent = np.asarray(_Lease(memory, self))
-        return lent[:nbytes].view(dtype).reshape(shape)
+        array = np.asarray(_Lease(memory, self))
+        return array[:nbytes].view(dtype).reshape(shape)
 
     def close(self) -> None:
         """Free the unused pieces, and each other piece as soon as no array shares it."""

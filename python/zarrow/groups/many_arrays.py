@@ -1,8 +1,8 @@
 """Several arrays created at once: `Group.create_arrays`.
 
-1. The options of every array are checked, and the arrays join one wave (`zarrow.api.waves`). It takes data in
-   memory alone: an array of a store could change, or fail, while the others are created.
-2. The wave is created. All nodes are checked before the first is written.
+1. The options of every array are checked, and the arrays join one batch (`zarrow.api.node_batch`). It takes
+   data in memory alone: an array of a store could change, or fail, while the others are created.
+2. The batch is created. All nodes are checked before the first is written.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zarrow.api.array_options import check_names
 from zarrow.api.creation import _create
-from zarrow.api.waves import NotInWaveError, Wave
+from zarrow.api.node_batch import NodeBatch, NotInBatchError
 from zarrow.groups.tables import naming
 
 if TYPE_CHECKING:
@@ -66,17 +66,17 @@ def create_arrays(
         raise TypeError(f"expected a dict of options by path, got {type(arrays).__name__}")
     common = {name: list(given) if isinstance(given, Iterator) else given for name, given in options.items()}
     described = {path: _described(path, own, common) for path, own in arrays.items()}
-    wave, version = Wave(self, self.zarr_format, None), {"zarr_format": self.zarr_format}
+    batch, version = NodeBatch(self, self.zarr_format, None), {"zarr_format": self.zarr_format}
     for path, each in described.items():
         with naming(path):
             try:
-                _create(wave, path, "none", dict(version), **each)
-            except NotInWaveError:
+                _create(batch, path, "none", dict(version), **each)
+            except NotInBatchError:
                 raise TypeError(
                     "the data are an array of a store, or stored as a group: type "
                     f"group.create_array({path!r}, data=...) for them alone, or data[...] to read them first"
                 ) from None
-    return dict(zip(described, cast("list[Array]", wave.create()), strict=True))
+    return dict(zip(described, cast("list[Array]", batch.create()), strict=True))
 
 
 def _described(path: str, own: Any, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _CODECS = {
 }
 
 
-def of_compression(options: Mapping[str, Any]) -> tuple[list[str], str]:
+def for_compression(options: Mapping[str, Any]) -> tuple[list[str], str]:
     """Return the options that `compressors=` replaces, and its text; empty if a value is unknown."""
     named = {name: value for name, value in options.items() if name in _NAMES}
     set_ones = {name: value for name, value in named.items() if value is not None and value is not False}

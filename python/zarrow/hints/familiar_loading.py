@@ -25,7 +25,7 @@ _CLASSES = {
 }
 
 
-def of_class(name: str) -> str:
+def for_class(name: str) -> str:
     """Return what to type for a class that loads batches, such as `ZarrDataLoader`; else empty."""
     found = (text for end, text in _CLASSES.items() if name.lower().endswith(end))
     return f"type {next(found, '')}".removesuffix("type ") if name[:1].isupper() else ""

@@ -61,7 +61,7 @@ def _kind_by_arrays(group: Any) -> str:
     return "table"
 
 
-def of_name(group: Any, kind: str, name: str) -> str:
+def for_name(group: Any, kind: str, name: str) -> str:
     """Return what to type for a name on a group of this kind; "" without a hint."""
     from zarrow.hints import familiar_kinds as kinds
 
@@ -110,7 +110,7 @@ def _of_image(name: str) -> str:
     return f"group.multiscales[0].array[...].{name}" if hasattr(_zarrow.Tensor, name) else ""
 
 
-def of_key(group: Any, key: Any) -> str:
+def for_key(group: Any, key: Any) -> str:
     """Return what to type for a key that is no path, slice of rows or names of columns; "" if unknown."""
     kind, shown = kind_of(group), spelled(key)
     ways = {

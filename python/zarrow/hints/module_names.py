@@ -53,10 +53,10 @@ def _of_package(name: str, module: str) -> str:
         return text
     if name != blocking and blocking in names:
         return f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
-    from zarrow.hints.familiar_loading import of_class
-    from zarrow.hints.verbs import of_function
+    from zarrow.hints.familiar_loading import for_class
+    from zarrow.hints.verbs import for_function
 
-    return of_function(name) or of_class(name) or close_name(name, names) or _of_others(name)
+    return for_function(name) or for_class(name) or close_name(name, names) or _of_others(name)
 
 
 def _of_module(name: str, module: str) -> str:
@@ -69,9 +69,9 @@ def _of_module(name: str, module: str) -> str:
         return f"type zarrow.{name}"
     if text := _of_library(name, module):
         return text
-    from zarrow.hints.familiar_loading import of_class
+    from zarrow.hints.familiar_loading import for_class
 
-    if text := of_class(name):
+    if text := for_class(name):
         return text
     found = sys.modules[module]
     if text := close_name(name, getattr(found, "__all__", None) or vars(found)):

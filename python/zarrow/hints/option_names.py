@@ -17,17 +17,17 @@ from zarrow.hints.unknown_names import to_type
 _MOST_LETTERS = 60
 
 
-def of_option(name: str, known: Collection[str], whose: str) -> str:
+def for_option(name: str, known: Collection[str], whose: str) -> str:
     """Return the message for an unknown option, with the replacement."""
-    return of_options({name: ...}, known, whose)
+    return for_options({name: ...}, known, whose)
 
 
-def of_options(unknown: Mapping[str, Any], known: Collection[str], whose: str) -> str:
+def for_options(unknown: Mapping[str, Any], known: Collection[str], whose: str) -> str:
     """Return the message for unknown options, with their replacements; `...` is a value that is not shown."""
-    from zarrow.hints.compression import of_compression
+    from zarrow.hints.compression import for_compression
     from zarrow.hints.familiar_options import CALLS, OPTIONS
 
-    replaced, codec = of_compression(unknown) if "compressors" in known else ([], "")
+    replaced, codec = for_compression(unknown) if "compressors" in known else ([], "")
     texts = {**OPTIONS, **CALLS.get(whose.removeprefix("of "), {})}
     hints: dict[str, str] = {}
     for name, value in unknown.items():

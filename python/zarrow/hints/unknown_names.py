@@ -248,7 +248,7 @@ def _for_layout(array: Any, text: str) -> str:
     return ", or ".join(rest) or series
 
 
-def of_device_tensor(name: str) -> str:
+def for_device_tensor(name: str) -> str:
     """Return what to type for a name that a tensor of a GPU does not have."""
     from zarrow.hints.familiar_names import DECODED, DEVICE
 
@@ -319,10 +319,10 @@ def _axes_by_name(array: Any, name: str) -> str:
 
 def _of_group(group: Any, name: str) -> str:
     from zarrow.hints.familiar_names import GROUP
-    from zarrow.hints.kinds_of_groups import is_for, kind_of, of_name
+    from zarrow.hints.kinds_of_groups import for_name, is_for, kind_of
 
     kind = kind_of(group)
-    if text := of_name(group, kind, name):
+    if text := for_name(group, kind, name):
         return text
     text = GROUP.get(name, "").replace("{group}", "group")
     if text and is_for(kind, text):

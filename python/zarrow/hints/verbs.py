@@ -48,7 +48,7 @@ _LINES = {
 }
 
 
-def of_function(name: str) -> str:
+def for_function(name: str) -> str:
     """Return what to type for a function that zarrow lacks; empty if the name is no verb and object."""
     first, _, rest = name.lower().partition("_")
     verb = next((verb for verb, words in _VERBS.items() if first in words.split()), None)

@@ -50,7 +50,7 @@ def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any
     return options
 
 
-def of_group(data: Any) -> dict[str, Any]:
+def from_group(data: Any) -> dict[str, Any]:
     """Return the attributes of a group of HDF5, and that of the index of a pandas table; of others none."""
     is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "attrs")
     return hdf5.attributes(data) if is_hdf5 else dict(pandas_index.attribute_of(data))

@@ -452,7 +452,7 @@ def name_of(store: Store) -> str:
     return f"the whole bucket {store}" if isinstance(store, str | CloudStore) else type(store).__name__
 
 
-def of_one_call(store: Store, given: Store | None) -> Store | None:
+def for_one_call(store: Store, given: Store | None) -> Store | None:
     """Return the ledger of work that one call completes: in memory, where a store has no place beside it."""
     if given is None and beside(store, ".jobs") is None:
         return MemoryStore()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from zarrow._zarrow import Array, _is_remote, open
 from zarrow.api import at_once
-from zarrow.api.waves import Wave
+from zarrow.api.node_batch import NodeBatch
 from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
 from zarrow.jobs.work import New
 
@@ -36,13 +36,13 @@ def are_created(store: Any, groups: Mapping[str, tuple[int, Mapping[str, Any]]],
     is_other = any(type(new) is not New or new.store is not store for new in news)
     if is_other or len(formats) != 1 or not _is_remote(store):
         return False
-    wave = Wave(store, formats.pop())
+    batch = NodeBatch(store, formats.pop())
     for path, (_, attributes) in groups.items():
-        wave.add_group(path, attributes, keep=True)
+        batch.add_group(path, attributes, keep=True)
     for new in news:
-        wave.add_documents(new.path, new.documents_in_memory())
+        batch.add_documents(new.path, new.documents_in_memory())
     try:
-        wave.create()
+        batch.create()
     except (NodeExistsError, UnsupportedError):
         return False
     return True

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 from zarrow._zarrow import Group, MemoryStore, _create_whole_group
 from zarrow.api.array_options import Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.api.creation import create_array, create_group
+from zarrow.api.node_batch import NodeBatch
 from zarrow.api.opening import open_group
-from zarrow.api.waves import Wave
 from zarrow.ome import saving
 from zarrow.ome.downscaling import Method
 from zarrow.ome.planning import PyramidOptions, described
@@ -104,11 +104,11 @@ def create(
     item, _, attributes = described(first, store, path, cast(PyramidOptions, given))
 
     def add_levels(target: Any, above: str) -> None:
-        wave = Wave(target, zarr_format)
+        batch = NodeBatch(target, zarr_format)
         for new in item.levels:
             name = new.path.removeprefix(item.group_path).strip("/")
-            wave.add_documents("/".join(filter(None, (above, name))), new.documents_in_memory())
-        wave.create()
+            batch.add_documents("/".join(filter(None, (above, name))), new.documents_in_memory())
+        batch.create()
 
     is_created = _create_whole_group(
         store,

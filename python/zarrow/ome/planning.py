@@ -12,7 +12,7 @@ from zarrow.api.creation import _chunks, _shards
 from zarrow.api.progress import Progress
 from zarrow.errors import NodeTypeError, NotFoundError
 from zarrow.groups.places import refuse_read_only, store_of
-from zarrow.jobs.ledger import of_one_call
+from zarrow.jobs.ledger import for_one_call
 from zarrow.jobs.plan import Plan
 from zarrow.jobs.planning import MEMORY_NBYTES, planned
 from zarrow.jobs.work import New, located
@@ -137,7 +137,7 @@ def pyramid(
     _refuse_read_only(source, target)
     node = _opened(source)
     store = store_of(node) if target is None else located(target)
-    options["ledger"] = of_one_call(store, options.get("ledger"))
+    options["ledger"] = for_one_call(store, options.get("ledger"))
     _plan(node, target, path, options).complete(overwrite=overwrite, progress=progress)
 
 

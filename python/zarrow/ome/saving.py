@@ -19,9 +19,9 @@ from zarrow._zarrow import Array, Group, MemoryStore, _create_whole_group, _impo
 from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import Store, says_options
 from zarrow.api.creation import create_group
+from zarrow.api.node_batch import NodeBatch, is_small
 from zarrow.api.progress import reporting
 from zarrow.api.small_arrays import is_added, read_small
-from zarrow.api.waves import Wave, is_small
 from zarrow.errors import NotFoundError
 from zarrow.interchange.lazy_arrays import opened
 from zarrow.ome.reading import CHANNEL, SPACE, TIME, Axis
@@ -212,11 +212,11 @@ def _create(
     report: Progress | None = None,
 ) -> None:
     """Create the groups and the small levels, then the large levels, and at last the attributes (step 4)."""
-    wave = Wave(target, plan.zarr_format)
-    wave.add_group(path, {}, keep=keep)
+    batch = NodeBatch(target, plan.zarr_format)
+    batch.add_group(path, {}, keep=keep)
     images, attributes = {"": plan}, dict[str, Mapping[str, Any]]()
     if plan.labels:
-        wave.add_group(_joined(path, "labels"), {})
+        batch.add_group(_joined(path, "labels"), {})
         listed: dict[str, Any] = {"labels": list(plan.labels)}
         attributes["labels"] = listed if plan.zarr_format == 2 else {"ome": {"version": "0.5", **listed}}
         images |= {f"labels/{name}": label for name, label in plan.labels.items()}
@@ -224,30 +224,30 @@ def _create(
     for place, image in images.items():
         if place:
             attributes[place] = image.attributes
-            wave.add_group(_joined(path, place), {})
+            batch.add_group(_joined(path, place), {})
         for name, given in image.levels.items():
             level, where = opened(given), _joined(place, name)
             elements = {"data": level} if has_elements else {"shape": level.shape, "dtype": _type_of(level)}
             levels[where], options[where] = level, {**image.array_options, **elements}
     if has_elements:
         for name, _, read in read_small(levels.items()):
-            if is_added(wave, _joined(path, name), **options[name], elements=read):
+            if is_added(batch, _joined(path, name), **options[name], elements=read):
                 del options[name]
     for name, level in levels.items():
         is_together = name in options and (not has_elements or is_small(level))
-        if is_together and is_added(wave, _joined(path, name), **options[name]):
+        if is_together and is_added(batch, _joined(path, name), **options[name]):
             del options[name]
     amount = Amount(report, sum(map(size_of, levels.values())))
     together = sum(size_of(level) for name, level in levels.items() if name not in options)
     amount.begin(together)
-    root = wave.create()[0]
+    root = batch.create()[0]
     assert isinstance(root, Group)
     amount.finish()
     for name, rest in options.items():
         amount.begin(size_of(levels[name]))
         root.create_array(name, **rest)
         amount.finish()
-    last = Wave(root, plan.zarr_format)
+    last = NodeBatch(root, plan.zarr_format)
     for place, own in attributes.items():
         last.add_group(place, own, keep=True)
     if attributes:

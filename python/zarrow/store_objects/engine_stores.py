@@ -76,12 +76,12 @@ def resolve(store: Any) -> tuple[Native, bool] | None:
         elif name == "ObjectStore":
             found = _of_obstore(store.store)
         elif name == "FsspecStore" and tuple(store.allowed_exceptions) == _MISSING:
-            found = of_fsspec(store.fs, store.path)
+            found = from_fsspec(store.fs, store.path)
         read_only = found is not None and bool(store.read_only)
     elif home == "obstore.store":
         found = _of_obstore(store)
     elif home == "fsspec.mapping" and name == "FSMap" and tuple(store.missing_exceptions) == _MISSING:
-        found = of_fsspec(store.fs, store.root)
+        found = from_fsspec(store.fs, store.root)
     return None if found is None else (found, read_only)
 
 
@@ -141,7 +141,7 @@ def _text(value: str | bytes) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
-def of_fsspec(fs: Any, path: str) -> Native | None:
+def from_fsspec(fs: Any, path: str) -> Native | None:
     """Return the engine's form of a folder in a file system of fsspec; None for others."""
     # A synchronous file system, wrapped as an asynchronous one.
     if type(fs).__module__ == "fsspec.implementations.asyn_wrapper":

@@ -132,7 +132,7 @@ class IcechunkAdapter(ZarrAdapter):
         return self._target
 
 
-def of_store(store: Any) -> IcechunkAdapter:
+def from_store(store: Any) -> IcechunkAdapter:
     """Return the adapter of a read-only store of icechunk: all of its arrays share the lists of references.
 
     The store keeps it, so that both are collected together. A pickle of the store leaves it out.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import _import, _reference_target, _ReferenceTarget, _StoredValues
-from zarrow.store_objects.engine_stores import of_fsspec
+from zarrow.store_objects.engine_stores import from_fsspec
 
 if TYPE_CHECKING:
     from zarrow._zarrow import _ChunkReferences
@@ -54,7 +54,7 @@ class ReferenceObjects:
         _StoredValues.check_key(name)
         place = (protocol, root)
         if place not in self._targets:
-            store = of_fsspec(fs, root)
+            store = from_fsspec(fs, root)
             is_safe = store is not None and (root != "/" or isinstance(store, Path))
             self._targets[place] = _reference_target(store) if is_safe else None
         return self._targets[place], name

@@ -86,9 +86,9 @@ def _getitem(self: Group, key: Any, /) -> Any:
         found = table.selected(self, key) if isinstance(key, slice | tuple | list) else None
         return _member(self, key) if found is None else found
     except (ShapeError, TypeError) as error:
-        from zarrow.hints.kinds_of_groups import of_key
+        from zarrow.hints.kinds_of_groups import for_key
 
-        if hint := of_key(self, key):
+        if hint := for_key(self, key):
             error.args = (hint, *error.args[1:])
             vars(error).pop("__notes__", None)
         raise

@@ -37,7 +37,7 @@ Location: TypeAlias = Path | CloudStore | MemoryStore
 
 # Requests to a remote store at the same time.
 _THREADS = 64
-# Small puts: a wave of them takes one round trip.
+# Small puts: a batch of them takes one round trip.
 _DOCUMENTS_AT_ONCE = 256
 
 _OF_ARRAYS = ("zarr.json", ".zarray")

@@ -40,7 +40,7 @@ from zarr.storage import ZipStore
 from zarrow._zarrow import _ChunkParts
 from zarrow.errors import ZarrowError
 from zarrow.store_objects import engine_stores
-from zarrow.store_objects.icechunk_references import IcechunkAdapter, of_store
+from zarrow.store_objects.icechunk_references import IcechunkAdapter, from_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -218,7 +218,7 @@ def resolve_store(store: Any) -> Any:
     if known is not None and known[0]() is store:
         return known[1]
     if type(store).__module__.startswith("icechunk.") and store.session.read_only:
-        return of_store(store)
+        return from_store(store)
     native_form = engine_stores.resolve(store)
     found = archive_of(store) if native_form is None else native_form[0]
     if found is None:

@@ -251,10 +251,10 @@ fn attack(operation: Operation, forgets_metadata: bool) -> usize {
             let (manner, sent) = dropping(number, Some(fault));
             server.behave(manner);
             let second = Arc::new(Mutex::new(None));
-            let (told, store) = (Arc::clone(&second), Arc::clone(&other));
+            let (outcome, store) = (Arc::clone(&second), Arc::clone(&other));
             server.meanwhile(move || {
                 let result = operation.run(&store, 2);
-                *told.lock().unwrap() = Some(result);
+                *outcome.lock().unwrap() = Some(result);
             });
             let first = operation.run(&own, 1);
             server.behave(well());

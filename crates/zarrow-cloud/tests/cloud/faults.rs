@@ -177,7 +177,7 @@ fn many_requests_at_once_are_held_to_the_budget_of_the_host() {
     let server = Server::start(Box::new(|_, _| Some(Fault::Late)));
     server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
     let store = store(&server, "bucket", true);
-    let (done, told) = std::sync::mpsc::channel();
+    let (done, received) = std::sync::mpsc::channel();
     struct Counter(std::sync::mpsc::Sender<bool>);
     impl zarrow::store::remote::Receiver for Counter {
         fn head(&mut self, _: &zarrow::store::remote::Head) -> std::ops::ControlFlow<()> {
@@ -193,7 +193,7 @@ fn many_requests_at_once_are_held_to_the_budget_of_the_host() {
     for _ in 0..300 {
         store.submit(Request::new("a", ByteRange::Whole), Box::new(Counter(done.clone())));
     }
-    assert!((0..300).all(|_| told.recv().unwrap()));
+    assert!((0..300).all(|_| received.recv().unwrap()));
     assert!((16..=256).contains(&server.most_at_once()), "{}", server.most_at_once());
 }
 

@@ -82,7 +82,7 @@ fn a_list_of_other_keys_is_not_an_empty_one() {
 
 #[test]
 fn a_malformed_listing_is_not_an_empty_one() {
-    let server = Server::start(once(Fault::Told("InternalError")));
+    let server = Server::start(once(Fault::Code("InternalError")));
     server.objects(|objects| objects.put("bucket/a/zarr.json", b"{}".to_vec()));
     let store = store(&server, "bucket", true);
     assert_eq!(list(&store, "", true).unwrap().values.len(), 1, "the second answer is a list");
@@ -112,7 +112,7 @@ fn a_web_page_is_not_a_value() {
 #[test]
 fn keys_that_a_server_does_not_delete_are_errors() {
     let server = Server::start(Box::new(|message: &Message, count| {
-        (message.method == "POST" && count == 1).then_some(Fault::Told("InternalError"))
+        (message.method == "POST" && count == 1).then_some(Fault::Code("InternalError"))
     }));
     server.objects(|objects| objects.put("bucket/a b", b"x".to_vec()));
     let store = store(&server, "bucket", true);
@@ -123,8 +123,8 @@ fn keys_that_a_server_does_not_delete_are_errors() {
     delete().unwrap();
     assert!(server.objects(|objects| objects.all.is_empty()));
     // A name unknown to the client.
-    let told = "<DeleteResult><Error><Key>a%20b</Key><Code>AccessDenied</Code><Message>No.</Message></Error></DeleteResult>";
-    server.answer_with(Some(Answer::new(200).of(told)));
+    let refusal = "<DeleteResult><Error><Key>a%20b</Key><Code>AccessDenied</Code><Message>No.</Message></Error></DeleteResult>";
+    server.answer_with(Some(Answer::new(200).of(refusal)));
     let error = delete().unwrap_err();
     assert!(error.to_string().contains("AccessDenied"), "{error}");
     server.answer_with(Some(Answer::new(200).of("<html></html>")));

@@ -104,7 +104,7 @@ impl Answer {
 
     /// Returns the head, with the promised length.
     pub fn write_head(&self, stream: &mut TcpStream, promised: Option<usize>) -> Result<()> {
-        let mut text = format!("HTTP/1.1 {} Told\r\n", self.status);
+        let mut text = format!("HTTP/1.1 {} Injected\r\n", self.status);
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }

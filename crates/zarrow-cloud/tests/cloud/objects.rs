@@ -118,8 +118,8 @@ impl Objects {
             return Answer::error(416, "InvalidRange", "There are no such bytes.")
                 .with("content-range", format!("bytes */{nbytes}"));
         }
-        let told = format!("bytes {start}-{}/{nbytes}", end - 1);
-        e_tag(Answer::new(206)).with("content-range", told).of(object.bytes[start..end].to_vec())
+        let range = format!("bytes {start}-{}/{nbytes}", end - 1);
+        e_tag(Answer::new(206)).with("content-range", range).of(object.bytes[start..end].to_vec())
     }
 
     fn set(&mut self, path: &str, message: &Message) -> Answer {

@@ -143,14 +143,14 @@ fn a_request_that_is_cancelled_or_not_wanted_stops() {
     let mut patient = policy();
     patient.silence = Duration::from_secs(60);
     let store = store(&server, "data", false).with_policy(patient);
-    let (done, told) = mpsc::channel();
+    let (done, received) = mpsc::channel();
     let watcher = |stop_at_head| Box::new(Watcher { frames: 0, stop_at_head, done: done.clone() });
     store.submit(Request::new("a", ByteRange::Whole), watcher(true));
-    assert!(matches!(told.recv().unwrap(), (0, Ok(Outcome::Stopped))));
+    assert!(matches!(received.recv().unwrap(), (0, Ok(Outcome::Stopped))));
     let handle = store.submit(Request::new("a", ByteRange::Whole), watcher(false));
     std::thread::sleep(Duration::from_millis(30));
     handle.cancel();
-    assert!(matches!(told.recv().unwrap(), (_, Ok(Outcome::Stopped))));
+    assert!(matches!(received.recv().unwrap(), (_, Ok(Outcome::Stopped))));
     // A waiting caller stops too.
     let stop = || Err(zarrow::ErrorKind::Interrupted.into());
     let error = fetch(&store, Request::new("a", ByteRange::Whole), u64::MAX, &stop).unwrap_err();

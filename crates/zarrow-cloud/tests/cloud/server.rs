@@ -35,7 +35,7 @@ pub enum Fault {
     /// The same, after the request was applied, as of a gateway.
     RefusedAfter(u16, &'static str),
     /// 200 with an error of this code as its body; the request is not applied.
-    Told(&'static str),
+    Code(&'static str),
     /// 503 or 429, with a requested pause.
     Pause(u16),
     /// The connection closes without a response, and the request is not applied.
@@ -298,12 +298,12 @@ impl Shared {
         let mut answer = match (instead, fault) {
             (Some(answer), _) => answer,
             (None, Some(Fault::Status(status) | Fault::StatusAfter(status, _))) => {
-                Answer::error(status, "Told", "As it was told.")
+                Answer::error(status, "Injected", "Injected by the test.")
             }
             (None, Some(Fault::Refused(status, code) | Fault::RefusedAfter(status, code))) => {
                 Answer::error(status, code, "Later.")
             }
-            (None, Some(Fault::Told(code))) => Answer::error(200, code, "As it was told."),
+            (None, Some(Fault::Code(code))) => Answer::error(200, code, "Injected by the test."),
             (None, Some(Fault::Pause(status))) => {
                 Answer::error(status, "SlowDown", "Later.").with("retry-after", 0)
             }

@@ -149,7 +149,7 @@ fn an_upload_is_stored_if_its_last_answer_is_lost() {
 #[test]
 fn an_error_in_an_answer_of_200_is_tried_again() {
     let server =
-        Server::start(Box::new(|_: &Message, count| (count == 1).then_some(Fault::Told("InternalError"))));
+        Server::start(Box::new(|_: &Message, count| (count == 1).then_some(Fault::Code("InternalError"))));
     let store = store(&server, "bucket", true);
     let body = vec![7; 17 << 20];
     // All requests of the upload: its beginning, its parts and its end.
@@ -274,7 +274,7 @@ fn lent_bytes_are_stored_whole() {
 }
 
 #[test]
-fn a_put_without_its_lent_bytes_stores_nothing() {
+fn a_put_without_its_borrowed_bytes_stores_nothing() {
     let server = Server::start(well());
     // Taken back before the first piece, in between, and before the last one.
     for left in [0, 1 << 20, (3 << 20) - 1] {

@@ -173,7 +173,7 @@ fn gzip_headers_of_any_length() {
 fn large_frames_use_the_device_only_on_request() {
     install();
     for (compressor, _) in guarded() {
-        // One frame of 66 MiB, more than a wave's normal limit, and frames of 6 MiB.
+        // One frame of 66 MiB, more than a batch's normal limit, and frames of 6 MiB.
         let extent = if compressor.name == "zstd" { 66 << 18 } else { 6 << 18 };
         let array = crate::arrays::array(&[extent + 5], |builder| {
             builder.chunk_shape([extent]).compressors([compressor.clone()])

@@ -149,7 +149,7 @@ fn elements_of_any_size_are_placed() {
 }
 
 #[test]
-fn several_waves_and_strided_memory() {
+fn several_batches_and_strided_memory() {
     install();
     // 48 MiB of random, incompressible words: several slots.
     let array = array(&[3 << 10, 4 << 10], |builder| {

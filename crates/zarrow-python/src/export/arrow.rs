@@ -84,19 +84,19 @@ impl RequestedForm {
 
 /// Exports a decoded array to Arrow's two structs.
 #[inline]
-fn pair(array: &Bound<'_, DecodedArray>, wish: &RequestedForm) -> PyResult<ArrowPair> {
+fn pair(array: &Bound<'_, DecodedArray>, request: &RequestedForm) -> PyResult<ArrowPair> {
     let py = array.py();
     capsule::check_axes(py, array.get().extents().len())?;
     let exported = if let Ok(tensor) = array.cast::<Tensor>() {
-        arrow::tensor(tensor.get().shared(), None, wish.form, wish.names())
+        arrow::tensor(tensor.get().shared(), None, request.form, request.names())
     } else if let Ok(variable) = array.cast::<Variable>() {
-        arrow::variable(variable.get().inner(), None, wish.form)
+        arrow::variable(variable.get().inner(), None, request.form)
     } else if let Ok(masked) = array.cast::<MaskedTensor>() {
         let (data, mask) = masked.get().parts();
-        arrow::tensor(data, Some(mask), wish.form, wish.names())
+        arrow::tensor(data, Some(mask), request.form, request.names())
     } else if let Ok(masked) = array.cast::<MaskedVariable>() {
         let masked = masked.get().inner();
-        arrow::variable(masked.data(), Some(masked.mask()), wish.form)
+        arrow::variable(masked.data(), Some(masked.mask()), request.form)
     } else {
         return Err(PyTypeError::new_err("expected a Tensor, Variable, MaskedTensor or MaskedVariable"));
     };
@@ -120,8 +120,8 @@ pub fn nodes(array: &Bound<'_, DecodedArray>, form: ArrowForm) -> PyResult<(Sche
 
 /// Exports a decoded array in two capsules.
 #[inline]
-pub fn array<'py>(array: &Bound<'py, DecodedArray>, wish: &RequestedForm) -> PyResult<Capsules<'py>> {
-    capsule::arrow_array(array.py(), pair(array, wish)?)
+pub fn array<'py>(array: &Bound<'py, DecodedArray>, request: &RequestedForm) -> PyResult<Capsules<'py>> {
+    capsule::arrow_array(array.py(), pair(array, request)?)
 }
 
 /// `DecodedArray.__arrow_c_array__`.
@@ -172,18 +172,18 @@ pub fn schema<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyCa
 #[pyclass(frozen, module = "zarrow")]
 pub struct ArrowChoice {
     array: Py<DecodedArray>,
-    wish: RequestedForm,
+    request: RequestedForm,
 }
 
 impl ArrowChoice {
-    /// Creates the export of `array` in the form `wish`.
-    pub fn new(array: &Bound<'_, DecodedArray>, wish: RequestedForm) -> PyResult<ArrowChoice> {
+    /// Creates the export of `array` in the form `request`.
+    pub fn new(array: &Bound<'_, DecodedArray>, request: RequestedForm) -> PyResult<ArrowChoice> {
         let ndim = array.get().extents().len();
-        if wish.names().is_some_and(|names| names.len() != ndim) {
+        if request.names().is_some_and(|names| names.len() != ndim) {
             let message = format!("expected one dimension name for each of the {ndim} axes, or None");
             return Err(exchange(array.py(), "dimension_names", message));
         }
-        Ok(ArrowChoice { array: array.clone().unbind(), wish })
+        Ok(ArrowChoice { array: array.clone().unbind(), request })
     }
 }
 
@@ -195,6 +195,6 @@ impl ArrowChoice {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Capsules<'py>> {
-        array(self.array.bind(py), &self.wish.requested(requested_schema.as_ref())?)
+        array(self.array.bind(py), &self.request.requested(requested_schema.as_ref())?)
     }
 }

@@ -164,7 +164,7 @@ pub fn from_numpy<'py>(
         Family::NumpyScalar => return Err(no_interface(x)),
         _ => match interface::tensor(x)? {
             Some(SharedMemory::Shared(tensor)) => Imported::Tensor(tensor),
-            Some(SharedMemory::NotShareable(odd)) => return Err(odd.refusal(py)),
+            Some(SharedMemory::NotShareable(memory)) => return Err(memory.refusal(py)),
             None => return Err(no_interface(x)),
         },
     };
@@ -257,7 +257,7 @@ fn borrowed(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -
     };
     match found {
         Some(SharedMemory::Shared(tensor)) => Ok(Some(Imported::Tensor(tensor))),
-        Some(SharedMemory::NotShareable(odd)) if copy == Some(false) => Err(odd.refusal(object.py())),
+        Some(SharedMemory::NotShareable(memory)) if copy == Some(false) => Err(memory.refusal(object.py())),
         Some(SharedMemory::NotShareable(_)) => Ok(Some(Imported::Tensor(turned(object)?))),
         None => Ok(None),
     }
@@ -320,7 +320,7 @@ fn shared_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) ->
     };
     match borrowed {
         SharedMemory::Shared(tensor) => Ok(Imported::Tensor(tensor)),
-        SharedMemory::NotShareable(odd) if copy == Some(false) => Err(odd.refusal(py)),
+        SharedMemory::NotShareable(memory) if copy == Some(false) => Err(memory.refusal(py)),
         SharedMemory::NotShareable(_) => Ok(Imported::Tensor(turned(array)?)),
     }
 }

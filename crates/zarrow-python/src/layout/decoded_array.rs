@@ -156,8 +156,8 @@ impl DecodedArray {
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         known(slf.py(), "DecodedArray.arrow", unknown)?;
-        let wish = RequestedForm { form: arrow::form(layout, bools, strings)?, dimension_names };
-        import(slf.py(), "pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
+        let request = RequestedForm { form: arrow::form(layout, bools, strings)?, dimension_names };
+        import(slf.py(), "pyarrow")?.call_method1("array", (ArrowChoice::new(slf, request)?,))
     }
 
     #[doc = help!("DecodedArray.polars")]
@@ -173,8 +173,8 @@ impl DecodedArray {
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         known(slf.py(), "DecodedArray.polars", unknown)?;
-        let wish = RequestedForm { form: arrow::form(layout, bools, strings)?, dimension_names: None };
-        import(slf.py(), "polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
+        let request = RequestedForm { form: arrow::form(layout, bools, strings)?, dimension_names: None };
+        import(slf.py(), "polars")?.call_method1("Series", (ArrowChoice::new(slf, request)?,))
     }
 
     /// Compare element by element, as NumPy does.

@@ -173,7 +173,7 @@ impl<'a> PendingList<'a> {
     pub fn finish(self, group: &Group) -> Result<ListedMembers> {
         if let Some(page) = self.page {
             match page.wait(&|| Ok(())) {
-                Ok(Some(listing)) => return shown_by(group, &listing),
+                Ok(Some(listing)) => return members_from(group, &listing),
                 // A bucket may allow only lists of names.
                 Err(error) if error.kind().code() != "permission" => return Err(error),
                 _ => {}
@@ -205,7 +205,7 @@ impl Group {
 }
 
 /// Finds the members of a group in a list of all keys below it.
-fn shown_by(group: &Group, listing: &remote::Listing) -> Result<ListedMembers> {
+fn members_from(group: &Group, listing: &remote::Listing) -> Result<ListedMembers> {
     let mut members: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
     for (at, value) in listing.values.iter().enumerate() {
         if at % 1000 == 0 {

@@ -110,9 +110,10 @@ impl Search {
 
     /// Whether the answers settle the node, or its absence, without the documents `missing`.
     fn is_settled(&self, missing: &[&str]) -> bool {
-        let came = |name: &&str| self.found.iter().any(|(own, got)| own == name && !matches!(got, Ok(None)));
+        let exists =
+            |name: &&str| self.found.iter().any(|(own, got)| own == name && !matches!(got, Ok(None)));
         let is_known = |name: &&str| self.is_listed || !missing.contains(name);
-        match OF_NODES.iter().find(|name| came(name)) {
+        match OF_NODES.iter().find(|name| exists(name)) {
             Some(&ZARR_JSON) => true,
             Some(&ZARRAY) => [ZARR_JSON, ZATTRS].iter().all(is_known),
             Some(_) => DOCUMENTS.iter().all(is_known),

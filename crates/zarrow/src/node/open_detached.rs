@@ -48,7 +48,8 @@ pub fn open_detached(
         return Detached::spawn(move |_| open_with(store, &path, &options), done);
     }
     let search = Search::new(&*store, &path, &options.limits.metadata);
-    let state = Mutex::new(State { search: Some(search), came: None, handles: Vec::new(), opened: None });
+    let state =
+        Mutex::new(State { search: Some(search), documents: None, handles: Vec::new(), opened: None });
     let job = OpenJob::new();
     let opening = Arc::new(Opening { store, path, options, job: job.clone(), state });
     let own = Arc::clone(&opening);
@@ -85,7 +86,7 @@ struct State {
     /// `None` while a thread parses the documents.
     search: Option<Search>,
     /// Documents that have arrived.
-    came: Option<Result<Vec<Got>>>,
+    documents: Option<Result<Vec<Got>>>,
     /// Requests of each round.
     handles: Vec<RequestHandle>,
     opened: Option<Result<Node>>,
@@ -97,18 +98,18 @@ impl Opening {
         let Some(remote) = self.store.remote() else { return };
         let keys = self.state.lock().search.as_ref().map(Search::keys).unwrap_or_default();
         let answer = Answer(Some(Arc::clone(self)));
-        let handle = documents(remote, &keys, Box::new(move |found| answer.tell(found)));
+        let handle = documents(remote, &keys, Box::new(move |found| answer.answer(found)));
         self.state.lock().handles.push(handle);
     }
 
     /// Step 2.
     fn step(self: &Arc<Self>) {
-        let (came, search) = {
+        let (documents, search) = {
             let mut state = self.state.lock();
-            (state.came.take(), state.search.take())
+            (state.documents.take(), state.search.take())
         };
-        let (Some(came), Some(mut search)) = (came, search) else { return };
-        let metadata = match came {
+        let (Some(documents), Some(mut search)) = (documents, search) else { return };
+        let metadata = match documents {
             Ok(found) => search.answered(&*self.store, found),
             Err(error) => Some(Err(error)),
         };
@@ -131,9 +132,9 @@ impl Opening {
 struct Answer(Option<Arc<Opening>>);
 
 impl Answer {
-    fn tell(mut self, came: Result<Vec<Got>>) {
+    fn answer(mut self, documents: Result<Vec<Got>>) {
         if let Some(opening) = self.0.take() {
-            opening.state.lock().came = Some(came);
+            opening.state.lock().documents = Some(documents);
             opening.job.add(1);
         }
     }
@@ -143,7 +144,7 @@ impl Drop for Answer {
     fn drop(&mut self) {
         if let Some(opening) = self.0.take() {
             let lost = ErrorKind::Internal("the store did not answer a request".into());
-            opening.state.lock().came = Some(Err(lost.into()));
+            opening.state.lock().documents = Some(Err(lost.into()));
             opening.job.add(1);
         }
     }

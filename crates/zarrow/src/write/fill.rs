@@ -42,7 +42,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lent_items_of_all_sizes_are_compared() {
+    fn borrowed_items_of_all_sizes_are_compared() {
         for size in [1, 3, 8, 4095, 4096, 4097, 10_000] {
             let item: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
             let mut bytes = item.repeat(3);

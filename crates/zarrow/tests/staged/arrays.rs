@@ -162,7 +162,7 @@ pub fn strings(texts: &[String]) -> DecodedArray {
 }
 
 /// Returns the elements of a decoded array in a comparable form.
-pub fn told(decoded: &DecodedArray) -> String {
+pub fn dump(decoded: &DecodedArray) -> String {
     let text = |variable: &zarrow_array::Variable| {
         (0..variable.shape().iter().product::<u64>() as usize)
             .map(|at| String::from_utf8_lossy(variable.element(at).unwrap()).into_owned())

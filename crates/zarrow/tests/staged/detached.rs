@@ -1,7 +1,7 @@
 //! Detached reads of local and remote stores: their results, their concurrency, and their cancellation.
 
 use super::{local, manner, open, selections, single};
-use crate::arrays::{SHAPE, kinds, told, written};
+use crate::arrays::{SHAPE, dump, kinds, written};
 use crate::simulated::{Manner, SimulatedStore};
 use std::sync::Arc;
 use zarrow::store::remote::{FetchPolicy, RemoteAdapter};
@@ -24,9 +24,9 @@ fn detached_reads_equal_direct_ones() {
         let store = SimulatedStore::new(single(&values), Manner { restarts: 17, ..manner(number as u64) });
         let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
         for selection in selections() {
-            let expected = told(&direct.read(&selection).unwrap());
-            assert_eq!(told(&detached(&direct, &selection).unwrap()), expected, "{}", kind.name);
-            assert_eq!(told(&detached(&staged, &selection).unwrap()), expected, "{}", kind.name);
+            let expected = dump(&direct.read(&selection).unwrap());
+            assert_eq!(dump(&detached(&direct, &selection).unwrap()), expected, "{}", kind.name);
+            assert_eq!(dump(&detached(&staged, &selection).unwrap()), expected, "{}", kind.name);
         }
     }
 }
@@ -49,7 +49,7 @@ fn many_detached_reads_hold_no_threads() {
     }
     for _ in 0..600 {
         let (number, decoded) = receiver.recv().unwrap();
-        assert_eq!(told(&decoded.unwrap()), told(&direct.read(row(number)).unwrap()), "row {number}");
+        assert_eq!(dump(&decoded.unwrap()), dump(&direct.read(row(number)).unwrap()), "row {number}");
     }
     assert!(store.seen().1 >= 600);
 }
@@ -59,7 +59,7 @@ fn many_detached_reads_hold_no_threads() {
 fn a_detached_read_is_cancelled_at_any_event() {
     for kind in kinds() {
         let values = written(&kind, 0);
-        let expected = told(&local(&values).read(..).unwrap());
+        let expected = dump(&local(&values).read(..).unwrap());
         for (turn, stop) in (0..60).step_by(7).enumerate() {
             let store = SimulatedStore::new(single(&values), manner(turn as u64 * 5));
             let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
@@ -82,7 +82,7 @@ fn a_detached_read_is_cancelled_at_any_event() {
                 }
             };
             match found {
-                Ok(found) => assert_eq!(told(&found), expected),
+                Ok(found) => assert_eq!(dump(&found), expected),
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
                 }

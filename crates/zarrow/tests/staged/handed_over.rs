@@ -1,7 +1,7 @@
 //! Chunks passed to a sink without decoding: each stored byte is received once into the sink's memory, and the sink's
 //! result equals the result of a read.
 
-use crate::arrays::{SHAPE, kinds, told, written};
+use crate::arrays::{SHAPE, dump, kinds, written};
 use crate::simulated::{Manner, SimulatedStore};
 use crate::{local, manner, open, selections, single};
 use std::collections::BTreeMap;
@@ -179,8 +179,8 @@ fn passed_on_chunks_equal_a_read() {
                 for fails in [0, 3] {
                     assert_eq!(found(&staged, fails), expected, "{}, seed {seed}", kind.name);
                     assert_eq!(
-                        told(&staged.read(selection).unwrap()),
-                        told(&direct.read(selection).unwrap())
+                        dump(&staged.read(selection).unwrap()),
+                        dump(&direct.read(selection).unwrap())
                     );
                 }
                 store.settle();
@@ -210,7 +210,7 @@ fn bodies_are_written_where_the_sink_says() {
 /// All bytes of a chunk are of one version, or the sink is notified.
 #[test]
 fn a_replaced_value_is_not_passed_on_twice() {
-    let (mut told, mut whole) = (0, 0);
+    let (mut dump, mut whole) = (0, 0);
     for name in ["zstd", "sharded", "sharded raw", "index first"] {
         let kind = kinds().into_iter().find(|kind| kind.name == name).unwrap();
         let (old, new) = (written(&kind, 0), written(&kind, 1));
@@ -223,7 +223,7 @@ fn a_replaced_value_is_not_passed_on_twice() {
             store.settle();
             if let Err(error) = outcome {
                 assert!(error.to_string().contains("was replaced while it was read"), "{error}");
-                told += usize::from(assembled.is_replaced.into_inner());
+                dump += usize::from(assembled.is_replaced.into_inner());
                 continue;
             }
             assert!(!assembled.is_replaced.into_inner());
@@ -241,7 +241,7 @@ fn a_replaced_value_is_not_passed_on_twice() {
             }
         }
     }
-    assert!(told > 10 && whole > 10, "{told} told, {whole} whole");
+    assert!(dump > 10 && whole > 10, "{dump} dump, {whole} whole");
 }
 
 /// Values in memory that are read like files, with a record of the destinations.

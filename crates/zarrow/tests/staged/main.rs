@@ -10,7 +10,7 @@ mod handed_over;
 mod simulated;
 mod whole_shards;
 
-use arrays::{SHAPE, kinds, told, written};
+use arrays::{SHAPE, dump, kinds, written};
 use serde_json::json;
 use simulated::{Manner, SimulatedStore, Versions};
 use std::collections::BTreeMap;
@@ -83,14 +83,14 @@ fn staged_reads_equal_direct_ones() {
         let values = written(&kind, 0);
         let direct = local(&values);
         for selection in selections() {
-            let expected = told(&direct.read(&selection).unwrap());
+            let expected = dump(&direct.read(&selection).unwrap());
             for cache_nbytes in [0, 1 << 20] {
                 seed += 1;
                 let manner = Manner { restarts: 11 * (seed % 2), has_versions: seed % 5 > 0, ..manner(seed) };
                 let store = SimulatedStore::new(single(&values), manner);
                 let staged = open(Arc::new(RemoteAdapter::new(store.clone())), cache_nbytes);
                 for again in 0..2 {
-                    let found = staged.read(&selection).map(|found| told(&found));
+                    let found = staged.read(&selection).map(|found| dump(&found));
                     assert_eq!(found.unwrap(), expected, "{}, seed {seed}, read {again}", kind.name);
                 }
                 store.settle();
@@ -113,11 +113,11 @@ fn inner_chunks_that_share_bytes() {
         let sum = crc32c::crc32c(&shard[index..index + ENTRIES_NBYTES]).to_le_bytes();
         shard[index + ENTRIES_NBYTES..].copy_from_slice(&sum);
         let all = Selection::all(&SHAPE);
-        let expected = told(&local(&values).read(&all).unwrap());
+        let expected = dump(&local(&values).read(&all).unwrap());
         for seed in 0..108 {
             let store = SimulatedStore::new(single(&values), manner(seed));
             let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
-            assert_eq!(told(&staged.read(&all).unwrap()), expected, "{offset}, seed {seed}");
+            assert_eq!(dump(&staged.read(&all).unwrap()), expected, "{offset}, seed {seed}");
             store.settle();
         }
     }
@@ -131,10 +131,10 @@ fn a_chunk_placed_in_the_result_may_be_missing_or_of_another_size() {
     for seed in 0..108 {
         let mut values = written(&kind, 0);
         values.remove("c/1/0").unwrap();
-        let expected = told(&local(&values).read(&all).unwrap());
+        let expected = dump(&local(&values).read(&all).unwrap());
         let store = SimulatedStore::new(single(&values), manner(seed));
         let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
-        assert_eq!(told(&staged.read(&all).unwrap()), expected, "seed {seed}");
+        assert_eq!(dump(&staged.read(&all).unwrap()), expected, "seed {seed}");
         store.settle();
         for nbytes in [0, 100, 16 * 44 * 4 - 1, 16 * 44 * 4 + 1] {
             values.get_mut("c/0/0").unwrap().resize(nbytes, 0);
@@ -165,8 +165,8 @@ fn a_batch_fetches_each_chunk_once() {
         let batch = |array: &Array| {
             let items: Vec<_> = crops.iter().map(|crop| array.request(crop).unwrap()).collect();
             match zarrow::read_many(&items).unwrap() {
-                zarrow::Batch::Stacked(decoded) => told(&decoded),
-                zarrow::Batch::Ragged(arrays) => arrays.iter().map(told).collect(),
+                zarrow::Batch::Stacked(decoded) => dump(&decoded),
+                zarrow::Batch::Ragged(arrays) => arrays.iter().map(dump).collect(),
             }
         };
         assert_eq!(batch(&staged), batch(&direct), "{}", kind.name);
@@ -192,20 +192,20 @@ fn an_index_is_cached_until_the_shard_is_replaced() {
     let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
     let crop = Selection::new(&SHAPE, &[slice(0, 8, 1), slice(0, 6, 1)]).unwrap();
     store.seen();
-    let first = told(&staged.read(&crop).unwrap());
+    let first = dump(&staged.read(&crop).unwrap());
     assert_eq!(store.seen().0.len(), 2, "an index and a chunk");
-    assert_eq!(told(&staged.read(&crop).unwrap()), first);
+    assert_eq!(dump(&staged.read(&crop).unwrap()), first);
     let (requests, _) = store.seen();
     assert!(requests.len() == 1 && requests[0].if_version.is_some(), "{requests:?}");
     store.replace_all();
-    let expected = told(&local(&new).read(&crop).unwrap());
-    assert_eq!(told(&staged.read(&crop).unwrap()), expected);
+    let expected = dump(&local(&new).read(&crop).unwrap());
+    assert_eq!(dump(&staged.read(&crop).unwrap()), expected);
     assert_eq!(store.seen().0.len(), 3, "the chunk of the version that is gone, then an index and a chunk");
     // A cached decoded chunk needs a request for its version, and none for its bytes.
     let kept = open(Arc::new(RemoteAdapter::new(store.clone())), 1 << 20);
-    assert_eq!(told(&kept.read(&crop).unwrap()), expected);
+    assert_eq!(dump(&kept.read(&crop).unwrap()), expected);
     store.seen();
-    assert_eq!(told(&kept.read(&crop).unwrap()), expected);
+    assert_eq!(dump(&kept.read(&crop).unwrap()), expected);
     let (requests, _) = store.seen();
     assert!(requests.len() == 1 && requests[0].span == ByteRange::Range(0..0), "{requests:?}");
 }
@@ -251,8 +251,8 @@ fn inner_chunks_that_share_their_bytes() {
         let store = SimulatedStore::new(single(&values), manner(seed));
         let staged = open(Arc::new(RemoteAdapter::new(store)), 0);
         for selection in selections() {
-            let expected = told(&direct.read(&selection).unwrap());
-            assert_eq!(told(&staged.read(&selection).unwrap()), expected, "seed {seed}");
+            let expected = dump(&direct.read(&selection).unwrap());
+            assert_eq!(dump(&staged.read(&selection).unwrap()), expected, "seed {seed}");
         }
     }
 }
@@ -302,14 +302,14 @@ fn every_chunk_is_read_from_one_version() {
 fn a_read_is_cancelled_at_any_event() {
     for kind in kinds() {
         let values = written(&kind, 0);
-        let expected = told(&local(&values).read(..).unwrap());
+        let expected = dump(&local(&values).read(..).unwrap());
         for (turn, stop) in (0..40).step_by(3).enumerate() {
             let store = SimulatedStore::new(single(&values), manner(turn as u64 * 7));
             let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
             let begun = store.events();
             let cancel = || store.events() >= begun + stop;
             match staged.request(..).unwrap().cancel(&cancel).read() {
-                Ok(found) => assert_eq!(told(&found), expected),
+                Ok(found) => assert_eq!(dump(&found), expected),
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
                 }
@@ -395,9 +395,9 @@ fn strings_of_a_shard_that_was_replaced() {
         old.iter().map(|(key, value)| (key.clone(), vec![value.clone(), new[key].clone()])).collect();
     let store = SimulatedStore::new(versions, Manner { policy: FetchPolicy::default(), ..manner(5) });
     let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
-    assert_eq!(told(&staged.read(..).unwrap()), told(&local(&old).read(..).unwrap()));
+    assert_eq!(dump(&staged.read(..).unwrap()), dump(&local(&old).read(..).unwrap()));
     store.replace_all();
-    assert_eq!(told(&staged.read(..).unwrap()), told(&local(&new).read(..).unwrap()));
+    assert_eq!(dump(&staged.read(..).unwrap()), dump(&local(&new).read(..).unwrap()));
 }
 
 /// A listing counts the chunks of an array, without requests for chunks.
@@ -478,7 +478,7 @@ fn a_remote_archive_equals_its_members() {
         let values = written(&kind, 0);
         let direct = local(&values);
         for selection in selections() {
-            let expected = told(&direct.read(&selection).unwrap());
+            let expected = dump(&direct.read(&selection).unwrap());
             for extra in [0, 300] {
                 seed += 1;
                 let manner = Manner { restarts: 11 * (seed % 2), has_versions: seed % 5 > 0, ..manner(seed) };
@@ -486,7 +486,7 @@ fn a_remote_archive_equals_its_members() {
                 let zip = RemoteZip::open(Arc::clone(&store) as Arc<_>, "data.zip").unwrap();
                 let staged = open(Arc::new(RemoteAdapter::new(Arc::new(zip))), 1 << 20);
                 for again in 0..2 {
-                    let found = staged.read(&selection).map(|found| told(&found));
+                    let found = staged.read(&selection).map(|found| dump(&found));
                     assert_eq!(found.unwrap(), expected, "{}, seed {seed}, read {again}", kind.name);
                 }
                 store.settle();
@@ -516,8 +516,8 @@ fn a_chunk_of_a_remote_archive_is_one_request() {
         assert!(store.seen().0.is_empty(), "the directory lists the members");
         let array = open(Arc::new(adapter), 0);
         store.seen();
-        let read = told(&array.read(&chunk).unwrap());
-        assert_eq!(read, told(&local(&values).read(&chunk).unwrap()));
+        let read = dump(&array.read(&chunk).unwrap());
+        assert_eq!(read, dump(&local(&values).read(&chunk).unwrap()));
         let (requests, _) = store.seen();
         assert_eq!(requests.len(), expected, "{requests:?}");
         assert!(requests.iter().all(|request| request.if_version.is_some()), "{requests:?}");
@@ -541,7 +541,7 @@ fn reads_of_an_archive_that_are_cancelled_end() {
             let cancel = || store.events() > before + limit;
             match array.request(..).unwrap().cancel(&cancel).read() {
                 Ok(found) => {
-                    assert_eq!(told(&found), told(&local(&values).read(Selection::all(&SHAPE)).unwrap()))
+                    assert_eq!(dump(&found), dump(&local(&values).read(Selection::all(&SHAPE)).unwrap()))
                 }
                 Err(error) => assert!(matches!(error.kind(), ErrorKind::Interrupted), "{error}"),
             }
@@ -556,7 +556,7 @@ fn a_damaged_archive_is_an_error_or_right() {
     let kind = kinds().into_iter().find(|kind| kind.name == "raw").unwrap();
     let mut values = written(&kind, 0);
     values.retain(|key, _| ["zarr.json", "c/0/0", "c/0/1"].contains(&key.as_str()));
-    let expected = told(&local(&values).read(Selection::all(&SHAPE)).unwrap());
+    let expected = dump(&local(&values).read(Selection::all(&SHAPE)).unwrap());
     let whole = archive::archive(&values, 4);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.zip");
@@ -574,7 +574,7 @@ fn a_damaged_archive_is_an_error_or_right() {
             let read = || zarrow::open(open()?, "")?.into_array()?.read(Selection::all(&SHAPE));
             match read() {
                 // A member with a changed name does not belong to the array, and its chunk is filled.
-                Ok(found) if told(&found) == expected => right += 1,
+                Ok(found) if dump(&found) == expected => right += 1,
                 Ok(_) => assert!(what.ends_with("name"), "{what}"),
                 Err(_) => refused += 1,
             }

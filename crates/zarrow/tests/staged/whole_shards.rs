@@ -1,6 +1,6 @@
 //! Reads of most of a shard with an unknown index.
 
-use crate::arrays::{self, Kind, SHAPE, kinds, told, written};
+use crate::arrays::{self, Kind, SHAPE, dump, kinds, written};
 use crate::simulated::{Manner, SimulatedStore};
 use crate::{local, manner, open, selections, single, slice};
 use serde_json::json;
@@ -79,11 +79,11 @@ fn most_of_a_shard_is_one_request() {
             let cold = || open(Arc::new(RemoteAdapter::new(store.clone())), 0);
             let staged = cold();
             store.seen();
-            assert_eq!(told(&staged.read(..).unwrap()), told(&local(&values).read(..).unwrap()), "{name}");
+            assert_eq!(dump(&staged.read(..).unwrap()), dump(&local(&values).read(..).unwrap()), "{name}");
             let (requests, _) = store.seen();
             assert_eq!(requests.len(), values.len() - 1, "{name}: {requests:?}");
             // Now the indexes are known.
-            assert_eq!(told(&staged.read(..).unwrap()), told(&local(&values).read(..).unwrap()), "{name}");
+            assert_eq!(dump(&staged.read(..).unwrap()), dump(&local(&values).read(..).unwrap()), "{name}");
             store.seen();
             let staged = cold();
             store.seen();
@@ -110,7 +110,7 @@ fn a_line_through_raw_inner_chunks_does_not_fetch_the_shard() {
     let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
     let lines = Selection::new(&SHAPE, &[slice(0, 60, 8), slice(0, 44, 1)]).unwrap();
     store.seen();
-    assert_eq!(told(&staged.read(&lines).unwrap()), told(&local(&values).read(&lines).unwrap()));
+    assert_eq!(dump(&staged.read(&lines).unwrap()), dump(&local(&values).read(&lines).unwrap()));
     let found: u64 =
         ranges_of(&store.seen().0, &values).values().flatten().map(|range| range.end - range.start).sum();
     assert!(found < values["c/0/0"].len() as u64 / 2, "{found}");
@@ -121,7 +121,7 @@ fn a_line_through_raw_inner_chunks_does_not_fetch_the_shard() {
 fn implausibly_large_shards() {
     for name in ["sharded raw", "sharded", "index first"] {
         let kind = kind(name);
-        let expected = told(&local(&written(&kind, 0)).read(..).unwrap());
+        let expected = dump(&local(&written(&kind, 0)).read(..).unwrap());
         for (turn, nbytes) in (0..3000).step_by(61).chain([10_000, 100_000]).enumerate() {
             let values = padded_values(&kind, 0, nbytes);
             // The end of a shard with its index at the start is unknown.
@@ -134,7 +134,7 @@ fn implausibly_large_shards() {
                 let store = SimulatedStore::new(single(&values), manner);
                 let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
                 store.seen();
-                assert_eq!(told(&staged.read(..).unwrap()), expected, "{name}, {nbytes} more, {manner:?}");
+                assert_eq!(dump(&staged.read(..).unwrap()), expected, "{name}, {nbytes} more, {manner:?}");
                 store.settle();
                 for (key, mut ranges) in ranges_of(&store.seen().0, &values) {
                     ranges.sort_unstable_by_key(|range| range.start);
@@ -204,7 +204,7 @@ fn shards_of_unknown_size() {
             let is_measured = name != "index first" || selection == Selection::all(&SHAPE);
             match found {
                 Ok(found) => {
-                    assert_eq!(told(&found), told(&local(&values).read(&selection).unwrap()), "{name}")
+                    assert_eq!(dump(&found), dump(&local(&values).read(&selection).unwrap()), "{name}")
                 }
                 // The end of such a shard is unknown.
                 Err(error) => assert!(
@@ -231,7 +231,7 @@ fn a_hostile_index_of_a_whole_shard() {
                     let shard = hostile.get_mut("c/0/0").unwrap();
                     let at = if location == "end" { shard.len() - COUNT * 16 } else { 0 } + word * 8;
                     shard[at..at + 8].copy_from_slice(&claim.to_le_bytes());
-                    let expected = local(&hostile).read(..).map(|found| told(&found));
+                    let expected = local(&hostile).read(..).map(|found| dump(&found));
                     for lies in [false, true] {
                         let store = SimulatedStore::new(
                             single(&hostile),
@@ -241,7 +241,7 @@ fn a_hostile_index_of_a_whole_shard() {
                         store.settle();
                         match found {
                             Ok(found) => {
-                                assert_eq!(Ok(told(&found)), expected.as_ref().map_err(|_| ()).cloned())
+                                assert_eq!(Ok(dump(&found)), expected.as_ref().map_err(|_| ()).cloned())
                             }
                             Err(_) => assert!(expected.is_err() || lies),
                         }

@@ -68,7 +68,7 @@ impl Batches<'_> {
         let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: chunk.decoded_nbytes };
         self.on_host.fetch_add(1, Ordering::Relaxed);
         let decoded_nbytes = chunk.decoded_nbytes;
-        self.fill_wave(Room { nbytes: decoded_nbytes, ..planned.room() }, |filling| {
+        self.fill_batch(Room { nbytes: decoded_nbytes, ..planned.room() }, |filling| {
             self.measured.timed(decoded_nbytes, || chunk.decode(bytes, filling.memory()))?;
             let origin = Origin::Slot(filling.start());
             filling.add(|batch| batch.add(&planned, origin)).map_err(|error| self.stop(error))
@@ -87,7 +87,7 @@ impl Batches<'_> {
         let Some(planned) = self.plan(chunk, landed.bytes).map_err(|error| self.stop(error))? else {
             return self.decode_here(chunk, Some(landed.bytes)).map(|()| true);
         };
-        self.fill_wave(planned.room(), |filling| {
+        self.fill_batch(planned.room(), |filling| {
             let added = filling.add(|batch| {
                 let number = batch.number_of(&body)?;
                 batch.add(&planned, Origin::Body(number, landed.offset))
@@ -101,7 +101,7 @@ impl Batches<'_> {
     fn take_loaded(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<()> {
         let nbytes = chunk.stored_nbytes;
         let decompressed = if chunk.is_raw { 0 } else { chunk.decoded_nbytes };
-        self.fill_wave(Room { nbytes, frames: 1, pieces: 1, decompressed }, |filling| {
+        self.fill_batch(Room { nbytes, frames: 1, pieces: 1, decompressed }, |filling| {
             let (offset, bytes) = chunk.load(filling.memory())?;
             let planned = self.plan(chunk, bytes).map_err(|error| self.stop(error))?;
             let added = match planned {
@@ -141,7 +141,7 @@ impl ChunkSink for Batches<'_> {
             let pieces = self.fill_pieces(axes, &template, number * width);
             let pieces = pieces.map_err(|error| self.stop(error))?;
             let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: 0 };
-            self.fill_wave(planned.room(), |filling| {
+            self.fill_batch(planned.room(), |filling| {
                 let added = filling.add(|batch| batch.add(&planned, Origin::Fill));
                 added.map_err(|error| self.stop(error))
             })?;

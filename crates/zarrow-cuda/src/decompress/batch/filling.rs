@@ -46,7 +46,7 @@ impl Filling<'_> {
 impl Batches<'_> {
     /// Runs `work` on a range of an open batch, concurrently with other threads. The last thread submits a full batch
     /// to the device.
-    pub(super) fn fill_wave<T>(
+    pub(super) fn fill_batch<T>(
         &self,
         room: Room,
         work: impl FnOnce(&mut Filling<'_>) -> zarrow::Result<T>,

@@ -6,7 +6,7 @@
 pub fn fletcher32(bytes: &[u8]) -> u32 {
     /// Number of words that two sums below 2¹⁷ can add without an overflow.
     const BLOCK: usize = 360;
-    let (words, odd) = bytes.as_chunks::<2>();
+    let (words, rest) = bytes.as_chunks::<2>();
     let (mut sum1, mut sum2) = (0u32, 0u32);
     let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
     for block in words.chunks(BLOCK) {
@@ -16,7 +16,7 @@ pub fn fletcher32(bytes: &[u8]) -> u32 {
         }
         (sum1, sum2) = (fold(sum1), fold(sum2));
     }
-    if let [last] = odd {
+    if let [last] = rest {
         sum1 += u32::from(*last) << 8;
         sum2 += sum1;
         (sum1, sum2) = (fold(sum1), fold(sum2));

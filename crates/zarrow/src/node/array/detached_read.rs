@@ -98,7 +98,7 @@ pub fn read_detached<T: ReadTarget + Send + Sync + 'static>(
     // out.
     let sink = Arc::new(unsafe { &mut *memory.0 }.sink(&item)?);
     let missed = Arc::new(AtomicBool::new(false));
-    // SAFETY: as for `lent`, of the fields of the same names.
+    // SAFETY: as for `borrowed`, of the fields of the same names.
     let items: Arc<[_]> = Arc::new([(item, unsafe { extend(&*sink) })]);
     let list = Arc::new(ChunkList::new(&items)?);
     // SAFETY: as above.

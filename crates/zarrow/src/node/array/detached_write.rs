@@ -2,7 +2,7 @@
 //!
 //! 1. Each borrowed part (array, selection, values) is behind an [`Arc`] and outlives the write. The lifetimes of the
 //!    borrows are erased here; the order of the fields below is the order of their drops.
-//! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: memory lent to puts
+//! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: memory borrowed by puts
 //!    has been taken back.
 
 use crate::decode::reader::Reader;
@@ -166,7 +166,7 @@ pub fn write_detached(
     let chunk_parts = part.as_deref().map(|part| writer.reader.chunk_parts(part)).transpose()?.map(Arc::new);
     let guard = DocumentGuard::new(&borrowed.array, &borrowed.selection);
     let guard = borrowed.is_guarded.then(|| Arc::new(guard));
-    // SAFETY: as for `lent`, of the fields of the same names.
+    // SAFETY: as for `borrowed`, of the fields of the same names.
     let (borrowed_writer, borrowed_values) = unsafe { (extend(&*writer), extend(&*values)) };
     // SAFETY: as above.
     let borrowed_parts: Option<&'static ChunkParts<'static>> =

@@ -9,8 +9,8 @@ pub(crate) mod field;
 pub(crate) mod read_as;
 pub(crate) mod request;
 pub(crate) mod stored_chunks;
+pub(crate) mod write_many;
 pub(crate) mod write_request;
-pub(crate) mod write_wave;
 
 use crate::codec::{Chain, Layout, ShardIndex, compile};
 use crate::decode::cache::Cache;

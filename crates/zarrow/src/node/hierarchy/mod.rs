@@ -27,6 +27,7 @@ mod document_names;
 pub(crate) mod document_version;
 mod erase;
 mod new_place;
+mod node_batch;
 mod node_lock;
 pub(crate) mod node_path;
 mod resize;
@@ -34,7 +35,6 @@ pub(crate) mod revision;
 pub(crate) mod stored;
 mod unfinished;
 pub(crate) mod unfinished_mark;
-mod waves;
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +48,6 @@ pub use create::{create_absent_group, create_array, create_array_from, create_ar
 pub use create_whole::{Members, create_group_with};
 pub(crate) use erase::erase;
 pub use new_place::Existing;
+pub use node_batch::{NewNode, create_all};
 pub use node_path::new_path;
 pub use resize::with_fixed_shapes;
-pub use waves::{NewNode, create_all};

@@ -2,9 +2,9 @@
 //!
 //! 1. The places of a request are claims that the driver makes when it submits the request. They belong to the
 //!    request's receiver until they are [closed](DirectCopy::close).
-//! 2. A frame is copied under the landing's lock, if the landing is open. So no byte is written after closing, whatever
+//! 2. A frame is copied under the lock of the copy, if it is open. So no byte is written after closing, whatever
 //!    the store does with an abandoned request.
-//! 3. The driver closes the landing when the answer has arrived, when the request is abandoned, and when the read ends,
+//! 3. The driver closes the copy when the answer has arrived, when the request is abandoned, and when the read ends,
 //!    before the memory is freed.
 
 use crate::error::{ErrorKind, Result};
@@ -68,10 +68,10 @@ struct Open {
 }
 
 impl DirectCopy {
-    /// Creates a landing at these places, sorted by their ranges in the value.
+    /// Creates a copy to these places, sorted by their ranges in the value.
     ///
     /// # Safety
-    /// Until the landing is closed or dropped the places are memory, and no other code writes to them or reads them.
+    /// Until the copy is closed or dropped the places are memory, and no other code writes to them or reads them.
     pub unsafe fn new(places: Vec<Place>) -> DirectCopy {
         DirectCopy(Arc::new(Mutex::new(Some(Open { places, at: 0, placed: 0 }))))
     }
@@ -103,7 +103,7 @@ impl Open {
         for place in self.places[first..].iter().map_while(|place| place.part(&frame)) {
             let start = (place.range.start - frame.start) as usize;
             let part = &bytes[start..start + (place.range.end - place.range.start) as usize];
-            // SAFETY: the landing is open, so by the contract of `new` the place is memory that no other code has; it
+            // SAFETY: the copy is open, so by the contract of `new` the place is memory that no other code has; it
             // has as many bytes as `part`, by `Place::part`.
             unsafe { place.memory.copy_from_nonoverlapping(part.as_ptr().cast(), part.len()) };
             self.placed += part.len() as u64;
@@ -145,9 +145,9 @@ mod tests {
         let (first, second) = memory.split_at_mut(3);
         let places = [Place::new(10, first), Place::new(15, second)];
         // SAFETY: the memory outlives the `DirectCopy`, and is read only after that is closed.
-        let landing =
+        let copy =
             unsafe { DirectCopy::new(places.iter().filter_map(|place| place.part(&(11..18))).collect()) };
-        let mut receiver = landing.frames();
+        let mut receiver = copy.frames();
         receiver.begin(11, 8).unwrap();
         receiver.add(b"xxxxx").unwrap();
         // The answer is restarted.
@@ -155,7 +155,7 @@ mod tests {
         for frame in [&b"bc"[..], b"--e", b"fg-"] {
             receiver.add(frame).unwrap();
         }
-        assert_eq!(landing.close(), (5, true));
+        assert_eq!(copy.close(), (5, true));
         assert!(receiver.add(b"zzz").is_err());
         // SAFETY: every byte was initialised at first.
         let bytes: Vec<u8> = memory.iter().map(|byte| unsafe { byte.assume_init() }).collect();

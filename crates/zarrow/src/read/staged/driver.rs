@@ -184,8 +184,8 @@ impl<'p, 'i> Staged<'p, 'i> {
             .if_version(open.version.clone())
             .with_class(fetch.class);
         // SAFETY: a leaf with a place is never decoded, and no other leaf has that place. Each byte of it is fetched by
-        // one request of this attempt; the requests of a void attempt were forgotten, and their landings closed.
-        let landing = open.places(&fetch)?.map(|places| unsafe { DirectCopy::new(places) });
+        // one request of this attempt; the requests of a void attempt were forgotten, and their direct copies closed.
+        let direct_copy = open.places(&fetch)?.map(|places| unsafe { DirectCopy::new(places) });
         // Step 2: all ranges of a leaf are requested in succession, then the next object has its turn.
         match open.queue.front().map(|next| next.continues) {
             Some(true) => state.turns.push_front(object),
@@ -195,8 +195,8 @@ impl<'p, 'i> Staged<'p, 'i> {
         let number = state.next_request;
         state.next_request += 1;
         let reserved = InFlight::new(reserve, &self.inbox.in_flight);
-        let frames = landing.as_ref().map(DirectCopy::frames);
-        let pending = Pending { object, fetch: fetch.clone(), handle: None, reserved, landing };
+        let frames = direct_copy.as_ref().map(DirectCopy::frames);
+        let pending = Pending { object, fetch: fetch.clone(), handle: None, reserved, direct_copy };
         state.requests.insert(number, pending);
         Ok(Next::Submit { number, object, fetch, request, frames })
     }
@@ -233,7 +233,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let plan = self.state.lock().open.get(&object).map(|open| Arc::clone(&open.plan));
         let Some(plan) = plan else { return Ok(()) };
         let reply = Reply::new(&self.inbox, number, frames.is_none());
-        let done = Box::new(move |answer| reply.tell(answer));
+        let done = Box::new(move |answer| reply.answer(answer));
         let receiver: Box<dyn Receiver> = match frames {
             Some(frames) => Box::new(Collector::to(frames, fetch.limit, done)),
             None => {
@@ -259,9 +259,9 @@ impl<'p, 'i> Staged<'p, 'i> {
     fn receive(&self, arrival: Arrival<Answer>) -> Result<()> {
         let mut state = self.state.lock();
         let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
-        let Pending { object, fetch, reserved, landing, .. } = pending;
+        let Pending { object, fetch, reserved, direct_copy, .. } = pending;
         drop(reserved);
-        let landed_in_place = landing.as_ref().map(DirectCopy::close);
+        let copied_in_place = direct_copy.as_ref().map(DirectCopy::close);
         let Some(open) = state.open.get_mut(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
         let answer = arrival
@@ -305,11 +305,11 @@ impl<'p, 'i> Staged<'p, 'i> {
                 open.has_landed = true;
                 open.version = open.version.take().or_else(|| body.version.clone());
                 open.nbytes = open.nbytes.or(body.nbytes);
-                if landed_in_place.is_none() {
+                if copied_in_place.is_none() {
                     let end = body.start.saturating_add(body.bytes.len() as u64);
                     open.nbytes = open.nbytes.or_else(|| fetch.cut_at(end));
                 }
-                if let Some((nbytes, is_complete)) = landed_in_place {
+                if let Some((nbytes, is_complete)) = copied_in_place {
                     let error = plan.wrong_size(open.nbytes, body.start.saturating_add(nbytes), is_complete);
                     if let Some(error) = error {
                         drop(state);
@@ -327,7 +327,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                     state.settle(object)
                 } else {
                     let leaves = open.land(&landed, &fetch.leaves);
-                    match landed_in_place {
+                    match copied_in_place {
                         // The frames are in their places already.
                         Some(_) => {
                             open.left = open.left.saturating_sub(leaves.len());
@@ -441,7 +441,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         split: &mut Split,
     ) -> Result<()> {
         // SAFETY: leaves have no place in common, and a leaf with a place is never decoded: its bytes arrive through
-        // the landings of its requests. The landings of a void attempt are closed, and work on it has ended.
+        // the direct copies of its requests. The direct copies of a void attempt are closed, and work on it has ended.
         unsafe { plan.place_leaves(chunk, &|item| self.items[item].1, split) }
     }
 

@@ -67,26 +67,26 @@ pub struct Reply<A> {
     inbox: Arc<Inbox<A>>,
     request: u64,
     has_work: bool,
-    is_told: bool,
+    is_answered: bool,
 }
 
 impl<A> Reply<A> {
     /// Returns the sender of the answer to this request, and notes whether the answer brings work.
     pub fn new(inbox: &Arc<Inbox<A>>, request: u64, has_work: bool) -> Reply<A> {
         inbox.outstanding.fetch_add(1, Ordering::AcqRel);
-        Reply { inbox: Arc::clone(inbox), request, has_work, is_told: false }
+        Reply { inbox: Arc::clone(inbox), request, has_work, is_answered: false }
     }
 
     /// Leaves the answer.
-    pub fn tell(mut self, answer: A) {
-        self.is_told = true;
+    pub fn answer(mut self, answer: A) {
+        self.is_answered = true;
         self.inbox.add(self.request, Some(answer), self.has_work);
     }
 }
 
 impl<A> Drop for Reply<A> {
     fn drop(&mut self) {
-        if !self.is_told {
+        if !self.is_answered {
             self.inbox.add(self.request, None, true);
         }
     }
@@ -104,15 +104,15 @@ mod tests {
         let inbox: Arc<Inbox<()>> = Arc::new(Inbox::new());
         let replies: Vec<Reply<()>> = (0..COUNT).map(|request| Reply::new(&inbox, request, false)).collect();
         let mut replies = replies.into_iter();
-        (1..BATCH).for_each(|_| replies.next().unwrap().tell(()));
+        (1..BATCH).for_each(|_| replies.next().unwrap().answer(()));
         assert_eq!(inbox.delayed.load(Ordering::Relaxed), BATCH - 1);
-        replies.next().unwrap().tell(());
+        replies.next().unwrap().answer(());
         assert_eq!(inbox.delayed.load(Ordering::Relaxed), 0);
         let mut shares: Vec<Vec<Reply<()>>> = (0..4).map(|_| Vec::new()).collect();
         replies.enumerate().for_each(|(at, reply)| shares[at % 4].push(reply));
-        let tellers: Vec<_> = shares
+        let senders: Vec<_> = shares
             .into_iter()
-            .map(|share| std::thread::spawn(move || share.into_iter().for_each(|reply| reply.tell(()))))
+            .map(|share| std::thread::spawn(move || share.into_iter().for_each(|reply| reply.answer(()))))
             .collect();
         let (handled, begun) = (AtomicU64::new(0), Instant::now());
         let task = |_, _: &mut crate::codec::Worker, _: &Checkpoint<'_>| {
@@ -123,6 +123,6 @@ mod tests {
             Ok(())
         };
         inbox.job.run(2, &|| begun.elapsed() > Duration::from_secs(60), &task).unwrap();
-        tellers.into_iter().for_each(|teller| teller.join().unwrap());
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
     }
 }

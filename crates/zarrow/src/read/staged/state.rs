@@ -66,7 +66,7 @@ pub struct Pending {
     /// The memory reserved for its answer.
     pub reserved: InFlight,
     /// The places of the bytes, if they do not go to a body.
-    pub landing: Option<DirectCopy>,
+    pub direct_copy: Option<DirectCopy>,
 }
 
 /// The answer to a request.
@@ -116,20 +116,20 @@ impl<'p> State<'p> {
     /// Estimates the size in bytes of a fetch: for a value of unknown size, from the sizes of earlier ones.
     pub fn likely(&self, fetch: Option<&RangeFetch>) -> u64 {
         let Some(fetch) = fetch else { return 0 };
-        let (expected, came) = self.observed;
+        let (expected, received) = self.observed;
         if !fetch.is_guessed() || expected == 0 {
             return fetch.expected;
         }
         // A quarter more, since chunks differ.
-        let likely = u128::from(fetch.expected) * u128::from(came) * 5 / (u128::from(expected) * 4);
+        let likely = u128::from(fetch.expected) * u128::from(received) * 5 / (u128::from(expected) * 4);
         u64::try_from(likely).unwrap_or(u64::MAX).clamp(1, fetch.limit.max(1))
     }
 
     /// Records the number of bytes received by a fetch.
-    pub fn observe(&mut self, fetch: &RangeFetch, came: u64) {
+    pub fn observe(&mut self, fetch: &RangeFetch, received: u64) {
         if fetch.is_guessed() {
             self.observed.0 = self.observed.0.saturating_add(fetch.expected);
-            self.observed.1 = self.observed.1.saturating_add(came);
+            self.observed.1 = self.observed.1.saturating_add(received);
         }
     }
 

@@ -91,7 +91,7 @@ pub(crate) struct Collector<F: Frames> {
     head: Option<Head>,
     frames: F,
     /// Bytes received since the head.
-    came: u64,
+    received: u64,
     stopped: Option<Stopped>,
     done: OnDone<Fetched<F::Bytes>>,
 }
@@ -112,7 +112,7 @@ impl Collector<Vec<u8>> {
 impl<F: Frames> Collector<F> {
     /// Passes at most `limit` bytes to `frames`, and calls `done`.
     pub fn to(frames: F, limit: u64, done: OnDone<Fetched<F::Bytes>>) -> Collector<F> {
-        Collector { limit, head: None, frames, came: 0, stopped: None, done }
+        Collector { limit, head: None, frames, received: 0, stopped: None, done }
     }
 
     fn flow(&mut self, result: Result<()>) -> ControlFlow<()> {
@@ -131,18 +131,18 @@ impl<F: Frames> Collector<F> {
 impl<F: Frames> Receiver for Collector<F> {
     fn head(&mut self, head: &Head) -> ControlFlow<()> {
         self.head = Some(head.clone());
-        self.came = 0;
+        self.received = 0;
         let left = head.nbytes.map_or(0, |nbytes| nbytes.saturating_sub(head.start));
         let begun = self.frames.begin(head.start, left.min(self.limit));
         self.flow(begun)
     }
 
     fn frame(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.came = self.came.saturating_add(bytes.len() as u64);
-        if self.came > self.limit {
+        self.received = self.received.saturating_add(bytes.len() as u64);
+        if self.received > self.limit {
             let start = self.head.as_ref().map_or(0, |head| head.start);
             let nbytes = self.head.as_ref().and_then(|head| head.nbytes);
-            return self.stop(Stopped::TooLarge(nbytes.unwrap_or(start.saturating_add(self.came))));
+            return self.stop(Stopped::TooLarge(nbytes.unwrap_or(start.saturating_add(self.received))));
         }
         let added = self.frames.add(bytes);
         self.flow(added)

@@ -82,10 +82,10 @@ pub(crate) fn documents(
     let pending = Arc::new(Pending(Mutex::new(state)));
     for (place, (key, limit)) in keys.iter().enumerate() {
         let (own, limit) = (Arc::clone(&pending), *limit);
-        let came = move |fetched: Result<Fetched>| {
-            own.came(place, fetched.and_then(|fetched| whole(fetched, limit)));
+        let receive = move |fetched: Result<Fetched>| {
+            own.receive(place, fetched.and_then(|fetched| whole(fetched, limit)));
         };
-        let handle = store.submit(document_request(key), Box::new(Collector::new(limit, Box::new(came))));
+        let handle = store.submit(document_request(key), Box::new(Collector::new(limit, Box::new(receive))));
         pending.keep(handle);
     }
     RequestHandle::new(move || pending.cancel())
@@ -106,7 +106,7 @@ struct State {
 }
 
 impl Pending {
-    fn came(&self, place: usize, got: Got) {
+    fn receive(&self, place: usize, got: Got) {
         let mut state = self.0.lock();
         let decides = state.has_first && place == 0 && !matches!(got, Ok(None));
         state.left -= 1;

@@ -1,4 +1,4 @@
-//! The bytes of a put, owned or lent.
+//! The bytes of a put, owned or borrowed.
 //!
 //! 1. A writer that keeps its values until a put has ended can lend their memory, so that the value is never copied as a
 //!    whole.
@@ -32,7 +32,7 @@ pub enum PutBody {
 }
 
 impl PutBody {
-    /// Returns the bytes as owned parts; copies lent ones.
+    /// Returns the bytes as owned parts; copies borrowed ones.
     ///
     /// # Errors
     /// As [`BorrowedBytes::append_to`].

@@ -1,4 +1,4 @@
-//! The caller's memory, lent to a put.
+//! The caller's memory, borrowed by a put.
 //!
 //! 1. The driver holds the lease of each put, and drops it when the put is answered or cancelled, before the caller has
 //!    its memory back.

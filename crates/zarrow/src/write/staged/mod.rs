@@ -10,7 +10,7 @@
 //! 5. Threads of the pool encode chunks and handle answers. Answers reach the write through its inbox alone.
 //! 6. The first error, or the caller, stops the job; then all requests are cancelled, and none is sent again.
 //! 7. A chunk with a very large old value is written by a thread that waits, range by range.
-//! 8. A chunk that needs no encoding is lent to the store from the caller's memory (`borrowed_put.rs`).
+//! 8. A chunk that needs no encoding is borrowed by the store from the caller's memory (`borrowed_put.rs`).
 
 mod borrowed_put;
 mod state;
@@ -41,8 +41,8 @@ use std::sync::atomic::Ordering;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
-/// Smaller values are copied rather than lent to the store.
-const LENT_NBYTES: usize = 64 << 10;
+/// Smaller values are copied, not borrowed.
+const BORROWED_NBYTES: usize = 64 << 10;
 
 /// Old values with more bytes are read range by range (step 7).
 const LARGE_NBYTES: u64 = 64 << 20;
@@ -280,7 +280,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     fn fetch(&self, purpose: Purpose, request: Request, limit: u64, reserved: InFlight) -> Result<()> {
         let (remote, _) = self.remote()?;
         self.begin(purpose, reserved, None, |reply| {
-            let done = Box::new(move |fetched| reply.tell(Answer::Fetched(fetched)));
+            let done = Box::new(move |fetched| reply.answer(Answer::Fetched(fetched)));
             remote.submit(request, Box::new(Collector::new(limit, done)))
         });
         Ok(())
@@ -301,7 +301,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         let Encoded { attempt, key, body, lease, reserved } = encoded;
         let condition = attempt.condition.clone();
         self.begin(Purpose::Put(attempt), reserved, lease, |reply| {
-            puts.put(&key, body, condition, Box::new(move |put| reply.tell(Answer::Put(put))))
+            puts.put(&key, body, condition, Box::new(move |put| reply.answer(Answer::Put(put))))
         });
         Ok(())
     }
@@ -309,7 +309,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
     fn submit_delete(&self, keys: Vec<String>) -> Result<()> {
         let (_, puts) = self.remote()?;
         self.begin(Purpose::Delete, self.occupy(0), None, |reply| {
-            puts.delete(keys, Box::new(move |deleted| reply.tell(Answer::Deleted(deleted))))
+            puts.delete(keys, Box::new(move |deleted| reply.answer(Answer::Deleted(deleted))))
         });
         Ok(())
     }
@@ -383,7 +383,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             };
             let nbytes = bytes.body.nbytes() + bytes.tail.len();
             let (body, lease) = match bytes.body {
-                Body::Borrowed(borrowed) if nbytes >= LENT_NBYTES && bytes.tail.is_empty() => {
+                Body::Borrowed(borrowed) if nbytes >= BORROWED_NBYTES && bytes.tail.is_empty() => {
                     // SAFETY: the state keeps the lease until the request is over, and is dropped with the write, within
                     // the lifetime of the values.
                     let lease = unsafe { Lease::new(borrowed) };

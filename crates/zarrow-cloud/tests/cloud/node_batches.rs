@@ -1,4 +1,4 @@
-//! Many nodes created, and many arrays written, in waves.
+//! Many nodes created, and many arrays written, in batches.
 
 use crate::arrays::{adapter, counted};
 use crate::message::Message;
@@ -121,7 +121,7 @@ fn in_memory(store: &MemoryStore, prefix: &str, found: &mut BTreeMap<String, Vec
 }
 
 #[test]
-fn waves_store_the_same_bytes_as_single_creations() {
+fn batches_store_the_same_bytes_as_single_creations() {
     for format in [ZarrFormat::V2, ZarrFormat::V3] {
         for (groups, arrays) in [(1, 0), (1, 5), (2, 1), (5, 9), (13, 20)] {
             let mut planned = tree(groups, arrays);
@@ -182,7 +182,7 @@ fn a_tree_takes_few_round_trips() {
         let made = one_chunk_each(13, 60, format);
         let (rounds, made) = server.rounds(|| create(&counted_at(&server, &path), made, true));
         assert_eq!(made.unwrap().len(), 73);
-        // A host gets 64 requests at once at first, and a wave of more takes another round trip.
+        // A host gets 64 requests at once at first, and a batch of more takes another round trip.
         assert!(rounds <= 7, "{rounds} round trips of {format:?}");
     }
     // In an existing group, and without consolidated metadata.
@@ -395,7 +395,7 @@ fn adapter_at(server: &Server) -> Arc<dyn Store> {
 
 /// One chunk is refused.
 #[test]
-fn a_failed_wave_leaves_no_unfinished_array() {
+fn a_failed_batch_leaves_no_unfinished_array() {
     let server = Server::start(well());
     let store = s3(&server);
     server.behave(Box::new(|message: &Message, _| {

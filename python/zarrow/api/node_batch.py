@@ -1,6 +1,6 @@
 """Arrays and groups to be created together: in a remote store, each on its own takes several round trips.
 
-`zarrow.api.creation` adds an array to a `Wave` in place of a store or a group.
+`zarrow.api.creation` adds an array to a `NodeBatch` in place of a store or a group.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any
 
 from zarrow._zarrow import Array, Group, _create_all, _new_array, _NewNode
 
-# Elements that wait in memory for the other nodes of a wave.
+# Elements that wait in memory for the other nodes of a batch.
 _MOST_NBYTES = 256 << 20
 
 # Larger arrays keep a connection busy on their own, and take memory while they are converted.
 SMALL_NBYTES = 4 << 20
 
 
-class NotInWaveError(Exception):
+class NotInBatchError(Exception):
     """The value is stored as a group, or part by part: create it on its own."""
 
 
-class Wave:
+class NodeBatch:
     """Nodes to be created together at and below a group or the root of a store.
 
     `create` creates them, or `add` once their elements exceed `most_nbytes`; None means no limit.

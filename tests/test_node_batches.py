@@ -183,7 +183,7 @@ def test_no_array_is_created_if_one_is_refused(tmp_path: Path, case: str) -> Non
 
 
 def test_all_arrays_are_checked_before_large_ones_are_created(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrow.api.waves._MOST_NBYTES", 100)
+    monkeypatch.setattr("zarrow.api.node_batch._MOST_NBYTES", 100)
     root = zarrow.create_group(zarrow.MemoryStore())
     root["old"] = [1.0, 2.0]
     large = {"data": np.zeros(1000), "overwrite": True}

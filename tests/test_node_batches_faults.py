@@ -97,7 +97,7 @@ import sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 import zarrow
-from test_waves_faults import save
+from test_node_batches_faults import save
 store = zarrow.CloudStore(sys.argv[2], storage_options=eval(sys.argv[3]))
 save(store)
 """

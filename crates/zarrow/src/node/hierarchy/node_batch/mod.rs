@@ -3,7 +3,7 @@
 //! 1. All nodes are checked against each other, and against the store, before anything is written.
 //! 2. A local store creates one node after the other, the groups before their members. Attributes that a group gets
 //!    last follow.
-//! 3. A remote store gets waves of requests: see [`remote`].
+//! 3. A remote store gets batches of requests: see [`remote`].
 //! 4. After an error, what this call created is removed, or named by a warning. Nodes that were replaced do not return.
 
 mod remote;

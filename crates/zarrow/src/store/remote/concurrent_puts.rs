@@ -1,4 +1,4 @@
-//! Many requests of one change at once: waves of puts, deletes and lists, each as long as one round trip.
+//! Batches of concurrent puts, deletes and lists: each takes one round trip.
 
 use super::ahead::AheadStore;
 use super::put_documents::KnownValue;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Number of keys deleted by one call.
 const KEYS_PER_DELETE: usize = 10_000;
 
-/// When a document of a wave is put.
+/// When a document of a batch is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutIf {
     /// Always.
@@ -22,9 +22,9 @@ pub enum PutIf {
     Unchanged,
 }
 
-/// A document of a wave.
+/// A document of a batch.
 #[derive(Debug)]
-pub struct WavePut {
+pub struct DocumentPut {
     pub key: String,
     pub bytes: Vec<u8>,
     pub when: PutIf,
@@ -34,12 +34,12 @@ impl AheadStore {
     /// Puts all documents at once, and notes their versions. Returns a result for each.
     ///
     /// Each error is as of a single put: [`ErrorKind::Conflict`] if the condition did not hold.
-    pub fn put_each(&self, puts: Vec<WavePut>) -> Vec<Result<()>> {
+    pub fn put_each(&self, puts: Vec<DocumentPut>) -> Vec<Result<()>> {
         self.end_each(self.begin_each(puts))
     }
 
     /// Begins to put all documents.
-    pub fn begin_each(&self, puts: Vec<WavePut>) -> Vec<Result<BegunPut>> {
+    pub fn begin_each(&self, puts: Vec<DocumentPut>) -> Vec<Result<BegunPut>> {
         puts.into_iter().map(|put| self.begin_put(put)).collect()
     }
 
@@ -48,8 +48,8 @@ impl AheadStore {
         begun.into_iter().map(|put| self.end_put(put?)).collect()
     }
 
-    fn begin_put(&self, put: WavePut) -> Result<BegunPut> {
-        let WavePut { key, bytes, when } = put;
+    fn begin_put(&self, put: DocumentPut) -> Result<BegunPut> {
+        let DocumentPut { key, bytes, when } = put;
         check_key(&key)?;
         let writer = self.remote_writer()?;
         let condition = match when {

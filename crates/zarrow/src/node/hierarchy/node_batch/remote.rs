@@ -1,6 +1,6 @@
-//! Creating many nodes in a remote store, in waves: the requests of a wave are in flight together.
+//! Creates many nodes in a remote store, in batches of concurrent requests.
 //!
-//! 1. One wave reads the groups above, the documents of nodes that may be replaced or kept, and a list of the keys
+//! 1. One batch reads the groups above, the documents of nodes that may be replaced or kept, and a list of the keys
 //!    below the topmost nodes. If that list does not fit one answer, each node's names are listed.
 //! 2. If nodes are replaced, their documents are deleted, and then everything else below them.
 //! 3. Missing groups above come first, then the topmost nodes, by conditional puts: the second of two creators fails
@@ -9,8 +9,8 @@
 //!    process may leave nodes without a group above them, but the topmost node exists. If the topmost nodes are groups
 //!    that may exist, all documents are put at once.
 //! 4. Arrays with elements begin with an unfinished document (`unfinished`). Then all chunks of all arrays are put. One
-//!    last wave has the documents of the arrays, and the attributes that groups get last. In version 2, documents of
-//!    attributes are put one wave before their nodes, and the arrays' documents before the chunks.
+//!    last batch has the documents of the arrays, and the attributes that groups get last. In version 2, documents of
+//!    attributes are put one batch before their nodes, and the arrays' documents before the chunks.
 //! 5. At the end, consolidated metadata are written: of the group named by the call, and of the groups above.
 //! 6. After an error, unfinished arrays and their chunks are deleted. Other nodes may already be in use by another
 //!    writer: they remain, and the error names them.
@@ -24,7 +24,7 @@ use crate::metadata::{
 use crate::node::any::Node;
 use crate::node::array::Array;
 use crate::node::array::detached_write::OwnedWrite;
-use crate::node::array::write_wave::write_each;
+use crate::node::array::write_many::write_each;
 use crate::node::group::Group;
 use crate::node::hierarchy::AttributeChange;
 use crate::node::hierarchy::ahead::{above, keys};
@@ -38,7 +38,7 @@ use crate::node::hierarchy::unfinished::Unfinished;
 use crate::node::known_documents::{is_large, remember_large};
 use crate::node::node_documents::read_metadata;
 use crate::selection::Selection;
-use crate::store::remote::{AheadStore, BegunPut, PutIf, Waiting, WavePut, interrupted_by, wait_each};
+use crate::store::remote::{AheadStore, BegunPut, DocumentPut, PutIf, Waiting, interrupted_by, wait_each};
 use crate::store::{Store, join, writer_of};
 use crate::write::options::WriteOptions;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -49,16 +49,16 @@ use zarrow_array::allocation;
 /// Creates the nodes; returns each with its number in the call.
 pub(super) fn create(call: &Call<'_>, ahead: &AheadStore) -> Result<Vec<(usize, Node)>> {
     let (created, unfinished, late) = (Vec::new(), Vec::new(), Vec::new());
-    let mut waves = Waves { call, ahead, keys: None, created, unfinished, late };
-    waves.ask()?;
+    let mut batch = RemoteBatch { call, ahead, keys: None, created, unfinished, late };
+    batch.ask()?;
     let checked = call.check(ahead)?;
     if (call.write.interrupted())() {
         return Err(ErrorKind::Interrupted.into());
     }
-    waves.create(&checked).map_err(|error| waves.take_away(error))
+    batch.create(&checked).map_err(|error| batch.take_away(error))
 }
 
-struct Waves<'a> {
+struct RemoteBatch<'a> {
     call: &'a Call<'a>,
     ahead: &'a AheadStore,
     /// All keys below the common path of the call, if one answer held them.
@@ -86,7 +86,7 @@ impl For<'_> {
     }
 }
 
-impl<'a> Waves<'a> {
+impl<'a> RemoteBatch<'a> {
     fn unsheltered(&self) -> impl Iterator<Item = &'a Part> + use<'a> {
         self.call.parts.iter().filter(|part| !part.is_sheltered)
     }
@@ -250,9 +250,9 @@ impl<'a> Waves<'a> {
             let is_last = stages.peek().is_none() && !needs_documents_first;
             let (soon, late): (Stage<'a>, Stage<'a>) =
                 stage.into_iter().partition(|(_, purpose)| !is_last || purpose.is_of_elements());
-            let (puts, purposes): (Vec<WavePut>, Vec<For<'a>>) = soon.into_iter().unzip();
+            let (puts, purposes): (Vec<DocumentPut>, Vec<For<'a>>) = soon.into_iter().unzip();
             let begun = self.ahead.begin_each(puts);
-            let (puts, others): (Vec<WavePut>, Vec<For<'a>>) = late.into_iter().unzip();
+            let (puts, others): (Vec<DocumentPut>, Vec<For<'a>>) = late.into_iter().unzip();
             self.late = self.ahead.begin_each(puts).into_iter().zip(others).collect();
             self.end(begun, purposes)?;
         }
@@ -331,7 +331,7 @@ impl<'a> Waves<'a> {
         let depth = |path: &str| if writer.needs_documents_first() { ancestors(path).count() } else { 0 };
         let mut stages: BTreeMap<(u8, usize), Stage<'a>> = BTreeMap::new();
         let mut add = |stage: u8, path: &str, name: &str, bytes: &[u8], when: PutIf, purpose: For<'a>| {
-            let put = WavePut { key: join(path, name), bytes: bytes.to_vec(), when };
+            let put = DocumentPut { key: join(path, name), bytes: bytes.to_vec(), when };
             stages.entry((stage, depth(path))).or_default().push((put, purpose));
         };
         for group in &checked.implied {
@@ -376,7 +376,7 @@ impl<'a> Waves<'a> {
     }
 
     /// Returns the document of an existing group with more attributes; `None` if it has them. Without
-    /// conditions it is left to [`kept`](Waves::kept), which raises the error.
+    /// conditions it is left to [`kept`](RemoteBatch::kept), which raises the error.
     fn changed_attributes(
         &self,
         part: &Part,
@@ -427,7 +427,7 @@ impl<'a> Waves<'a> {
             if !checked.kept.contains(&at)
                 && let Some((name, bytes, when)) = self.changed_attributes(part, &part.attributes_last)?
             {
-                puts.push(WavePut { key: join(&part.path, name), bytes, when });
+                puts.push(DocumentPut { key: join(&part.path, name), bytes, when });
                 purposes.push(For::Attributes(part));
             }
         }
@@ -456,7 +456,7 @@ impl<'a> Waves<'a> {
             match own.0.documents.first().filter(|_| is_sure(own.0)) {
                 Some((name, document)) => {
                     let key = join(&own.0.path, name);
-                    puts.push((WavePut { key, bytes: document.clone(), when: PutIf::Unchanged }, own));
+                    puts.push((DocumentPut { key, bytes: document.clone(), when: PutIf::Unchanged }, own));
                 }
                 None => late.push(own),
             }
@@ -551,8 +551,8 @@ impl<'a> Waves<'a> {
     }
 }
 
-/// The puts of one wave.
-type Stage<'a> = Vec<(WavePut, For<'a>)>;
+/// The puts of one batch.
+type Stage<'a> = Vec<(DocumentPut, For<'a>)>;
 
 /// Returns the names directly below each folder of `keys`, for `path` and the folders below it.
 fn names_below<'k>(path: &str, keys: &'k [String]) -> BTreeMap<&'k str, BTreeSet<String>> {
