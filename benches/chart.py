@@ -8,7 +8,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from benches import limit
+from benches import figures, limit
 from benches.report import AXES, per_unit
 from benches.results import Results
 
@@ -62,8 +62,7 @@ def draw(results: Results, path: Path) -> None:
     when = " to ".join(dict.fromkeys([days[0], days[-1]]))
     version = results.about["versions"]["zarrow"]
     figure.suptitle(f"{about['processor']}, {about['cpus']} CPUs; {when}; zarrow {version}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    figures.save(figure, path)
 
 
 def bars(axes: Axes, rows: Summaries) -> None:

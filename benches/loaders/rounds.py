@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot
 
+from benches import figures
 from benches.loaders import data
 from benches.loaders.data import SETS
 from benches.loaders.peers import LOADERS
@@ -122,4 +123,4 @@ def draw(results: dict[str, Found], path: Path) -> None:
         )
         panel.invert_yaxis()
     panels[0][0].legend()
-    figure.savefig(path, metadata={"Date": None})
+    figures.save(figure, path)
