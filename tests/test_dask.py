@@ -17,7 +17,7 @@ import zarr
 import zarrow
 import zarrow.dask
 import zarrow.xarray
-from zarrow.dask.alignment import aligned
+from zarrow.dask.gathered_blocks import aligned
 
 pytestmark = pytest.mark.small_files
 

@@ -22,7 +22,7 @@ from xarray_cases import many
 from zarrow.groups import append_claims as claims
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
 from zarrow.xarray import writing
-from zarrow.xarray.dask_sources import are_one_place
+from zarrow.xarray.erased_sources import are_one_place
 from zarrow.xarray.staged_store import StagedStore
 from zarrow.xarray.writing import _Write
 

@@ -1,8 +1,8 @@
 """Forms of missing elements: one that only zarrow and zarrs read, and two that other libraries read.
 
 1. "optional" is Zarr's optional type: nothing is lost, and zarr-python cannot open such an array.
-2. "fill" stores a value for missing elements. It is the fill value of the array and its attribute
-   `_FillValue` (of text `missing_value`), by which xarray, and `Array.read(mask="cf")` here, recognise it.
+2. "fill" stores a value for missing elements, and names it twice: as fill value, and as attribute
+   `_FillValue` (of text `missing_value`). xarray and `Array.read(mask="cf")` recognise the attribute.
 3. "anndata" is a group of two arrays, `values` and `mask`, as AnnData stores nullable columns; floats are an
    array with NaN there. `Group.read` gives the masked array again.
 4. By default it is the optional type, and the first such array of a process warns.

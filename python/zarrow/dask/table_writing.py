@@ -32,7 +32,7 @@ from zarrow.anndata.encoding import UNFINISHED_TABLE
 from zarrow.api.array_options import Store
 from zarrow.api.creation import create_group
 from zarrow.api.opening import open_group
-from zarrow.dask.alignment import aligned
+from zarrow.dask.gathered_blocks import aligned
 from zarrow.dask.table_appending import append_rows, with_stored_categories
 from zarrow.dask.table_columns import Columns, nodes_of
 from zarrow.dask.writing import naming_mode

@@ -22,7 +22,7 @@ from zarrow.api.array_options import Store
 from zarrow.api.creation import create_array
 from zarrow.api.opening import open_array
 from zarrow.api.regions import expect_block
-from zarrow.dask.alignment import gathered
+from zarrow.dask.gathered_blocks import gathered
 from zarrow.dask.libraries import is_array, library_of
 from zarrow.dask.reading import Elements
 from zarrow.errors import DataTypeError, NodeExistsError, ShapeError

@@ -4,7 +4,7 @@
    ends with its process.
 2. A writer first removes the unlocked files of the same final name: their writers were killed. Without locks,
    they stay.
-3. Between its creation and its lock another writer may have removed the file: then it is created again.
+3. Another writer may remove the file after it is created and before it is locked. Then it is created again.
 """
 
 from __future__ import annotations

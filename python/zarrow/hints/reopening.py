@@ -1,9 +1,9 @@
 """Lines that open a stored node again: its parent in zarrow, or the node in xarray.
 
 1. A folder is shown by its path. Another store is `store` in the text, as the program passed it.
-2. The array below a folder that is a group belongs to this group, also if the array's own path was opened.
-3. xarray opens a group if each array has names of dimensions, and one size for each name. Local groups are
-   asked, others are taken for such groups.
+2. An array inside a group's folder is shown as its member, even if it was opened by its own path.
+3. xarray opens a group if each array has names of dimensions, and one size for each name. This is
+   checked for local groups, and assumed for others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the index of this job and the count of jobs in the environment of a scheduler.
 
 1. Index and count from arguments are taken first.
-2. A scheduler that gives both is taken next. The first index of an array of SLURM may be another than 0.
+2. A scheduler that gives both is taken next. The indices of a SLURM array need not start at 0.
 3. Kubernetes and PBS give the index alone: the count must be an argument.
 """
 

@@ -3,7 +3,8 @@
 1. A block is the smallest group of tiles that ends where write units end, so that each shard or chunk is read
    by one task. If such a block is too large, a block is one tile.
 2. Blocks follow each other in C order, and so do the tiles of a block.
-3. How many tiles and elements a range of blocks has is computed from shapes: 10^9 chunks are no list.
+3. How many tiles and elements a range of blocks has is computed from shapes. No list is made, since
+   there may be 10^9 chunks.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
    them.
 2. Listing stops when it has cost about as much as asking icechunk for the wanted chunks. So one chunk of a
    huge array takes no list of all chunks, and a read of many chunks soon has all references.
-3. icechunk itself reads chunks without a reference so far: it may also have failed to list them. It reads
-   virtual chunks too, since it checks whether their files have changed.
+3. If listing has not reached a chunk, or failed, icechunk itself reads the chunk. It reads virtual chunks
+   too, since it checks whether their files have changed.
 4. Before the first chunk, the engine looks for one object in the place that the session names. If it finds
    none, icechunk reads everything.
 """

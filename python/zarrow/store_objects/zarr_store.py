@@ -3,10 +3,10 @@
 1. They are asked on the event loop of zarr-python, if it has one: resources that a store opened there (a
    session of HTTP, say) belong to that loop, and a store may be used by both libraries.
 2. Several ranges of one value are asked for at once, if a store has `get_ranges`.
-3. These stores have no versions, and no puts on the condition that a value still exists. Stores with this
-   process as the only writer have both all the same: a store in memory, a session of icechunk, and a store
-   that the caller declares so. A version is a digest of the value then, and puts to one key follow one
-   another.
+3. These stores have no versions, and no puts on the condition that a value still exists. If this
+   process is the only writer, zarrow provides both itself: a version is a digest of the value, and puts to
+   one key follow one another. Such stores are those in memory, sessions of icechunk, and what the caller
+   declares so.
 4. icechunk has no consolidated metadata, and zarr-python refuses to write them there. A session becomes
    read-only by its commit, also for the handles opened before.
 """

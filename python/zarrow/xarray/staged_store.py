@@ -27,7 +27,7 @@ from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
 from zarrow.errors import NotFoundError, StoreError, ZarrowError
 from zarrow.groups import append_claims as claims
-from zarrow.xarray.dask_sources import are_one_place
+from zarrow.xarray.erased_sources import are_one_place
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest

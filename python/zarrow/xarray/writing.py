@@ -4,8 +4,8 @@
    that a refused write changes nothing.
 2. Then chunks are written, and documents after them: a killed append leaves the arrays as they were. With
    `compute=False`, documents are stored at once, because xarray promises so.
-3. Blocks of dask that share a chunk or shard are gathered, and one task encodes it: with `safe_chunks=False`
-   there may be such blocks.
+3. With `safe_chunks=False`, several blocks of dask may share a chunk or shard. They are gathered
+   (`zarrow.dask.gathered_blocks`), and one task encodes it.
 4. Stores that the engine does not write, and chunked arrays that are not of dask, are left to xarray's own
    code.
 """
@@ -459,7 +459,7 @@ class _Write:
         import zarr
 
         from zarrow.xarray.chunk_targets import cast, target_of, try_codecs, write_unit
-        from zarrow.xarray.dask_sources import sources_read
+        from zarrow.xarray.erased_sources import sources_read
 
         self._opened = opened
         _remember_version(repr(self._staged), opened.zarr_group.metadata.zarr_format)
@@ -491,7 +491,7 @@ class _Write:
                             f"variable {array.basename!r} is computed from '{name}/{path}', which this write "
                             "erases; load the dataset first, or write to another place"
                         )
-                from zarrow.dask.alignment import gathered
+                from zarrow.dask.gathered_blocks import gathered
 
                 starts = [part.start or 0 for part in region]
                 self._chunked.append((gathered(source, write_unit(array), starts), target, region))

@@ -2,8 +2,8 @@
 
 An entry of a batch names a chunk, the part of the chunk, and its place in the result.
 
-1. The indexers of zarr-python give one part for each chunk. All chunks at one position along an axis have
-   the same part of this axis. Such a batch is one selection: slices, or a list of positions for each axis.
+1. The indexers of zarr-python give one part for each chunk. Chunks that share a position along an axis
+   share their part of this axis. Such a batch is one selection: slices, or a list of positions for each axis.
 2. Points are one list of positions for all axes.
 3. Any other batch of slices and integers, such as many runs of one chunk, is a selection for each entry.
 4. A mask along an axis stands for the list of its true positions.

@@ -43,6 +43,6 @@ def explain(array: Any, selection: Any = None) -> Explanation:
     kind = type(array)
     if not kind.__module__.startswith("zarr.") or kind.__name__ not in ("Array", "AsyncArray"):
         raise TypeError(f"expected an array of zarr-python, found {kind.__module__}.{kind.__qualname__}")
-    from zarrow.zarr_python.decision import explained
+    from zarrow.zarr_python.explained_selection import explained
 
     return explained(getattr(array, "_async_array", array), selection)

@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::metadata::FillValue;
 use crate::metadata::missing::MissingValues;
 use crate::place::destination::Destination;
+use crate::place::read_bitmap::{Bitmap, BitmapMemory};
 use crate::place::sentinel_masked::SentinelMasked;
 use crate::place::sink::Sink;
-use crate::place::validity_bitmap::{Bitmap, BitmapMemory};
 use crate::place::variable::VariableSink;
 use zarrow_array::shape::{self, Axes};
 use zarrow_array::{

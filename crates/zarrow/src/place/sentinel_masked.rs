@@ -8,7 +8,7 @@
 use crate::error::{ErrorKind, Result};
 use crate::metadata::missing::MissingValues;
 use crate::place::destination::Destination;
-use crate::place::validity_bitmap::{Bitmap, pack};
+use crate::place::read_bitmap::{Bitmap, pack};
 use crate::plan::axis_part::AxisPart;
 
 /// The memory of elements and of their mask.

@@ -1,4 +1,4 @@
-"""Moves the edges of blocks to edges of write units, so that each chunk or shard is encoded by one task.
+"""Gathers the blocks of dask that share a write unit, so that one task encodes each chunk or shard.
 
 1. An edge between two blocks is moved to the next multiple of the write unit, counted from the start of the
    target array. If edges meet, their blocks become one.

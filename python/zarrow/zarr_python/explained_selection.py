@@ -1,4 +1,4 @@
-"""Decides who reads and writes a selection, as the pipeline does for a batch."""
+"""Explains who reads and writes a selection, by the decision of `CodecPipeline.planned`."""
 
 from __future__ import annotations
 
