@@ -45,7 +45,7 @@ pub use event::Event;
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
 pub use rates::{Mean, Rates};
-pub use read::{in_stream, read, read_many, read_many_routed, read_routed};
+pub use read::{in_stream, read, read_many};
 pub use route::{DecompressedBy, Explanation, Route, Share, explain};
 pub use split::{Alike, Split, split};
 pub use stream::Stream;

@@ -8,7 +8,7 @@
 //!
 //! Each byte is copied once on the host (by decoding) and once to the device.
 //!
-//! [`read_routed`] may let the device decompress instead: [`decompress`](crate::decompress).
+//! By its route, [`read`] lets the device decompress instead: [`decompress`](crate::decompress).
 
 use crate::decompress::batch::{self, Done};
 use crate::decompress::decompressor;
@@ -31,39 +31,27 @@ const FILLED_NBYTES: usize = 512 << 20;
 /// Bytes of a part, unless chunks are larger.
 pub(crate) const PART_NBYTES: usize = 16 << 20;
 
-/// Reads `request` to `device`, or into `out`, which must be on that device and may be strided.
+/// Reads `request` to `device`, or into `out`, which must be on that device and may be strided. `route` decides where
+/// chunks are decompressed. Also returns the numbers of chunks by place.
 ///
-/// The result is ready in [`Device::stream`]; order other streams after it by `Device::order`.
+/// The result is ready in [`Device::stream`]; order other streams after it by `Device::order`. If the device
+/// decompresses, this waits for it, since only then the status of all frames is known: after a failed frame, the read
+/// restarts on the host, which reports the error.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for arrays of variable-length or optional elements; [`Error::Array`] for an `out` of
-/// another shape; [`Error::Zarr`], see [`ReadRequest::read`]; [`Error::OutOfMemory`]; and errors of the driver. After an
-/// error some elements of `out` may have been written.
+/// [`Error::Unsupported`] for arrays of variable-length or optional elements, and if the route is the device and it
+/// cannot decompress any chunk; [`Error::Array`] for an `out` of another shape; [`Error::Zarr`], see
+/// [`ReadRequest::read`]; [`Error::OutOfMemory`]; [`Error::Unavailable`] without a decompressor; and errors of the driver
+/// and of the decompressor. After an error some elements of `out` may have been written.
 ///
 /// ```no_run
+/// use zarrow_cuda::{Device, Route, read};
 /// let array = zarrow::Array::open("data.zarr/temperature").unwrap();
-/// let tensor = zarrow_cuda::read(&array.request(..)?, zarrow_cuda::Device::get(0)?, None)?;
+/// let (tensor, _) = read(&array.request(..)?, Device::get(0)?, None, Route::Auto)?;
 /// println!("{:?} at {:#x}", tensor.shape(), tensor.address());
 /// # Ok::<(), zarrow_cuda::Error>(())
 /// ```
 pub fn read(
-    request: &ReadRequest<'_>,
-    device: &'static Device,
-    out: Option<&DeviceTensor>,
-) -> Result<DeviceTensor> {
-    let result = place_for(request, device, out)?;
-    read_by_parts(request, &result)?;
-    Ok(result)
-}
-
-/// Like [`read`], with `route` deciding where chunks are decompressed; also returns the numbers of chunks by place.
-/// This waits for the device, since only then the status of all frames is known: after a failed frame, the read
-/// restarts on the host, which reports the error.
-///
-/// # Errors
-/// See [`read`]; [`Error::Unsupported`] if the route is the device and it cannot decompress any chunk;
-/// [`Error::Unavailable`] without a decompressor; and errors of the decompressor.
-pub fn read_routed(
     request: &ReadRequest<'_>,
     device: &'static Device,
     out: Option<&DeviceTensor>,
@@ -196,28 +184,50 @@ fn read_part(
     send(&mut slot, &place_of(result, &part.start, &extents)?, streams)
 }
 
-/// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. Items that fit a slot
-/// together are read as one batch, which decodes each chunk once.
+/// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. `route` decides where chunks
+/// are decompressed. Also returns the numbers of chunks by place.
+///
+/// On the host, items that fit a slot together are read as one batch, which decodes each chunk once. The device reads
+/// the items one after the other, and decompresses a chunk for each item that needs it. [`Route::Auto`] only uses the
+/// device if that is likely to be faster for every item.
 ///
 /// # Errors
 /// See [`read`] and [`zarrow::read_many`].
 ///
 /// ```no_run
-/// use zarrow_cuda::{Device, DeviceTensor, read_many};
+/// use zarrow_cuda::{Device, DeviceTensor, Route, read_many};
 /// let array = zarrow::Array::open("data.zarr/temperature").unwrap();
 /// let requests: Vec<_> = (0..32).map(|_| array.request(..)).collect::<zarrow::Result<_>>()?;
 /// let shape = [&[32], array.shape()].concat();
 /// let out = DeviceTensor::empty(Device::get(0)?, &shape, array.data_type().clone())?;
-/// read_many(&requests, &out)?;
+/// read_many(&requests, &out, Route::Host)?;
 /// # Ok::<(), zarrow_cuda::Error>(())
 /// ```
-pub fn read_many(requests: &[ReadRequest<'_>], out: &DeviceTensor) -> Result<()> {
-    let Some(first) = requests.first() else { return Ok(()) };
+pub fn read_many(requests: &[ReadRequest<'_>], out: &DeviceTensor, route: Route) -> Result<Done> {
+    let Some(first) = requests.first() else { return Ok(Done::default()) };
     let extents = first.selection().shape();
     let batch: Vec<u64> = [&[requests.len() as u64][..], &extents].concat();
     for request in requests {
         check_place(request.data_type(), &batch, out.device(), out)?;
     }
+    let by_host = |request: &ReadRequest<'_>| {
+        let explanation = explain(request.array(), request.selection(), Some(out.device()));
+        explanation.decompressed_by == DecompressedBy::Host
+    };
+    if route == Route::Host || route == Route::Auto && requests.iter().any(by_host) {
+        return read_batch(requests, out).map(|()| Done::default());
+    }
+    requests.iter().enumerate().try_fold(Done::default(), |done, (number, request)| {
+        let place = rows_of(out, number, 1)?.reshape(&signed(&extents))?;
+        let (_, more) = read(request, out.device(), Some(&place), route)?;
+        Ok(done + more)
+    })
+}
+
+/// Reads checked items on the host.
+fn read_batch(requests: &[ReadRequest<'_>], out: &DeviceTensor) -> Result<()> {
+    let Some(first) = requests.first() else { return Ok(()) };
+    let extents = first.selection().shape();
     let item_nbytes = shape::nbytes(&extents, out.item_size())?;
     if item_nbytes > PART_NBYTES {
         return requests.iter().enumerate().try_for_each(|(number, request)| {
@@ -239,34 +249,6 @@ pub fn read_many(requests: &[ReadRequest<'_>], out: &DeviceTensor) -> Result<()>
         send(&mut slot, &rows_of(out, number * together, group.len())?, &streams)?;
     }
     streams.finish()
-}
-
-/// Like [`read_many`], with `route` deciding where chunks are decompressed; also returns the numbers of chunks by
-/// place. Items that the device decompresses are read one after the other, so a chunk needed by several items is
-/// decompressed for each. [`Route::Auto`] only uses the device if that is likely to be faster for every item.
-///
-/// # Errors
-/// See [`read_many`] and [`read_routed`].
-pub fn read_many_routed(requests: &[ReadRequest<'_>], out: &DeviceTensor, route: Route) -> Result<Done> {
-    let device = out.device();
-    let by_host = |request: &ReadRequest<'_>| {
-        let explanation = explain(request.array(), request.selection(), Some(device));
-        explanation.decompressed_by == DecompressedBy::Host
-    };
-    let Some(first) = requests.first() else { return Ok(Done::default()) };
-    if route == Route::Host || route == Route::Auto && requests.iter().any(by_host) {
-        return read_many(requests, out).map(|()| Done::default());
-    }
-    let extents = first.selection().shape();
-    let batch: Vec<u64> = [&[requests.len() as u64][..], &extents].concat();
-    for request in requests {
-        check_place(request.data_type(), &batch, device, out)?;
-    }
-    requests.iter().enumerate().try_fold(Done::default(), |done, (number, request)| {
-        let place = rows_of(out, number, 1)?.reshape(&signed(&extents))?;
-        let (_, more) = read_routed(request, device, Some(&place), route)?;
-        Ok(done + more)
-    })
 }
 
 /// Step 3: copies a slot, with elements in C order, to its destination.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zarrow::metadata::CodecMetadata;
 use zarrow::store::MemoryStore;
 use zarrow::{Array, ArrayBuilder, Existing, Number, OpenOptions, Selection, WriteOptions, create_array};
-use zarrow_cuda::{DeviceTensor, Error, Event, Route, read, read_routed, write};
+use zarrow_cuda::{DeviceTensor, Error, Event, Route, read, write};
 
 fn array() -> Array {
     decompressor::install();
@@ -34,9 +34,9 @@ fn everything(array: &Array) -> Result<(), Error> {
     let whole = DeviceTensor::empty(device, &[48, 64], Number::Float32.into())?;
     whole.fill(&1.5f32.to_ne_bytes())?;
     let out = whole.transpose(&[1, 0])?;
-    read(&array.request(&all).unwrap(), device, Some(&out))?;
-    let tensor = read(&array.request(&all).unwrap(), device, None)?;
-    read_routed(&array.request(&all).unwrap(), device, Some(&out), Route::Device)?;
+    read(&array.request(&all).unwrap(), device, Some(&out), Route::Host)?;
+    let (tensor, _) = read(&array.request(&all).unwrap(), device, None, Route::Host)?;
+    read(&array.request(&all).unwrap(), device, Some(&out), Route::Device)?;
     tensor.astype(&Number::Int16.into())?.copy()?;
     tensor.all_equal(&out, true)?;
     tensor.equal(&out)?.all()?;

@@ -30,7 +30,7 @@ use zarrow::{
 };
 use zarrow_cuda::decompress::batch::{self, Done};
 use zarrow_cuda::decompress::decompressor;
-use zarrow_cuda::{DeviceTensor, Error, Result, Route, Share, read_routed};
+use zarrow_cuda::{DeviceTensor, Error, Result, Route, Share, read};
 
 /// One test at a time, since they count copied bytes, and inject failures.
 fn alone() -> MutexGuard<'static, ()> {
@@ -64,8 +64,8 @@ fn remote(versions: &[&BTreeMap<String, Vec<u8>>], manner: Manner) -> (Arc<Simul
     (store, array)
 }
 
-fn read(array: &Array, selection: &Selection, route: Route) -> Result<(Vec<u32>, Done)> {
-    let (tensor, done) = read_routed(&array.request(selection).unwrap(), device(0), None, route)?;
+fn read_words(array: &Array, selection: &Selection, route: Route) -> Result<(Vec<u32>, Done)> {
+    let (tensor, done) = read(&array.request(selection).unwrap(), device(0), None, route)?;
     Ok((words(&tensor.to_host()?), done))
 }
 
@@ -112,7 +112,7 @@ fn each_stored_byte_is_copied_once_and_none_back() {
             values.iter().filter(|(key, _)| *key != "zarr.json").map(|(_, value)| value.len()).sum();
         let before = counters();
         let request = array.request(&all).unwrap();
-        let (tensor, done) = read_routed(&request, device(0), None, Route::Device).unwrap();
+        let (tensor, done) = read(&request, device(0), None, Route::Device).unwrap();
         let after = counters();
         assert_eq!((done.on_host, done.failed_frames, done.is_replaced), (0, 0, false), "{}", kind.name);
         assert!(done.landed == done.on_device && done.landed >= 15, "{}: {done:?}", kind.name);
@@ -170,7 +170,7 @@ fn a_body_with_many_inner_chunks_is_copied_once() {
     let (store, array) = remote(&[&values], manner(8));
     let before = counters();
     let all = Selection::all(&shape);
-    let (tensor, done) = read_routed(&array.request(&all).unwrap(), device(0), None, Route::Device).unwrap();
+    let (tensor, done) = read(&array.request(&all).unwrap(), device(0), None, Route::Device).unwrap();
     let after = counters();
     zarrow::set_num_threads(0);
     assert_eq!((done.on_device, done.landed, done.failed_frames), (384, 384, 0));
@@ -197,7 +197,7 @@ fn chunks_decoded_by_the_host_are_copied_as_elements() {
     let elements: Vec<u32> = (0..1 << 20).map(|at: u32| at.wrapping_mul(2_654_435_761) >> 8).collect();
     array.write(.., &Values::slice(&elements, &shape).unwrap()).unwrap();
     let before = counters();
-    let (found, done) = read(&array, &Selection::all(&shape), Route::Device).unwrap();
+    let (found, done) = read_words(&array, &Selection::all(&shape), Route::Device).unwrap();
     let crossed = counters().to_device_pinned - before.to_device_pinned;
     assert_eq!((done.on_device, done.on_host), (0, 64));
     assert!(crossed < (4 << 20) + (256 << 10), "{crossed}");
@@ -247,7 +247,7 @@ fn raw_chunks_are_copied_as_elements() {
         let values = written(&kind, 0);
         let (store, array) = remote(&[&values], manner(4));
         let before = counters();
-        let (tensor, _) = read_routed(&array.request(&all).unwrap(), device(0), None, Route::Host).unwrap();
+        let (tensor, _) = read(&array.request(&all).unwrap(), device(0), None, Route::Host).unwrap();
         let after = counters();
         assert_eq!(after.to_device_pinned - before.to_device_pinned, SHAPE[0] * SHAPE[1] * 4);
         assert_eq!((after.to_device_pageable, after.to_host), (before.to_device_pageable, before.to_host));
@@ -287,7 +287,7 @@ fn selections_equal_those_of_the_host_for_any_order_of_answers() {
                     ..manner(seed)
                 };
                 let (store, array) = remote(&[&values], manner);
-                let (found, done) = read(&array, selection, Route::Device).unwrap();
+                let (found, done) = read_words(&array, selection, Route::Device).unwrap();
                 assert_eq!(found, expected, "{}, seed {seed}", kind.name);
                 assert_eq!((done.on_host, done.failed_frames), (0, 0), "{}, seed {seed}", kind.name);
                 store.settle();
@@ -311,7 +311,7 @@ fn replaced_values_have_a_single_version() {
             // Unwritten elements would be visible.
             let out = DeviceTensor::empty(device(0), &SHAPE, Number::UInt32.into()).unwrap();
             out.fill(&u32::MAX.to_ne_bytes()).unwrap();
-            let read = read_routed(&array.request(&all).unwrap(), device(0), Some(&out), Route::Device);
+            let read = read(&array.request(&all).unwrap(), device(0), Some(&out), Route::Device);
             let (found, done) = (words(&out.to_host().unwrap()), read.unwrap().1);
             store.settle();
             assert!(!found.contains(&u32::MAX), "{}, seed {seed}", kind.name);
@@ -344,7 +344,7 @@ fn truncated_and_missing_objects_give_the_hosts_result() {
             }
             let (store, array) = remote(&[&changed], manner(change as u64 + 1));
             let local = open(Arc::new(MemoryStore::new(changed.clone()).unwrap()));
-            match (read(&array, &all, Route::Device), local.read(&all)) {
+            match (read_words(&array, &all, Route::Device), local.read(&all)) {
                 (Ok((found, _)), Ok(_)) => assert_eq!(found, expected(&changed, &all), "{}", kind.name),
                 (Err(Error::Zarr(found)), Err(host)) => assert_eq!(
                     std::mem::discriminant(found.kind()),
@@ -376,7 +376,7 @@ fn driver_failures_end_the_read_or_cost_a_copy() {
             device(0).release_memory().unwrap();
             let (store, array) = remote(&[&values], manner(call));
             fail(&format!("{function}:{call}:801"));
-            let outcome = read(&array, &all, Route::Device);
+            let outcome = read_words(&array, &all, Route::Device);
             fail("");
             store.settle();
             match outcome {
@@ -387,7 +387,7 @@ fn driver_failures_end_the_read_or_cost_a_copy() {
                 Err(Error::Driver { .. } | Error::OutOfMemory { .. }) => failed += 1,
                 Err(error) => panic!("{function}:{call}: {error}"),
             }
-            let (found, _) = read(&array, &all, Route::Device).unwrap();
+            let (found, _) = read_words(&array, &all, Route::Device).unwrap();
             assert_eq!(found, expected, "after {function}:{call}");
         }
     }
@@ -404,7 +404,7 @@ fn cancelled_reads_leave_nothing_behind() {
         let (store, array) = remote(&[&values], manner(stop));
         let cancel = || store.events() >= stop * 3;
         let request = array.request(&all).unwrap().cancel(&cancel);
-        match read_routed(&request, device(0), None, Route::Device) {
+        match read(&request, device(0), None, Route::Device) {
             Ok((tensor, _)) => assert_eq!(words(&tensor.to_host().unwrap()), expected(&values, &all)),
             Err(Error::Zarr(error)) => assert!(is_interrupted(&error), "{error}"),
             Err(error) => panic!("{error}"),
@@ -415,7 +415,7 @@ fn cancelled_reads_leave_nothing_behind() {
     device(0).release_memory().unwrap();
     assert_eq!(device(0).reserved_nbytes().unwrap(), 0);
     let (_, array) = remote(&[&values], manner(1));
-    assert_eq!(read(&array, &all, Route::Device).unwrap().0, expected(&values, &all));
+    assert_eq!(read_words(&array, &all, Route::Device).unwrap().0, expected(&values, &all));
 }
 
 fn is_interrupted(error: &ZarrError) -> bool {

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow::metadata::CodecMetadata;
 use zarrow::store::MemoryStore;
 use zarrow::{
-    Array, ArrayBuilder, AxisIndex, ErrorKind, Existing, Index, Number, OpenOptions, Selection, WriteOptions,
-    create_array,
+    Array, ArrayBuilder, AxisIndex, ErrorKind, Existing, Index, Number, OpenOptions, ReadRequest, Selection,
+    WriteOptions, create_array,
 };
 use zarrow_array::fork::Mutex;
 use zarrow_array::{DataType, SharedTensor};
-use zarrow_cuda::{DeviceTensor, Error, in_stream, read, read_many, write};
+use zarrow_cuda::{DeviceTensor, Error, Result, Route, in_stream, read, read_many, write};
 
 /// An array in memory with distinct numbers.
 pub fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) -> Array {
@@ -39,8 +39,12 @@ pub fn expected(array: &Array, selection: &Selection) -> SharedTensor {
     array.read(selection).unwrap().into_tensor().unwrap().into_shared().unwrap()
 }
 
+fn read_on_host(request: &ReadRequest<'_>, out: Option<&DeviceTensor>) -> Result<DeviceTensor> {
+    read(request, device(0), out, Route::Host).map(|(tensor, _)| tensor)
+}
+
 fn check(array: &Array, selection: &Selection) {
-    let tensor = read(&array.request(selection).unwrap(), device(0), None).unwrap();
+    let tensor = read_on_host(&array.request(selection).unwrap(), None).unwrap();
     assert!(same(&tensor.to_host().unwrap(), &expected(array, selection)), "{selection:?}");
 }
 
@@ -99,7 +103,7 @@ fn reads_of_several_parts_copy_each_byte_once() {
         let crossed = || {
             device(0).synchronize().unwrap();
             let before = counters();
-            let tensor = read(&array.request(&all).unwrap(), device(0), None).unwrap();
+            let tensor = read_on_host(&array.request(&all).unwrap(), None).unwrap();
             device(0).synchronize().unwrap();
             let after = counters();
             assert_eq!(after.to_device_pageable, before.to_device_pageable);
@@ -130,7 +134,7 @@ fn a_read_of_many_parts_stops_at_the_first_error_or_on_cancellation() {
     for (number, key) in [(0, "c/0"), (2, "c/2"), (4, "c/4")] {
         let array = open(&[(key, b"too short")]);
         let all = Selection::all(array.shape());
-        let error = read(&array.request(&all).unwrap(), device(0), None).unwrap_err();
+        let error = read_on_host(&array.request(&all).unwrap(), None).unwrap_err();
         let Error::Zarr(error) = error else { panic!("{error}") };
         assert_eq!(error.context().chunk, Some(vec![number]));
     }
@@ -139,7 +143,7 @@ fn a_read_of_many_parts_stops_at_the_first_error_or_on_cancellation() {
     // No chunk is stored: all elements are the fill value.
     let asked = AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) == 1;
-    let stopped = read(&array.request(&all).unwrap().cancel(&stop), device(0), None);
+    let stopped = read_on_host(&array.request(&all).unwrap().cancel(&stop), None);
     assert!(matches!(stopped, Err(Error::Zarr(error)) if matches!(error.kind(), ErrorKind::Interrupted)));
     check(&array, &all);
 }
@@ -152,11 +156,11 @@ fn reads_go_into_memory_with_any_strides() {
     let range = |start, step, count| zarrow_array::IndexStep::Range { start, step, count };
     let out = whole.view(&[range(39, -2, 20), range(1, 2, 30)]).unwrap().transpose(&[1, 0]).unwrap();
     let all = Selection::all(array.shape());
-    read(&array.request(&all).unwrap(), device(0), Some(&out)).unwrap();
+    read_on_host(&array.request(&all).unwrap(), Some(&out)).unwrap();
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
     let beside = whole.view(&[range(0, 2, 20), range(0, 1, 60)]).unwrap();
     assert!(!beside.any().unwrap(), "no write is out of bounds");
-    let refused = |out: &DeviceTensor| read(&array.request(&all).unwrap(), device(0), Some(out)).unwrap_err();
+    let refused = |out: &DeviceTensor| read_on_host(&array.request(&all).unwrap(), Some(out)).unwrap_err();
     assert!(matches!(refused(&whole), Error::Array(_)));
     assert!(matches!(refused(&out.reinterpret(Number::Int32.into()).unwrap()), Error::OtherType { .. }));
     assert!(matches!(refused(&out.broadcast_to(&[30, 20]).unwrap()), Error::ReadOnly));
@@ -190,7 +194,7 @@ fn batches_equal_those_of_the_host() {
         let whole = DeviceTensor::empty(device(0), &extents, Number::UInt32.into()).unwrap();
         let turned = DeviceTensor::empty_column_major(device(0), &extents, Number::UInt32.into()).unwrap();
         for out in [whole, turned] {
-            read_many(&items, &out).unwrap();
+            read_many(&items, &out, Route::Host).unwrap();
             for (number, item) in items.iter().enumerate() {
                 let rest = shape.iter().map(|extent| zarrow_array::IndexStep::Range {
                     start: 0,
@@ -206,7 +210,7 @@ fn batches_equal_those_of_the_host() {
             }
         }
         let small = DeviceTensor::empty(device(0), &shape, Number::UInt32.into()).unwrap();
-        assert!(matches!(read_many(&items, &small), Err(Error::Array(_))));
+        assert!(matches!(read_many(&items, &small, Route::Host), Err(Error::Array(_))));
     }
 }
 
@@ -229,7 +233,7 @@ fn writes_are_read_back() {
     let one = DeviceTensor::empty(device(0), &[], Number::UInt32.into()).unwrap();
     one.fill(&7u32.to_ne_bytes()).unwrap();
     write(&array, &Selection::all(array.shape()), &one, &WriteOptions::default()).unwrap();
-    let sevens = read(&array.request(..).unwrap(), device(0), None).unwrap();
+    let sevens = read_on_host(&array.request(..).unwrap(), None).unwrap();
     assert!(sevens.all_equal(&one, false).unwrap());
     let wrong = DeviceTensor::empty(device(0), &[3], Number::UInt32.into()).unwrap();
     assert!(write(&array, &selection, &wrong, &WriteOptions::default()).is_err());
@@ -250,16 +254,16 @@ fn failed_reads_leave_the_device_usable() {
     array.write(Selection::all(&[64, 64]), &values).unwrap();
     std::fs::write(folder.path().join("x/c/2/1"), b"no frame").unwrap();
     let all = Selection::all(array.shape());
-    match read(&array.request(&all).unwrap(), device(0), None) {
+    match read_on_host(&array.request(&all).unwrap(), None) {
         Err(Error::Zarr(error)) => assert_eq!(error.context().chunk.as_deref(), Some(&[2, 1][..])),
         other => panic!("{other:?}"),
     }
     check(&array, &Selection::new(&[64, 64], &[slice(0, Some(32), 1)]).unwrap());
     let cancelled = || true;
-    assert!(read(&array.request(&all).unwrap().cancel(&cancelled), device(0), None).is_err());
+    assert!(read_on_host(&array.request(&all).unwrap().cancel(&cancelled), None).is_err());
     let strings = ArrayBuilder::new([4], DataType::String).build().unwrap();
     let strings = group.create_array("text", strings, Existing::Refuse).unwrap();
-    let error = read(&strings.request(..).unwrap(), device(0), None).unwrap_err();
+    let error = read_on_host(&strings.request(..).unwrap(), None).unwrap_err();
     assert!(error.to_string().contains("without device="), "{error}");
 }
 
@@ -268,8 +272,7 @@ fn reads_can_be_ordered_in_another_librarys_stream() {
     let array = array(&[64, 64], |builder| builder.chunk_shape([16, 64]));
     let all = Selection::all(array.shape());
     let stream = zarrow_cuda::Stream::PER_THREAD;
-    let tensor =
-        in_stream(device(0), stream, || read(&array.request(&all).unwrap(), device(0), None)).unwrap();
+    let tensor = in_stream(device(0), stream, || read_on_host(&array.request(&all).unwrap(), None)).unwrap();
     zarrow_cuda::Event::record(device(0), stream).unwrap().wait().unwrap();
     assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
 }

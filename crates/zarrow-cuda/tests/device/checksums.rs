@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, ArrayBuilder, Existing, Number, Selection};
 use zarrow_cuda::decompress::batch::Done;
-use zarrow_cuda::{Error, Route, explain, read_routed};
+use zarrow_cuda::{Error, Route, explain, read};
 
 /// Codecs with a checksum per frame, and the checksum's offset from the end.
 fn guarded() -> [(CodecMetadata, usize); 3] {
@@ -60,7 +60,7 @@ impl Stored {
     fn read(&self, bytes: &[u8]) -> Option<Done> {
         std::fs::write(&self.chunk, bytes).unwrap();
         let all = Selection::all(self.array.shape());
-        let read = read_routed(&self.array.request(&all).unwrap(), device(0), None, Route::Device);
+        let read = read(&self.array.request(&all).unwrap(), device(0), None, Route::Device);
         match (read, self.array.read(&all)) {
             (Ok((tensor, done)), Ok(host)) => {
                 let host = host.into_tensor().unwrap().into_shared().unwrap();
@@ -185,8 +185,7 @@ fn large_frames_use_the_device_only_on_request() {
             extent > 6 << 18,
             "{why}"
         );
-        let (tensor, done) =
-            read_routed(&array.request(&all).unwrap(), device(0), None, Route::Device).unwrap();
+        let (tensor, done) = read(&array.request(&all).unwrap(), device(0), None, Route::Device).unwrap();
         assert_eq!((done.on_device, done.on_host, done.failed_frames), (2, 0, 0));
         assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
     }

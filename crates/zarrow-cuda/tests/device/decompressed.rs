@@ -9,9 +9,7 @@ use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, ArrayBuilder, Existing, Index, Number, Selection};
 use zarrow_cuda::decompress::Format;
 use zarrow_cuda::decompress::batch::Done;
-use zarrow_cuda::{
-    DecompressedBy, DeviceTensor, Error, Mean, Rates, Route, explain, read_many_routed, read_routed,
-};
+use zarrow_cuda::{DecompressedBy, DeviceTensor, Error, Mean, Rates, Route, explain, read, read_many};
 
 pub fn codec(name: &str, settings: serde_json::Value) -> CodecMetadata {
     CodecMetadata::new(name, settings.as_object().unwrap().clone())
@@ -49,7 +47,7 @@ fn compressors() -> Vec<Vec<CodecMetadata>> {
 /// the array.
 fn check(array: &Array, selection: &Selection) -> Option<Done> {
     install();
-    let read = |route| read_routed(&array.request(selection).unwrap(), device(0), None, route);
+    let read = |route| read(&array.request(selection).unwrap(), device(0), None, route);
     let (tensor, done) = match read(Route::Device) {
         Ok((tensor, done)) => (tensor, Some(done)),
         Err(Error::Unsupported(_)) => (read(Route::Auto).unwrap().0, None),
@@ -160,7 +158,7 @@ fn several_batches_and_strided_memory() {
     let whole = DeviceTensor::empty(device(0), &[4 << 10, 3 << 10], Number::UInt32.into()).unwrap();
     let out = whole.transpose(&[1, 0]).unwrap();
     let all = Selection::all(array.shape());
-    read_routed(&array.request(&all).unwrap(), device(0), Some(&out), Route::Device).unwrap();
+    read(&array.request(&all).unwrap(), device(0), Some(&out), Route::Device).unwrap();
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
 }
 
@@ -196,7 +194,7 @@ fn corrupt_frames_give_the_hosts_error() {
     stored[middle..middle + 16].fill(0xee);
     std::fs::write(&path, &stored).unwrap();
     let all = Selection::all(array.shape());
-    let outcome = read_routed(&array.request(&all).unwrap(), device(0), None, Route::Device);
+    let outcome = read(&array.request(&all).unwrap(), device(0), None, Route::Device);
     let host = array.read(&all);
     match (outcome, host) {
         (Err(Error::Zarr(device)), Err(host)) => assert_eq!(device.to_string(), host.to_string()),
@@ -251,7 +249,7 @@ fn the_route_is_explained() {
         assert_eq!(explanation.rates, Some(rates(times)));
         assert!(!explanation.rates.unwrap().is_measured());
         // The read follows the explanation, and measures.
-        let read = |route| read_routed(&many.request(&all).unwrap(), device, None, route).unwrap();
+        let read = |route| read(&many.request(&all).unwrap(), device, None, route).unwrap();
         let (tensor, done) = read(Route::Auto);
         assert_eq!(done.on_device, on_device);
         assert!(on_device == 0 || done.on_host == 400 - on_device);
@@ -282,7 +280,7 @@ fn reads_measure_what_they_do() {
     let device = device(1);
     let before = rates(1.0);
     device.set_rates(Format::Lz4, before);
-    read_routed(&array.request(&all).unwrap(), device, None, Route::Auto).unwrap();
+    read(&array.request(&all).unwrap(), device, None, Route::Auto).unwrap();
     let after = device.rates(Format::Lz4);
     for (name, mean) in [("link", after.link), ("host", after.host_thread), ("ratio", after.ratio)] {
         assert!(mean.is_measured && mean.value > 0.0, "{name}: {after:?}");
@@ -306,7 +304,7 @@ fn items_of_a_batch_are_read_in_turn() {
     let shape = [&[5], &selections[0].shape()[..]].concat();
     let read = |route| {
         let out = DeviceTensor::empty(device(0), &shape, Number::UInt32.into()).unwrap();
-        let done = read_many_routed(&items, &out, route).unwrap();
+        let done = read_many(&items, &out, route).unwrap();
         (out.to_host().unwrap(), done)
     };
     let (host, done) = read(Route::Host);
@@ -315,6 +313,6 @@ fn items_of_a_batch_are_read_in_turn() {
     assert!(done.on_device > 10 && done.on_host == 0, "{done:?}");
     assert!(same(&host, &device) && same(&host, &read(Route::Auto).0));
     let out = DeviceTensor::empty(self::device(0), &[4, 20, 16], Number::UInt32.into()).unwrap();
-    let refused = read_many_routed(&items, &out, Route::Device);
+    let refused = read_many(&items, &out, Route::Device);
     assert!(matches!(refused, Err(Error::Array(_))));
 }

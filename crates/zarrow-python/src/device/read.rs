@@ -139,7 +139,7 @@ impl<'py> Destination<'py> {
         let tensor = interruptible_with(py, |interrupt| {
             order.run(out, || {
                 let request = elements.request(selection)?.cancel(interrupt);
-                Ok(zarrow_cuda::read_routed(&request, order.device, out, route)?.0)
+                Ok(zarrow_cuda::read(&request, order.device, out, route)?.0)
             })
         })?;
         self.answer(py, tensor)
@@ -181,10 +181,10 @@ impl<'py> Destination<'py> {
                         Some(out) => out.clone(),
                         None => zarrow_cuda::DeviceTensor::empty(order.device, &shape, dtype.clone())?,
                     };
-                    zarrow_cuda::read_many_routed(&requests, &batch, route)?;
+                    zarrow_cuda::read_many(&requests, &batch, route)?;
                     return Ok(vec![batch]);
                 }
-                let read = |request| zarrow_cuda::read_routed(request, order.device, None, route);
+                let read = |request| zarrow_cuda::read(request, order.device, None, route);
                 requests.iter().map(|request| Ok(read(request)?.0)).collect()
             })
         })?;
