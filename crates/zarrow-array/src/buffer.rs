@@ -103,13 +103,13 @@ impl UninitBuffer {
     /// Every byte must have been written.
     #[must_use]
     pub unsafe fn assume_init(self) -> Buffer {
-        Buffer { pointer: self.pointer, length: self.length, owner: Owner::Allocation(self.owner) }
+        Buffer { pointer: self.pointer, length: self.length, owner: BufferOwner::Allocation(self.owner) }
     }
 }
 
 /// How to free the memory of a [`Buffer`].
 #[derive(Debug)]
-enum Owner {
+enum BufferOwner {
     Allocation(Recycled),
     Vector(Box<dyn AnyVector>),
 }
@@ -131,7 +131,7 @@ impl<T: Element> AnyVector for Vec<T> {}
 pub struct Buffer {
     pointer: NonNull<u8>,
     length: usize,
-    owner: Owner,
+    owner: BufferOwner,
 }
 
 // SAFETY: the buffer is the only owner of its memory, and `&Buffer` only gives read access.
@@ -147,7 +147,7 @@ impl Buffer {
     pub fn zeroed(nbytes: usize) -> Result<Buffer> {
         let allocation = Block::new(nbytes, true)?;
         let pointer = allocation.pointer();
-        Ok(Buffer { pointer, length: nbytes, owner: Owner::Allocation(Recycled(Some(allocation))) })
+        Ok(Buffer { pointer, length: nbytes, owner: BufferOwner::Allocation(Recycled(Some(allocation))) })
     }
 
     /// Copies `bytes` into aligned memory.
@@ -184,12 +184,12 @@ impl Buffer {
     pub fn held_nbytes(&self) -> usize {
         const PIECE_NBYTES: usize = 16;
         match &self.owner {
-            Owner::Allocation(Recycled(allocation)) => {
+            BufferOwner::Allocation(Recycled(allocation)) => {
                 let capacity = allocation.as_ref().map_or(0, Block::capacity);
                 // The bytes before the aligned start of a small block are lost to other allocations.
                 capacity + HOST_ALIGNMENT + PIECE_NBYTES
             }
-            Owner::Vector(vector) => size_of_val(&**vector) + self.length + 2 * PIECE_NBYTES,
+            BufferOwner::Vector(vector) => size_of_val(&**vector) + self.length + 2 * PIECE_NBYTES,
         }
     }
 
@@ -202,7 +202,7 @@ impl Buffer {
     /// Returns whether this crate allocated the memory, and hence aligned it.
     #[must_use]
     pub fn is_own_allocation(&self) -> bool {
-        matches!(self.owner, Owner::Allocation(_))
+        matches!(self.owner, BufferOwner::Allocation(_))
     }
 }
 
@@ -220,7 +220,7 @@ impl<T: Element> From<Vec<T>> for Buffer {
     fn from(mut vector: Vec<T>) -> Buffer {
         // SAFETY: a vector's pointer is never null; moving the vector does not move its memory.
         let pointer = unsafe { NonNull::new_unchecked(vector.as_mut_ptr()).cast() };
-        Buffer { pointer, length: size_of_val(&*vector), owner: Owner::Vector(Box::new(vector)) }
+        Buffer { pointer, length: size_of_val(&*vector), owner: BufferOwner::Vector(Box::new(vector)) }
     }
 }
 

@@ -38,7 +38,7 @@ impl SharedBytes {
     ///
     /// # Safety
     /// While `owner` lives, the bytes must be readable by any thread. They should not change: readers would see the
-    /// changes, although none of them relies on reading the same value twice.
+    /// changes. This is sound, since no reader assumes that a second read gives the same value.
     pub unsafe fn from_foreign(
         owner: Arc<dyn Send + Sync>,
         pointer: *const u8,

@@ -1,12 +1,12 @@
 //! Changes that were cancelled after they were sent.
 //!
 //! 1. A server may apply a change that it has received, although its caller stopped waiting. Such a change continues without its
-//!    caller until the answer comes, for the longest silence of the policy at most. It is not tried again.
+//!    caller until the answer comes, but no longer than the policy lets a server be silent. It is not tried again.
 //! 2. Puts, deletes and lists of this process wait for it if they concern its keys. So the list of a cleanup shows the values
 //!    that a cancelled write stored, and a cancelled put is not applied after a later delete or put.
 //! 3. A request that waits for its permit is dropped: the server does not know it.
-//! 4. A task that is cancelled ends later, in its thread, and only then says which changes it has sent. Until then, puts,
-//!    deletes and lists wait for its end.
+//! 4. A cancelled task ends later, in its own thread. Only then is it known which changes it sent: until then, puts,
+//!    deletes and lists wait.
 
 use crate::retry::Attempts;
 use object_store::path::Path;

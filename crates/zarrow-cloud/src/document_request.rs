@@ -52,7 +52,7 @@ struct Key {
 
 /// Whether a request is for a document or its version.
 pub fn is_document_request(request: &Request) -> bool {
-    matches!(request.span, ByteRange::Whole | ByteRange::Range(Range { start: 0, end: 0 }))
+    matches!(request.range, ByteRange::Whole | ByteRange::Range(Range { start: 0, end: 0 }))
         && request.if_version.is_none()
         && request.class == RequestClass::Metadata
 }
@@ -89,7 +89,7 @@ pub fn submit<S: Sender>(sender: &Arc<S>, request: Request, receiver: Box<dyn Re
 }
 
 fn key_of(request: &Request) -> (String, bool) {
-    (request.key.clone(), request.span == ByteRange::Whole)
+    (request.key.clone(), request.range == ByteRange::Whole)
 }
 
 /// Sends the request of the collected callers.

@@ -1,6 +1,6 @@
 //! Fetches the bytes of one request, if necessary with several answers.
 //!
-//! 1. An answer is requested: for the whole span, or for the rest after an interrupted body, if the value still has the
+//! 1. An answer is requested: for the whole range, or for the rest after an interrupted body, if the value still has the
 //!    same version.
 //! 2. Its frames go to the receiver. All frames since the last head have one version: if the value has changed, or if
 //!    this is unknown, the request is restarted with another head.
@@ -48,7 +48,7 @@ pub async fn fetch(
     let path = connection.path(&request.key)?;
     let mut rest = None;
     // An empty range requests only the head, but some servers answer only requests for bytes.
-    let mut head_only = matches!(&request.span, ByteRange::Range(range) if range.start >= range.end);
+    let mut head_only = matches!(&request.range, ByteRange::Range(range) if range.start >= range.end);
     loop {
         // An earlier failure has been recovered from, or reported.
         attempts.take_failure();
@@ -80,7 +80,7 @@ pub async fn fetch(
                     }
                     // The value ends before its announced size.
                     Some(416) if rest.take().is_some() => (Fault::Server, changed()),
-                    Some(416) if request.span != ByteRange::Whole => {
+                    Some(416) if request.range != ByteRange::Whole => {
                         return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
                     }
                     // The answer is invalid: it has a length or a range that was not requested.
@@ -113,7 +113,7 @@ fn options(
     head_only: bool,
     attempts: &Arc<Attempts>,
 ) -> GetOptions {
-    let range = match (rest, &request.span) {
+    let range = match (rest, &request.range) {
         (Some(rest), _) => Some(GetRange::Bounded(rest.range.clone())),
         (None, ByteRange::Whole) => None,
         (None, _) if head_only => None,
@@ -164,7 +164,7 @@ async fn take(
             }
         }
     }
-    if matches!(&request.span, ByteRange::Range(range) if range.start >= range.end) {
+    if matches!(&request.range, ByteRange::Range(range) if range.start >= range.end) {
         return AnswerResult::End(Outcome::Complete);
     }
     let left = |range: Range<u64>| {
@@ -202,13 +202,13 @@ async fn take(
     AnswerResult::End(Outcome::Complete)
 }
 
-/// A span that begins after the end of the value, and is empty.
+/// A range that begins after the end of the value, and is empty.
 fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -> Outcome {
-    let nbytes = nbytes.or(match request.span {
+    let nbytes = nbytes.or(match request.range {
         ByteRange::Range(ref range) if range.start > 0 => None,
         _ => Some(0),
     });
-    let requested = match request.span {
+    let requested = match request.range {
         ByteRange::Range(ref range) => range.start,
         ByteRange::Whole | ByteRange::Suffix(_) => 0,
     };

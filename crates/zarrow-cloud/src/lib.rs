@@ -11,7 +11,7 @@
 //!
 //! The path of a request, from top to bottom:
 //!
-//! 1. `fetch` asks for the bytes of a span and hands them to the receiver. After an interrupted body it resumes with a
+//! 1. `fetch` asks for the bytes of a range and hands them to the receiver. After an interrupted body it resumes with a
 //!    range of the same version, else it starts again.
 //! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
 //! 3. `transport` sends it: `retry` decides whether and when to try again, `request_limit` limits the concurrent requests of a host,

@@ -23,10 +23,10 @@ const CUT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Permits for requests to one host.
 #[derive(Debug, Clone)]
-pub struct RequestLimit(Arc<Shared>);
+pub struct RequestLimit(Arc<Limit>);
 
 #[derive(Debug)]
-struct Shared {
+struct Limit {
     permits: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -46,14 +46,14 @@ struct State {
 /// The right to have one request in flight, held until drop.
 #[derive(Debug)]
 pub struct Permit {
-    shared: Arc<Shared>,
+    shared: Arc<Limit>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Default for RequestLimit {
     fn default() -> RequestLimit {
         let state = State { limit: START, debt: 0, answered: 0, doubles: true, last_cut: None };
-        RequestLimit(Arc::new(Shared { permits: Arc::new(Semaphore::new(START)), state: Mutex::new(state) }))
+        RequestLimit(Arc::new(Limit { permits: Arc::new(Semaphore::new(START)), state: Mutex::new(state) }))
     }
 }
 

@@ -45,12 +45,12 @@ use zarrow_array::fork::{Mutex, generation};
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 pub struct CloudStore {
-    shared: Arc<Shared>,
+    shared: Arc<StoreClient>,
     url: String,
     options: StorageOptions,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct StoreClient {
     location: Location,
     settings: Mutex<Settings>,
     connection: Mutex<Option<Arc<Connection>>>,
@@ -81,7 +81,7 @@ impl CloudStore {
         let location = Location::parse(url)?;
         let settings = Mutex::new(Settings::new(&location, &options)?);
         let (connection, document_requests) = (Mutex::new(None), DocumentRequests::default());
-        let shared = Shared { location, settings, connection, document_requests };
+        let shared = StoreClient { location, settings, connection, document_requests };
         Ok(CloudStore { shared: Arc::new(shared), url: url.to_owned(), options })
     }
 
@@ -126,7 +126,7 @@ fn spawn(connection: &Connection, task: impl Future<Output = ()> + Send + 'stati
     RequestHandle::new(move || abort.abort(&process.cancelled_changes))
 }
 
-impl Shared {
+impl StoreClient {
     /// Returns the client of this process (step 3).
     fn connection(&self) -> Result<Arc<Connection>> {
         let own = generation();
@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-impl Sender for Shared {
+impl Sender for StoreClient {
     fn send(self: Arc<Self>, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
         let mut connection = match self.connection() {
             Ok(connection) => connection,

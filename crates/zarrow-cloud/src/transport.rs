@@ -77,10 +77,10 @@ pub struct Streamed;
 
 /// Sends the requests of one store.
 #[derive(Debug, Clone)]
-pub struct Transport(Arc<Shared>);
+pub struct Transport(Arc<Clients>);
 
 #[derive(Debug)]
-struct Shared {
+struct Clients {
     process: &'static Process,
     /// The client of the first thread, and of each later one, made by that thread's first request.
     client: reqwest::Client,
@@ -105,7 +105,7 @@ impl Transport {
         is_service: bool,
     ) -> Transport {
         let other_clients = Default::default();
-        Transport(Arc::new(Shared {
+        Transport(Arc::new(Clients {
             process,
             client,
             other_clients,
@@ -134,7 +134,7 @@ impl HttpService for Transport {
     }
 }
 
-impl Shared {
+impl Clients {
     /// Returns this thread's client.
     fn client(&self) -> &reqwest::Client {
         let Some(own) = thread_number().checked_sub(1).and_then(|other| self.other_clients.get(other)) else {

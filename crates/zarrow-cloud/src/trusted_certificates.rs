@@ -1,7 +1,7 @@
 //! The certificates that a TLS connection accepts.
 //!
 //! As in requests and botocore, a file replaces the system's authorities: only the file's authorities are trusted.
-//! `SSL_CERT_FILE` and `SSL_CERT_DIR` set the system's authorities, for this library as for others.
+//! `SSL_CERT_FILE` and `SSL_CERT_DIR` say where the system's authorities are, as for other libraries.
 
 use crate::location::unsupported;
 use reqwest::{Certificate, ClientBuilder};

@@ -15,7 +15,7 @@ use zarrow_array::shape::Axes;
 
 /// One item of an index.
 #[derive(Clone, Copy)]
-enum Part {
+enum IndexItem {
     /// None, a new axis.
     New,
     Basic(Index),
@@ -23,12 +23,12 @@ enum Part {
     Other,
 }
 
-impl Part {
+impl IndexItem {
     /// Returns the index of a stored array's axis.
     fn basic(self) -> Option<Index> {
         match self {
-            Part::Basic(index) => Some(index),
-            Part::New | Part::Other => None,
+            IndexItem::Basic(index) => Some(index),
+            IndexItem::New | IndexItem::Other => None,
         }
     }
 }
@@ -42,9 +42,9 @@ pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyR
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Axes<Index>>> {
     exit::guard_thread();
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
-        Part::Basic(index) => Ok(Some(index)),
-        Part::Other => Ok(None),
-        Part::New => Err(indexing(
+        IndexItem::Basic(index) => Ok(Some(index)),
+        IndexItem::Other => Ok(None),
+        IndexItem::New => Err(indexing(
             item.py(),
             "None (np.newaxis) does not select from a stored array: read first, then add the axis",
         )),
@@ -70,7 +70,7 @@ pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
 /// Returns the view of memory of `shape` for a basic index; `None` for other indices.
 pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<IndexStep>>> {
     let Some(parts) = parts(index)? else { return Ok(None) };
-    let indices: Vec<Index> = parts.iter().copied().filter_map(Part::basic).collect();
+    let indices: Vec<Index> = parts.iter().copied().filter_map(IndexItem::basic).collect();
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let selection = Selection::new(&extents, &indices).raise(index.py())?;
     let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
@@ -85,8 +85,8 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<Ind
     let mut steps = Vec::with_capacity(shape.len() + parts.len());
     for part in parts {
         match part {
-            Part::Basic(Index::Ellipsis) => steps.extend(axes.by_ref().take(shape.len() - given)),
-            Part::Basic(_) => steps.extend(axes.next()),
+            IndexItem::Basic(Index::Ellipsis) => steps.extend(axes.by_ref().take(shape.len() - given)),
+            IndexItem::Basic(_) => steps.extend(axes.next()),
             _ => steps.push(IndexStep::New),
         }
     }
@@ -97,7 +97,7 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<Ind
 /// Returns the position of a single element in C order, if `index` has an integer for every axis of `shape`.
 pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<usize>> {
     let Some(indices) =
-        parts(index)?.and_then(|parts| parts.into_iter().map(Part::basic).collect::<Option<Vec<_>>>())
+        parts(index)?.and_then(|parts| parts.into_iter().map(IndexItem::basic).collect::<Option<Vec<_>>>())
     else {
         return Ok(None);
     };
@@ -113,9 +113,9 @@ pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<usiz
 }
 
 /// Parses each item of the index; `None` if one is an array.
-fn parts(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Part>>> {
+fn parts(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<IndexItem>>> {
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
-        Part::Other => Ok(None),
+        IndexItem::Other => Ok(None),
         part => Ok(Some(part)),
     };
     match index.cast::<PyTuple>() {
@@ -124,25 +124,27 @@ fn parts(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Part>>> {
     }
 }
 
-fn part(item: &Bound<'_, PyAny>) -> PyResult<Part> {
+fn part(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     let py = item.py();
     if item.is_none() {
-        return Ok(Part::New);
+        return Ok(IndexItem::New);
     }
     if item.is(PyEllipsis::get(py)) {
-        return Ok(Part::Basic(Index::Ellipsis));
+        return Ok(IndexItem::Basic(Index::Ellipsis));
     }
     if item.is_instance_of::<PySlice>() {
-        return slice(item).map(Part::Basic);
+        return slice(item).map(IndexItem::Basic);
     }
     if item.is_instance_of::<PyBool>() || item.is_instance_of::<PyList>() {
-        return Ok(Part::Other);
+        return Ok(IndexItem::Other);
     }
     match item.extract::<i64>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
             Err(indexing(py, format!("index {item} is out of bounds")))
         }
-        other => Ok(other.attempt(py)?.map_or(Part::Other, |position| Part::Basic(Index::At(position)))),
+        other => {
+            Ok(other.attempt(py)?.map_or(IndexItem::Other, |position| IndexItem::Basic(Index::At(position))))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! 2. Names in a program are interned, and so are ours: comparing addresses finds the parameter. Only names without
 //!    a match are compared as text.
 //! 3. Every parameter is optional, and None means the same as omitting it.
-//! 4. A caller in C passes one tuple of names at every call, so the places of the last tuple's names are kept.
+//! 4. A caller in C passes one tuple of names at every call, so the parameters of the last tuple's names are kept.
 //!
 //! PyO3 compares the text of each name, and collects the arguments before it converts them, which costs as much as
 //! all of `__dlpack__`.

@@ -172,8 +172,8 @@ impl StoreRequest {
 
     /// Returns an error unless the answer has the requested bytes.
     fn check(&self, start: u64, found: u64) -> PyResult<()> {
-        let Operation::Get(Request { span, .. }) = &self.operation else { return Ok(()) };
-        let requested = match span {
+        let Operation::Get(Request { range, .. }) = &self.operation else { return Ok(()) };
+        let requested = match range {
             ByteRange::Whole => return Ok(()),
             ByteRange::Range(range) if range.start != start => {
                 return Err(PyValueError::new_err(format!(
@@ -211,7 +211,7 @@ impl StoreRequest {
     #[getter]
     fn kind(&self) -> &'static str {
         match &self.operation {
-            Operation::Get(Request { span: ByteRange::Range(range), .. }) if range.start >= range.end => {
+            Operation::Get(Request { range: ByteRange::Range(range), .. }) if range.start >= range.end => {
                 "measure"
             }
             Operation::Get(_) => "get",
@@ -236,7 +236,7 @@ impl StoreRequest {
     #[getter]
     fn range(&self) -> Option<(u64, u64)> {
         match &self.operation {
-            Operation::Get(Request { span: ByteRange::Range(range), .. }) => Some((range.start, range.end)),
+            Operation::Get(Request { range: ByteRange::Range(range), .. }) => Some((range.start, range.end)),
             _ => None,
         }
     }
@@ -245,7 +245,7 @@ impl StoreRequest {
     #[getter]
     fn suffix(&self) -> Option<u64> {
         match &self.operation {
-            Operation::Get(Request { span: ByteRange::Suffix(length), .. }) => Some(*length),
+            Operation::Get(Request { range: ByteRange::Suffix(length), .. }) => Some(*length),
             _ => None,
         }
     }

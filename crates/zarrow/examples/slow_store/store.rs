@@ -84,7 +84,7 @@ impl Connection {
                 none.insert(BufReader::new(stream))
             }
         };
-        let range = match &request.span {
+        let range = match &request.range {
             ByteRange::Whole => String::new(),
             ByteRange::Range(range) => {
                 format!("Range: bytes={}-{}\r\n", range.start, range.end.max(range.start + 1) - 1)
@@ -120,7 +120,7 @@ impl Connection {
         let mut flow = receiver.head(&ValueHead { start, nbytes: Some(nbytes), version });
         let mut frame = vec![0u8; 64 << 10];
         let mut left = length;
-        let is_empty = matches!(&request.span, ByteRange::Range(range) if range.is_empty());
+        let is_empty = matches!(&request.range, ByteRange::Range(range) if range.is_empty());
         while left > 0 {
             let most = frame.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let count = stream.read(&mut frame[..most])?;

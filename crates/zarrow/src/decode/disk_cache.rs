@@ -56,20 +56,20 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     version: [u64; VERSION],
-    range: Arc<FileRange>,
+    range: Arc<CachedRange>,
     checksum: u32,
     used: u64,
 }
 
 /// A range of the file, which becomes free when it is dropped (step 3).
 #[derive(Debug)]
-struct FileRange {
+struct CachedRange {
     start: u64,
     nbytes: u64,
     free: Arc<FreeRanges>,
 }
 
-impl Drop for FileRange {
+impl Drop for CachedRange {
     fn drop(&mut self) {
         self.free.give_back(self.start, self.nbytes);
     }
@@ -159,7 +159,7 @@ impl DiskCache {
         drop(dropped);
     }
 
-    fn read(&self, range: &FileRange) -> Option<Buffer> {
+    fn read(&self, range: &CachedRange) -> Option<Buffer> {
         let mut buffer = UninitBuffer::new(usize::try_from(range.nbytes).ok()?).ok()?;
         let (memory, mut filled) = (buffer.as_mut_slice(), 0);
         while filled < memory.len() {
@@ -181,7 +181,7 @@ impl DiskCache {
         let Some((place, version)) = self.split(key) else { return };
         let nbytes = elements.len() as u64;
         let Some(start) = self.room(nbytes) else { return };
-        let range = Arc::new(FileRange { start, nbytes, free: Arc::clone(&self.free) });
+        let range = Arc::new(CachedRange { start, nbytes, free: Arc::clone(&self.free) });
         if self.file.write_all_at(elements, start).is_err() {
             return;
         }

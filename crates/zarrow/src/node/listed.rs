@@ -1,10 +1,10 @@
 //! The nodes directly below a group: names from a list, documents on demand.
 //!
-//! 1. A list of all keys below a group of a remote store shows its members' documents, if one response holds it. Then
-//!    the names need no further request, and for each member only the documents in the list are requested.
+//! 1. If one response holds all keys below a group of a remote store, it shows which documents each member has. Then the
+//!    names need no further request, and only these documents are requested.
 //! 2. Below a larger group, a list has only the names, and each name's documents are requested to decide whether it is
 //!    a node. The process remembers such groups, and starts with the short list the next time.
-//! 3. A document of the same length as an unfinished one is read, since it may not be a node.
+//! 3. A document as long as an unfinished one is read: it may be unfinished, and then there is no node.
 //! 4. Local stores read all documents; a consolidated group has them already.
 
 use crate::error::{Error, ErrorKind, Result};

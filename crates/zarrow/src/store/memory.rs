@@ -31,14 +31,14 @@ use zarrow_array::fork::{Mutex, MutexGuard};
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedValues>,
     /// Prefix of the store, if it is not the root (step 2).
     pin: Option<Arc<Pin>>,
 }
 
 /// State shared by all stores of the same values.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedValues {
     state: Mutex<State>,
     /// Numbers of versions and of locks.
     next: AtomicU64,

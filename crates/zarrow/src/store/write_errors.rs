@@ -14,7 +14,8 @@ pub fn write(error: Errno) -> ErrorKind {
     ErrorKind::Write(error.into())
 }
 
-/// Returns the error for a call that some file systems refuse. `call` names it, and what needs it.
+/// Returns the error for a call that some file systems refuse. `call` names the system call, and the feature that
+/// needs it.
 pub fn refused(call: &str) -> impl Fn(Errno) -> ErrorKind {
     move |error| match error {
         Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => {

@@ -172,7 +172,7 @@ fn a_batch_fetches_each_chunk_once() {
         assert_eq!(batch(&staged), batch(&direct), "{}", kind.name);
         let (requests, _) = store.seen();
         let mut whole: Vec<_> =
-            requests.iter().filter(|request| request.span == ByteRange::Whole).map(|one| &one.key).collect();
+            requests.iter().filter(|request| request.range == ByteRange::Whole).map(|one| &one.key).collect();
         let count = whole.len();
         whole.sort_unstable();
         whole.dedup();
@@ -207,7 +207,7 @@ fn an_index_is_cached_until_the_shard_is_replaced() {
     store.seen();
     assert_eq!(dump(&kept.read(&crop).unwrap()), expected);
     let (requests, _) = store.seen();
-    assert!(requests.len() == 1 && requests[0].span == ByteRange::Range(0..0), "{requests:?}");
+    assert!(requests.len() == 1 && requests[0].range == ByteRange::Range(0..0), "{requests:?}");
 }
 
 /// An index may give any size for an inner chunk in a value of any size: no request follows it.
@@ -506,7 +506,7 @@ fn a_chunk_of_a_remote_archive_is_one_request() {
         let zip = RemoteZip::open(Arc::clone(&store) as Arc<_>, "data.zip").unwrap();
         let (requests, _) = store.seen();
         assert!(
-            matches!(requests[..], [ref one] if matches!(one.span, ByteRange::Suffix(_))),
+            matches!(requests[..], [ref one] if matches!(one.range, ByteRange::Suffix(_))),
             "{requests:?}"
         );
         let adapter = RemoteAdapter::new(Arc::new(zip));

@@ -217,12 +217,12 @@ impl Shared {
                 }
                 let length = versions[*current].len();
                 let within = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(length);
-                let range = match &answer.request.span {
+                let range = match &answer.request.range {
                     ByteRange::Whole => 0..length,
                     ByteRange::Range(range) => within(range.start)..within(range.end),
                     ByteRange::Suffix(count) => length - within(*count)..length,
                 };
-                let lies = self.manner.lies && answer.request.span != ByteRange::Whole;
+                let lies = self.manner.lies && answer.request.range != ByteRange::Whole;
                 let nbytes = if lies { u64::MAX / 2 } else { length as u64 };
                 let head = Head {
                     start: range.start as u64,
@@ -259,7 +259,7 @@ impl RemoteStore for SimulatedStore {
     }
 
     fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
-        assert!(self.policy().has_suffix || !matches!(request.span, ByteRange::Suffix(_)), "{request:?}");
+        assert!(self.policy().has_suffix || !matches!(request.range, ByteRange::Suffix(_)), "{request:?}");
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let cancel = Arc::clone(&is_cancelled);
         let mut state = self.shared.state.lock().unwrap();

@@ -56,7 +56,7 @@ fn ranges_of(requests: &[Request], values: &BTreeMap<String, Vec<u8>>) -> BTreeM
     let mut ranges: BTreeMap<String, Vec<Range<u64>>> = BTreeMap::new();
     for request in requests {
         let nbytes = values[&request.key].len() as u64;
-        let range = match &request.span {
+        let range = match &request.range {
             ByteRange::Whole => 0..nbytes,
             ByteRange::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
             ByteRange::Suffix(count) => nbytes - count.min(&nbytes)..nbytes,

@@ -2,7 +2,7 @@
 //!
 //! Arrow's structs are in host memory, and are checked as for arrays in host memory.
 
-use super::foreign::{ForeignArray, Part};
+use super::foreign::{ForeignArray, ForeignPart};
 use super::kind::{Element, Kind};
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub struct DeviceElements {
 pub fn device_elements(schema: &ArrowSchema, array: ArrowArray) -> Result<DeviceElements> {
     let owner = Arc::new(ForeignArray::new(array));
     let kind = Kind::from_schema(schema)?;
-    let array = Part::new(&owner);
+    let array = ForeignPart::new(&owner);
     let rows = array.length();
     let elements = array.elements_without_nulls(&kind.lists)?;
     let dtype = match kind.element {

@@ -71,7 +71,7 @@ impl ForeignArray {
 }
 
 /// An array, or the range of a child array that belongs to certain parent elements.
-pub struct Part<'a> {
+pub struct ForeignPart<'a> {
     array: &'a ArrowArray,
     owner: &'a Arc<ForeignArray>,
     /// Index of the first element, counted from the start of the buffers.
@@ -83,11 +83,11 @@ fn bad(what: &str) -> Error {
     Error::BadArrow(what.into())
 }
 
-impl<'a> Part<'a> {
+impl<'a> ForeignPart<'a> {
     /// Returns the whole array of `owner`.
-    pub fn new(owner: &'a Arc<ForeignArray>) -> Part<'a> {
+    pub fn new(owner: &'a Arc<ForeignArray>) -> ForeignPart<'a> {
         let array = &owner.0;
-        Part { array, owner, start: array.offset, length: array.length }
+        ForeignPart { array, owner, start: array.offset, length: array.length }
     }
 
     /// Returns the owner of the buffers.
@@ -135,14 +135,17 @@ impl<'a> Part<'a> {
     }
 
     /// Returns the dictionary's values.
-    pub fn dictionary(&self) -> Result<Part<'a>> {
+    pub fn dictionary(&self) -> Result<ForeignPart<'a>> {
         // SAFETY: until release the producer holds the dictionary, if there is one.
         match unsafe { self.array.dictionary.as_ref() } {
             Some(array) => {
-                Ok(Part { array, owner: self.owner, start: array.offset, length: array.length }.checked()?)
+                Ok(ForeignPart { array, owner: self.owner, start: array.offset, length: array.length }
+                    .checked()?)
             }
             // An empty array needs no dictionary.
-            None if self.is_empty() => Ok(Part { array: self.array, owner: self.owner, start: 0, length: 0 }),
+            None if self.is_empty() => {
+                Ok(ForeignPart { array: self.array, owner: self.owner, start: 0, length: 0 })
+            }
             None => Err(bad("the dictionary is missing")),
         }
     }
@@ -150,13 +153,13 @@ impl<'a> Part<'a> {
     /// Returns the elements inside `lists` of fixed sizes, and the nulls among them.
     ///
     /// Null lists are refused: a mask of elements cannot distinguish them from lists of nulls.
-    pub fn elements(&self, lists: &[i64]) -> Result<(Part<'a>, Option<Buffer>)> {
-        self.elements_by(lists, Part::missing)
+    pub fn elements(&self, lists: &[i64]) -> Result<(ForeignPart<'a>, Option<Buffer>)> {
+        self.elements_by(lists, ForeignPart::missing)
     }
 
     /// Like [`elements`](Self::elements), but reads no memory: refuses any validity bitmap with nulls.
-    pub fn elements_without_nulls(&self, lists: &[i64]) -> Result<Part<'a>> {
-        let refuse_nulls = |part: &Part<'_>| match part.has_bitmap()? {
+    pub fn elements_without_nulls(&self, lists: &[i64]) -> Result<ForeignPart<'a>> {
+        let refuse_nulls = |part: &ForeignPart<'_>| match part.has_bitmap()? {
             true => Err(Error::LosesMeaning {
                 protocol: "an Arrow",
                 what: "device elements with nulls".to_owned(),
@@ -170,9 +173,9 @@ impl<'a> Part<'a> {
     fn elements_by(
         &self,
         lists: &[i64],
-        missing_of: impl Fn(&Part<'a>) -> Result<Option<Buffer>>,
-    ) -> Result<(Part<'a>, Option<Buffer>)> {
-        let mut part = Part { ..*self }.checked()?;
+        missing_of: impl Fn(&ForeignPart<'a>) -> Result<Option<Buffer>>,
+    ) -> Result<(ForeignPart<'a>, Option<Buffer>)> {
+        let mut part = ForeignPart { ..*self }.checked()?;
         let count = lists.iter().try_fold(part.length, |count, list| count.checked_mul(*list));
         let count = count.filter(|count| isize::try_from(*count).is_ok());
         let count = count.ok_or_else(|| bad("the array exceeds the address space"))? as usize;
@@ -191,7 +194,7 @@ impl<'a> Part<'a> {
         Ok((part, missing))
     }
 
-    fn checked(self) -> Result<Part<'a>> {
+    fn checked(self) -> Result<ForeignPart<'a>> {
         let end = self.start.checked_add(self.length);
         if self.start < 0 || self.length < 0 || end.is_none() {
             return Err(bad("the array has a negative length or offset"));
@@ -200,10 +203,10 @@ impl<'a> Part<'a> {
     }
 
     /// Returns the items of this part's lists.
-    fn items(&self, list: i64) -> Result<Part<'a>> {
+    fn items(&self, list: i64) -> Result<ForeignPart<'a>> {
         if self.is_empty() {
             // No item is read, whether or not there is a child.
-            return Ok(Part { length: 0, ..*self });
+            return Ok(ForeignPart { length: 0, ..*self });
         }
         if self.array.n_children != 1 || self.array.children.is_null() {
             return Err(bad("a list array must have exactly one child"));
@@ -218,7 +221,7 @@ impl<'a> Part<'a> {
             return Err(bad("a list array has too few items for its length"));
         }
         let start = first.checked_add(child.offset).ok_or_else(overflow)?;
-        Part { array: child, owner: self.owner, start, length }.checked()
+        ForeignPart { array: child, owner: self.owner, start, length }.checked()
     }
 
     /// Returns whether elements of this level may be null and have a validity bitmap.

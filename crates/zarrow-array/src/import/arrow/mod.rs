@@ -32,7 +32,7 @@ use crate::import::Imported;
 use crate::layout::MaskedVariable;
 use crate::mask::Mask;
 use crate::{Buffer, SharedTensor};
-use foreign::{ForeignArray, Part};
+use foreign::{ForeignArray, ForeignPart};
 use kind::{Element, Kind};
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub use stream::{read_stream, take_stream};
 pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<Imported> {
     let kind = Kind::from_schema(schema)?;
     let owner = Arc::new(ForeignArray::new(array));
-    layout(&kind, &Part::new(&owner), may_copy)
+    layout(&kind, &ForeignPart::new(&owner), may_copy)
 }
 
 /// Imports a chunked array: a single chunk like [`array()`], several concatenated by one copy.
@@ -74,19 +74,19 @@ pub fn chunks(schema: &ArrowSchema, chunks: Vec<ArrowArray>, may_copy: bool) -> 
     if owners.len() > 1 && !may_copy {
         return Err(needs_copy("an array in several chunks"));
     }
-    let layouts = owners.iter().map(|owner| layout(&kind, &Part::new(owner), may_copy));
+    let layouts = owners.iter().map(|owner| layout(&kind, &ForeignPart::new(owner), may_copy));
     let layouts = layouts.collect::<Result<Vec<_>>>()?;
     match <[Imported; 1]>::try_from(layouts) {
         Ok([only]) => Ok(only),
         Err(several) if several.is_empty() => {
-            layout(&kind, &Part::new(&Arc::new(ForeignArray::empty())), true)
+            layout(&kind, &ForeignPart::new(&Arc::new(ForeignArray::empty())), true)
         }
         Err(several) => join::join(&several),
     }
 }
 
 /// Steps 2 and 3.
-fn layout(kind: &Kind, array: &Part<'_>, may_copy: bool) -> Result<Imported> {
+fn layout(kind: &Kind, array: &ForeignPart<'_>, may_copy: bool) -> Result<Imported> {
     if let Some(what) = kind.element.copied().filter(|_| !may_copy) {
         return Err(needs_copy(what));
     }

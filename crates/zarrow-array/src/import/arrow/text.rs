@@ -4,7 +4,7 @@
 //! 2. The bytes between the first and the last offset are shared.
 //! 3. The bytes of views are copied to one buffer, because they are spread over several buffers and the views.
 
-use super::foreign::Part;
+use super::foreign::ForeignPart;
 use super::kind::Offsets;
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ const INLINE_NBYTES: usize = 12;
 
 /// Imports the elements.
 pub fn variable(
-    elements: &Part<'_>,
+    elements: &ForeignPart<'_>,
     extents: Vec<u64>,
     dtype: DataType,
     offsets: Offsets,
@@ -36,7 +36,7 @@ pub fn variable(
 
 /// Steps 1 and 2.
 fn found<T: Copy + Into<i64>>(
-    elements: &Part<'_>,
+    elements: &ForeignPart<'_>,
     extents: Vec<u64>,
     dtype: DataType,
     may_copy: bool,
@@ -72,7 +72,7 @@ fn found<T: Copy + Into<i64>>(
 }
 
 /// Step 3.
-fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<Variable> {
+fn gathered(elements: &ForeignPart<'_>, extents: Vec<u64>, dtype: DataType) -> Result<Variable> {
     let bad = || Error::BadArrow("a view points outside its buffers".into());
     let start = elements.start().checked_mul(VIEW_NBYTES).ok_or_else(bad)?;
     let views = elements.present(1)?.cast::<u8>().wrapping_add(start);

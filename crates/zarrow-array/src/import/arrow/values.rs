@@ -1,6 +1,6 @@
 //! Fixed-size elements.
 
-use super::foreign::Part;
+use super::foreign::ForeignPart;
 use super::unpacked_bits;
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::layout::{ForeignMemory, ForeignStrides, SharedTensor, Tensor};
 use crate::{Buffer, shape};
 
 /// Shares the elements in C order of `extents`.
-pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
+pub fn shared(elements: &ForeignPart<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
     let overflow =
         || Error::ShapeOverflow { shape: unsigned(extents), item_size: dtype.item_size().unwrap_or(0) };
     let pointer = match elements.is_empty() {
@@ -24,7 +24,7 @@ pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<S
 }
 
 /// Converts 1-bit bools to 1-byte bools.
-pub fn bools(elements: &Part<'_>, extents: &[i64]) -> Result<SharedTensor> {
+pub fn bools(elements: &ForeignPart<'_>, extents: &[i64]) -> Result<SharedTensor> {
     let bytes = match elements.is_empty() {
         true => Buffer::zeroed(0)?,
         // SAFETY: the producer keeps a bit for each element.
@@ -36,7 +36,7 @@ pub fn bools(elements: &Part<'_>, extents: &[i64]) -> Result<SharedTensor> {
 }
 
 /// Converts 32-bit integers to 64 bits.
-pub fn widened(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
+pub fn widened(elements: &ForeignPart<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
     let count = elements.length();
     let mut bytes = Buffer::zeroed(shape::nbytes(&[count as u64], size_of::<i64>())?)?;
     if !elements.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::Batches;
 use super::planned::Room;
-use super::slot::{Batch, Shared};
+use super::slot::{Batch, FillingBatch};
 use crate::error::{Error, Result};
 use crate::memory::ALIGNMENT;
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use zarrow_array::fork::Mutex;
 
 /// Range of a batch's slot that one thread fills.
 pub(super) struct Filling<'a> {
-    shared: &'a Mutex<Shared>,
+    shared: &'a Mutex<FillingBatch>,
     start: usize,
     memory: &'a mut [MaybeUninit<u8>],
 }
@@ -71,7 +71,7 @@ impl Batches<'_> {
     }
 
     /// Reserves bytes of the open batch, or of the next one.
-    fn reserve(&self, room: Room) -> Result<(Arc<Mutex<Shared>>, usize, NonNull<u8>)> {
+    fn reserve(&self, room: Room) -> Result<(Arc<Mutex<FillingBatch>>, usize, NonNull<u8>)> {
         let mut open = self.open.lock();
         if let Some(shared) = &*open
             && let Some(place) = shared.lock().reserve(room)?
@@ -83,7 +83,7 @@ impl Batches<'_> {
         let nbytes = room.nbytes.saturating_add(room.lists_nbytes()).saturating_add(2 * ALIGNMENT);
         let mut next = Batch::new(self.result.device(), nbytes)?;
         let (start, pointer) = next.set_aside(room)?;
-        let next = Arc::new(Mutex::new(Shared { batch: Some(next), fillers: 1, is_full: false }));
+        let next = Arc::new(Mutex::new(FillingBatch { batch: Some(next), fillers: 1, is_full: false }));
         let before = open.replace(Arc::clone(&next));
         drop(open);
         if let Some(full) = before.and_then(|shared| shared.lock().close()) {

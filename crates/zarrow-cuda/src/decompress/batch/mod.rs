@@ -22,7 +22,7 @@ mod slot;
 mod submission;
 
 use self::answers::Submitted;
-use self::slot::Shared;
+use self::slot::FillingBatch;
 use super::Decompressor;
 use crate::bodies::PinnedBodies;
 use crate::error::{Error, Result};
@@ -141,7 +141,7 @@ struct Batches<'a> {
     measured: Meter,
     bodies: Arc<PinnedBodies>,
     is_replaced: AtomicBool,
-    open: Mutex<Option<Arc<Mutex<Shared>>>>,
+    open: Mutex<Option<Arc<Mutex<FillingBatch>>>>,
     submitted: Mutex<Vec<Submitted>>,
     /// The error of this crate that stopped the read.
     error: Mutex<Option<Error>>,

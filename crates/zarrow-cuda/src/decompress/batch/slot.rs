@@ -90,7 +90,7 @@ pub(super) struct Batch {
 }
 
 /// A batch filled by several threads, each in its own range of the slot.
-pub(super) struct Shared {
+pub(super) struct FillingBatch {
     /// `None` once it was submitted to the device.
     pub(super) batch: Option<Batch>,
     /// Number of threads filling it.
@@ -214,7 +214,7 @@ impl Batch {
     }
 }
 
-impl Shared {
+impl FillingBatch {
     /// Reserves bytes of its slot, if there is room.
     pub(super) fn reserve(&mut self, room: Room) -> Result<Option<(usize, NonNull<u8>)>> {
         let Some(batch) = self.batch.as_mut().filter(|batch| batch.has(room)) else { return Ok(None) };

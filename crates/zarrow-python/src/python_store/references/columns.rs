@@ -46,7 +46,7 @@ struct Table {
 /// What the columns say of a chunk.
 pub enum Found {
     /// A part of the object with this name in this target.
-    Part {
+    ObjectPart {
         target: Arc<Target>,
         name: String,
         offset: u64,
@@ -251,7 +251,12 @@ impl Table {
             Object::Bytes(bytes) => Found::Bytes(Arc::clone(bytes)),
             Object::Named { target, nbytes: length, start } => {
                 let name = self.names[*start..][..*length as usize].to_owned();
-                Found::Part { target: Arc::clone(&self.targets[*target as usize]), name, offset, nbytes }
+                Found::ObjectPart {
+                    target: Arc::clone(&self.targets[*target as usize]),
+                    name,
+                    offset,
+                    nbytes,
+                }
             }
         }
     }

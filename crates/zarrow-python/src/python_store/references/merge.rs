@@ -87,7 +87,7 @@ impl Merging {
         request: Request,
         receiver: Box<dyn Receiver>,
     ) -> RequestHandle {
-        let ByteRange::Range(range) = request.span else {
+        let ByteRange::Range(range) = request.range else {
             return store
                 .remote()
                 .map_or_else(RequestHandle::ended, |remote| remote.submit(request, receiver));
@@ -118,11 +118,11 @@ impl Merging {
             *part.cancel.sent.lock() = Some(Arc::clone(&sent));
         }
         let request = Request::new(key.as_str(), ByteRange::Range(start..end));
-        let merged = Merged {
+        let merged = MergedReceiver {
             merging: Arc::clone(merging),
             store: Arc::clone(store),
             key,
-            parts: parts.into_iter().map(Part::new).collect(),
+            parts: parts.into_iter().map(MergedPart::new).collect(),
             at: start,
             head: None,
         };
@@ -201,18 +201,18 @@ impl Object {
 }
 
 /// Receiver of a merged request.
-struct Merged {
+struct MergedReceiver {
     merging: Arc<Merging>,
     store: Arc<dyn Store>,
     key: String,
-    parts: Vec<Part>,
+    parts: Vec<MergedPart>,
     /// Offset of the next byte in the object.
     at: u64,
     /// The head of this response.
     head: Option<Head>,
 }
 
-impl Receiver for Merged {
+impl Receiver for MergedReceiver {
     fn head(&mut self, head: &Head) -> ControlFlow<()> {
         self.at = head.start;
         self.head = Some(head.clone());
@@ -234,7 +234,7 @@ impl Receiver for Merged {
     }
 
     fn done(self: Box<Self>, result: Result<Outcome>) {
-        let Merged { merging, store, key, parts, .. } = *self;
+        let MergedReceiver { merging, store, key, parts, .. } = *self;
         let is_alone = parts.len() == 1;
         let mut left: Vec<Waiting> = parts.into_iter().filter_map(|part| part.waiting).collect();
         match result {
@@ -251,15 +251,15 @@ impl Receiver for Merged {
 }
 
 /// A part of a merged request.
-struct Part {
+struct MergedPart {
     waiting: Option<Waiting>,
     range: Range<u64>,
     has_begun: bool,
 }
 
-impl Part {
-    fn new(waiting: Waiting) -> Part {
-        Part { range: waiting.range.clone(), waiting: Some(waiting), has_begun: false }
+impl MergedPart {
+    fn new(waiting: Waiting) -> MergedPart {
+        MergedPart { range: waiting.range.clone(), waiting: Some(waiting), has_begun: false }
     }
 
     /// Passes on what the part wants of `bytes`, which start at `at`.

@@ -15,7 +15,7 @@ pub use target::ReferenceTarget;
 
 use crate::python_store::request::{Operation, StoreRequest, Teller};
 use columns::{Columns, Found};
-use part::Part;
+use part::ObjectPart;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,9 +90,9 @@ impl References {
             Found::Unknown => None,
             Found::Missing => Some(Source::Missing),
             Found::Bytes(bytes) => Some(Source::Bytes(bytes)),
-            Found::Part { target, name, offset, nbytes } => {
+            Found::ObjectPart { target, name, offset, nbytes } => {
                 let part = target.part(&name, offset, nbytes);
-                Some(Source::Part(target, part))
+                Some(Source::ObjectPart(target, part))
             }
         }
     }
@@ -100,7 +100,7 @@ impl References {
 
 /// Where the bytes of a chunk are.
 enum Source {
-    Part(Arc<Target>, Result<Part>),
+    ObjectPart(Arc<Target>, Result<ObjectPart>),
     Bytes(Arc<[u8]>),
     Missing,
 }
@@ -108,13 +108,13 @@ enum Source {
 impl Source {
     fn answer(self, request: &Request, mut receiver: Box<dyn Receiver>) -> RequestHandle {
         let outcome = match self {
-            Source::Part(target, Ok(part)) => return target.answer(part, request, receiver),
-            Source::Part(_, Err(error)) => Err(error),
+            Source::ObjectPart(target, Ok(part)) => return target.answer(part, request, receiver),
+            Source::ObjectPart(_, Err(error)) => Err(error),
             Source::Missing => Ok(Outcome::Missing),
             Source::Bytes(bytes) => {
                 let nbytes = bytes.len() as u64;
-                let part = Part { key: String::new(), offset: 0, nbytes, version: None };
-                let range = part.range(&request.span);
+                let part = ObjectPart { key: String::new(), offset: 0, nbytes, version: None };
+                let range = part.range(&request.range);
                 let head = Head { start: range.start, nbytes: Some(nbytes), version: None };
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
                 let bytes = bytes.get(place(range.start)..place(range.end)).unwrap_or_default();

@@ -11,7 +11,7 @@ use zarrow::{ErrorKind, Result};
 
 /// A part of an object.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct ObjectPart {
     /// The object's key in its store.
     pub key: String,
     /// Offset of the part in the object, in bytes.
@@ -22,10 +22,10 @@ pub struct Part {
     pub version: Option<ObjectVersion>,
 }
 
-impl Part {
+impl ObjectPart {
     /// Returns the requested bytes, relative to the part.
-    pub fn range(&self, span: &ByteRange) -> Range<u64> {
-        match span {
+    pub fn range(&self, requested: &ByteRange) -> Range<u64> {
+        match requested {
             ByteRange::Whole => 0..self.nbytes,
             ByteRange::Range(range) => {
                 let start = range.start.min(self.nbytes);
@@ -43,7 +43,7 @@ impl Part {
 
 /// Receiver of the object's bytes (step 2).
 pub struct PartReceiver {
-    part: Part,
+    part: ObjectPart,
     /// The requested bytes, relative to the part.
     range: Range<u64>,
     received: u64,
@@ -51,7 +51,7 @@ pub struct PartReceiver {
 }
 
 impl PartReceiver {
-    pub fn new(part: Part, range: Range<u64>, receiver: Box<dyn Receiver>) -> PartReceiver {
+    pub fn new(part: ObjectPart, range: Range<u64>, receiver: Box<dyn Receiver>) -> PartReceiver {
         PartReceiver { part, range, received: 0, receiver }
     }
 }

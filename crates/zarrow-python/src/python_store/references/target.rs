@@ -5,7 +5,7 @@
 
 use crate::python::error::Raise;
 use crate::python_store::references::merge::Merging;
-use crate::python_store::references::part::{Part, PartReceiver, missing_object, short_object};
+use crate::python_store::references::part::{ObjectPart, PartReceiver, missing_object, short_object};
 use pyo3::prelude::*;
 use std::io;
 use std::mem::MaybeUninit;
@@ -56,14 +56,14 @@ impl Target {
     ///
     /// # Errors
     /// [`ErrorKind::BadKey`], and [`ErrorKind::Io`] if the part ends beyond any object.
-    pub fn part(&self, name: &str, offset: u64, nbytes: u64) -> Result<Part> {
+    pub fn part(&self, name: &str, offset: u64, nbytes: u64) -> Result<ObjectPart> {
         let key = join(&self.folder, name);
         check_key(&key)?;
         if offset.checked_add(nbytes).is_none() {
             return Err(ErrorKind::Io(io::Error::other("a reference is too long")).into());
         }
         let version = self.is_immutable.then(|| ObjectVersion::new(&format!("{name} {offset} {nbytes}")));
-        Ok(Part { key, offset, nbytes, version })
+        Ok(ObjectPart { key, offset, nbytes, version })
     }
 
     fn contains(&self, name: &str) -> Result<bool> {
@@ -72,14 +72,14 @@ impl Target {
     }
 
     /// Answers a request for bytes of `part`.
-    pub fn answer(&self, part: Part, request: &Request, receiver: Box<dyn Receiver>) -> RequestHandle {
+    pub fn answer(&self, part: ObjectPart, request: &Request, receiver: Box<dyn Receiver>) -> RequestHandle {
         if let (Some(own), Some(expected)) = (&part.version, &request.if_version)
             && own != expected
         {
             receiver.done(Ok(Outcome::Changed));
             return RequestHandle::ended();
         }
-        let range = part.range(&request.span);
+        let range = part.range(&request.range);
         if self.store.remote().is_none() {
             self.read(&part, range, receiver);
             return RequestHandle::ended();
@@ -100,12 +100,12 @@ impl Target {
     }
 
     /// Reads from a file (step 2).
-    fn read(&self, part: &Part, range: Range<u64>, mut receiver: Box<dyn Receiver>) {
+    fn read(&self, part: &ObjectPart, range: Range<u64>, mut receiver: Box<dyn Receiver>) {
         let result = self.read_to(part, range, &mut *receiver);
         receiver.done(result);
     }
 
-    fn read_to(&self, part: &Part, range: Range<u64>, receiver: &mut dyn Receiver) -> Result<Outcome> {
+    fn read_to(&self, part: &ObjectPart, range: Range<u64>, receiver: &mut dyn Receiver) -> Result<Outcome> {
         let value = self.store.open(&part.key)?.ok_or_else(|| missing_object(&part.key))?;
         let Range { start: mut at, end } = part.shifted(&range);
         let head = Head { start: range.start, nbytes: Some(part.nbytes), version: part.version.clone() };

@@ -1,6 +1,6 @@
 //! `numcodecs.categorize`: words as numbers, each its word's position in a list, counted from 1.
 //!
-//! A word missing from the list is stored as 0 and read as an empty word, as is a number without a word.
+//! A word missing from the list is stored as 0, and read as an empty word. A number without a word is read as one, too.
 //!
 //! Source: numcodecs `Categorize`, for strings of any length (`|O`) and of a fixed length (`U`).
 

@@ -1,6 +1,6 @@
 //! `blosc` as a codec of metadata: names, parameters, decoder and encoder.
 //!
-//! numcodecs has a number for the shuffle; -1 leaves the choice to the element size. It takes the element size from the
+//! numcodecs has a number for the shuffle; -1 leaves the choice to the element size, which numcodecs takes from the
 //! array.
 //!
 //! Source: Zarr core 3.1, `blosc` codec; numcodecs `Blosc`.

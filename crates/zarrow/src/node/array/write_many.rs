@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(40);
 
 /// The writes in flight.
 #[derive(Default)]
-struct Shared {
+struct WritesInFlight {
     state: Mutex<InFlight>,
     news: Condvar,
 }
@@ -69,7 +69,7 @@ pub(crate) fn write_each(writes: Vec<OwnedWrite>, interrupted: &dyn Fn() -> bool
     let is_single = writes.len() == 1;
     let (remote, local): (Vec<_>, Vec<_>) =
         writes.into_iter().partition(|write| !is_single && write.array().store().remote().is_some());
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(WritesInFlight::default());
     let mut jobs = Vec::new();
     let begun = remote.into_iter().try_for_each(|write| {
         shared.wait(write.nbytes(), interrupted)?;
@@ -87,7 +87,7 @@ pub(crate) fn write_each(writes: Vec<OwnedWrite>, interrupted: &dyn Fn() -> bool
 
 /// Begins a write of step 1. If no thread can start, it is performed here.
 fn begin(
-    shared: &Arc<Shared>,
+    shared: &Arc<WritesInFlight>,
     write: OwnedWrite,
     interrupted: &dyn Fn() -> bool,
     jobs: &mut Vec<OpenJob>,
@@ -107,7 +107,7 @@ fn begin(
     Ok(())
 }
 
-impl Shared {
+impl WritesInFlight {
     fn add(&self, nbytes: u64) {
         let mut state = self.state.lock();
         state.count += 1;

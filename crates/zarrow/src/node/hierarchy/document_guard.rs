@@ -89,7 +89,7 @@ impl Guard for DocumentGuard<'_> {
     }
 
     fn judge(&self, request: &Request, fetched: Fetched) -> Result<Option<(Request, u64)>> {
-        let is_whole = request.span == ByteRange::Whole;
+        let is_whole = request.range == ByteRange::Whole;
         let body = match fetched {
             Fetched::Missing => return Err(ErrorKind::NotFound.into()),
             Fetched::TooLarge(actual) if is_whole => {

@@ -50,12 +50,12 @@ pub fn are_apart(places: &[Place]) -> bool {
 
 /// The places of one request, held by the driver; closed when dropped.
 #[derive(Debug)]
-pub struct DirectCopy(Arc<Shared>);
+pub struct DirectCopy(Arc<SharedCopy>);
 
 /// Receives the frames of the request.
-pub struct DirectFrames(Arc<Shared>);
+pub struct DirectFrames(Arc<SharedCopy>);
 
-type Shared = Mutex<Option<Open>>;
+type SharedCopy = Mutex<Option<Open>>;
 
 #[derive(Debug)]
 struct Open {

@@ -180,7 +180,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(object) = state.turns.pop_front() else { return Ok(Next::Nothing) };
         let Some(open) = state.open.get_mut(&object) else { return Ok(Next::Nothing) };
         let Some(fetch) = open.queue.pop_front() else { return Ok(Next::Nothing) };
-        let request = Request::new(open.plan.key.as_str(), fetch.span.clone())
+        let request = Request::new(open.plan.key.as_str(), fetch.range.clone())
             .if_version(open.version.clone())
             .with_class(fetch.class);
         // SAFETY: a leaf with a place is never decoded, and no other leaf has that place. Each byte of it is fetched by
@@ -288,7 +288,7 @@ impl<'p, 'i> Staged<'p, 'i> {
             Fetched::Missing | Fetched::Changed => return self.restart(state, object),
             Fetched::TooLarge(actual) => {
                 drop(state);
-                let error = match fetch.span {
+                let error = match fetch.range {
                     ByteRange::Whole => {
                         ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit: fetch.limit }
                     }

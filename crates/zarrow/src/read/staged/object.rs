@@ -72,7 +72,7 @@ pub type InnerPieces = SmallVec<[(usize, u64); 1]>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeFetch {
     /// The bytes to fetch.
-    pub span: ByteRange,
+    pub range: ByteRange,
     /// Maximum size in bytes.
     pub limit: u64,
     /// Expected size in bytes.
@@ -90,24 +90,29 @@ impl RangeFetch {
     /// The index of a shard, in this range.
     pub fn index(range: Range<u64>) -> RangeFetch {
         let nbytes = range.end - range.start;
-        RangeFetch { span: ByteRange::Range(range), limit: nbytes, expected: nbytes, ..RangeFetch::nothing() }
+        RangeFetch {
+            range: ByteRange::Range(range),
+            limit: nbytes,
+            expected: nbytes,
+            ..RangeFetch::nothing()
+        }
     }
 
     /// A fetch of the value's size and version, without its bytes.
     pub fn nothing() -> RangeFetch {
-        let (span, leaves) = (ByteRange::Range(0..0), SmallVec::new());
-        RangeFetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
+        let (range, leaves) = (ByteRange::Range(0..0), SmallVec::new());
+        RangeFetch { range, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
     }
 
     /// Returns the size of a value if it ends within the range; its last received byte is before `end`.
     pub fn cut_at(&self, end: u64) -> Option<u64> {
-        let ByteRange::Range(range) = &self.span else { return None };
+        let ByteRange::Range(range) = &self.range else { return None };
         (end < range.end).then_some(end)
     }
 
     /// Whether the value's size in bytes is unknown.
     pub fn is_guessed(&self) -> bool {
-        self.span == ByteRange::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
+        self.range == ByteRange::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
     }
 }
 
@@ -176,14 +181,14 @@ impl<'p> ObjectPlan<'p> {
                 if let Some(fetch) = self.whole_shard(chunk, inner_chunks, policy)? {
                     return Ok(Beginning::Index(fetch));
                 }
-                let (span, limit) = inner_chunks.index_span(&shape)?;
-                if matches!(span, ByteRange::Suffix(_)) && !policy.has_suffix {
+                let (range, limit) = inner_chunks.index_span(&shape)?;
+                if matches!(range, ByteRange::Suffix(_)) && !policy.has_suffix {
                     // The size determines the position of the index.
                     return Ok(Beginning::Index(RangeFetch::nothing()));
                 }
                 let class = RequestClass::Metadata;
                 return Ok(Beginning::Index(RangeFetch {
-                    span,
+                    range,
                     limit,
                     expected: limit,
                     class,
@@ -210,7 +215,7 @@ impl<'p> ObjectPlan<'p> {
     /// The step of fetching the whole value.
     fn whole(&self, limit: u64) -> Result<Beginning> {
         let fetch = RangeFetch {
-            span: ByteRange::Whole,
+            range: ByteRange::Whole,
             limit,
             expected: self.reader.likely_nbytes(&self.shape).min(limit),
             class: RequestClass::Chunk,
@@ -381,7 +386,7 @@ fn fetches(wanted: Vec<LeafRange>, nbytes: Option<u64>, policy: &FetchPolicy) ->
         before = leaves.last().copied();
         let class = RequestClass::Chunk;
         RangeFetch {
-            span: ByteRange::Range(range),
+            range: ByteRange::Range(range),
             limit: nbytes,
             expected: nbytes,
             class,
@@ -457,7 +462,7 @@ impl<'p> Object<'p> {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] if only some of the bytes have a place.
     pub fn places(&self, fetch: &RangeFetch) -> Result<Option<Vec<Place>>> {
-        let ByteRange::Range(range) = &fetch.span else { return Ok(None) };
+        let ByteRange::Range(range) = &fetch.range else { return Ok(None) };
         let (mut places, mut placed) = (allocation::with_capacity(fetch.leaves.len())?, 0);
         for number in &fetch.leaves {
             let leaf = self.leaves.get(*number as usize).and_then(Option::as_ref);

@@ -17,11 +17,11 @@ use crate::store::remote::{Body, ByteRange, ObjectVersion};
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
 
-/// Returns the size in bytes of a value, if `landed`, the answer to a request for `span`, determines it.
-fn nbytes_by(landed: &InFlightBody, span: &ByteRange) -> Option<u64> {
+/// Returns the size in bytes of a value, if `landed`, the answer to a request for `range`, determines it.
+fn nbytes_by(landed: &InFlightBody, range: &ByteRange) -> Option<u64> {
     let Body { start, bytes, .. } = landed.body();
     let end = start.saturating_add(bytes.len() as u64);
-    let ends = match span {
+    let ends = match range {
         ByteRange::Whole | ByteRange::Suffix(_) => true,
         ByteRange::Range(range) => !bytes.is_empty() && end < range.end,
     };
@@ -106,11 +106,11 @@ impl<'p> Staged<'p, '_> {
         let Body { bytes, version, .. } = landed.body();
         let Some((start, known)) = self.start_of(object, attempt, landed) else { return Ok(()) };
         // Step 1.
-        let Some(nbytes) = known.or_else(|| nbytes_by(landed, &fetch.span)) else {
-            let (span, limit) = inner_chunks.index_span(&chunk.stored_shape())?;
-            let fetch = match span {
+        let Some(nbytes) = known.or_else(|| nbytes_by(landed, &fetch.range)) else {
+            let (range, limit) = inner_chunks.index_span(&chunk.stored_shape())?;
+            let fetch = match range {
                 ByteRange::Suffix(_) if policy.has_suffix => {
-                    RangeFetch { span, limit, expected: limit, ..RangeFetch::nothing() }
+                    RangeFetch { range, limit, expected: limit, ..RangeFetch::nothing() }
                 }
                 _ => RangeFetch::nothing(),
             };

@@ -44,8 +44,8 @@ impl ObjectPlan<'_> {
         if limit > policy.merged_nbytes || !self.wants_most(chunk, inner_chunks, &inside)? {
             return Ok(None);
         }
-        let (span, class) = (ByteRange::Range(0..limit), RequestClass::Chunk);
-        Ok(Some(RangeFetch { span, limit, expected: limit, class, ..RangeFetch::nothing() }))
+        let (range, class) = (ByteRange::Range(0..limit), RequestClass::Chunk);
+        Ok(Some(RangeFetch { range, limit, expected: limit, class, ..RangeFetch::nothing() }))
     }
 
     /// Returns the section of the shard inside the array: inner chunks outside are rarely stored.

@@ -140,7 +140,7 @@ pub struct Request {
     /// The value's key.
     pub key: String,
     /// The requested bytes.
-    pub span: ByteRange,
+    pub range: ByteRange,
     /// Required version of the value; any other version is [`Outcome::Changed`].
     pub if_version: Option<ObjectVersion>,
     /// Purpose of the request.
@@ -149,8 +149,8 @@ pub struct Request {
 
 impl Request {
     /// Creates a request for bytes of a chunk, of any version.
-    pub fn new(key: impl Into<String>, span: ByteRange) -> Request {
-        Request { key: key.into(), span, if_version: None, class: RequestClass::Chunk }
+    pub fn new(key: impl Into<String>, range: ByteRange) -> Request {
+        Request { key: key.into(), range, if_version: None, class: RequestClass::Chunk }
     }
 
     /// Returns the same request, restricted to this version.

@@ -1,8 +1,8 @@
 //! Documents that a store object put last, so that the next changes save requests.
 //!
 //! 1. The bytes and the version of a document are kept, so that the next change of a node starts with its put. Another
-//!    writer may have replaced the document, so the put is conditional on the kept version. A change that needs no
-//!    put, or that fails by the kept document, reads the stored one first: see
+//!    writer may have replaced the document, so the put is conditional on the kept version. If a change needs no
+//!    put, or cannot be applied to the kept document, the stored one is read first: see
 //!    [`AheadStore::doubt`](super::AheadStore::doubt).
 //! 2. A group that was created in an empty place is *fresh* for [`FRESH_FOR`]: nodes in it are created without a
 //!    listing. If their conditional puts show that another writer was faster, the creation starts again with the

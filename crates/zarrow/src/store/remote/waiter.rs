@@ -25,7 +25,7 @@ pub fn wait<T: Send + 'static>(
 
 /// A request to be waited for. Dropping it cancels the request.
 pub struct Waiting<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<Mailbox<T>>,
     handle: RequestHandle,
     /// The process that started it.
     generation: u64,
@@ -34,9 +34,9 @@ pub struct Waiting<T> {
 impl<T: Send + 'static> Waiting<T> {
     /// Starts a request.
     pub fn begin(begin: impl FnOnce(OnDone<T>) -> RequestHandle) -> Waiting<T> {
-        let shared = Arc::new(Shared { answer: Mutex::new(Answer::None), answered: Condvar::default() });
-        let (teller, generation) = (Teller(Arc::clone(&shared)), generation());
-        let handle = begin(Box::new(move |result| teller.tell(Answer::Some(result))));
+        let shared = Arc::new(Mailbox { answer: Mutex::new(Answer::None), answered: Condvar::default() });
+        let (teller, generation) = (Sender(Arc::clone(&shared)), generation());
+        let handle = begin(Box::new(move |result| teller.send(Answer::Some(result))));
         Waiting { shared, handle, generation }
     }
 
@@ -84,16 +84,16 @@ enum Answer<T> {
     Lost,
 }
 
-struct Shared<T> {
+struct Mailbox<T> {
     answer: Mutex<Answer<T>>,
     answered: Condvar,
 }
 
 /// Notifies the waiting thread, also if it is dropped without an answer.
-struct Teller<T>(Arc<Shared<T>>);
+struct Sender<T>(Arc<Mailbox<T>>);
 
-impl<T> Teller<T> {
-    fn tell(&self, given: Answer<T>) {
+impl<T> Sender<T> {
+    fn send(&self, given: Answer<T>) {
         let mut answer = self.0.answer.lock();
         let replaced = match &*answer {
             Answer::None => Some(std::mem::replace(&mut *answer, given)),
@@ -105,8 +105,8 @@ impl<T> Teller<T> {
     }
 }
 
-impl<T> Drop for Teller<T> {
+impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.tell(Answer::Lost);
+        self.send(Answer::Lost);
     }
 }

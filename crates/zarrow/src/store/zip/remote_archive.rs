@@ -30,8 +30,8 @@ impl RemoteArchive {
     /// # Errors
     /// As [`RemoteZip::open`](super::RemoteZip::open).
     pub fn open(store: Arc<dyn RemoteStore>, key: &str) -> Result<RemoteArchive> {
-        let get = |span: ByteRange, version: Option<ObjectVersion>, limit: u64| -> Result<Body> {
-            let request = Request::new(key, span).if_version(version).with_class(RequestClass::Metadata);
+        let get = |range: ByteRange, version: Option<ObjectVersion>, limit: u64| -> Result<Body> {
+            let request = Request::new(key, range).if_version(version).with_class(RequestClass::Metadata);
             match fetch(&*store, request, limit, &|| Ok(()))? {
                 Fetched::Body(body) => Ok(body),
                 Fetched::Missing => Err(ErrorKind::NotFound.into()),

@@ -119,7 +119,7 @@ impl RemoteStore for RemoteZip {
                 return RequestHandle::ended();
             }
         };
-        let wanted = range_of(&request.span, nbytes);
+        let wanted = range_of(&request.range, nbytes);
         if wanted.is_empty() {
             let head =
                 Head { start: wanted.start, nbytes: Some(nbytes), version: self.archive.version.clone() };
@@ -136,9 +136,9 @@ impl RemoteStore for RemoteZip {
     }
 }
 
-/// Returns the byte range of a span in a value of this size.
-fn range_of(span: &ByteRange, nbytes: u64) -> Range<u64> {
-    match span {
+/// Returns the requested bytes of a value of this size.
+fn range_of(range: &ByteRange, nbytes: u64) -> Range<u64> {
+    match range {
         ByteRange::Whole => 0..nbytes,
         ByteRange::Range(range) => range.start.min(nbytes)..range.end.min(nbytes),
         ByteRange::Suffix(count) => nbytes.saturating_sub(*count)..nbytes,

@@ -213,7 +213,7 @@ impl NewNode {
 }
 
 /// A checked node of a call.
-struct Part {
+struct CheckedNode {
     /// Its number in the call.
     number: usize,
     path: String,
@@ -236,7 +236,7 @@ enum Content {
     Filled(Array, Arc<dyn ValueSource>, bool),
 }
 
-impl Part {
+impl CheckedNode {
     fn array(&self) -> Option<&Array> {
         match &self.content {
             Content::Group(_) => None,
@@ -248,7 +248,7 @@ impl Part {
 /// The nodes of a call, groups before their members.
 struct Call<'a> {
     store: &'a Arc<dyn Store>,
-    parts: Vec<Part>,
+    parts: Vec<CheckedNode>,
     zarr_format: ZarrFormat,
     consolidated: Option<String>,
     options: &'a OpenOptions,
@@ -256,7 +256,7 @@ struct Call<'a> {
 }
 
 /// Step 1, as far as it needs no request.
-fn prepared(store: &Arc<dyn Store>, nodes: Vec<NewNode>, options: &OpenOptions) -> Result<Vec<Part>> {
+fn prepared(store: &Arc<dyn Store>, nodes: Vec<NewNode>, options: &OpenOptions) -> Result<Vec<CheckedNode>> {
     let mut parts = allocation::with_capacity(nodes.len())?;
     let mut zarr_format = None;
     for (number, node) in nodes.into_iter().enumerate() {
@@ -296,7 +296,7 @@ fn prepared(store: &Arc<dyn Store>, nodes: Vec<NewNode>, options: &OpenOptions) 
     Ok(parts)
 }
 
-fn part(store: &Arc<dyn Store>, number: usize, node: NewNode, options: &OpenOptions) -> Result<Part> {
+fn part(store: &Arc<dyn Store>, number: usize, node: NewNode, options: &OpenOptions) -> Result<CheckedNode> {
     let NewNode { path, metadata, values, existing, keeps_group, attributes_last, write_empty_chunks } = node;
     let path = new_path(&path).map_err(|error| error.in_array(store.name(), &path))?;
     let place = |error: Error| error.in_array(store.name(), &path);
@@ -329,7 +329,7 @@ fn part(store: &Arc<dyn Store>, number: usize, node: NewNode, options: &OpenOpti
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents.iter().try_for_each(|(_, document)| check_nbytes(document, limit)).map_err(place)?;
     let (is_sheltered, is_top) = (false, true);
-    Ok(Part {
+    Ok(CheckedNode {
         number,
         path,
         documents,
@@ -354,7 +354,7 @@ struct Checked {
 }
 
 impl Call<'_> {
-    fn place(&self, part: &Part, error: Error) -> Error {
+    fn place(&self, part: &CheckedNode, error: Error) -> Error {
         error.in_array(self.store.name(), &part.path)
     }
 
@@ -395,7 +395,7 @@ impl Call<'_> {
     }
 
     /// Whether there is a group to be kept.
-    fn is_kept(&self, store: &dyn Store, part: &Part) -> Result<bool> {
+    fn is_kept(&self, store: &dyn Store, part: &CheckedNode) -> Result<bool> {
         match read_metadata(store, &part.path, &self.options.limits.metadata) {
             Ok(NodeMetadata::Group(group)) if group.zarr_format == self.zarr_format => Ok(true),
             Ok(NodeMetadata::Group(_)) => {
@@ -412,7 +412,7 @@ impl Call<'_> {
     }
 
     /// Updates the attributes of an existing group, and returns it.
-    fn keep(&self, part: &Part, attributes: &Attributes) -> Result<Group> {
+    fn keep(&self, part: &CheckedNode, attributes: &Attributes) -> Result<Group> {
         let metadata = read_metadata(&**self.store, &part.path, &self.options.limits.metadata)
             .map_err(|error| self.place(part, error))?;
         let NodeMetadata::Group(metadata) = metadata else {
@@ -429,7 +429,7 @@ impl Call<'_> {
     fn create_one_by_one(&self) -> Result<Vec<(usize, Node)>> {
         let checked = self.check(&**self.store)?;
         let mut nodes = allocation::with_capacity(self.parts.len())?;
-        let mut made: Vec<(usize, &Part)> = Vec::new();
+        let mut made: Vec<(usize, &CheckedNode)> = Vec::new();
         let mut create = || -> Result<()> {
             for (at, part) in self.parts.iter().enumerate() {
                 nodes.push((part.number, self.create_one(part, checked.kept.contains(&at))?));
@@ -454,7 +454,7 @@ impl Call<'_> {
         Ok(nodes)
     }
 
-    fn create_one(&self, part: &Part, is_kept: bool) -> Result<Node> {
+    fn create_one(&self, part: &CheckedNode, is_kept: bool) -> Result<Node> {
         Ok(match &part.content {
             Content::Group(metadata) if is_kept => Node::Group(self.keep(part, &metadata.attributes)?),
             Content::Group(metadata) => {
@@ -474,7 +474,7 @@ impl Call<'_> {
     }
 
     /// Step 4 for a local store: erases the nodes in `made`, unless they replaced others.
-    fn take_back(&self, error: Error, made: &[(usize, &Part)], checked: &Checked) -> Error {
+    fn take_back(&self, error: Error, made: &[(usize, &CheckedNode)], checked: &Checked) -> Error {
         let mut left = Vec::new();
         for (at, part) in made.iter().rev() {
             if checked.replaced.contains(at) {

@@ -15,7 +15,7 @@
 //! 6. After an error, unfinished arrays and their chunks are deleted. Other nodes may already be in use by another
 //!    writer: they remain, and the error names them.
 
-use super::{Call, Checked, Content, Part, with_rest};
+use super::{Call, Checked, CheckedNode, Content, with_rest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{
     Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP,
@@ -66,7 +66,7 @@ struct RemoteBatch<'a> {
     /// The nodes that were created.
     created: Vec<String>,
     /// The arrays with elements, and their unfinished documents.
-    unfinished: Vec<(&'a Part, &'a Array, Unfinished<'a>)>,
+    unfinished: Vec<(&'a CheckedNode, &'a Array, Unfinished<'a>)>,
     /// Puts that are awaited after the chunks.
     late: Vec<(Result<BegunPut>, For<'a>)>,
 }
@@ -75,8 +75,8 @@ struct RemoteBatch<'a> {
 enum For<'a> {
     /// A missing group above, or a group that may exist.
     AnyGroup(String),
-    Node(&'a Part),
-    Attributes(&'a Part),
+    Node(&'a CheckedNode),
+    Attributes(&'a CheckedNode),
 }
 
 impl For<'_> {
@@ -87,7 +87,7 @@ impl For<'_> {
 }
 
 impl<'a> RemoteBatch<'a> {
-    fn unsheltered(&self) -> impl Iterator<Item = &'a Part> + use<'a> {
+    fn unsheltered(&self) -> impl Iterator<Item = &'a CheckedNode> + use<'a> {
         self.call.parts.iter().filter(|part| !part.is_sheltered)
     }
 
@@ -210,12 +210,12 @@ impl<'a> RemoteBatch<'a> {
         Ok(nodes)
     }
 
-    fn group(&self, part: &Part, metadata: GroupMetadata) -> Group {
+    fn group(&self, part: &CheckedNode, metadata: GroupMetadata) -> Group {
         Group::new(Arc::clone(self.call.store), part.path.clone(), metadata, *self.call.options)
     }
 
     /// Returns an existing group, with the attributes of the call.
-    fn kept(&self, part: &Part, attributes: &Attributes) -> Result<Group> {
+    fn kept(&self, part: &CheckedNode, attributes: &Attributes) -> Result<Group> {
         let found = read_metadata(self.ahead, &part.path, &self.call.options.limits.metadata)
             .map_err(|error| self.call.place(part, error))?;
         match found {
@@ -379,7 +379,7 @@ impl<'a> RemoteBatch<'a> {
     /// conditions it is left to [`kept`](RemoteBatch::kept), which raises the error.
     fn changed_attributes(
         &self,
-        part: &Part,
+        part: &CheckedNode,
         attributes: &Attributes,
     ) -> Result<Option<(&'static str, Vec<u8>, PutIf)>> {
         if attributes.is_empty() || !self.ahead.has_conditions() {
@@ -451,7 +451,7 @@ impl<'a> RemoteBatch<'a> {
         let (mut puts, mut late) = (Vec::new(), Vec::new());
         let unfinished = std::mem::take(&mut self.unfinished);
         let is_sure =
-            |part: &Part| ahead.has_version(&join(&part.path, ZARR_JSON)) || !ahead.has_conditions();
+            |part: &CheckedNode| ahead.has_version(&join(&part.path, ZARR_JSON)) || !ahead.has_conditions();
         for own in unfinished {
             match own.0.documents.first().filter(|_| is_sure(own.0)) {
                 Some((name, document)) => {
