@@ -90,6 +90,18 @@ def exists(store: Store, path: str, ledger: Store) -> NodeExistsError:
     )
 
 
+def other_kind(store: Store, path: str, is_group: bool) -> NodeExistsError:
+    """Return an error about a node of another kind than the plan creates in its place."""
+    found, wanted = ("an array", "a group") if is_group else ("a group", "an array")
+    return NodeExistsError(
+        f"{repr(path) if path else 'the root'} of {store} is {found}, and the plan creates {wanted} there: "
+        "erase or move it",
+        kind="node_exists",
+        store=str(store),
+        path=path,
+    )
+
+
 class Overlapping:
     """The paths of a node, of those below it, and of those above it."""
 
