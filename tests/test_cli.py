@@ -139,6 +139,34 @@ def test_closed_output_prints_no_traceback(store, arguments):
     assert (finished.returncode, finished.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",), ("copy", "--help"), ("-m",)])
+def test_help_that_cannot_be_printed_is_a_failure(arguments, unbuffered):
+    """Also of `python -m zarrow.jobs`."""
+    command = [COMMAND, *arguments] if arguments != ("-m",) else [sys.executable, "-m", "zarrow.jobs", "-h"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert finished.returncode != 0 and "Traceback" not in finished.stderr
+    assert finished.stderr == "zarrow: No space left on device\n" or arguments == ("-m",)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        finished = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, env=environment)
+    assert finished.returncode != 0 and "Traceback" not in finished.stderr
+
+
+def test_an_error_that_cannot_be_printed_keeps_its_status(store):
+    for arguments, status in (
+        (["info", store / "none"], 1),
+        (["nonesuch"], 2),
+        (["copy", store, ""], 2),
+    ):
+        with Path("/dev/full").open("w") as full:
+            finished = subprocess.run([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=full)
+        assert finished.returncode == status
+
+
 def test_wrong_use_shows_the_usage():
     for arguments in (
         ["nonesuch"],

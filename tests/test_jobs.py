@@ -419,6 +419,13 @@ def test_what_people_wrote_into_a_ledger_is_checked(tmp_path: Path) -> None:
             plan.remaining()
     ledger[record].attrs["done"] = [[0, 10**9]]
     assert plan.remaining() == 0
+    document = tmp_path / "b.zarr.jobs" / plan.fingerprint / "zarr.json"
+    for broken in (b"", b"{", b'{"zarr_format": 3, "node_type": "array"}'):
+        document.write_bytes(broken)
+        with pytest.raises(
+            zarrow.MetadataError, match="ledger of the plan cannot be read, delete it to begin"
+        ):
+            plan.setup()
 
 
 def test_schedulers_are_understood() -> None:

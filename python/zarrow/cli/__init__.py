@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from zarrow import ZarrowError, __version__, early_interrupt
 
@@ -40,7 +40,7 @@ _EXAMPLES = """examples:
 
 def build(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser and all subparsers. Only subcommands in `names` get arguments, to start faster."""
-    parser: argparse.ArgumentParser = _Parser(
+    parser: argparse.ArgumentParser = Parser(
         prog="zarrow",
         description="Zarr in, tensors out, without a copy in between.",
         epilog=_EXAMPLES,
@@ -68,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(_parsed(arguments, parser, parsers))
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        # Help that cannot be printed.
+        return _failed(error, "", str)
 
 
 def _parsed(
@@ -105,16 +108,21 @@ def _run(parsed: argparse.Namespace) -> int:
     except ZarrowError as error:
         terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
         return 1
-    except BrokenPipeError:
-        # The reader, such as `head`, has closed the output.
-        terminal.forget_output()
-        return 1
     except OSError as error:
+        return _failed(error, parsed.subcommand, lambda text: _in_options(text, parsed))
+
+
+def _failed(error: OSError, subcommand: str, reworded: Callable[[str], str]) -> int:
+    """Print an error of the system, and return the exit status."""
+    from zarrow.cli import terminal
+
+    # A reader that has closed the output, such as `head`, needs no message.
+    if not isinstance(error, BrokenPipeError):
         # The text of the system's errors begins with their numbers.
         text = f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror or str(error)
-        terminal.complain(parsed.subcommand, _in_options(text, parsed))
-        terminal.forget_output()
-        return 1
+        terminal.complain(subcommand, reworded(text))
+    terminal.forget_output()
+    return 1
 
 
 def _in_options(text: str, parsed: argparse.Namespace) -> str:
@@ -130,10 +138,19 @@ def _in_options(text: str, parsed: argparse.Namespace) -> str:
     return text
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser with errors that fit into the terminal."""
+class Parser(argparse.ArgumentParser):
+    """A parser with errors that fit into the terminal. Help that cannot be printed is an error."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is None or file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        # argparse ignores errors.
+        sys.stdout.write(message)
+        sys.stdout.flush()
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Print a message in lines that fit, and exit."""
         if message and sys.stderr is not None:
             from zarrow.cli.terminal import fitted
 

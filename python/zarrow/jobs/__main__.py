@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import pickle
@@ -17,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from zarrow.cli import Parser
 from zarrow.errors import ZarrowError
 from zarrow.jobs import environment
 from zarrow.jobs.plan import Plan
@@ -24,7 +24,7 @@ from zarrow.jobs.plan import Plan
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return the exit status: 0, 1 after an error, 3 if units are not finished."""
-    parser = argparse.ArgumentParser(prog="python -m zarrow.jobs", description="Run one job of a plan.")
+    parser = Parser(prog="python -m zarrow.jobs", description="Run one job of a plan.")
     parser.add_argument(
         "plan", metavar="PLAN", help="module:name, file.py:name, or a file with a pickled plan"
     )
@@ -38,7 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     only.add_argument("--setup", action="store_true", help="only set up the plan")
     only.add_argument("--finish", action="store_true", help="only finish the plan")
     only.add_argument("--status", action="store_true", help="only say how many units are left")
-    given = parser.parse_args(arguments)
+    try:
+        given = parser.parse_args(arguments)
+    except OSError:
+        # Help that cannot be printed.
+        return 1
     try:
         plan = load(given.plan)
         if given.status:

@@ -32,7 +32,7 @@ def state_of(ledger: Group) -> str:
     state = ledger.attrs.get("state")
     if state not in (ERASING, CREATING, RUNNING, FINISHED):
         raise MetadataError(
-            f"the ledger in {ledger.store} has the state {state!r}: delete it, and call setup() again",
+            f"the ledger in {ledger.store} has the state {state!r}: delete it to begin anew",
             kind="metadata",
         )
     return str(state)
