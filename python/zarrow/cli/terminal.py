@@ -93,4 +93,5 @@ def forget_output() -> None:
     """Leave nothing for Python to write when it ends (step 3)."""
     if sys.stdout is None:
         return
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # In a notebook, the output is no file.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
