@@ -492,7 +492,7 @@ class Plan:
             if time.monotonic() >= until:
                 raise UnfinishedError(
                     f"process {last} erases the target, or was killed: if it was "
-                    "killed, call forget() and then setup() again",
+                    "killed, call forget(), then call setup() again",
                     kind="unfinished",
                 )
             time.sleep(_POLL)
