@@ -257,6 +257,7 @@ def test_messages_name_what_a_user_of_the_command_types(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     zarrow.create_group("world.zarr").create_array("rain", data=np.ones((2, 3)), dimension_names=("a", "b"))
+    zarrow.save("rain.zarr", np.ones((2, 3)))
     for typed, status, shown in (
         ("ls world.zarr/rain", 0, "world.zarr/rain\n"),
         ("pyramid world.zarr", 1, "pass the array of the first level, such as 'world.zarr/rain'"),
@@ -264,14 +265,23 @@ def test_messages_name_what_a_user_of_the_command_types(
         ("export world.zarr/rain rain.xyz", 2, "pass --format, one of npy"),
         ("copy world.zarr x --overwrite --if-exists skip", 2, "pass only one of the two"),
         ("export world.zarr rain.npy --dry-run", 1, "'/' is a group, expected an array"),
-        ("export world.zarr/rain a/b.npy --dry-run", 0, "would write a/b.npy from the array world.zarr/rain"),
+        ("export world.zarr/rain b.npy --dry-run", 0, "would write b.npy from the array world.zarr/rain"),
+        ("export world.zarr/rain a/b.npy --dry-run", 1, "zarrow export: No such folder: 'a'\n"),
+        ("export world.zarr/rain a/b.npy", 1, "zarrow export: No such folder: 'a'\n"),
+        ("export world.zarr a/b.parquet", 1, "zarrow export: No such folder: 'a'\n"),
+        ("pyramid rain.zarr", 2, "in no group: pass TARGET, the store of a new image"),
+        (
+            "import world.zarr/zarr.json x --format raw",
+            2,
+            "pass --shape and --dtype, such as --shape 100,200",
+        ),
         ("export world.zarr/rain a.npy --dry-run --json", 0, '"format": "npy"'),
         ("export world.zarr a.parquet --dry-run", 0, "from the group world.zarr\n"),
     ):
         assert cli.main(typed.split()) == status, typed
         found = capsys.readouterr()
         assert shown in found.out + found.err, typed
-    assert [path.name for path in tmp_path.iterdir()] == ["world.zarr"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rain.zarr", "world.zarr"]
 
 
 def test_long_lines_continue_below_in_a_terminal_alone(

@@ -65,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not arguments:
             parser.print_help()
             return 0
-        return _run(_parsed(arguments, parser, parsers))
+        parsed = _parsed(arguments, parser, parsers)
+        return _run(parsed, parsers[parsed.subcommand])
     except KeyboardInterrupt:
         return 130
     except OSError as error:
@@ -91,7 +92,7 @@ def _parsed(
     return parsed
 
 
-def _run(parsed: argparse.Namespace) -> int:
+def _run(parsed: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run a subcommand, and return the exit status."""
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
     from zarrow.cli import references, terminal
@@ -103,13 +104,13 @@ def _run(parsed: argparse.Namespace) -> int:
             sys.stdout.flush()
         return status
     except terminal.WrongArgumentError as error:
-        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
+        terminal.complain(parsed.subcommand, _in_options(str(error), parser))
         return 2
     except ZarrowError as error:
-        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
+        terminal.complain(parsed.subcommand, _in_options(str(error), parser))
         return 1
     except OSError as error:
-        return _failed(error, parsed.subcommand, lambda text: _in_options(text, parsed))
+        return _failed(error, parsed.subcommand, lambda text: _in_options(text, parser))
 
 
 def _failed(error: OSError, subcommand: str, reworded: Callable[[str], str]) -> int:
@@ -125,16 +126,16 @@ def _failed(error: OSError, subcommand: str, reworded: Callable[[str], str]) -> 
     return 1
 
 
-def _in_options(text: str, parsed: argparse.Namespace) -> str:
-    """Return a message that names options of the subcommand, and no parameters of Python."""
-    if hasattr(parsed, "overwrite"):
-        text, replaces, _ = text.partition(": create_array(")
-        text += ": pass --overwrite to replace it and everything below it" if replaces else ""
-    for name, value in vars(parsed).items():
-        option = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            text = text.replace(f"{name}=True", option)
-        text = text.replace(f"pass {name}=", f"pass {option}")
+def _in_options(text: str, parser: argparse.ArgumentParser) -> str:
+    """Return a message that names arguments of the subcommand, and no parameters of Python."""
+    for action in parser._actions:
+        option = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        if option == "--overwrite":
+            text, replaces, _ = text.partition(": create_array(")
+            text += ": pass --overwrite to replace it and everything below it" if replaces else ""
+        if action.nargs == 0:
+            text = text.replace(f"{action.dest}=True", option)
+        text = text.replace(f"pass {action.dest}=", f"pass {option}")
     return text
 
 
