@@ -269,6 +269,12 @@ def test_messages_name_what_a_user_of_the_command_types(
         ("export world.zarr/rain a/b.npy --dry-run", 1, "zarrow export: No such folder: 'a'\n"),
         ("export world.zarr/rain a/b.npy", 1, "zarrow export: No such folder: 'a'\n"),
         ("export world.zarr a/b.parquet", 1, "zarrow export: No such folder: 'a'\n"),
+        (
+            "copy rain.zarr s3://a --passes 2 --ledger s3://b",
+            2,
+            "the whole bucket s3://a has no place beside it for the intermediate arrays of two passes: "
+            "pass --passes 1\n",
+        ),
         ("pyramid rain.zarr", 2, "in no group: pass TARGET, the store of a new image"),
         (
             "import world.zarr/zarr.json x --format raw",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -135,6 +136,8 @@ def _in_options(text: str, parser: argparse.ArgumentParser) -> str:
             text += ": pass --overwrite to replace it and everything below it" if replaces else ""
         if action.nargs == 0:
             text = text.replace(f"{action.dest}=True", option)
+        # With a value, as in `pass passes=1`, or without one.
+        text = re.sub(rf"\bpass {action.dest}=(?=[^\s,;:)])", f"pass {option} ", text)
         text = text.replace(f"pass {action.dest}=", f"pass {option}")
     return text
 
