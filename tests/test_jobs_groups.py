@@ -168,6 +168,28 @@ def test_a_node_of_another_kind_is_refused_before_anything_changes(
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zarr", "b.zarr"]
 
 
+def test_an_append_to_a_group_with_a_new_array_is_refused(tmp_path: Path) -> None:
+    """The new array would stay shorter."""
+    root = dataset(tmp_path / "a.zarr")
+    plan = jobs.append(filled, root, 3, axis="time")
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    root.create_array("new", data=np.arange(6), dimension_names=["time"])
+    for each in (plan, pickle.dumps(plan)):
+        with pytest.raises(zarrow.StaleHandleError, match="make it again"):
+            (pickle.loads(each) if isinstance(each, bytes) else each).finish()
+    assert root["time"].shape == (6,)
+    jobs.append(filled, root, 3, axis="time").complete(overwrite=True)
+    assert {zarrow.open(tmp_path / "a.zarr")[name].shape[0] for name in ("time", "t", "new")} == {9}
+    root.create_array("later", data=np.arange(9), dimension_names=["time"])
+    plan = jobs.append(filled, root, 1, axis="time")
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    plan.finish()
+    root.create_array("last", data=np.arange(10), dimension_names=["time"])
+    plan.finish()  # It is finished already.
+
+
 def test_the_end_of_an_append_checks_all_arrays_before_one_grows(tmp_path: Path) -> None:
     root = dataset(tmp_path / "a.zarr")
     plan = jobs.append(filled, root, 3, axis="time")

@@ -26,12 +26,7 @@ from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
 from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
-from zarrow.errors import (
-    NodeExistsError,
-    StaleHandleError,
-    UnsupportedError,
-    ZarrowError,
-)
+from zarrow.errors import NodeExistsError, StaleHandleError, UnsupportedError, ZarrowError
 from zarrow.jobs import ledger_states as states
 from zarrow.jobs import new_nodes
 from zarrow.jobs.assignment import Assignment, Job, checked
@@ -314,7 +309,11 @@ class Plan:
         """Write shapes, attributes and consolidated metadata."""
         items = {path: item for path, item in self._work.items.items() if path not in kept}
         # All arrays are checked before the first one changes.
-        for item, target in [(item, item.opened()) for item in items.values()]:
+        targets = [(item, item.opened()) for item in items.values()]
+        if self._work.kind == "append" and self._work.remake is not None and not self.is_finished:
+            # An array that the group got meanwhile would stay shorter.
+            _remade(self._work.remake, self.fingerprint)
+        for item, target in targets:
             item.finish(target)
         target = self._work.target
         if self._work.attributes:
