@@ -311,7 +311,7 @@ class Plan:
         # All arrays are checked before the first one changes.
         targets = [(item, item.opened()) for item in items.values()]
         if self._work.kind == "append" and self._work.remake is not None and not self.is_finished:
-            # An array that the group got meanwhile would stay shorter.
+            # A new array of the group would stay shorter.
             _remade(self._work.remake, self.fingerprint)
         for item, target in targets:
             item.finish(target)
