@@ -529,6 +529,32 @@ def test_statistics_of_numbers_of_ml_dtypes(name: str) -> None:
     assert found.bins == [2, 1, 1, 1]
 
 
+@pytest.mark.parametrize("bins", [1, 10])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.full(3, 2**64 - 1, "u8"),
+        np.full(3, -(2**63)),
+        np.array([2**63 - 1, -(2**63)]),
+        np.full(3, 1e300),
+        np.full(3, 5e-324),
+        np.array([1.0, np.nextafter(1.0, 2.0)]),
+        np.array([-1.7e308, 1.7e308]),
+        np.full(3, np.finfo("f8").max),
+        np.full(3, -np.finfo("f4").max, "f4"),
+        np.full(3, np.inf),
+    ],
+)
+def test_any_range_has_a_histogram(values: Any, bins: int) -> None:
+    found = summarize(zarrow.create_array(zarrow.MemoryStore(), data=values, chunks=2), bins=bins)
+    assert found.count == len(values)
+    if np.isfinite(values).all():
+        assert found.bins is not None and found.edges is not None
+        assert (len(found.bins), sum(found.bins)) == (bins, len(values))
+        assert np.isfinite(found.edges).all() and sorted(set(found.edges)) == found.edges
+        assert found.edges[0] <= float(values.min()) and float(values.max()) <= found.edges[-1]
+
+
 @pytest.mark.parametrize("dtype", ["c8", "M8[s]", "m8[s]", "U3", "V4", [("x", "f4")]])
 def test_statistics_refuse_other_types(dtype: Any) -> None:
     array = zarrow.create_array(zarrow.MemoryStore(), data=np.zeros(2, dtype))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import zarr.storage
 
 import zarrow
@@ -69,6 +71,36 @@ def test_an_older_or_erased_root_is_no_fault(tmp_path: Path) -> None:
     made(tmp_path / "a.zarr")
     found = verify(array, progress=erase)
     assert found.is_sound
+
+
+@pytest.mark.parametrize("is_shorter", [False, True])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_chunks_of_an_array_that_grows_or_shrinks_are_not_foreign(
+    tmp_path: Path, zarr_format: Any, is_shorter: bool
+) -> None:
+    """Chunks are behind its end for a moment: before it is longer, or after it is shorter."""
+    root = zarrow.create_group(tmp_path / "a.zarr", zarr_format=zarr_format)
+    array = root.create_array("a", data=np.arange(1, 9), chunks=2)
+    root.create_array("b", data=np.arange(1, 9), chunks=2)
+    document = tmp_path / "a.zarr/a" / ("zarr.json" if zarr_format == 3 else ".zarray")
+    long, chunk = document.read_bytes(), "c/3" if zarr_format == 3 else "3"
+    stored = (tmp_path / "a.zarr/a" / chunk).read_bytes()
+    array.resize((6,))
+    (tmp_path / "a.zarr/a" / chunk).write_bytes(stored)
+    (tmp_path / "a.zarr/b/junk").write_bytes(b"")
+
+    def change(done: int, total: int) -> None:
+        """Continue the writer while the other array is read, which comes later."""
+        if done < total:
+            return
+        if is_shorter:
+            (tmp_path / "a.zarr/a" / chunk).unlink(missing_ok=True)
+        else:
+            document.write_bytes(long)
+
+    assert verify(tmp_path / "a.zarr", deep=True).foreign == [f"a/{chunk}", "b/junk"]
+    found = verify(tmp_path / "a.zarr", deep=True, progress=change)
+    assert found.is_sound and found.foreign == ["b/junk"]
 
 
 class Repeating(zarr.storage.MemoryStore):

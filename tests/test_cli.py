@@ -139,6 +139,34 @@ def test_closed_output_prints_no_traceback(store, arguments):
     assert (finished.returncode, finished.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",), ("copy", "--help"), ("-m",)])
+def test_help_that_cannot_be_printed_is_a_failure(arguments, unbuffered):
+    """Also of `python -m zarrow.jobs`."""
+    command = [COMMAND, *arguments] if arguments != ("-m",) else [sys.executable, "-m", "zarrow.jobs", "-h"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert finished.returncode != 0 and "Traceback" not in finished.stderr
+    assert finished.stderr == "zarrow: No space left on device\n" or arguments == ("-m",)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        finished = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, env=environment)
+    assert finished.returncode != 0 and "Traceback" not in finished.stderr
+
+
+def test_an_error_that_cannot_be_printed_keeps_its_status(store):
+    for arguments, status in (
+        (["info", store / "none"], 1),
+        (["nonesuch"], 2),
+        (["copy", store, ""], 2),
+    ):
+        with Path("/dev/full").open("w") as full:
+            finished = subprocess.run([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=full)
+        assert finished.returncode == status
+
+
 def test_wrong_use_shows_the_usage():
     for arguments in (
         ["nonesuch"],
@@ -229,6 +257,7 @@ def test_messages_name_what_a_user_of_the_command_types(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     zarrow.create_group("world.zarr").create_array("rain", data=np.ones((2, 3)), dimension_names=("a", "b"))
+    zarrow.save("rain.zarr", np.ones((2, 3)))
     for typed, status, shown in (
         ("ls world.zarr/rain", 0, "world.zarr/rain\n"),
         ("pyramid world.zarr", 1, "pass the array of the first level, such as 'world.zarr/rain'"),
@@ -236,14 +265,29 @@ def test_messages_name_what_a_user_of_the_command_types(
         ("export world.zarr/rain rain.xyz", 2, "pass --format, one of npy"),
         ("copy world.zarr x --overwrite --if-exists skip", 2, "pass only one of the two"),
         ("export world.zarr rain.npy --dry-run", 1, "'/' is a group, expected an array"),
-        ("export world.zarr/rain a/b.npy --dry-run", 0, "would write a/b.npy from the array world.zarr/rain"),
+        ("export world.zarr/rain b.npy --dry-run", 0, "would write b.npy from the array world.zarr/rain"),
+        ("export world.zarr/rain a/b.npy --dry-run", 1, "zarrow export: No such folder: 'a'\n"),
+        ("export world.zarr/rain a/b.npy", 1, "zarrow export: No such folder: 'a'\n"),
+        ("export world.zarr a/b.parquet", 1, "zarrow export: No such folder: 'a'\n"),
+        (
+            "copy rain.zarr s3://a --passes 2 --ledger s3://b",
+            2,
+            "the whole bucket s3://a has no place beside it for the intermediate arrays of two passes: "
+            "pass --passes 1\n",
+        ),
+        ("pyramid rain.zarr", 2, "in no group: pass TARGET, the store of a new image"),
+        (
+            "import world.zarr/zarr.json x --format raw",
+            2,
+            "pass --shape and --dtype, such as --shape 100,200",
+        ),
         ("export world.zarr/rain a.npy --dry-run --json", 0, '"format": "npy"'),
         ("export world.zarr a.parquet --dry-run", 0, "from the group world.zarr\n"),
     ):
         assert cli.main(typed.split()) == status, typed
         found = capsys.readouterr()
         assert shown in found.out + found.err, typed
-    assert [path.name for path in tmp_path.iterdir()] == ["world.zarr"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rain.zarr", "world.zarr"]
 
 
 def test_long_lines_continue_below_in_a_terminal_alone(

@@ -419,6 +419,13 @@ def test_what_people_wrote_into_a_ledger_is_checked(tmp_path: Path) -> None:
             plan.remaining()
     ledger[record].attrs["done"] = [[0, 10**9]]
     assert plan.remaining() == 0
+    document = tmp_path / "b.zarr.jobs" / plan.fingerprint / "zarr.json"
+    for broken in (b"", b"{", b'{"zarr_format": 3, "node_type": "array"}'):
+        document.write_bytes(broken)
+        with pytest.raises(
+            zarrow.MetadataError, match="ledger of the plan cannot be read, delete it to begin"
+        ):
+            plan.setup()
 
 
 def test_schedulers_are_understood() -> None:
@@ -468,6 +475,16 @@ def test_jobs_run_from_the_command_line(tmp_path: Path) -> None:
     status, text = ended(command("mine.py:plan", "--index", "5", "--count", "3"))
     assert status == 1
     assert "from 0 to 2" in text
+    for wrong in ("mine.py", "a.zarr/zarr.json"):
+        status, text = ended(command(wrong))
+        assert status == 1 and "Traceback" not in text and ".py:plan" in text
+    # Errors name options of the module. A finished plan stays finished.
+    assert ended(command("mine.py:plan", "--overwrite"))[1] == "job 0 of 1: 0 units done, 10 before\n"
+    shutil.rmtree(tmp_path / "b.zarr.jobs")
+    status, text = ended(command("mine.py:plan", "--index", "1", "--count", "2", "--wait", "0"))
+    assert status == 1 and "run it with --setup once" in text
+    assert "pass --overwrite to erase it" in ended(command("mine.py:plan"))[1]
+    assert ended(command("mine.py:plan", "--overwrite"))[1] == "job 0 of 1: 10 units done, 0 before\n"
 
 
 KILLED = """

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import multiprocessing
+import os
 import pickle
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -18,6 +24,7 @@ import pytest
 from werkzeug.serving import make_server
 
 import zarrow
+from counted_bucket import counted_bucket
 from kill_counts import kills
 from test_cloud import KEY, SECRET
 from zarrow import jobs
@@ -230,3 +237,40 @@ def test_a_copy_to_a_whole_bucket_asks_for_no_other_bucket(bucket: zarrow.CloudS
 def stop(done: int, total: int) -> None:
     """Interrupt a copy after the first unit."""
     raise KeyboardInterrupt
+
+
+def test_a_killed_command_with_a_ledger_resumes_in_a_whole_bucket(tmp_path: Path) -> None:
+    """It does no unit again that the ledger has, and leaves neither a ledger nor another bucket."""
+    values = np.random.default_rng(0).random((40, 4))
+    zarrow.create_array(tmp_path / "a.zarr", data=values, chunks=(1, 4))
+    with counted_bucket() as served:
+        url = served.options["client_kwargs"]["endpoint_url"]
+        keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ENDPOINT_URL": url}
+        served.client.create_bucket(Bucket="ledgers")
+        buckets = served.client.list_buckets()["Buckets"]
+        command = [sys.executable, "-m", "zarrow", "copy", tmp_path / "a.zarr", f"s3://{served.name}"]
+        command += ["--ledger", "s3://ledgers/copies", "--memory", "1", "--json"]
+        started: list[subprocess.Popen[str]] = []
+        puts = itertools.count()
+
+        def delay_and_kill(environment: dict[str, Any]) -> bool:
+            if environment["REQUEST_METHOD"] == "PUT" and "/c/" in environment["PATH_INFO"]:
+                time.sleep(0.05)
+                if next(puts) == 30:
+                    started[0].kill()
+            return False
+
+        served.refuses = delay_and_kill
+        environment = {**os.environ, **keys, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as killed:
+            started.append(killed)
+            assert killed.communicate() == (None, "") and killed.returncode == -signal.SIGKILL
+        for options, status in ((["--codec", "gzip"], 1), (["--resume"], 0)):
+            ended = subprocess.run([*command, *options], env=environment, capture_output=True, text=True)
+            assert ended.returncode == status, ended.stderr
+        found = json.loads(ended.stdout)
+        assert found["before"] > 5 and found["before"] + found["done"] == 40
+        store = zarrow.CloudStore(f"s3://{served.name}", served.options)
+        np.testing.assert_array_equal(zarrow.open(store)[...], values)
+        assert "Contents" not in served.client.list_objects_v2(Bucket="ledgers")
+        assert served.client.list_buckets()["Buckets"] == buckets

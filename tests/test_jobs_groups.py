@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import zarrow
+from test_copy import contents
 from test_jobs import carry_out
 from zarrow import jobs
 
@@ -93,6 +94,11 @@ def test_sources_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         jobs.append(filled, root, 1)
     with pytest.raises(IndexError, match="has a dimension 'day'"):
         jobs.append(filled, root, 1, axis="day")
+    twice = root.create_array("twice", data=np.zeros((6, 6)), dimension_names=["time", "time"])
+    for target in (root, twice):
+        with pytest.raises(zarrow.ShapeError, match=r"array 'twice' .* has the dimension 'time' twice"):
+            jobs.append(filled, target, 1, axis="time")
+    del root["twice"]
     with pytest.raises(IndexError, match="axis 'x' is out of bounds for an array with 1 axes, named time"):
         jobs.append(filled, root["n"], 1, axis="x")
     root["n"].resize((5,))
@@ -108,6 +114,92 @@ def test_values_are_collected_from_each_variable(tmp_path: Path) -> None:
         path = plan.units[number].path
         found[path] = max(value, found.get(path, 0))
     assert found == {"t": 23.0, "n": 5, "below/t": 5.0}
+
+
+def test_names_of_coordinates_are_found_in_groups_above(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path / "a.zarr")
+    for name in ("absolute", "relative", "above", "near", "b/near", "variable"):
+        root.create_array(name, data=np.arange(3.0))
+    named = {"coordinates": "/absolute ../relative above near missing", "grid_mapping": "crs: /absolute"}
+    root.create_array("b/c", data=np.arange(3.0), attributes=named)
+    jobs.map(np.negative, root, tmp_path / "b.zarr").complete()
+    found = zarrow.open(tmp_path / "b.zarr")
+    nodes = found.members(max_depth=None)
+    computed = {path for path, node in nodes if isinstance(node, zarrow.Array) and node[1] == -1}
+    assert computed == {"near", "variable", "b/c"}
+
+
+def _a_member(root: zarrow.Group) -> None:
+    root.create_array("x", data=np.arange(5))
+
+
+def _an_array_for_a_group(root: zarrow.Group) -> None:
+    _a_member(root)
+    root.create_array("z", data=np.arange(5))
+
+
+def _a_group_for_an_array(root: zarrow.Group) -> None:
+    root.create_group("z")
+    root.create_group("x").create_array("y", data=np.arange(5))
+
+
+@pytest.mark.parametrize("kind", ["map", "copy", "raw"])
+@pytest.mark.parametrize("build", [_an_array_for_a_group, _a_group_for_an_array])
+def test_a_node_of_another_kind_is_refused_before_anything_changes(
+    build: Any, kind: str, tmp_path: Path
+) -> None:
+    source = zarrow.create_group(tmp_path / "a.zarr")
+    _a_member(source)
+    source.create_array("z/x", data=np.arange(3))
+    build(zarrow.create_group(tmp_path / "b.zarr"))
+    before = contents(tmp_path / "b.zarr")
+    plan = {
+        "map": lambda: jobs.map(np.negative, source, tmp_path / "b.zarr"),
+        "copy": lambda: jobs.copy(source, tmp_path / "b.zarr"),
+        "raw": lambda: jobs.copy(source, tmp_path / "b.zarr", raw=True),
+    }[kind]()
+    given: list[dict[str, bool]] = [{}, {"skip_existing": True}]
+    if build is _an_array_for_a_group and kind != "raw":
+        given.append({"overwrite": True})
+    for options in given:
+        with pytest.raises(zarrow.NodeExistsError):
+            plan.setup(**options)
+        assert contents(tmp_path / "b.zarr") == before
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zarr", "b.zarr"]
+
+
+def test_an_append_to_a_group_with_a_new_array_is_refused(tmp_path: Path) -> None:
+    """The new array would stay shorter."""
+    root = dataset(tmp_path / "a.zarr")
+    plan = jobs.append(filled, root, 3, axis="time")
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    root.create_array("new", data=np.arange(6), dimension_names=["time"])
+    for each in (plan, pickle.dumps(plan)):
+        with pytest.raises(zarrow.StaleHandleError, match="make it again"):
+            (pickle.loads(each) if isinstance(each, bytes) else each).finish()
+    assert root["time"].shape == (6,)
+    jobs.append(filled, root, 3, axis="time").complete(overwrite=True)
+    assert {zarrow.open(tmp_path / "a.zarr")[name].shape[0] for name in ("time", "t", "new")} == {9}
+    root.create_array("later", data=np.arange(9), dimension_names=["time"])
+    plan = jobs.append(filled, root, 1, axis="time")
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    plan.finish()
+    root.create_array("last", data=np.arange(10), dimension_names=["time"])
+    plan.finish()  # It is finished already.
+
+
+def test_the_end_of_an_append_checks_all_arrays_before_one_grows(tmp_path: Path) -> None:
+    root = dataset(tmp_path / "a.zarr")
+    plan = jobs.append(filled, root, 3, axis="time")
+    plan.setup()
+    plan.run(plan.job(0, 1))
+    before = {name: root[name].shape for name in ("t", "n", "below/t")}
+    del root["time"]  # It would grow last.
+    with pytest.raises(zarrow.NotFoundError):
+        plan.finish()
+    assert {name: zarrow.open(tmp_path / "a.zarr")[name].shape for name in before} == before
 
 
 def test_a_write_into_a_group_leaves_coordinates(tmp_path: Path) -> None:

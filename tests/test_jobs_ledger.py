@@ -19,10 +19,10 @@ import zarr.storage
 from benches import jobs_simulation
 
 import zarrow
-from zarrow import jobs
+from zarrow import cli, jobs
 from zarrow.api.processes import Process
 from zarrow.jobs import owners
-from zarrow.jobs.ledger import Ledger
+from zarrow.jobs.ledger import Ledger, Record
 
 
 class Full(dict[str, bytes]):
@@ -300,3 +300,24 @@ def test_a_ledger_that_cannot_be_written_names_the_option(tmp_path: Path) -> Non
     with pytest.raises(zarrow.ReadOnlyError, match="pass ledger=, another store for the list of finished"):
         plan.setup()
     assert not (tmp_path / "b.zarr").exists()
+
+
+def test_a_command_that_another_process_ends_says_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no function of Python."""
+    zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10), chunks=1)
+    source, target = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    arguments = ["copy", str(source), str(target), "--memory", "1", "--job", "0/2"]
+    add = Record.add
+
+    def forget(self: Record, *given: Any) -> None:
+        jobs.copy(zarrow.open(source, mode="r"), target, memory_nbytes=1).forget()
+        add(self, *given)
+
+    monkeypatch.setattr(Record, "add", forget)
+    assert cli.main(arguments) == 1
+    shown = capsys.readouterr().err
+    assert "zarrow copy: the ledger was deleted while a job ran, with record 'contiguous-0-of-2-" in shown
+    assert f": run the command again; or, if no other process runs it, delete '{target}.jobs'\n" in shown
+    assert "setup()" not in shown

@@ -120,12 +120,21 @@ def test_the_command_reads_a_file_of_references(
         ("rm reference://refs.json --yes", 1, "zarrow copy reference://refs.json FOLDER stores their"),
         ("copy copy.zarr reference://refs.json", 1, "references are only read"),
         ("info refs.json", 1, "or reference://refs.json in the command"),
+        ("copy reference://refs.json/rain/ rain.zarr", 0, "1 units done"),
+        ("export reference://refs.json/rain rain.npy --json", 0, '"format": "npy"'),
+        ("info reference://refs.json/none", 1, "no Zarr array or group here"),
+        ("info reference://none.json/rain", 1, "No such file or directory"),
+        ("repair copy.zarr --from reference://refs.json", 0, "0 faults mended"),
+        ("repair reference://refs.json --from copy.zarr", 1, "references are only read"),
+        ("pyramid reference://refs.json/rain levels.zarr", 1, "references are only read"),
         ("info other.json", 1, "this is a file; a store is a folder"),
     ):
         assert cli.main(typed.split()) == status, typed
         found = capsys.readouterr()
         assert shown in found.out + found.err, typed
     np.testing.assert_array_equal(zarrow.open_array("copy.zarr", "rain")[...], values())
+    np.testing.assert_array_equal(zarrow.open_array("rain.zarr")[...], values())
+    np.testing.assert_array_equal(np.load("rain.npy"), values())
 
 
 def test_file_systems_of_others_are_read_by_fsspec(read: Read) -> None:

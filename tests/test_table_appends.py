@@ -7,9 +7,12 @@ import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -22,8 +25,8 @@ import zarr.storage
 
 import zarrow
 from counted_bucket import Bucket, counted_bucket
-from zarrow.groups import append_turns, rows
-from zarrow.groups.append_claims import claimed, split
+from zarrow.groups import append_claims, append_turns, rows
+from zarrow.groups.append_claims import ClaimedError, Turns, claimed, split
 
 COLUMNS: dict[str, Any] = {
     "day": pa.array(np.array(["2024-01-01", "2024-01-02", "2024-01-03"], "M8[s]")),
@@ -149,6 +152,35 @@ def test_a_killed_append_leaves_the_old_rows(tmp_path: Path) -> None:
     root.append(numbered(3))
     root["a"].resize(9)
     assert root["a"][...].tolist() == [1, 1, 1, 3, 3, 3, 0, 0, 0]
+
+
+def test_a_claim_is_replaced_ten_seconds_after_its_process_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The wait begins at the end of the process, also if its claim was seen long before."""
+    clock = SimpleNamespace(now=0.0, sleep=lambda _: None)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(append_claims, "time", clock)
+    program = "from zarrow.groups.append_claims import _new_number; print(_new_number().hex(), flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{program}; input()"], stdin=-1, stdout=-1, text=True
+    ) as killed:
+        number = bytes.fromhex(killed.stdout.readline())  # type: ignore[union-attr]
+        turns = Turns()
+        for clock.now in (0.0, 29.0):
+            turns.wait(ClaimedError([number]))
+            assert not turns.abandoned()
+        killed.kill()
+        os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+        for clock.now in (30.0, 39.9):  # Its parent has not waited for it.
+            turns.wait(ClaimedError([number]))
+            assert not turns.abandoned()
+        clock.now = 40.0
+        assert turns.abandoned() == {number}
+        killed.communicate()
+        assert turns.abandoned() == {number}
+    turns.wait(ClaimedError([]))
+    assert not turns.abandoned()
 
 
 def test_a_column_that_another_writer_changes_is_not_replaced(

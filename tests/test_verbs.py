@@ -117,6 +117,20 @@ def test_small_floats_have_one_nan_and_one_zero(name: str) -> None:
     assert digest(one) != digest(changed)
 
 
+@pytest.mark.parametrize("name", ["int2", "int4", "uint2", "uint4"])
+def test_small_integers_have_digests(name: str) -> None:
+    """They have no NaN."""
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    one, same, other = (
+        zarrow.create_array(zarrow.MemoryStore(), data=np.array(values).astype(dtype), chunks=chunks)
+        for values, chunks in (([0, 1, 1], 1), ([0, 1, 1], 3), ([0, 1, 0], 2))
+    )
+    assert digest(one) == digest(same) != digest(other)
+    assert list(diff(one, same)) == []
+    (found,) = diff(one, other)
+    assert found.index == (2,)
+
+
 def test_records_in_records_are_compared() -> None:
     dtype = np.dtype([("a", ">f4", (2,)), ("b", [("c", "<i2"), ("d", "S3")])])
     for count in (3, 0):

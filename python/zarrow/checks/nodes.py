@@ -99,7 +99,9 @@ def _integer_if_equal(value: Any) -> Any:
 
 
 def widened(values: Any) -> Any:
-    """Return numbers of ml_dtypes as 64-bit floats, exactly: NumPy does not know their NaN and zeros."""
+    """Return numbers of ml_dtypes as 64-bit integers or floats: NumPy does not know their NaN and zeros."""
     dtype = values.dtype
     is_of_ml_dtypes = dtype.kind == "V" and dtype.names is None and dtype.type is not np.void
-    return values.astype("f8") if is_of_ml_dtypes else values
+    if not is_of_ml_dtypes:
+        return values
+    return values.astype("i8" if any(np.can_cast(dtype, kind) for kind in ("i1", "u1")) else "f8")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,11 +111,13 @@ def _summary(array: Array, bins: int, progress: Progress | None) -> Summary:
         if values.size:
             low, high = min(low, values.min().item()), max(high, values.max().item())
             # Step 1.
-            mean = float(values.mean(dtype="f8"))
-            parts_spread = float(np.square(values.astype("f8") - mean).sum())
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean = float(values.mean(dtype="f8"))
+                parts_spread = float(np.square(values.astype("f8") - mean).sum())
             both = finite + values.size
             apart = mean - (found.mean or 0.0)
-            spread += parts_spread + apart**2 * finite * values.size / both
+            # `apart**2` would raise an error if it is too large.
+            spread += parts_spread + (apart * apart * finite * values.size / both if finite else 0.0)
             found.mean = (found.mean or 0.0) + apart * values.size / both
             finite = both
         done += _nbytes_in(array, region)
@@ -123,9 +126,20 @@ def _summary(array: Array, bins: int, progress: Progress | None) -> Summary:
     if finite:
         found.std = math.sqrt(spread / finite)
     if bins and finite:
-        edges = np.histogram_bin_edges(np.array([low, high], "f8"), bins)
+        edges = _edges(float(low), float(high), bins)
         found.edges, found.bins = edges.tolist(), _count_bins(array, edges, progress, total)
     return found
+
+
+def _edges(low: float, high: float, bins: int) -> Any:
+    """Return the edges of bins, also of a range that has no finite width, or too few numbers for its bins."""
+    if math.isfinite(high - low):
+        try:
+            return np.histogram_bin_edges(np.array([low, high]), bins)
+        except ValueError:
+            margin, largest = 1e-9 * max(abs(low), abs(high)), sys.float_info.max
+            low, high = max(low - margin, -largest), min(high + margin, largest)
+    return 4 * np.linspace(low / 4, high / 4, bins + 1)
 
 
 def _wider(dtype: np.dtype[Any]) -> np.dtype[Any] | None:

@@ -8,7 +8,7 @@
 4. Arrays with checksums are read, and with `deep` all arrays, in parts of whole chunks. This also checks
    lengths and indexes of shards. If a part fails, its chunks are read one by one.
 5. Other processes may change the store meanwhile. What seems wrong is looked at again: a node that was
-   erased or replaced is not corrupt.
+   erased or replaced is not corrupt, and a chunk of an array that grows is not foreign.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ def _verified(checked: Array | Group, deep: bool, progress: Progress | None) -> 
         if part is None:
             found.changed.append(path)
         else:
+            part.foreign = _still_foreign(values, location, joined(root, path), part.foreign)
             found.add(part)
     found.unread = [each for each in found.corrupt if each.kind in _NOT_OF_BYTES]
     found.corrupt = [each for each in found.corrupt if each.kind not in _NOT_OF_BYTES]
@@ -185,6 +186,20 @@ def _is_broken(location: Store, path: str) -> bool:
     except ZarrowError:
         return True
     return False
+
+
+def _still_foreign(values: _StoredValues, location: Store, path: str, keys: list[str]) -> list[str]:
+    """Return the keys below an array that are still foreign: a writer may make it longer or shorter."""
+    if not keys:
+        return []
+    again = Verified()
+    try:
+        array = open(location, path, mode="r")
+        if isinstance(array, Array):
+            _take_census(values, path, array, again)
+    except ZarrowError:
+        return []
+    return [key for key in keys if key in set(again.foreign)]
 
 
 def _still_outdated(outdated: list[Corrupt], location: Store, root: str) -> list[Corrupt]:

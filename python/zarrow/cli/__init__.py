@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from zarrow import ZarrowError, __version__, early_interrupt
 
@@ -40,7 +41,7 @@ _EXAMPLES = """examples:
 
 def build(names: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser and all subparsers. Only subcommands in `names` get arguments, to start faster."""
-    parser: argparse.ArgumentParser = _Parser(
+    parser: argparse.ArgumentParser = Parser(
         prog="zarrow",
         description="Zarr in, tensors out, without a copy in between.",
         epilog=_EXAMPLES,
@@ -65,9 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not arguments:
             parser.print_help()
             return 0
-        return _run(_parsed(arguments, parser, parsers))
+        parsed = _parsed(arguments, parser, parsers)
+        return _run(parsed, parsers[parsed.subcommand])
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        # Help that cannot be printed.
+        return _failed(error, "", str)
 
 
 def _parsed(
@@ -88,7 +93,7 @@ def _parsed(
     return parsed
 
 
-def _run(parsed: argparse.Namespace) -> int:
+def _run(parsed: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run a subcommand, and return the exit status."""
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
     from zarrow.cli import references, terminal
@@ -100,40 +105,56 @@ def _run(parsed: argparse.Namespace) -> int:
             sys.stdout.flush()
         return status
     except terminal.WrongArgumentError as error:
-        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
+        terminal.complain(parsed.subcommand, _in_options(str(error), parser))
         return 2
     except ZarrowError as error:
-        terminal.complain(parsed.subcommand, _in_options(str(error), parsed))
-        return 1
-    except BrokenPipeError:
-        # The reader, such as `head`, has closed the output.
-        terminal.forget_output()
+        terminal.complain(parsed.subcommand, _in_options(str(error), parser))
         return 1
     except OSError as error:
+        return _failed(error, parsed.subcommand, lambda text: _in_options(text, parser))
+
+
+def _failed(error: OSError, subcommand: str, reworded: Callable[[str], str]) -> int:
+    """Print an error of the system, and return the exit status."""
+    from zarrow.cli import terminal
+
+    # A reader that has closed the output, such as `head`, needs no message.
+    if not isinstance(error, BrokenPipeError):
         # The text of the system's errors begins with their numbers.
         text = f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror or str(error)
-        terminal.complain(parsed.subcommand, _in_options(text, parsed))
-        terminal.forget_output()
-        return 1
+        terminal.complain(subcommand, reworded(text))
+    terminal.forget_output()
+    return 1
 
 
-def _in_options(text: str, parsed: argparse.Namespace) -> str:
-    """Return a message that names options of the subcommand, and no parameters of Python."""
-    if hasattr(parsed, "overwrite"):
-        text, replaces, _ = text.partition(": create_array(")
-        text += ": pass --overwrite to replace it and everything below it" if replaces else ""
-    for name, value in vars(parsed).items():
-        option = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            text = text.replace(f"{name}=True", option)
-        text = text.replace(f"pass {name}=", f"pass {option}")
+def _in_options(text: str, parser: argparse.ArgumentParser) -> str:
+    """Return a message that names arguments of the subcommand, and no parameters of Python."""
+    for action in parser._actions:
+        option = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        if option == "--overwrite":
+            text, replaces, _ = text.partition(": create_array(")
+            text += ": pass --overwrite to replace it and everything below it" if replaces else ""
+        if action.nargs == 0:
+            text = text.replace(f"{action.dest}=True", option)
+        # With a value, as in `pass passes=1`, or without one.
+        text = re.sub(rf"\bpass {action.dest}=(?=[^\s,;:)])", f"pass {option} ", text)
+        text = text.replace(f"pass {action.dest}=", f"pass {option}")
     return text
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser with errors that fit into the terminal."""
+class Parser(argparse.ArgumentParser):
+    """A parser with errors that fit into the terminal. Help that cannot be printed is an error."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is None or file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        # argparse ignores errors.
+        sys.stdout.write(message)
+        sys.stdout.flush()
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Print a message in lines that fit, and exit."""
         if message and sys.stderr is not None:
             from zarrow.cli.terminal import fitted
 

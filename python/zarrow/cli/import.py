@@ -9,7 +9,7 @@ import zarrow
 from zarrow.cli.arguments import codec, extents
 from zarrow.cli.export import FORMATS
 from zarrow.cli.plans import CODEC_HELP
-from zarrow.cli.terminal import show, wrong_arguments
+from zarrow.cli.terminal import WrongArgumentError, show, wrong_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
         options["compressors"] = arguments.codec
     with wrong_arguments():
         chosen = format_of(arguments.file, arguments.format)
+        if chosen == "raw" and None in (arguments.shape, arguments.dtype):
+            raise WrongArgumentError(
+                "a raw file has no header: pass --shape and --dtype, such as --shape 100,200 --dtype '<f4'"
+            )
         if chosen in ("parquet", "arrow") and len(options.get("chunks", ())) == 1:
             (options["chunks"],) = options["chunks"]
         node = zarrow.files.import_file(

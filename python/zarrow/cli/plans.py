@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from zarrow.cli import arguments as types
-from zarrow.cli.terminal import show, visible
+from zarrow.cli.terminal import complain, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     """Do a plan, or a job of it, and return the exit status."""
     from zarrow.cli.description import as_json
-    from zarrow.jobs.errors import renamed
+    from zarrow.jobs.errors import UnfinishedError, renamed
 
     if arguments.dry_run:
         show(as_json(plan.summary()) if arguments.json else plan.describe())
@@ -47,7 +46,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     if_exists = getattr(arguments, "if_exists", "overwrite" if arguments.overwrite else "error")
     existing = {"overwrite": if_exists == "overwrite", "skip_existing": if_exists == "skip"}
     if getattr(arguments, "resume", False) and not plan.is_begun:
-        print(f"zarrow {label}: there is no unfinished {label} with these options", file=sys.stderr)
+        complain(label, f"there is no unfinished {label} with these options")
         return 1
     was_finished = plan.is_finished
     try:
@@ -55,7 +54,14 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
             report, left = _done(label, plan, arguments, existing)
     except (OverflowError, FloatingPointError) as error:
         # Elements that do not fit the new type.
-        print(f"zarrow {label}: {visible(str(error))}", file=sys.stderr)
+        complain(label, str(error))
+        return 1
+    except UnfinishedError as error:
+        # Its advice is for programs.
+        reason, _, _ = str(error).partition(": ")
+        complain(
+            label, f"{reason}: run the command again; or, if no other process runs it, delete {plan.ledger!r}"
+        )
         return 1
     if arguments.json:
         print(
@@ -64,9 +70,7 @@ def run(label: str, plan: Plan, arguments: argparse.Namespace) -> int:
     else:
         show(f"{report.done} units done, {report.skipped} before, {left} left")
     if was_finished and arguments.job is not None and not report.done:
-        print(
-            f"zarrow {label}: it was finished before: delete {plan.ledger!r} to do it again", file=sys.stderr
-        )
+        complain(label, f"it was finished before: delete {plan.ledger!r} to do it again")
     return 0
 
 

@@ -67,9 +67,11 @@ def fitted(line: str, stream: TextIO) -> str:
 
 
 def complain(subcommand: str, text: str) -> None:
-    """Print an error in one line on the error stream, if it is open."""
+    """Print an error in one line on the error stream, if it can be written."""
+    name = f"zarrow {subcommand}".rstrip()
     if sys.stderr is not None:
-        print(fitted(f"zarrow {subcommand}: {visible(text)}", sys.stderr), file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(fitted(f"{name}: {visible(text)}", sys.stderr), file=sys.stderr)
 
 
 class WrongArgumentError(Exception):
@@ -91,4 +93,5 @@ def forget_output() -> None:
     """Leave nothing for Python to write when it ends (step 3)."""
     if sys.stdout is None:
         return
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # In a notebook, the output is no file.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

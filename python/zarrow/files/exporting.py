@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -200,7 +201,9 @@ def _export_table(
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
-    """Refuse to replace a file, unless it is asked for."""
+    """Refuse to replace a file, unless it is asked for, and a folder that does not exist."""
+    if not path.parent.exists():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
     if path.exists() and not path.is_file():
         # A folder, or a device such as /dev/null, which a rename would replace.
         raise FileExistsError(f"{str(path)!r} exists and is not a regular file: choose another name")

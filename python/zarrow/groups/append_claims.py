@@ -8,8 +8,8 @@
 3. The new document replaces the claim. If the write fails, the old document does.
 4. A writer that finds a claim on a document that it would change waits, and prepares its write again.
 5. While chunks are written, claims are renewed from time to time, with other numbers. A claim that keeps its
-   number for `_ABANDONED` seconds is of a killed writer, and is replaced. A process of the same machine is
-   known to have ended: `_ARRIVAL` seconds later, when its last requests have arrived, its claim is replaced.
+   number for `_ABANDONED` seconds is of a killed writer, and is replaced. The kernel says whether a process
+   of the same machine has ended: its claim is replaced `_ARRIVAL` seconds after this was noticed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from zarrow.errors import ZarrowError
 # Seconds between renewals, and until a claim counts as abandoned.
 _RENEWAL = 30.0
 _ABANDONED = 240.0
-# Seconds until the last requests of a killed process have arrived.
-_ARRIVAL = 2.0
+# Seconds until the last requests of a killed process have arrived. A proxy may hold back a put, and its chunk
+# would replace the next writer's. This is twice the silence after which our client gives up an answer.
+_ARRIVAL = 10.0
 # The longest pause of a waiting writer, in seconds.
 _PAUSE = 2.0
 
@@ -81,6 +82,8 @@ class Turns:
     def __init__(self) -> None:
         self._tries = 0
         self._first_seen: dict[bytes, float] = {}
+        # When their processes were first known to have ended.
+        self._ended: dict[bytes, float] = {}
 
     def abandoned(self) -> frozenset[bytes]:
         """Return the numbers of claims of killed writers."""
@@ -88,13 +91,18 @@ class Turns:
         return frozenset(
             number
             for number, seen in self._first_seen.items()
-            if now - seen >= (_ARRIVAL if _process_of(number).has_ended else _ABANDONED)
+            if now - seen >= _ABANDONED or now - self._ended.get(number, now) >= _ARRIVAL
         )
 
     def wait(self, error: ClaimedError) -> None:
         """Pause before the next attempt."""
         now = time.monotonic()
         self._first_seen = {number: self._first_seen.get(number, now) for number in error.numbers}
+        self._ended = {
+            number: self._ended.get(number, now)
+            for number in error.numbers
+            if number in self._ended or _process_of(number).has_ended
+        }
         self._tries += 1
         # Of writers that meet, one shall come first.
         time.sleep(random.uniform(0.01, min(0.1 * 2 ** min(self._tries, 10), _PAUSE)))

@@ -39,7 +39,7 @@ def append(self: Group, table: Any) -> int:
     Elements are written behind the end of each array first, where no reader sees them. Then all arrays grow.
     If the call fails, or the process is killed before, the table has its old rows. Other calls of `append`
     wait, in threads and processes: in a folder by its lock, and in a cloud with conditional puts by claims
-    on the arrays' metadata. After a kill, these stop others for a few seconds on the same machine, and for
+    on the arrays' metadata. After a kill, these stop others for ten seconds on the same machine, and for
     four minutes on other ones. In other stores, such as fsspec's, only the threads of this process wait.
 
     A kill while the arrays grow, which takes moments, leaves columns of different lengths; make them equal by

@@ -17,14 +17,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from zarrow.cli import Parser
 from zarrow.errors import ZarrowError
 from zarrow.jobs import environment
+from zarrow.jobs.errors import renamed
 from zarrow.jobs.plan import Plan
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command, and return the exit status: 0, 1 after an error, 3 if units are not finished."""
-    parser = argparse.ArgumentParser(prog="python -m zarrow.jobs", description="Run one job of a plan.")
+    """Run the command, and return the exit status: 0; or 1 after an error, or if units are left."""
+    parser = Parser(prog="python -m zarrow.jobs", description="Run one job of a plan.")
     parser.add_argument(
         "plan", metavar="PLAN", help="module:name, file.py:name, or a file with a pickled plan"
     )
@@ -34,34 +36,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--wait", type=float, default=600.0, help="seconds to wait until job 0 has set up the plan"
     )
+    parser.add_argument("--overwrite", action="store_true", help="job 0 and --setup erase existing arrays")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--setup", action="store_true", help="only set up the plan")
     only.add_argument("--finish", action="store_true", help="only finish the plan")
     only.add_argument("--status", action="store_true", help="only say how many units are left")
-    given = parser.parse_args(arguments)
     try:
-        plan = load(given.plan)
-        if given.status:
-            print(f"{plan.remaining()} of {plan.unit_count} units are left")
-        elif given.finish:
-            plan.finish()
-        elif given.setup:
-            plan.setup()
-        else:
-            job = plan.job(*environment.found(os.environ, given.index, given.count), given.assign)
-            if job.index == 0:
-                plan.setup()
-            expected = sum(len(job.numbers(each.units)) for each in plan._passes())
-            report = plan.run(job, wait=given.wait, progress=True)
-            print(f"job {job.index} of {job.count}: {report.done} units done, {report.skipped} before")
-            if report.done + report.skipped < expected:
-                print("other jobs have not finished the first pass: run this job again", file=sys.stderr)
-                return 1
+        given = parser.parse_args(arguments)
+    except OSError:
+        # Help that cannot be printed.
+        return 1
+    try:
+        with renamed(overwrite="--overwrite", setup="run it with --setup", forget="delete its ledger"):
+            return _run(load(given.plan), given)
     except (ZarrowError, ValueError, TypeError) as error:
         print(f"python -m zarrow.jobs: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _run(plan: Plan, given: argparse.Namespace) -> int:
+    """Do what the arguments say, and return the exit status."""
+    if given.status:
+        print(f"{plan.remaining()} of {plan.unit_count} units are left")
+    elif given.finish:
+        plan.finish()
+    elif given.setup:
+        plan.setup(overwrite=given.overwrite)
+    else:
+        job = plan.job(*environment.found(os.environ, given.index, given.count), given.assign)
+        if job.index == 0:
+            plan.setup(overwrite=given.overwrite)
+        expected = sum(len(job.numbers(each.units)) for each in plan._passes())
+        report = plan.run(job, wait=given.wait, progress=True)
+        print(f"job {job.index} of {job.count}: {report.done} units done, {report.skipped} before")
+        if report.done + report.skipped < expected:
+            print("other jobs have not finished the first pass: run this job again", file=sys.stderr)
+            return 1
     return 0
 
 
@@ -82,7 +94,13 @@ def load(name: str) -> Plan:
             raise ValueError(
                 f"expected module:name, file.py:name or a file with a pickled plan, got {name!r}"
             )
-        found = pickle.loads(path.read_bytes())
+        try:
+            found = pickle.loads(path.read_bytes())
+        except (pickle.UnpicklingError, EOFError, ImportError, AttributeError) as error:
+            example = f"{name}:plan" if path.suffix == ".py" else "file.py:plan"
+            raise ValueError(
+                f"{name!r} is no pickled plan ({error}): add the plan's name to the file, as in {example}"
+            ) from error
     else:
         try:
             if module.endswith(".py"):

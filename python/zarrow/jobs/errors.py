@@ -18,12 +18,25 @@ class ConflictError(ZarrowError, RuntimeError):
 
 @contextlib.contextmanager
 def renamed(**options: str) -> Iterator[None]:
-    """Replace names of options by the caller's in errors about existing arrays, and about the ledger."""
+    """Replace names of options and methods by the caller's in errors about existing arrays and the ledger."""
+    names = {
+        "overwrite": "overwrite=True",
+        "ledger": "ledger=",
+        "setup": "call setup()",
+        "forget": "call forget()",
+    }
     try:
         yield
-    except (NodeExistsError, ConflictError, StorePermissionError, ReadOnlyError, TypeError) as error:
+    except (
+        NodeExistsError,
+        ConflictError,
+        UnfinishedError,
+        StorePermissionError,
+        ReadOnlyError,
+        TypeError,
+    ) as error:
         text = str(error)
         for name, own in options.items():
-            text = text.replace({"overwrite": "overwrite=True", "ledger": "ledger="}.get(name, name), own)
+            text = text.replace(names.get(name, name), own)
         error.args = (text,)
         raise

@@ -197,6 +197,9 @@ class Ledger:
             return open_group(self._store, mode="r+", path=self._below(name))
         except NotFoundError:
             return None
+        except MetadataError as error:
+            error.args = (f"the ledger of the plan cannot be read, delete it to begin anew: {error}",)
+            raise
 
     def begin(self, description: Mapping[str, Any]) -> None:
         """Create the ledger, unless another process did.

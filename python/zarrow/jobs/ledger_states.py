@@ -32,7 +32,7 @@ def state_of(ledger: Group) -> str:
     state = ledger.attrs.get("state")
     if state not in (ERASING, CREATING, RUNNING, FINISHED):
         raise MetadataError(
-            f"the ledger in {ledger.store} has the state {state!r}: delete it, and call setup() again",
+            f"the ledger in {ledger.store} has the state {state!r}: delete it to begin anew",
             kind="metadata",
         )
     return str(state)
@@ -84,6 +84,18 @@ def exists(store: Store, path: str, ledger: Store) -> NodeExistsError:
     return NodeExistsError(
         f"{repr(path) if path else 'the root'} of {store} exists, and this plan did not create it "
         f"({reason}): pass overwrite=True to erase it",
+        kind="node_exists",
+        store=str(store),
+        path=path,
+    )
+
+
+def other_kind(store: Store, path: str, is_group: bool) -> NodeExistsError:
+    """Return an error about a node of another kind than the plan creates in its place."""
+    found, wanted = ("an array", "a group") if is_group else ("a group", "an array")
+    return NodeExistsError(
+        f"{repr(path) if path else 'the root'} of {store} is {found}, and the plan creates {wanted} there: "
+        "erase or move it",
         kind="node_exists",
         store=str(store),
         path=path,

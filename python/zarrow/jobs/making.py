@@ -399,7 +399,7 @@ def append(
     IndexingError
         The array has no such axis, or no array of the group (an `IndexError`).
     ShapeError
-        The arrays of a group have different extents along the dimension.
+        The arrays of a group have different extents along the dimension, or an array has it twice.
     ValueError
         The count is negative.
     UnsupportedError

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -120,6 +121,8 @@ def growing(target: Array | Group, axis: int | str) -> dict[str, tuple[Array, in
     ------
     IndexingError
         There is no such axis.
+    ShapeError
+        An array has two axes of this name.
     TypeError
         The axis of a group has no name.
     """
@@ -164,6 +167,14 @@ def common_extent(arrays: Mapping[str, tuple[Array, int]], count: int) -> int:
 
 def _axis_of(array: Array, axis: int | str) -> int:
     names = array.dimension_names or ()
+    if isinstance(axis, str) and names.count(axis) > 1:
+        raise ShapeError(
+            f"array {array.path!r} in {array.store} has the dimension {axis!r} twice, and an append makes "
+            "one axis longer: append to arrays alone, and pass the number of the axis",
+            kind="shape",
+            store=array.store,
+            path=array.path,
+        )
     if isinstance(axis, str) and axis in names:
         return names.index(axis)
     if isinstance(axis, str) or not -array.ndim <= axis < array.ndim:
@@ -187,7 +198,7 @@ def _same_shape(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _coordinates(arrays: Mapping[str, Array], groups: Mapping[str, Group]) -> set[str]:
-    """Return the paths of coordinates. What an attribute names is in the same group."""
+    """Return the paths of coordinates."""
     found = {path for path, array in arrays.items() if _is_index(path, array)}
     for above, given in [
         *((path, group.attrs) for path, group in groups.items()),
@@ -196,8 +207,17 @@ def _coordinates(arrays: Mapping[str, Array], groups: Mapping[str, Group]) -> se
         for name in ("coordinates", "grid_mapping"):
             text: Any = given.get(name)
             for each in text.split() if isinstance(text, str) else ():
-                found.add("/".join(part for part in (above, each.rstrip(":")) if part))
+                found.add(_named(each.rstrip(":"), above, arrays))
     return found
+
+
+def _named(name: str, group: str, arrays: Mapping[str, Array]) -> str:
+    """Return the path that a name of CF stands for: in a group, or else in the next one above that has it."""
+    while True:
+        path = posixpath.normpath(posixpath.join("/", group, name))[1:]
+        if path in arrays or not group or "/" in name:
+            return path
+        group = posixpath.dirname(group)
 
 
 def _is_index(path: str, array: Array) -> bool:

@@ -11,23 +11,50 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from zarrow._zarrow import Array, _is_remote, open
+from zarrow._zarrow import Array, Group, _is_remote, open
 from zarrow.api import at_once
 from zarrow.api.node_batch import NodeBatch
 from zarrow.errors import NodeExistsError, NotFoundError, UnsupportedError
+from zarrow.jobs import ledger_states as states
 from zarrow.jobs.work import New
 
 _Result = TypeVar("_Result")
 
 
-def existing(news: Sequence[New]) -> list[New]:
-    """Return the arrays that exist, or have another node in their place."""
-    return [new for new, is_there in zip(news, _each(news, _exists), strict=True) if is_there]
+def existing(
+    news: Sequence[New], *, groups: Sequence[tuple[Any, str]] = (), are_kept: bool = False
+) -> list[New]:
+    """Return the nodes that exist, or have another node in their place.
+
+    Parameters
+    ----------
+    news
+        The nodes to create.
+    groups
+        Stores and paths of groups to create, or to keep.
+    are_kept
+        Whether existing nodes stay.
+
+    Raises
+    ------
+    NodeExistsError
+        An array is in the place of a group; or a node that stays is an array in the place of a group, or a
+        group in the place of an array.
+    """
+    places = [*((new.store, new.path) for new in news), *groups]
+    nodes = _each([partial(_node, *place) for place in places], places[0][0] if places else None)
+    for at, (place, node) in enumerate(zip(places, nodes, strict=True)):
+        if node is None or (at < len(news) and not are_kept):
+            continue
+        is_group = at >= len(news) or isinstance(news[at].sample, Group)
+        if isinstance(node, Group) != is_group:
+            raise states.other_kind(*place, is_group)
+    return [new for new, node in zip(news, nodes, strict=False) if node is not None]
 
 
 def opened(news: Sequence[New]) -> list[Array]:
     """Open the arrays that a plan created, to write them: see `New.opened`."""
-    return _each(news, New.opened)
+    return _each([new.opened for new in news], news[0].store if news else None)
 
 
 def are_created(store: Any, groups: Mapping[str, tuple[int, Mapping[str, Any]]], news: Sequence[New]) -> bool:
@@ -48,24 +75,23 @@ def are_created(store: Any, groups: Mapping[str, tuple[int, Mapping[str, Any]]],
     return True
 
 
-def _exists(new: New) -> bool:
+def _node(store: Any, path: str) -> Array | Group | None:
     try:
-        open(new.store, new.path, mode="r")
+        return open(store, path, mode="r")
     except NotFoundError:
-        return False
-    return True
+        return None
 
 
-def _each(news: Sequence[New], function: Callable[[New], _Result]) -> list[_Result]:
+def _each(calls: Sequence[Callable[[], _Result]], store: Any) -> list[_Result]:
     found: dict[int, _Result] = {}
 
     def call(at: int) -> None:
-        found[at] = function(news[at])
+        found[at] = calls[at]()
 
-    calls = [partial(call, at) for at in range(len(news))]
-    if news and _is_remote(news[0].store):
-        at_once.run(calls)
+    numbered = [partial(call, at) for at in range(len(calls))]
+    if calls and _is_remote(store):
+        at_once.run(numbered)
     else:
-        for each in calls:
+        for each in numbered:
             each()
-    return [found[at] for at in range(len(news))]
+    return [found[at] for at in range(len(calls))]

@@ -26,11 +26,7 @@ from zarrow._zarrow import Group, open
 from zarrow.api.array_options import Store
 from zarrow.api.consolidation import consolidate_metadata
 from zarrow.api.progress import Progress, reporting
-from zarrow.errors import (
-    StaleHandleError,
-    UnsupportedError,
-    ZarrowError,
-)
+from zarrow.errors import NodeExistsError, StaleHandleError, UnsupportedError, ZarrowError
 from zarrow.jobs import ledger_states as states
 from zarrow.jobs import new_nodes
 from zarrow.jobs.assignment import Assignment, Job, checked
@@ -311,9 +307,14 @@ class Plan:
 
     def _write_end(self, kept: Container[str] = ()) -> None:
         """Write shapes, attributes and consolidated metadata."""
-        for path, item in self._work.items.items():
-            if path not in kept:
-                item.finish(item.opened())
+        items = {path: item for path, item in self._work.items.items() if path not in kept}
+        # All arrays are checked before the first one changes.
+        targets = [(item, item.opened()) for item in items.values()]
+        if self._work.kind == "append" and self._work.remake is not None and not self.is_finished:
+            # A new array of the group would stay shorter.
+            _remade(self._work.remake, self.fingerprint)
+        for item, target in targets:
+            item.finish(target)
         target = self._work.target
         if self._work.attributes:
             open(target.store, target.path, mode="r+").attrs.update(self._work.attributes)
@@ -476,10 +477,11 @@ class Plan:
                     is_refused = not overwrite
                     kept = self._make_room(overwrite, skip_existing)
                     ledger.attrs.update(state=states.CREATING, kept=kept)
-                except BaseException:
+                except BaseException as error:
                     # Else this process would wait for itself. The first error counts.
                     with contextlib.suppress(ZarrowError):
-                        if is_refused:
+                        # A node of another kind is found before anything is erased.
+                        if is_refused or isinstance(error, NodeExistsError):
                             self.forget()
                         else:
                             # Some arrays may be empty now: they must not count as finished.
@@ -489,7 +491,7 @@ class Plan:
             if time.monotonic() >= until:
                 raise UnfinishedError(
                     f"process {last} erases the target, or was killed: if it was "
-                    "killed, call forget() and then setup() again",
+                    "killed, call forget(), then call setup() again",
                     kind="unfinished",
                 )
             time.sleep(_POLL)
@@ -515,7 +517,9 @@ class Plan:
         store, overlapping = self._work.target.store, states.Overlapping(self._work.target.path)
         others = dict(self._ledger.others(self._target_name(), overlapping)) if items else {}
         by_item = {path: item.created for path, item in items.items()}
-        there = {id(new) for new in new_nodes.existing([new for news in by_item.values() for new in news])}
+        news = [new for created in by_item.values() for new in created]
+        groups = [(store, path) for path in self._paths(self._work.groups)]
+        there = {id(new) for new in new_nodes.existing(news, groups=groups, are_kept=skip_existing)}
         existing = {
             path: found
             for path, news in by_item.items()

@@ -22,6 +22,7 @@ from zarrow.errors import NotFoundError, StaleHandleError, ZarrowError
 from zarrow.jobs.assignment import Job
 from zarrow.jobs.description import why
 from zarrow.jobs.intermediates import TOKEN, check_free, erase, name_of, new_token, store_beside
+from zarrow.jobs.ledger import name_of as ledger_name
 from zarrow.jobs.ledger_states import kept_paths
 from zarrow.jobs.passes import LEAST_NBYTES, MOST_READS, Intermediate
 from zarrow.jobs.plan import Plan, Work
@@ -56,7 +57,8 @@ def divided(
     name, place = "", store_beside(target, ledger, "")
     if place is None and passes == 2:
         raise ValueError(
-            f"passes is 2, but {type(target).__name__} has no place beside it for intermediate arrays: pass 1"
+            f"{ledger_name(target)} has no place beside it for the intermediate arrays of two passes: pass "
+            "passes=1"
         )
     first: dict[str, Copied] = {}
     for path, item in items.items():
