@@ -268,7 +268,7 @@ def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location
     store = _normalize_path(store)
     if isinstance(store, str):
         return _location_of_text(store, storage_options)
-    if store is None or storage_options is not None:
+    if store is None or storage_options:
         return None
     found = engine_stores.resolve(store)
     if found is None or found[1]:
@@ -281,9 +281,9 @@ def _location_of_text(store: str, storage_options: Mapping[str, Any] | None) -> 
     if "::" in store:
         return None
     if not separator:
-        return None if storage_options is not None else _folder(Path(store))
+        return None if storage_options else _folder(Path(store))
     if scheme == "file":
-        return None if storage_options is not None else _folder(Path(rest))
+        return None if storage_options else _folder(Path(rest))
     if scheme not in _SCHEMES:
         return None
     try:
