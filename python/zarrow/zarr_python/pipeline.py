@@ -363,9 +363,14 @@ def _planned(
     chunks: Chunks, batch: Sequence[_Entry], drop_axes: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[list[tuple[tuple[int, ...], Any, Any]], Plan]:
     """Return the places of a batch's chunks, and its selections."""
-    entries, known = [], None
+    entries: list[tuple[tuple[int, ...], Any, Any]] = []
+    known, path = None, None
+    position: tuple[int, ...] = ()
     for getter, spec, part, where, *_ in batch:
-        position = chunks.position(getter.path)
+        # Many runs of one chunk follow each other.
+        if getter.path != path:
+            path = getter.path
+            position = chunks.position(path)
         # All chunks of a regular grid have the same specification.
         if spec is not known:
             chunks.check(position, spec.shape)
