@@ -91,10 +91,12 @@ def to_zarr(
     store, mode, group, encoding, compute, consolidated, append_dim, region, safe_chunks, align_chunks, \
     storage_options, zarr_format, write_empty_chunks, chunkmanager_store_kwargs
         As for `xarray.Dataset.to_zarr`. `store` can also be an opened group, a `CloudStore` or a
-        `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata.
+        `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata. In an opened
+        group, `zarr_format` is the group's by default.
     progress
         Called with the stored bytes and all bytes of the variables; or True for a bar in a terminal
-        or a notebook. dask has a bar of its own for each task: `dask.diagnostics.ProgressBar`.
+        or a notebook. dask has a bar of its own for each task: `dask.diagnostics.ProgressBar`. Without
+        reports: stores that xarray's own code writes, and tasks of `compute=False`.
 
     Returns
     -------
@@ -124,6 +126,7 @@ def to_zarr(
     """
     if isinstance(store, Group):
         refuse_read_only(store)
+        zarr_format = zarr_format or store.zarr_format
         store, group = store_of(store), "/".join(filter(None, (store.path, (group or "").strip("/")))) or None
     session = session_of(store)
     if session is not None:
