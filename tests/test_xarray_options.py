@@ -1,4 +1,4 @@
-"""Options, names and warnings of the engine and the writer beside those of xarray's own code."""
+"""Options, names and warnings of the engine and the writer, compared with xarray's own code."""
 
 from __future__ import annotations
 

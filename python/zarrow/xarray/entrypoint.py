@@ -34,7 +34,7 @@ def _finish(dataset: xarray.Dataset, opened: Any) -> None:
 
 
 def _time_options(decode_times: Any, use_cftime: Any) -> tuple[Any, Any]:
-    """Return these options without the deprecated one, of which xarray would warn for each variable."""
+    """Return these options without the deprecated one: xarray would warn of it for each variable."""
     if not isinstance(use_cftime, bool) or decode_times is not True:
         return decode_times, use_cftime
     warnings.warn(
