@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import zarr
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.indexing import BasicIndexer
+from zarr.core.sync import sync
 
 import zarrow
 from zarr_versions import needs_new_zarr
@@ -103,3 +106,21 @@ def test_missing_chunks_are_reported(array: Any, tmp_path: Path) -> None:
         strict = zarr.open_array(tmp_path / "a", mode="r", config={"read_missing_chunks": False}).async_array
     with pytest.raises(zarr.errors.ChunkNotFoundError):
         asyncio.run(runs(strict, [19]))
+
+
+def _whole(array: Any, queue: Any) -> None:
+    queue.put(np.array_equal(sync(array.getitem(...)), VALUES))
+
+
+def test_forks_during_reads_read(array: Any) -> None:
+    context = multiprocessing.get_context("fork")
+    for _ in range(5):
+        queue = context.Queue()
+        with ThreadPoolExecutor(1) as threads:
+            read = threads.submit(lambda: sync(array.getitem(...)))
+            child = context.Process(target=_whole, args=(array, queue))
+            child.start()
+            assert np.array_equal(read.result(60), VALUES)
+        assert queue.get(timeout=60)
+        child.join(60)
+        assert child.exitcode == 0
