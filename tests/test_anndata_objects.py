@@ -327,9 +327,10 @@ def test_malformed_sparse_matrices_are_refused() -> None:
     group = zarrow.create_group({}, attributes={"encoding-type": "csr_matrix", "shape": [2, 2]})
     for name, values in parts.items():
         group[name] = np.array(values)
-    for index in (2, [-3], [True], [[1]], 1.5, "x"):
-        with pytest.raises(zarrow.IndexingError):
-            group.to_scipy(index)
+    for index in (2, [-3], [True], [[1]], 1.5, [0.5], "x"):
+        for selection in (index, (slice(None), index)):
+            with pytest.raises(zarrow.IndexingError):
+                group.to_scipy(selection)
     with pytest.raises(zarrow.NodeTypeError, match="no attribute 'encoding-type'"):
         zarrow.create_group({}).to_scipy()
 

@@ -93,3 +93,14 @@ def test_a_dataset_is_written_into_an_opened_group(path: Path, inner: str | None
     store = zarrow.MemoryStore()
     zarrow.xarray.to_zarr(part, zarrow.create_group(store, "below"), mode="a", consolidated=False)
     assert zarrow.open(store)["below/wind"].shape == (3,)
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata is currently")
+def test_a_replaced_group_keeps_its_version(path: Path) -> None:
+    """Another version would hide the rest of the store."""
+    root = zarrow.open_group(path, mode="r+")
+    part = xr.Dataset({"wind": ("x", np.arange(3.0))})
+    zarrow.xarray.to_zarr(part, root["model"], mode="w")
+    found = zarrow.open(path)
+    assert sorted(found) == ["model", "rain", "time"] and sorted(found["model"]) == ["wind"]
+    assert found["model/wind"].zarr_format == root.zarr_format

@@ -116,6 +116,25 @@ def test_the_engine_reads_and_writes(
     assert by_zarr_python == []
 
 
+def test_a_document_without_extra_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_zarr_python: list[str]
+) -> None:
+    """zarr-python 3.1.3 has no such fields."""
+    from zarr.abc.metadata import Metadata
+
+    zarr.create_array(tmp_path, shape=(4,), chunks=(2,), dtype="i4", fill_value=7)
+    to_dict = Metadata.to_dict
+    without = {"extra_fields"}
+    monkeypatch.setattr(
+        Metadata,
+        "to_dict",
+        lambda self: {key: value for key, value in to_dict(self).items() if key not in without},
+    )
+    with zarrow.zarr_python.enable():
+        assert zarr.open_array(tmp_path)[...].tolist() == [7] * 4
+    assert by_zarr_python == []
+
+
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_runs_of_one_chunk_are_one_read(tmp_path: Path, by_zarr_python: list[str], overlap: int) -> None:
     """annbatch makes an indexer of many runs, with several entries for each chunk.

@@ -175,6 +175,16 @@ class _ChunkParts:
         *,
         coalescing: tuple[int, int] | None = None,
     ) -> list[tuple[int, ...]]: ...
+    def begin_read(
+        self,
+        shape: Sequence[int],
+        kind: str,
+        parts: Sequence[tuple[Any, Sequence[slice]]],
+        result: Any,
+        callback: Callable[[list[tuple[int, ...]] | None, BaseException | None], object],
+        *,
+        coalescing: tuple[int, int] | None = None,
+    ) -> _Detached: ...
     def write(
         self,
         shape: Sequence[int],

@@ -41,12 +41,14 @@ def read(group: Group, selection: Any = None) -> Any:
     shape, members = parts(group)
     along, across = _normalized(selection, shape)[:: -1 if axis else 1]
     rows, extent = _positions(along, shape[axis])
+    is_all = isinstance(across, slice) and across == slice(None)
+    # SciPy would truncate floats.
+    other = slice(None) if is_all else _positions(across, shape[1 - axis])[0]
     values, indices, pointers = read_rows(group, members, rows)
     new_shape = (extent, shape[1 - axis])[:: -1 if axis else 1]
     matrix = assembled(group, axis, new_shape, values, indices, pointers)
-    if isinstance(across, slice) and across == slice(None):
+    if is_all:
         return matrix
-    other = _as_list(across)
     return matrix[other, :] if axis else matrix[:, other]
 
 

@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from typing import Any, Literal, Self
 
 import numpy as np
+import zarr.errors
 from zarr.abc.buffer import Buffer as AbstractBuffer
 from zarr.abc.buffer import NDBuffer as AbstractNDBuffer
 from zarr.core.buffer import BufferPrototype
 from zarr.core.buffer.cpu import NDBuffer as HostNDBuffer
-from zarr.errors import ZarrUserWarning
 from zarr.registry import register_buffer, register_ndbuffer
 
 from zarrow._zarrow import DeviceTensor
@@ -67,7 +67,7 @@ def _of(array: Any, kind: str) -> Any:
         f"Creating a zarr.buffer.gpu.{kind} with an array that does not support the __cuda_array_interface__ "
         "for zero-copy transfers, falling back to slow copy based path: zarrow.gpu.asarray(x) copies without "
         "this warning",
-        ZarrUserWarning,
+        getattr(zarr.errors, "ZarrUserWarning", UserWarning),
         stacklevel=3,
     )
     return _uploaded(array)
@@ -97,7 +97,7 @@ class Buffer(AbstractBuffer):
     ----------
     array_like
         One axis of bytes: of PyTorch, CuPy, JAX or zarrow on a GPU, sharing its memory; or of NumPy, which
-        is copied, with a ZarrUserWarning.
+        is copied, with a UserWarning.
 
     Raises
     ------
@@ -217,7 +217,7 @@ class NDBuffer(AbstractNDBuffer):
     ----------
     array
         An array of PyTorch, CuPy, JAX or zarrow on a GPU, sharing its memory; or of NumPy, which is copied,
-        with a ZarrUserWarning.
+        with a UserWarning.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from xarray.backends.plugins import detect_parameters
 from xarray.backends.store import StoreBackendEntrypoint
 
 from zarrow._zarrow import Group
+from zarrow.hints.calling_line import frames_of_zarrow
 from zarrow.xarray.data_store import ZarrowStore, groups_below, is_place_of_zarr, members, open_group
 from zarrow.xarray.first_reads import FirstReads
 
@@ -29,6 +31,19 @@ def _finish(dataset: xarray.Dataset, opened: Any) -> None:
     elif isinstance(opened, Group):
         store = opened.__reduce__()[1][0]
         dataset.encoding["source"] = _normalize_path(store) if isinstance(store, str) else opened.store
+
+
+def _time_options(decode_times: Any, use_cftime: Any) -> tuple[Any, Any]:
+    """Return these options without the deprecated one: xarray would warn of it for each variable."""
+    if not isinstance(use_cftime, bool) or decode_times is not True:
+        return decode_times, use_cftime
+    warnings.warn(
+        "Usage of 'use_cftime' as a kwarg is deprecated: pass "
+        f"decode_times=xarray.coders.CFDatetimeCoder(use_cftime={use_cftime})",
+        FutureWarning,
+        stacklevel=frames_of_zarrow(),
+    )
+    return xarray.coders.CFDatetimeCoder(use_cftime=use_cftime), None
 
 
 class ZarrowBackendEntrypoint(BackendEntrypoint):
@@ -93,6 +108,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
                 use_zarr_fill_value_as_mask=use_zarr_fill_value_as_mask,
                 prefers_shards=self._prefers_shards,
             )
+        decode_times, use_cftime = _time_options(decode_times, use_cftime)
         dataset = StoreBackendEntrypoint().open_dataset(
             store,
             mask_and_scale=mask_and_scale,
@@ -184,6 +200,7 @@ class ZarrowBackendEntrypoint(BackendEntrypoint):
             for path, (node, listed) in groups_below(opened).items()
         }
         entrypoint = StoreBackendEntrypoint()
+        decode_times, use_cftime = _time_options(decode_times, use_cftime)
         # Variables of all groups join the batch before the first is decoded.
         for store in stores.values():
             store.get_variables()

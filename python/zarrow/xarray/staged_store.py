@@ -25,7 +25,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
-from zarrow.errors import NotFoundError, StoreError, ZarrowError
+from zarrow.errors import NotFoundError, StoreError, UnsupportedError, ZarrowError
 from zarrow.groups import append_claims as claims
 from zarrow.xarray.erased_sources import are_one_place
 
@@ -407,17 +407,22 @@ class StagedStore(Store):
         return is_staged or not self._is_erased(keys[0])
 
     def check_paths(self) -> None:
-        """Refuse a document in a folder that needs the path of another document."""
-        if not isinstance(self.location, Path):
-            return
+        """Refuse a variable or a group with the name of a document, which the engine does not read."""
         documents = {key for key, value in self._state.staged.items() if value is not None}
         for key in documents:
             parts = key.split("/")
-            for count in range(1, len(parts)):
-                if (parent := "/".join(parts[:count])) in documents:
+            for count, name in enumerate(parts[:-1], 1):
+                if name not in _DOCUMENTS:
+                    continue
+                if isinstance(self.location, Path) and (parent := "/".join(parts[:count])) in documents:
                     raise FileExistsError(
                         f"cannot store {key!r}: {parent!r} is a document; rename the variable"
                     )
+                raise UnsupportedError(
+                    f"{name!r} is the name of a document, which zarrow does not read as a variable or group: "
+                    "rename it",
+                    kind="unsupported",
+                )
 
     def check_unchanged(self) -> None:
         """Refuse to replace documents that another writer has changed since they were read."""

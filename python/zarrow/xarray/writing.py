@@ -91,10 +91,12 @@ def to_zarr(
     store, mode, group, encoding, compute, consolidated, append_dim, region, safe_chunks, align_chunks, \
     storage_options, zarr_format, write_empty_chunks, chunkmanager_store_kwargs
         As for `xarray.Dataset.to_zarr`. `store` can also be an opened group, a `CloudStore` or a
-        `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata.
+        `MemoryStore` of zarrow, or a session of icechunk, which has no consolidated metadata. In an opened
+        group, `zarr_format` is the group's by default.
     progress
         Called with the stored bytes and all bytes of the variables; or True for a bar in a terminal
-        or a notebook. dask has a bar of its own for each task: `dask.diagnostics.ProgressBar`.
+        or a notebook. dask has a bar of its own for each task: `dask.diagnostics.ProgressBar`. Without
+        reports: stores that xarray's own code writes, and tasks of `compute=False`.
 
     Returns
     -------
@@ -124,6 +126,7 @@ def to_zarr(
     """
     if isinstance(store, Group):
         refuse_read_only(store)
+        zarr_format = zarr_format or store.zarr_format
         store, group = store_of(store), "/".join(filter(None, (store.path, (group or "").strip("/")))) or None
     session = session_of(store)
     if session is not None:
@@ -268,7 +271,7 @@ def _location(store: Any, storage_options: Mapping[str, Any] | None) -> Location
     store = _normalize_path(store)
     if isinstance(store, str):
         return _location_of_text(store, storage_options)
-    if store is None or storage_options is not None:
+    if store is None or storage_options:
         return None
     found = engine_stores.resolve(store)
     if found is None or found[1]:
@@ -281,9 +284,9 @@ def _location_of_text(store: str, storage_options: Mapping[str, Any] | None) -> 
     if "::" in store:
         return None
     if not separator:
-        return None if storage_options is not None else _folder(Path(store))
+        return None if storage_options else _folder(Path(store))
     if scheme == "file":
-        return None if storage_options is not None else _folder(Path(rest))
+        return None if storage_options else _folder(Path(rest))
     if scheme not in _SCHEMES:
         return None
     try:

@@ -103,6 +103,8 @@ def _one(chunks: Chunks, entry: _Entry, drop_axes: tuple[int, ...], shape: tuple
 def without_masks(part: Any) -> Any:
     """Return a part of a chunk with lists of positions in place of masks (step 4)."""
     if isinstance(part, tuple):
+        if len(part) == 1 and type(part[0]) is slice:
+            return part
         return tuple(map(without_masks, part)) if any(map(_is_mask, part)) else part
     return np.flatnonzero(part) if _is_mask(part) else part
 
@@ -214,22 +216,30 @@ def _each(chunks: Chunks, entries: Sequence[_Entry], result_axis: list[int | Non
     """Step 3."""
     parts: list[tuple[Any, Any]] = []
     stops = [0] * len(result_axis)
+    # The chunk of the last entry along each axis: many runs of one chunk follow each other.
+    numbers: list[int | None] = [None] * len(result_axis)
+    starts, extents = [0] * len(result_axis), [0] * len(result_axis)
     for entry in entries:
         index: list[Any] = []
         for axis, (number, item) in enumerate(zip(entry[0], _part(entry), strict=True)):
-            start = chunks.start(axis, number)
+            if number != numbers[axis]:
+                numbers[axis] = number
+                starts[axis], extents[axis] = chunks.start(axis, number), chunks.extent(axis, number)
             selected: Any
             if isinstance(item, slice) and result_axis[axis] is not None:
-                begin, end, step = item.indices(chunks.extent(axis, number))
-                selected = slice(start + begin, start + end, step)
+                begin, stop, step = item.indices(extents[axis])
                 if step < 1:
                     raise FallbackError("a slice with a negative step")
+                stop += starts[axis]
+                selected = slice(begin + starts[axis], stop, step)
             elif isinstance(item, int | np.integer) and result_axis[axis] is None:
-                selected = start + int(item)
+                selected = starts[axis] + int(item)
+                stop = selected + 1
             else:
                 raise FallbackError("a selection by lists that is not the same for all chunks")
             index.append(selected)
-            stops[axis] = max(stops[axis], _stop(selected))
+            if stop > stops[axis]:
+                stops[axis] = stop
         parts.append((tuple(index), entry[2]))
     return Plan("basic", parts, tuple(stops))
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import zarr.core.array
 
-from zarrow.api.asynchronous import _in_thread
+from zarrow.api.asynchronous import _awaited, _future, _in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -53,6 +53,13 @@ def is_caller() -> bool:
 async def call(function: Callable[[], Any]) -> Any:
     """Call a function of the engine: here in the caller's thread, else in a thread (step 2)."""
     return function() if is_caller() else await _in_thread(function)
+
+
+async def begun(begin: Callable[..., Any]) -> Any:
+    """Begin work on the engine's threads, and await its result; `begin` takes the callback."""
+    future, callback = _future()
+    work = begin(callback)
+    return await _awaited(future, work.cancel)
 
 
 @types.coroutine

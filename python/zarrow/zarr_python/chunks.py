@@ -259,8 +259,9 @@ def document(metadata: Any) -> bytes:
     else:
         # Step 6.
         fields = Metadata.to_dict(metadata)
-        del fields["extra_fields"]
-        fields.update(metadata.extra_fields)
+        # zarr-python 3.1.3 has no such fields.
+        extra_fields: Any = fields.pop("extra_fields", {})
+        fields.update(extra_fields)
         data_type = metadata.data_type
         fill_value = data_type.to_json_scalar(metadata.fill_value, zarr_format=3)
         fields["attributes"], fields["data_type"] = {}, _data_type(data_type)

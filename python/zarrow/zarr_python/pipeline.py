@@ -11,7 +11,8 @@
    another attempt without locks might undo the work of other writers.
 5. The engine runs in the thread that asks for elements (`caller_thread`). On an event loop, small reads of a
    local store take less time than a change of threads, and run there. After one that took longer, as on a
-   network file system, all reads of the array run in threads.
+   network file system, all reads of the array run in threads. Those of a local store begin in the engine's
+   threads, which need no GIL, so that the loop can prepare the next read meanwhile.
 
 Source: `zarr.abc.codec.CodecPipeline` of zarr-python 3.1 to 3.4.
 """
@@ -50,7 +51,7 @@ from zarrow.errors import (
 )
 from zarrow.zarr_python import buffers, device_reads
 from zarrow.zarr_python.batches import Plan, plan, repeats, without_masks
-from zarrow.zarr_python.caller_thread import call, install, is_caller, on_event_loop
+from zarrow.zarr_python.caller_thread import begun, call, install, is_caller, on_event_loop
 from zarrow.zarr_python.chunks import Chunks, FallbackError, open_chunks
 
 if TYPE_CHECKING:
@@ -227,20 +228,22 @@ class CodecPipeline(AbstractCodecPipeline):
                 missing = await call(lambda: _read_variable(chunks, shape, found, memory, coalescing))
                 return _results(entries, missing)
             native = memory.view(memory.dtype.newbyteorder("=")) if not memory.dtype.isnative else memory
-            read = partial(chunks.engine.read, shape, found.kind, found.parts, native, coalescing=coalescing)
+            engine, arguments = chunks.engine, (shape, found.kind, found.parts, native)
+            is_on_loop = chunks.is_local and not is_caller()
             is_small = (
-                chunks.is_local
-                and not is_caller()
+                is_on_loop
                 and not self._state.is_slow
                 and memory.nbytes <= _SMALL_NBYTES
                 and len(batch) * chunks.unit_nbytes <= _SMALL_NBYTES
             )
             if is_small:
                 began = perf_counter()
-                missing = read()
+                missing = engine.read(*arguments, coalescing=coalescing)
                 self._state.is_slow = perf_counter() - began > _SLOW_SECONDS
+            elif is_on_loop:
+                missing = await begun(partial(engine.begin_read, *arguments, coalescing=coalescing))
             else:
-                missing = await call(read)
+                missing = await call(partial(engine.read, *arguments, coalescing=coalescing))
         except (FallbackError, ZarrowError, TypeError, ValueError):
             await on_event_loop()
             return await self._stock.read(batch, out, drop_axes)
@@ -363,9 +366,14 @@ def _planned(
     chunks: Chunks, batch: Sequence[_Entry], drop_axes: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[list[tuple[tuple[int, ...], Any, Any]], Plan]:
     """Return the places of a batch's chunks, and its selections."""
-    entries, known = [], None
+    entries: list[tuple[tuple[int, ...], Any, Any]] = []
+    known, path = None, None
+    position: tuple[int, ...] = ()
     for getter, spec, part, where, *_ in batch:
-        position = chunks.position(getter.path)
+        # Many runs of one chunk follow each other.
+        if getter.path != path:
+            path = getter.path
+            position = chunks.position(path)
         # All chunks of a regular grid have the same specification.
         if spec is not known:
             chunks.check(position, spec.shape)

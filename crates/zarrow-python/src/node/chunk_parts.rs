@@ -10,6 +10,7 @@ use crate::index::advanced::{self, Indexing};
 use crate::node::array::Array;
 use crate::node::array_input::ArrayInput;
 use crate::node::current::Current;
+use crate::node::detached::{DetachedRead, Keeper, tell_with};
 use crate::node::out::Out;
 use crate::node::store::StoreLocation;
 use crate::python::error::Raise;
@@ -21,7 +22,7 @@ use std::ops::Range;
 use zarrow::codec::{parse_v2_array, parse_v3};
 use zarrow::metadata::{MetadataLimits, NodeMetadata};
 use zarrow::store::remote::Coalescing;
-use zarrow::{OpenOptions, Selection, WriteOptions};
+use zarrow::{Detached, OpenOptions, Selection, Strided, WriteOptions};
 use zarrow_array::allocation;
 
 /// The chunks of a bare array.
@@ -47,6 +48,58 @@ impl ChunkParts {
         }
         Ok(array)
     }
+
+    /// Returns the read of pairs of a selection and its place in `result`.
+    fn prepare<'py>(
+        &self,
+        py: Python<'py>,
+        shape: &[u64],
+        kind: &str,
+        parts: &[PlacedPart<'py>],
+        result: &Bound<'py, PyAny>,
+        coalescing: Option<(u64, u64)>,
+    ) -> PyResult<PartsRead> {
+        let array = self.for_shape(py, shape)?.with_coalescing(coalescing.map(limits));
+        let kind = indexing(kind)?;
+        let out = Out::with_any_shape(result, array.data_type())?;
+        let places = parts.iter().map(|(_, place)| ranges(place, out.shape()));
+        let places: Vec<Vec<Range<usize>>> = places.collect::<PyResult<_>>()?;
+        let selections = parts.iter().zip(&places).map(|((index, _), place)| {
+            let selection = advanced::selection(&array, index, kind)?;
+            check_extents(&selection, place)?;
+            PyResult::Ok(selection)
+        });
+        let selections: Vec<Selection> = selections.collect::<PyResult<_>>()?;
+        let Some(targets) = out.strided.disjoint_parts(&places).raise(py)? else {
+            return Err(PyValueError::new_err("parts have common places in the result"));
+        };
+        Ok(PartsRead { array, selections, targets, out })
+    }
+}
+
+/// A read of several parts, to disjoint places in a result.
+struct PartsRead {
+    array: zarrow::Array,
+    selections: Vec<Selection>,
+    targets: Vec<Strided>,
+    out: Out,
+}
+
+/// Reads each selection to its target (step 2). The owner of the targets' memory keeps it alive, and is an [`Out`].
+fn read_parts(
+    array: &zarrow::Array,
+    selections: &[Selection],
+    targets: &[Strided],
+    cancel: &dyn Fn() -> bool,
+) -> zarrow::Result<()> {
+    let requests = selections.iter().zip(targets).map(|(selection, target)| {
+        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap. `ranges` and
+        // `check_extents` checked that each target has the selection's shape and is inside the result, and
+        // `disjoint_parts` that their places are disjoint. zarr-python does not use the memory during the read.
+        Ok(unsafe { array.request(selection)?.cancel(cancel).out(target.clone()) })
+    });
+    zarrow::read_each(&allocation::try_collected::<_, zarrow::Error>(requests)?)?;
+    Ok(())
 }
 
 /// Returns the limits of merged requests from their gap and their size in bytes.
@@ -151,32 +204,38 @@ impl ChunkParts {
         result: &Bound<'py, PyAny>,
         coalescing: Option<(u64, u64)>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let array = self.for_shape(py, &shape)?.with_coalescing(coalescing.map(limits));
-        let kind = indexing(kind)?;
-        let out = Out::with_any_shape(result, array.data_type())?;
-        let places = parts.iter().map(|(_, place)| ranges(place, out.shape()));
-        let places: Vec<Vec<Range<usize>>> = places.collect::<PyResult<_>>()?;
-        let selections = parts.iter().zip(&places).map(|((index, _), place)| {
-            let selection = advanced::selection(&array, index, kind)?;
-            check_extents(&selection, place)?;
-            PyResult::Ok(selection)
-        });
-        let selections: Vec<Selection> = selections.collect::<PyResult<_>>()?;
-        // Step 2.
-        let Some(targets) = out.strided.disjoint_parts(&places).raise(py)? else {
-            return Err(PyValueError::new_err("parts have common places in the result"));
+        let read = self.prepare(py, &shape, kind, &parts, result, coalescing)?;
+        interruptible(py, |interrupt| read_parts(&read.array, &read.selections, &read.targets, interrupt))?;
+        indices(py, read.array.take_missing_chunks())
+    }
+
+    /// Begin `read` on the engine's threads; `callback` is called with the indices of the missing chunks and the error.
+    #[pyo3(signature = (shape, kind, parts, result, callback, *, coalescing = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn begin_read<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Vec<u64>,
+        kind: &str,
+        parts: Vec<PlacedPart<'py>>,
+        result: &Bound<'py, PyAny>,
+        callback: Py<PyAny>,
+        coalescing: Option<(u64, u64)>,
+    ) -> PyResult<DetachedRead> {
+        let PartsRead { array, selections, targets, out } =
+            self.prepare(py, &shape, kind, &parts, result, coalescing)?;
+        let keeper = Keeper::new(out, result.clone().unbind());
+        let work = move |cancel: &dyn Fn() -> bool| {
+            read_parts(&array, &selections, &targets, cancel)?;
+            Ok(array.take_missing_chunks())
         };
-        interruptible(py, |interrupt| {
-            let requests = selections.iter().zip(&targets).map(|(selection, target)| {
-                // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it
-                // alive. `ranges` and `check_extents` checked that each target has the selection's shape and is inside
-                // the result, and `disjoint_parts` that no two overlap. The caller does not use the
-                // memory during the call.
-                Ok(unsafe { array.request(selection)?.cancel(interrupt).out(target.clone()) })
+        let done = |missing: zarrow::Result<Vec<Vec<u64>>>| {
+            drop(keeper);
+            tell_with(callback, missing, |py, missing| {
+                Ok(indices(py, missing)?.into_pyobject(py)?.into_any())
             });
-            zarrow::read_each(&allocation::try_collected::<_, zarrow::Error>(requests)?)
-        })?;
-        indices(py, array.take_missing_chunks())
+        };
+        py.detach(|| Detached::spawn(work, done)).raise(py).map(DetachedRead)
     }
 
     /// Write pairs of a selection and its values, one after the other, to an array of this shape.

@@ -31,7 +31,14 @@ impl DetachedRead {
 }
 
 /// Owners of a read's Python memory; dropped with the GIL.
-struct Keeper(Option<(Out, Py<PyAny>)>);
+pub struct Keeper(Option<(Out, Py<PyAny>)>);
+
+impl Keeper {
+    /// Keeps the memory of `object`.
+    pub fn new(out: Out, object: Py<PyAny>) -> Keeper {
+        Keeper(Some((out, object)))
+    }
+}
 
 impl Drop for Keeper {
     fn drop(&mut self) {
@@ -89,7 +96,7 @@ pub fn _read_detached(
     if let Some(object) = out {
         let out = Out::new(&object, elements.data_type(), &selection.shape())?;
         let strided = out.strided.clone();
-        let keeper = Keeper(Some((out, object.unbind())));
+        let keeper = Keeper::new(out, object.unbind());
         let done = |read: zarrow::Result<()>| {
             drop(keeper);
             tell(callback, read.map(|()| None));

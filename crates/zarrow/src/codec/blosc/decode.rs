@@ -1,11 +1,13 @@
 //! Decoding a frame, or a range of its blocks.
 
 use super::bitshuffle::{bitunshuffle, slab_nbytes};
+use super::compressor::Format;
 use super::frame::Frame;
 use super::layout::HEADER;
 use super::settings::Filter;
 use super::shuffle::unshuffle;
 use crate::codec::Uninit;
+use crate::codec::bytes_to_bytes::lz4;
 use crate::codec::failure::Failure;
 use crate::codec::{Codecs, Scratch};
 
@@ -67,7 +69,7 @@ impl Frame<'_> {
             let (place, rest) = destination.split_at_mut((length - skipped).min(destination.len()));
             if place.len() == length {
                 self.decode_block(number, place, memory, codecs)?;
-            } else {
+            } else if !self.decode_elements(number, length, skipped, place, memory, codecs)? {
                 self.decode_block(number, &mut whole[..length], memory, codecs)?;
                 place.copy_from_slice(&whole[skipped..skipped + place.len()]);
             }
@@ -88,10 +90,10 @@ impl Frame<'_> {
         let length = destination.len();
         let filter = self.filter(length);
         if filter == Filter::None {
-            return self.decompress(number, destination, codecs);
+            return self.decompress(number, length, destination, codecs);
         }
         let (planes, slab) = memory.split_at_mut(length);
-        self.decompress(number, planes, codecs)?;
+        self.decompress(number, length, planes, codecs)?;
         // SAFETY: every byte was written, or there was an error.
         let planes = unsafe { planes.assume_init_ref() };
         let count = length / self.item_size;
@@ -109,27 +111,65 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// Decompresses the pieces of the block `number`, filling `planes`.
-    fn decompress(&self, number: usize, planes: &mut Uninit, codecs: &mut Codecs) -> Result<(), Failure> {
+    /// Decodes shuffled elements of the block `number`, which has `nbytes` bytes, from its byte `skipped` on to all of
+    /// `destination`. Returns false, and decodes nothing, if only the whole block can be decoded.
+    ///
+    /// Planes of LZ4 are decompressed up to the last of these elements.
+    fn decode_elements(
+        &self,
+        number: usize,
+        nbytes: usize,
+        skipped: usize,
+        destination: &mut Uninit,
+        memory: &mut Uninit,
+        codecs: &mut Codecs,
+    ) -> Result<bool, Failure> {
+        let (size, end) = (self.item_size, skipped + destination.len());
+        let is_elements = [nbytes, skipped, end].iter().all(|at| at.is_multiple_of(size));
+        if !is_elements || self.filter(nbytes) != Filter::Shuffle {
+            return Ok(false);
+        }
+        let is_cut = self.format == Some(Format::Lz4) && self.pieces(nbytes) == size;
+        let stride = if is_cut { end / size } else { nbytes / size };
+        let planes = &mut memory[..stride * size];
+        self.decompress(number, nbytes, planes, codecs)?;
+        // SAFETY: every byte was written, or there was an error.
+        let planes = unsafe { planes.assume_init_ref() };
+        unshuffle(&planes[skipped / size..], stride, destination, size);
+        Ok(true)
+    }
+
+    /// Decompresses the block `number`, which has `nbytes` bytes: the start of each of its pieces, filling `planes`.
+    fn decompress(
+        &self,
+        number: usize,
+        nbytes: usize,
+        planes: &mut Uninit,
+        codecs: &mut Codecs,
+    ) -> Result<(), Failure> {
         let corrupt = |text: &str| Failure::Corrupt(format!("block {number} of a Blosc frame {text}"));
-        let pieces = self.pieces(planes.len());
-        if !planes.len().is_multiple_of(pieces) {
+        let pieces = self.pieces(nbytes);
+        if !nbytes.is_multiple_of(pieces) {
             return Err(corrupt("is not a whole number of elements"));
         }
-        let length = planes.len() / pieces;
+        let (length, wanted) = (nbytes / pieces, planes.len() / pieces);
         let mut at = self.size(HEADER + 4 * number).ok_or_else(|| corrupt("has no start"))?;
-        for piece in planes.chunks_exact_mut(length) {
+        for piece in planes.chunks_exact_mut(wanted) {
             let size = self.size(at);
             let stored = size.and_then(|size| self.bytes.get(at + 4..)?.get(..size));
             let stored = stored.ok_or_else(|| corrupt("exceeds the frame"))?;
             at += 4 + stored.len();
             if stored.len() == length {
-                piece.write_copy_of_slice(stored);
+                piece.write_copy_of_slice(&stored[..wanted]);
                 continue;
             }
             let format = self.format.ok_or_else(|| corrupt("is a copy"))?;
-            match format.decompress(stored, piece, codecs) {
-                Ok(written) if written == length => {}
+            let written = match wanted == length {
+                true => format.decompress(stored, piece, codecs),
+                false => lz4::decompress_start(stored, piece),
+            };
+            match written {
+                Ok(written) if written == wanted => {}
                 Err(Failure::OutOfMemory) => return Err(Failure::OutOfMemory),
                 Ok(_) | Err(_) => {
                     return Err(corrupt(&format!("is not {length} bytes of {}", format.name())));

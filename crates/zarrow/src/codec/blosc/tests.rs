@@ -208,10 +208,12 @@ fn ranges_are_parts_of_the_whole() {
     for (settings, source) in cases().filter(|(_, source)| !source.is_empty()) {
         let frame = oracle_encode(&settings, &source);
         let block = Frame::new(&frame).unwrap().block_nbytes;
-        let bounds =
-            [0, 1, block.saturating_sub(1), block, block + 1, 2 * block + 3, source.len() / 2, source.len()];
-        for start in bounds.map(|at| at.min(source.len())) {
-            for end in bounds.map(|at| at.clamp(start, source.len())) {
+        let item = settings.item_size;
+        let bytes = [0, 1, block.saturating_sub(1), block + 1, 2 * block + 3, source.len() / 2, source.len()];
+        let elements = [item, block / 3, block, block + item, source.len() / 2].map(|at| at / item * item);
+        let bounds = [&bytes[..], &elements].concat();
+        for start in bounds.iter().map(|at| *at.min(&source.len())) {
+            for end in bounds.iter().map(|at| (*at).clamp(start, source.len())) {
                 let found = decoded(&frame, start, end - start, &mut codecs).unwrap();
                 assert!(found == source[start..end], "{settings:?}: {start}..{end} of {}", source.len());
             }
@@ -234,6 +236,8 @@ fn broken_frames_are_errors() {
                 broken[at] ^= 1 << bit;
                 drop(decoded(&broken, 0, source.len(), &mut codecs));
                 drop(decoded(&broken, source.len() / 2, 10, &mut codecs));
+                let item = settings.item_size;
+                drop(decoded(&broken, 200 / item * item, 400 / item * item, &mut codecs));
             }
             let mut cut = frame[..at].to_vec();
             assert!(decoded(&cut, 0, source.len(), &mut codecs).is_err());

@@ -10,7 +10,18 @@ use crate::codec::{Codecs, Decoder, Encoder, Scratch, Uninit};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use serde_json::json;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
+
+unsafe extern "C" {
+    // From LZ4 (`lz4.h`): stops when `wanted` bytes are written.
+    fn LZ4_decompress_safe_partial(
+        source: *const c_char,
+        destination: *mut c_char,
+        length: c_int,
+        wanted: c_int,
+        room: c_int,
+    ) -> c_int;
+}
 
 /// The codec.
 pub const DEFINITION: Definition = Definition {
@@ -86,6 +97,18 @@ pub fn decompress(source: &[u8], destination: &mut Uninit) -> Result<usize, Fail
         lz4_sys::LZ4_decompress_safe(source.as_ptr().cast(), destination.as_mut_ptr().cast(), read, space)
     };
     usize::try_from(written).map_err(|_| Failure::corrupt("not a valid LZ4 block of this size"))
+}
+
+/// Decompresses the start of one LZ4 block to all of `destination`, and does not check the rest of the block; returns
+/// the bytes written, fewer if the block is shorter.
+pub fn decompress_start(source: &[u8], destination: &mut Uninit) -> Result<usize, Failure> {
+    let (Ok(length), Ok(wanted)) = (c_int::try_from(source.len()), c_int::try_from(destination.len())) else {
+        return Err(Failure::corrupt("an LZ4 block must be smaller than 2 GiB"));
+    };
+    let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
+    // SAFETY: both ranges are from slices, the second exclusive; the function stays inside both.
+    let written = unsafe { LZ4_decompress_safe_partial(from.cast(), to.cast(), length, wanted, wanted) };
+    usize::try_from(written).map_err(|_| Failure::corrupt("not a valid LZ4 block"))
 }
 
 /// Returns the maximum compressed size of `nbytes`, including the size before the block.
