@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrow
+import zarrow.jax
 from zarrow import data
 from zarrow.data import prefetch
 from zarrow.data.current_arrays import CurrentArrays
@@ -228,6 +229,17 @@ def test_sparse_rows_of_every_number(dtype: str, tmp_path: Path) -> None:
         assert np.array_equal(batch.toarray(), rows[numbers].toarray())
         seen += numbers.tolist()
     assert sorted(seen) == list(range(40))
+
+
+def test_messages_name_a_source_that_has_no_name(adata: anndata.AnnData, tmp_path: Path) -> None:
+    group = stored(adata, tmp_path / "a.zarr")
+    make: Any
+    for make in (data.Loader, zarrow.jax.DataLoader):
+        options: Any = {"device": "cuda:0"} if make is data.Loader else {}
+        with pytest.raises(zarrow.ExchangeError, match=r"^the source has text"):
+            make(group["X"], **options)
+        with pytest.raises(zarrow.ExchangeError, match=r"^source 'X' has text"):
+            make(group, fields=["X"], **options)
 
 
 def test_reads_of_sparse_rows_from_afar_count_their_copies(
