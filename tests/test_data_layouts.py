@@ -19,7 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrow
+import zarrow.jax
 from zarrow import data
+from zarrow.data import prefetch
+from zarrow.data.current_arrays import CurrentArrays
 
 pytestmark = pytest.mark.small_files
 
@@ -178,6 +181,83 @@ def test_sparse_rows_decode_few_chunks_in_windows(adata: anndata.AnnData, tmp_pa
     for _ in range(2):
         assert sum(batch.nnz for batch in loader) == elements
     assert loader.stats().cache_hits + loader.stats().cache_misses > 0
+
+
+def test_batches_of_sparse_rows_are_views_of_their_read(adata: anndata.AnnData, tmp_path: Path) -> None:
+    group = stored(adata, tmp_path / "a.zarr")
+    loader = data.Loader(group["X"], batch_size=30, order="sequential")
+    batches = list(loader)
+    whole = sp.vstack(batches, format="csr")
+    assert np.array_equal(whole.toarray(), adata.X.toarray())
+    # The first batch is read alone, and the last batches in one read.
+    _, *others = batches
+    assert len({batch.data.base.ctypes.data for batch in others}) == 1
+    for batch in batches:
+        before = [other.toarray() for other in batches if other is not batch]
+        batch.data[:] = -1
+        batch.eliminate_zeros()
+        after = [other.toarray() for other in batches if other is not batch]
+        assert all(map(np.array_equal, before, after))
+
+
+def test_sizes_of_sparse_rows_are_those_of_scipy(adata: anndata.AnnData, tmp_path: Path) -> None:
+    group = stored(adata, tmp_path / "a.zarr")
+    plan = data.Plan(group["X"], 16)
+    matrix = zarrow.open_group(tmp_path / "a.zarr", mode="r+")["X"]
+    indices, attributes = matrix["indices"].read().numpy(), dict(matrix["indices"].attrs)
+    matrix.create_array("indices", data=indices.astype("u2"), attributes=attributes, overwrite=True)
+    small = data.Plan(zarrow.open_group(tmp_path / "a.zarr")["X"], 16)
+    assert small.sample_nbytes == plan.sample_nbytes
+    loader = data.Loader(small, numbers=True)
+    for batch, numbers in loader:
+        assert batch.indices.dtype == np.int32
+        assert np.array_equal(batch.toarray(), adata.X[numbers].toarray())
+    assert loader.stats().nbytes == pytest.approx(CELLS * small.sample_nbytes, rel=0.05)
+
+
+@pytest.mark.parametrize("dtype", [">f8", "<u2", "<i8"])
+def test_sparse_rows_of_every_number(dtype: str, tmp_path: Path) -> None:
+    rows = sp.csr_matrix(np.random.default_rng(1).integers(0, 3, (40, 12)))
+    group = zarrow.create_group(tmp_path / "a.zarr", zarr_format=2)
+    attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(rows.shape)}
+    x = group.create_group("X", attributes=attributes)
+    x.create_array("data", data=rows.data.astype(dtype), chunks=5)
+    x.create_array("indices", data=rows.indices, chunks=7)
+    x.create_array("indptr", data=rows.indptr, chunks=9)
+    seen = []
+    for batch, numbers in data.Loader(x, batch_size=7, order="shuffle", numbers=True):
+        assert np.array_equal(batch.toarray(), rows[numbers].toarray())
+        seen += numbers.tolist()
+    assert sorted(seen) == list(range(40))
+
+
+def test_messages_name_a_source_that_has_no_name(adata: anndata.AnnData, tmp_path: Path) -> None:
+    group = stored(adata, tmp_path / "a.zarr")
+    make: Any
+    for make in (data.Loader, zarrow.jax.DataLoader):
+        options: Any = {"device": "cuda:0"} if make is data.Loader else {}
+        with pytest.raises(zarrow.ExchangeError, match=r"^the source has text"):
+            make(group["X"], **options)
+        with pytest.raises(zarrow.ExchangeError, match=r"^source 'X' has text"):
+            make(group, fields=["X"], **options)
+
+
+def test_reads_of_sparse_rows_from_afar_count_their_copies(
+    adata: anndata.AnnData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = stored(adata, tmp_path / "a.zarr")
+    monkeypatch.setattr(CurrentArrays, "is_local", lambda self: False)
+
+    def readers(source: Any) -> int:
+        plan = data.Plan(source, 1, window_nbytes=1)
+        # As many bytes are requested at a time as six samples have.
+        monkeypatch.setattr(prefetch, "_REQUESTED_NBYTES", 6 * plan.load_samples * plan.sample_nbytes)
+        loader = data.Loader(plan)
+        next(iter(loader))
+        iterator = iter(loader)
+        return len(iterator._prefetch._threads)
+
+    assert readers(group["obsm/pca"]) == 2 * readers(group["X"])
 
 
 def test_a_table_and_a_column_are_sources(adata: anndata.AnnData, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import pytest
 
 import zarrow
 from zarrow import data
+from zarrow.data.rank_schedule import LASTS
 
 SHAPE = (331, 4, 3)
 VALUES = np.arange(np.prod(SHAPE), dtype="i4").reshape(SHAPE)
@@ -118,6 +119,51 @@ def test_epochs_resume_on_other_numbers_of_ranks(root: zarrow.Group, seed: int) 
         for loader in loaders:
             loader.close()
     assert seen == Counter(range(331))
+
+
+def test_a_rank_that_has_ended_the_epoch_resumes_with_the_others(root: zarrow.Group) -> None:
+    chosen = plan(root)
+    loaders = [data.Loader(chosen, rank=rank, world=3) for rank in range(3)]
+    seen = numbers_of(loaders[1])
+    for loader, steps in ((loaders[0], 1), (loaders[2], 2)):
+        seen += [(batch["y"] // 2).tolist() for batch in itertools.islice(loader, steps)]
+    states = [loader.state_dict() for loader in loaders]
+    assert [state["epoch"] for state in states] == [0, 1, 0]
+    for rank in range(2):
+        resumed = data.Loader(chosen, rank=rank, world=2)
+        resumed.load_state_dict(states)
+        seen += numbers_of(resumed)
+        assert resumed.state_dict()["epoch"] == 1
+    assert sorted(number for batch in seen for number in batch) == list(range(331))
+
+
+@pytest.mark.parametrize("last", LASTS)
+def test_crops_that_are_read_in_parts_resume_with_every_end(root: zarrow.Group, last: Any) -> None:
+    corners = [(number, number % 3, 0) for number in range(101)]
+    crops = data.Crops(root["x"], (4, 2, None), corners=corners)
+    chosen = data.Plan(crops, 4, window_nbytes=1, last=last)
+    assert chosen.load_samples < 20
+    seen, state = Counter[int](), None
+    for world, steps in ((3, 2), (5, 1), (2, 50)):
+        loaders = [data.Loader(chosen, rank=rank, world=world, numbers=True) for rank in range(world)]
+        taken = []
+        for loader in loaders:
+            loader.load_state_dict(loader.state_dict() if state is None else state)
+            batches = list(itertools.islice(loader, steps))
+            for batch, numbers in batches:
+                first = np.array([VALUES[number, number % 3] for number in numbers])
+                assert np.array_equal(batch[:, 0, 0], first)
+                seen.update(numbers.tolist())
+            taken.append([len(numbers) for _, numbers in batches])
+        # Samples that are shared may differ by one on the last steps.
+        assert all(len(sizes) == len(taken[0]) for sizes in taken)
+        assert last == "share" or all(sizes == taken[0] for sizes in taken)
+        state = loaders[0].state_dict()
+    assert state is not None and state["epoch"] == 1
+    if last.startswith("drop"):
+        assert set(seen.values()) == {1} and sum(seen.values()) >= 101 - 2 * 4
+    else:
+        assert set(seen) == set(range(101)) and (last != "share" or set(seen.values()) == {1})
 
 
 def state_epoch(state: Any) -> int:

@@ -408,6 +408,21 @@ def test_places_are_added_while_frames_wait(seed: int, monkeypatch: pytest.Monke
     assert np.array_equal(array[...], np.repeat(expected[:, None], 5, 1))
 
 
+@pytest.mark.parametrize(
+    ("compressors", "unit", "expected"), [(None, 2, 16), (None, 20, 20), ("zstd", 2, 32)]
+)
+def test_a_run_of_uncompressed_frames_is_short(compressors: str | None, unit: int, expected: int) -> None:
+    """A producer that waits for a free place waits until a run ends."""
+    from zarrow.stream.ring import Ring
+
+    array = zarrow.create_array(
+        zarrow.MemoryStore(), shape=(0, 1 << 20), dtype="u1", chunks=(unit, 1 << 20), compressors=compressors
+    )
+    ring = Ring(array, 0)
+    ring.allocate(64, grows=False)
+    assert ring.run(60, everything=False) == ring.run(60, everything=True) == expected
+
+
 def test_a_store_that_keeps_pace_needs_few_places() -> None:
     array = zarrow.create_array(zarrow.MemoryStore(), shape=(0, 1 << 18), dtype="u1", chunks=(4, 1 << 18))
     with Writer(array) as writer:

@@ -96,7 +96,9 @@ class Zarrow(Loader):
         self.zarrow = importlib.import_module("zarrow")
         self.data: Any = importlib.import_module("zarrow.data")
         self.loader_class = self.data.Loader
-        if self.chosen.kind != "sparse rows":
+        if self.chosen.kind == "sparse rows":
+            importlib.import_module("scipy.sparse")
+        else:
             with contextlib.suppress(ModuleNotFoundError):
                 self.loader_class = importlib.import_module("zarrow.torch").DataLoader
 

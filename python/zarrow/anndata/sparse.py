@@ -9,15 +9,18 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from zarrow._zarrow import Array, Group, _import, read_many
+from zarrow._zarrow import Array, Group, _import, _read_into, read_many
 from zarrow.anndata.encoding import encoding_of
 from zarrow.errors import IndexingError, MetadataError, NodeTypeError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    Rows: TypeAlias = npt.NDArray[np.intp]
 
 FORMATS = {"csr_matrix": 0, "csc_matrix": 1}
 
@@ -103,9 +106,10 @@ def read_rows(
         first, last = stored[:-1], stored[1:]
         begin, end = rows.start, rows.stop
     else:
-        needed = np.union1d(rows, rows + 1) if len(rows) else np.zeros(1, "i8")
+        needed = _with_ends(rows)
         stored = indptr.read(needed).numpy().astype("i8")
-        first, last = (stored[np.searchsorted(needed, each)] for each in (rows, rows + 1))
+        at = np.searchsorted(needed, rows)
+        first, last = stored[at], stored[at + 1]
         begin, end = int(needed[0]), int(needed[-1])
     is_malformed = (
         (stored[1:] < stored[:-1]).any()
@@ -123,11 +127,28 @@ def read_rows(
     runs = _runs(first, last)
     if not runs:
         return data[:0].numpy(), indices[:0].numpy(), pointers
-    batch = read_many([(array, run) for array in (data, indices) for run in runs])
-    pieces = [batch[at].numpy() for at in range(2 * len(runs))]
     if len(runs) == 1:
-        return pieces[0], pieces[1], pointers
-    return np.concatenate(pieces[: len(runs)]), np.concatenate(pieces[len(runs) :]), pointers
+        values, positions = (
+            each.numpy() for each in read_many([(array, runs[0]) for array in (data, indices)])
+        )
+        return values, positions, pointers
+    values, positions = (np.empty(pointers[-1], array.dtype) for array in (data, indices))
+    edges = np.cumsum([0, *(run.stop - run.start for run in runs)]).tolist()
+    parts = [slice(start, stop) for start, stop in pairwise(edges)]
+    _read_into(
+        [(array, run) for array in (data, indices) for run in runs],
+        [memory[part] for memory in (values, positions) for part in parts],
+    )
+    return values, positions, pointers
+
+
+def _with_ends(rows: Rows) -> Rows:
+    """Return rows and the row behind each, sorted, without repetitions."""
+    np = _import("numpy")
+    # Sorting is faster than `np.union1d`, since neighbours are mostly in order.
+    both = np.sort(np.concatenate((rows, rows + 1)), kind="stable")
+    found: Rows = both[np.concatenate(([True], both[1:] != both[:-1]))] if len(both) else np.zeros(1, np.intp)
+    return found
 
 
 def _runs(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> list[slice]:

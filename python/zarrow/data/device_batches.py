@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from zarrow._zarrow import DeviceTensor
+from zarrow.data.nodes import called
 from zarrow.data.plan import Plan
 from zarrow.errors import ExchangeError
 
@@ -24,7 +25,7 @@ def checked(plan: Plan, device: Any) -> str:
     for name, source in plan.sources.items():
         if not source.has_fixed_size:
             raise ExchangeError(
-                f"source {name!r} has text, sparse rows or elements that may be missing, which have no "
+                f"{called(name)} has text, sparse rows or elements that may be missing, which have no "
                 "tensors on a GPU: leave out device=, and copy tensors there in a transform",
                 kind="no_such_type",
             )

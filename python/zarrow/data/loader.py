@@ -261,17 +261,26 @@ class Loader:
         """Return epoch and schedule of states, and the steps of all ranks."""
         if not states:
             raise ValueError("there is no state: pass one state, or the states of all ranks")
-        first = states[0]
-        if first["version"] != _VERSION or first["plan"] != self.plan.fingerprint:
+        first = min(states, key=lambda state: operator.index(state["epoch"]))
+        if first["version"] != _VERSION or any(each["plan"] != self.plan.fingerprint for each in states):
             raise ValueError(
                 "the state is of another plan: samples, order, window_nbytes, seed and chunks must be equal"
             )
-        same = ("plan", "epoch", "ranges", "world", "batch_size", "last")
-        if any(each[name] != first[name] for each in states for name in same):
-            raise ValueError("the states are not of one epoch: save all ranks between the same two epochs")
         epoch, world, batch_size = (operator.index(first[name]) for name in ("epoch", "world", "batch_size"))
+        # A rank that had all its batches has the state of the next epoch's beginning.
+        unfinished = [each for each in states if (each["epoch"], each["step"]) != (epoch + 1, 0)]
+        same = {
+            "world": states,
+            "batch_size": states,
+            "last": states,
+            "epoch": unfinished,
+            "ranges": unfinished,
+        }
+        if any(each[name] != first[name] for name, those in same.items() for each in those):
+            raise ValueError("the states are not of one epoch: save all ranks between the same two epochs")
         old = Schedule(ranges_of(first["ranges"], len(self.plan)), world, batch_size, first["last"])
-        by_rank = {operator.index(each["rank"]): operator.index(each["step"]) for each in states}
+        by_rank = {operator.index(each["rank"]): old.steps for each in states}
+        by_rank.update((operator.index(each["rank"]), operator.index(each["step"])) for each in unfinished)
         if len(states) > 1 and sorted(by_rank) != list(range(world)):
             raise ValueError(f"pass one state, or the states of all {world} ranks")
         steps = [by_rank[rank] for rank in sorted(by_rank)] * (1 if len(states) > 1 else world)

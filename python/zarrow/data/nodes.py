@@ -16,6 +16,11 @@ _NULLABLE = (*elements.NULLABLE, "nullable-string-array")
 SOLE = ""
 
 
+def called(name: str) -> str:
+    """Return what a message calls a source."""
+    return "the source" if name == SOLE else f"source {name!r}"
+
+
 def source_of(node: Array | Group) -> Source:
     """Return the rows of an array, or of a sparse matrix or a column of AnnData."""
     encoding = encoding_of(node) if isinstance(node, Group) else ""

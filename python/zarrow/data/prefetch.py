@@ -43,7 +43,7 @@ from zarrow.data.device_batches import on_device
 from zarrow.data.permutation import Numbers
 from zarrow.data.plan import Plan
 from zarrow.data.rank_schedule import Ranges
-from zarrow.data.samples import joined, nbytes_of
+from zarrow.data.samples import Behind, joined, nbytes_of, part_of
 from zarrow.data.sources import Out, Source
 from zarrow.data.stats import Stats
 from zarrow.data.trace import Trace
@@ -104,7 +104,7 @@ class _Rows:
 
     def part(self, index: slice | npt.NDArray[np.bool_]) -> _Rows:
         """Return some of the samples."""
-        arrays = {name: array[index] for name, array in self.arrays.items()}
+        arrays = {name: part_of(array, index) for name, array in self.arrays.items()}
         return _Rows(arrays, self.numbers[index], self.bad[index])
 
 
@@ -185,7 +185,11 @@ class Prefetch:
         self._read: deque[Ready | None] = deque()
         has_thread = options.transform is not None and options.device is None
         self._ready = deque[Ready | None]() if has_thread else self._read
-        readers = self._readers(samples * plan.sample_nbytes)
+        # Samples without a fixed size are read to other memory, and copied to their places.
+        each = (
+            source.sample_nbytes * (1 + (name not in self._rings)) for name, source in plan.sources.items()
+        )
+        readers = self._readers(samples * sum(each))
         work = [self._read_all] * readers + [self._transform_all] * has_thread
         self._threads = [
             threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
@@ -241,7 +245,7 @@ class Prefetch:
                 waits.join(thread, until)
 
     def _readers(self, nbytes: int) -> int:
-        """Return how many threads read, with this many bytes in a read (step 1)."""
+        """Return how many threads read, if a read takes this many bytes (step 1)."""
         if self._current.is_local():
             return _READERS
         several = -(-_REQUESTED_NBYTES // max(nbytes, 1))
@@ -376,12 +380,12 @@ class Prefetch:
         """Return the batches that end in a read, and keep the samples that are left over."""
         before, rest = read.before, self._rest
         rows.numbers[:before], rows.bad[:before] = rest.numbers, rest.bad
+        self._learn_size(rows)
         for name, array in rest.arrays.items():
             if name in self._rings:
                 rows.arrays[name][:before] = array
             elif before:
-                rows.arrays[name] = joined([array, rows.arrays[name]])
-        self._learn_size(rows)
+                rows.arrays[name] = Behind(array, rows.arrays[name])
         found = rows.numbers[before:][rows.bad[before:] > 0].tolist()
         self._stats.bad += found[: _BAD_LISTED - len(self._stats.bad)]
         batches, at = list[Ready](), 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from zarrow._zarrow import _import
 
@@ -19,6 +20,39 @@ def joined(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return _import("scipy.sparse").vstack(parts, format="csr")
+
+
+class Behind:
+    """New samples after the rest of an earlier read. Only a batch of both is copied."""
+
+    def __init__(self, rest: Any, found: Any) -> None:
+        self._rest, self._found = rest, found
+
+    def part(self, start: int, stop: int | None) -> Any:
+        """Return some of the samples."""
+        before = self._rest.shape[0]
+        stop = before + self._found.shape[0] if stop is None else stop
+        if start >= before:
+            return part_of(self._found, slice(start - before, stop - before))
+        parts = [part_of(self._rest, slice(start, min(stop, before)))]
+        if stop > before:
+            parts.append(part_of(self._found, slice(0, stop - before)))
+        return joined(parts)
+
+
+def part_of(samples: Any, index: slice | npt.NDArray[np.bool_]) -> Any:
+    """Return some of the samples: a view of a slice, also of sparse rows, which SciPy would copy."""
+    if isinstance(samples, Behind) and isinstance(index, slice):
+        return samples.part(index.start or 0, index.stop)
+    if isinstance(samples, np.ndarray) or not isinstance(index, slice):
+        return samples[index]
+    start, stop, _ = index.indices(samples.shape[0])
+    pointers = samples.indptr[start : stop + 1]
+    elements = slice(pointers[0], pointers[-1])
+    view = type(samples)((stop - start, samples.shape[1]), dtype=samples.dtype)
+    view.data, view.indices = samples.data[elements], samples.indices[elements]
+    view.indptr = pointers - pointers[0]
+    return view
 
 
 def nbytes_of(samples: Any) -> int:

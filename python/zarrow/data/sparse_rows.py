@@ -13,6 +13,9 @@ from zarrow.data.permutation import Numbers
 from zarrow.data.sources import Draw, Out, SizeOf, Source, chunks_of
 from zarrow.errors import UnsupportedError
 
+# SciPy makes smaller indices larger.
+_INDEX_NBYTES = 4
+
 
 class SparseRows(Source):
     """One sample for each row of a CSR matrix; a batch is a `scipy.sparse.csr_matrix`.
@@ -30,6 +33,8 @@ class SparseRows(Source):
                 store=str(group.store),
                 path=group.path,
             )
+        # Imported here, since the import takes longer than the first batch.
+        _import("scipy.sparse")
         (self.count, columns), self._members = sparse.parts(group)
         self._group, self.sample_shape = group, (columns,)
         self._mean = self._members[0].shape[0] / max(self.count, 1)
@@ -37,8 +42,8 @@ class SparseRows(Source):
     @property
     def sample_nbytes(self) -> int:
         """Bytes of a row of average length."""
-        pointer = self._members[2].dtype.itemsize
-        return round(self._mean * sum(array.dtype.itemsize for array in self._members[:2])) + pointer
+        data, indices, indptr = (array.dtype.itemsize for array in self._members)
+        return round(self._mean * (data + max(indices, _INDEX_NBYTES))) + indptr
 
     @property
     def has_fixed_size(self) -> bool:

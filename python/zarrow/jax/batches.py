@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import zarrow
+from zarrow.data.nodes import called
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
 from zarrow.errors import ExchangeError
@@ -63,7 +64,7 @@ def check_dtypes(plan: Plan) -> None:
             others = [name for name, source in plan.sources.items() if source.has_fixed_size]
             fields = f"fields={others} without it, or " if others else ""
             raise ExchangeError(
-                f"source {name!r} has text, sparse rows or elements that may be missing, but JAX has no such "
+                f"{called(name)} has text, sparse rows or elements that may be missing, but JAX has no such "
                 f"arrays: type {fields}zarrow.data.Loader(plan, transform=function) and make arrays in the "
                 "function",
                 kind="no_such_type",

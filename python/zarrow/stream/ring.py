@@ -7,8 +7,9 @@
 2. Frames are numbered from the first one of this writer. Those below `stored` are in the store, and their
    places are free.
 3. One append stores a run: all whole write units that wait, up to the end of the memory, but at most half of
-   it, so that the other half fills meanwhile. If another writer has appended in between, write units may
-   begin elsewhere; the run then ends within one.
+   it, so that the other half fills meanwhile. Without compression, a run in a local store is 16 MiB or one
+   write unit: more is no faster, and a producer that waits for a free place waits until a run ends. If
+   another writer has appended in between, write units may begin elsewhere; the run then ends within one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import sys
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,6 +33,9 @@ from zarrow.stream.growth import Growth
 
 # Frames of this size are stored at once, in a remote store to send few requests for metadata.
 _ENOUGH_NBYTES, _ENOUGH_REMOTE_NBYTES = 4 << 20, 16 << 20
+
+# Runs of uncompressed frames in a local store (step 3).
+_MOST_NBYTES = 16 << 20
 
 # Places of at least this size are in use, and at least four write units.
 _LEAST_NBYTES, _LEAST_UNITS = 32 << 20, 4
@@ -70,7 +75,10 @@ class Ring:
         self.frame_shape = array.shape[: self.axis] + array.shape[self.axis + 1 :]
         self.frame_nbytes = max(1, math.prod(self.frame_shape) * dtype.itemsize)
         store = array.__reduce__()[1][0]
-        self.enough = _ENOUGH_REMOTE_NBYTES if _is_remote(store) else _ENOUGH_NBYTES
+        is_remote = _is_remote(store)
+        self.enough = _ENOUGH_REMOTE_NBYTES if is_remote else _ENOUGH_NBYTES
+        is_copied = not is_remote and not array.compressors and not array.filters
+        self._most_frames = _MOST_NBYTES // self.frame_nbytes if is_copied else sys.maxsize
         self._frames: np.ndarray[Any, Any] = np.empty(0, dtype)
         # Converts frames of other types.
         self._converter: Array | None = None
@@ -183,10 +191,10 @@ class Ring:
 
     def run(self, accepted: int, *, everything: bool) -> int:
         """Return the number of frames in the next run, if this many were accepted (step 3)."""
-        half = max(self.unit, self._most_places // 2 // self.unit * self.unit)
+        most = min(self._most_places // 2, self._most_frames) // self.unit * self.unit
         place = self._place(self.stored)
         # Up to the edge of a write unit of this memory.
-        to_end = min(self.capacity - place, half - place % self.unit)
+        to_end = min(self.capacity - place, max(self.unit, most) - place % self.unit)
         waiting = min(accepted - self.stored, to_end)
         whole = waiting - (self._before + self.stored + waiting) % self.unit
         return waiting if everything or (whole <= 0 and waiting == to_end) else max(0, whole)

@@ -12,6 +12,7 @@ import torch
 
 import zarrow
 from zarrow._zarrow import DeviceTensor
+from zarrow.data.nodes import called
 from zarrow.data.plan import Plan
 from zarrow.data.prefetch import Batch
 from zarrow.errors import ExchangeError
@@ -72,7 +73,7 @@ def check_dtypes(plan: Plan) -> None:
             tensors(empty)
         except (ExchangeError, BufferError):
             raise ExchangeError(
-                f"{f'source {name!r}' if name else 'the source'} has the data type {empty.dtype}, which "
+                f"{called(name)} has the data type {empty.dtype}, which "
                 "PyTorch lacks: type zarrow.data.Loader(plan, transform=function) and make tensors in the "
                 "function",
                 kind="no_such_type",
