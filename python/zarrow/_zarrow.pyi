@@ -281,8 +281,8 @@ def open(
     store
         A folder, as a path or a `file://` URL; the URL of a cloud store (`s3://`, `gs://`, `az://`,
         `abfs://`, `http://`, `https://`); a store object of zarrow, zarr-python, obstore, fsspec, icechunk or
-        VirtualiZarr; or a mapping of keys to bytes. A folder or URL may also be any node inside a larger
-        hierarchy.
+        VirtualiZarr; a mapping of keys to bytes; or `reference://` and a JSON file of kerchunk's references,
+        which may lead to any file or host. A folder or URL may also be any node inside a larger hierarchy.
     path
         Path of the node in the store; `""` is the root.
     mode
