@@ -81,7 +81,8 @@ def read_many(items: Iterable[Any], decode: Any, others: dict[str, Any]) -> AnyE
     if not pairs or not all(isinstance(array, Array) for array in arrays):
         # The same result or error as without `decode`.
         return _read_many(pairs)
-    prepared = {id(array): _prepared(array) for array in dict.fromkeys(arrays)}
+    # Two handles of one array are equal.
+    prepared = {key: _prepared(array) for key, array in {id(array): array for array in arrays}.items()}
     each = [prepared[id(array)] for array in arrays]
     parts = _read_masked(pairs, [mask for mask, _ in each])
     decoded = [finish(part) for (_, finish), part in zip(each, parts, strict=True)]
