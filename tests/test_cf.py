@@ -229,6 +229,8 @@ def test_many_selections_are_decoded(tmp_path: Path, version: int) -> None:
     assert zarrow.read_many(items, decode="cf").shape == (2, 3)
     # Arrays of other stored types, and of other decoded types.
     assert zarrow.read_many([first, second], decode="cf").shape == (2, 8)
+    again = zarrow.open(tmp_path / "packed", "x")
+    assert zarrow.read_many([first, again], decode="cf").shape == (2, 8)
     check_each([first, (second, ...)], [expected["packed"], expected["more"]])
     check_each(list(arrays.values()), list(expected.values()))
     assert isinstance(zarrow.read_many([first, time], decode="cf"), list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import fsspec
 import numpy as np
 import pandas
 import pytest
+import xarray
 import zarr
 from fsspec.implementations.reference import LazyReferenceMapper, ReferenceFileSystem
 
@@ -115,17 +117,17 @@ def test_the_command_reads_a_file_of_references(
     for typed, status, shown in (
         ("copy reference://refs.json copy.zarr", 0, "1 units done"),
         ("diff reference://refs.json copy.zarr", 0, ""),
-        ("tree reference://refs.json rain", 1, "<fsspec.FSMap>/rain is an array"),
-        ("info reference://other.json", 1, "'other.json' is no file of kerchunk's references"),
-        ("rm reference://refs.json --yes", 1, "zarrow copy reference://refs.json FOLDER stores their"),
+        ("tree reference://refs.json rain", 1, "refs.json/rain is an array"),
+        ("info reference://other.json", 1, "other.json' is no file of kerchunk's references"),
+        ("rm reference://refs.json --yes", 1, "the store is read-only"),
         ("copy copy.zarr reference://refs.json", 1, "references are only read"),
-        ("info refs.json", 1, "or reference://refs.json in the command"),
+        ("info refs.json", 1, "type zarrow.open('reference://refs.json')"),
         ("copy reference://refs.json/rain/ rain.zarr", 0, "1 units done"),
         ("export reference://refs.json/rain rain.npy --json", 0, '"format": "npy"'),
         ("info reference://refs.json/none", 1, "no Zarr array or group here"),
-        ("info reference://none.json/rain", 1, "No such file or directory"),
+        ("info reference://none.json/rain", 1, "no file of references"),
         ("repair copy.zarr --from reference://refs.json", 0, "0 faults mended"),
-        ("repair reference://refs.json --from copy.zarr", 1, "references are only read"),
+        ("repair reference://refs.json --from copy.zarr", 1, "read-only"),
         ("pyramid reference://refs.json/rain levels.zarr", 1, "references are only read"),
         ("info other.json", 1, "this is a file; a store is a folder"),
     ):
@@ -135,6 +137,98 @@ def test_the_command_reads_a_file_of_references(
     np.testing.assert_array_equal(zarrow.open_array("copy.zarr", "rain")[...], values())
     np.testing.assert_array_equal(zarrow.open_array("rain.zarr")[...], values())
     np.testing.assert_array_equal(np.load("rain.npy"), values())
+
+
+def test_a_location_of_references_is_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Read
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rain.bin").write_bytes(values().tobytes())
+    chunks = {key: ["{{u}}.{{ end }}", *part[1:]] for key, part in parts("rain.bin", "rain").items()}
+    references = {
+        ".zgroup": '{"zarr_format": 2}',
+        "rain/.zarray": json.loads(document()),
+        "rain/.zattrs": {"_ARRAY_DIMENSIONS": ["time", "x"]},
+        **chunks,
+    }
+    templates = {"u": "rain", "end": "bin"}
+    Path("refs.json").write_text(json.dumps({"version": 1, "templates": templates, "refs": references}))
+    relative, absolute = "reference://refs.json", f"reference://{tmp_path}/refs.json"
+    root = zarrow.open(relative)
+    assert root == zarrow.open_group(absolute) and root.store == absolute
+    monkeypatch.chdir("/")
+    array = zarrow.open_array(absolute, "rain")
+    assert array == root["rain"] == pickle.loads(pickle.dumps(array))
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(zarrow.load(f"reference://file://{tmp_path}/refs.json")["rain"], values())
+    dataset = xarray.open_dataset(relative, engine="zarrow", consolidated=False)
+    np.testing.assert_array_equal(dataset["rain"], values())
+    assert read.paths == []
+    zarrow.copy(relative, "copy.zarr")
+    assert list(zarrow.diff(relative, zarrow.open("copy.zarr"))) == []
+    changes: list[Any] = [
+        lambda: array.write(0, 1),
+        lambda: zarrow.save(relative, [1]),
+        lambda: zarrow.create_group(relative, overwrite=True),
+        lambda: root.attrs.update(a=1),
+        lambda: root.create_group("new"),
+    ]
+    for change in changes:
+        with pytest.raises(zarrow.errors.ReadOnlyError, match="read-only"):
+            change()
+
+
+HOSTILE: list[str] = [
+    "",
+    "[",
+    "[1]",
+    "7",
+    "[" * 100_000,
+    '{"a": ' * 50_000,
+    "\xff",
+    '{"version": 2, "refs": {}}',
+    '{"version": 1}',
+    '{"version": 1, "refs": 3}',
+    '{"version": 1, "refs": {}, "templates": []}',
+    '{"a": null}',
+    '{"a": ["url", 1]}',
+    '{"a": ["url", -1, 3]}',
+    '{"a": ["url", 1, 1e9]}',
+    '{"a": ["url", true, 1]}',
+    '{"a": ["url", 1, 9223372036854775808]}',
+    '{"a": ["none://x", 1, 1]}',
+    '{"version": 1, "refs": {"a": "base64:%%%", "b": ["{{x}}"]}}',
+    '{"version": 1, "refs": {"a": ["{{x}}"]}, "templates": {"x": "{{y}}"}}',
+    '{"version": 1, "refs": {"a": ["{{x.__class__}}"]}, "templates": {"x": "y"}}',
+    '{"version": 1, "refs": {"a": ["{{x:>99999999999}}"]}, "templates": {"x": "y"}}',
+    '{"version": 1, "refs": {"a": ["{{x}}"]}, "templates": {"x": "%s"}}' % ("y" * 10_000),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_files_of_references_are_typed_errors(text: str, tmp_path: Path) -> None:
+    (tmp_path / "refs.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(zarrow.MetadataError, match="is no file of kerchunk's references") as raised:
+        zarrow.open(f"reference://{tmp_path}/refs.json")
+    assert len(str(raised.value)) < 1000
+
+
+def test_files_of_references_that_cannot_be_read_are_typed_errors(tmp_path: Path) -> None:
+    (tmp_path / "gen.json").write_text('{"version": 1, "refs": {}, "gen": [{"key": "a"}]}')
+    (tmp_path / "empty.json").write_text("{}")
+    for name, error, match in (
+        ("none.json", zarrow.NotFoundError, "no file of references"),
+        ("empty.json", zarrow.NotFoundError, "no Zarr array or group here"),
+        ("", zarrow.StoreError, "cannot be read"),
+        ("gen.json", zarrow.UnsupportedError, "gen"),
+    ):
+        for opened in (zarrow.open, zarrow.open_array, zarrow.load):
+            with pytest.raises(error, match=match):
+                opened(f"reference://{tmp_path}/{name}")
+    with pytest.raises(zarrow.StoreError, match="cannot be read"):
+        zarrow.open("reference://none://x")
+    with pytest.raises(ValueError, match="storage_options"):
+        zarrow.open(f"reference://{tmp_path}/empty.json", storage_options={"x": 1})
 
 
 def test_file_systems_of_others_are_read_by_fsspec(read: Read) -> None:
@@ -297,7 +391,7 @@ def test_references_on_a_web_server(read: Read) -> None:
 def parquet(folder: Path, file: Path, record_size: int) -> Any:
     """Write references as kerchunk does, by rows of files."""
     (folder / "rain").mkdir(parents=True)
-    documents = {".zgroup": {"zarr_format": 2}, "rain/.zarray": json.loads(document())}
+    documents = {".zgroup": {"zarr_format": 2}, "rain/.zarray": json.loads(document(dimension_separator="."))}
     (folder / ".zmetadata").write_text(json.dumps({"metadata": documents, "record_size": record_size}))
     rows = [(str(file), 16 * row, 16) if row % 50 != 7 else (None, 0, 0) for row in range(COUNT)]
     for record in range(-(-COUNT // record_size)):

@@ -96,6 +96,7 @@ __all__ = [
     "_reference_target",
     "_register_codec",
     "_shape_as",
+    "_shapes_of",
     "_text",
     "_variable",
     "_visible",
@@ -239,6 +240,7 @@ def _read_masked(items: Sequence[tuple[Array | Indexer, Any]], masks: Sequence[A
 def _import(name: str) -> Any: ...
 def _register_codec(name: str, kind: str, make: Any) -> None: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
+def _shapes_of(items: Sequence[tuple[Array | Indexer, Any]]) -> list[tuple[int, ...]]: ...
 def _visible(text: str) -> str: ...
 def _with_options(store: Any, storage_options: Mapping[str, Any] | None) -> Any: ...
 @overload
@@ -291,8 +293,8 @@ def open(
     store
         A folder, as a path or a `file://` URL; the URL of a cloud store (`s3://`, `gs://`, `az://`,
         `abfs://`, `http://`, `https://`); a store object of zarrow, zarr-python, obstore, fsspec, icechunk or
-        VirtualiZarr; or a mapping of keys to bytes. A folder or URL may also be any node inside a larger
-        hierarchy.
+        VirtualiZarr; a mapping of keys to bytes; or `reference://` and a JSON file of kerchunk's references,
+        which may lead to any file or host. A folder or URL may also be any node inside a larger hierarchy.
     path
         Path of the node in the store; `""` is the root.
     mode

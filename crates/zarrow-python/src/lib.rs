@@ -60,7 +60,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::array::{Array, Unread};
     #[pymodule_export]
-    use crate::node::batch::{_read_each, _read_into, _read_masked, read_many};
+    use crate::node::batch::{_read_each, _read_into, _read_masked, _shapes_of, read_many};
     #[pymodule_export]
     use crate::node::chunk_parts::ChunkParts;
     #[pymodule_export]

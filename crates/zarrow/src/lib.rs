@@ -45,9 +45,10 @@ pub use node::array::write_request::WriteRequest;
 pub use node::batch::{read_each, read_many, stacked_out};
 pub use node::group::Group;
 pub use node::hierarchy::{
-    ArrayBuilder, AttributeChange, DimensionName, DocumentChange, Existing, Members as NewMembers,
-    NewFillValue, NewNode, Source, commit_documents, create_absent_group, create_all, create_array,
-    create_array_from, create_array_with, create_group, create_group_with, new_path, with_fixed_shapes,
+    AppendParts, ArrayBuilder, AttributeChange, DimensionName, DocumentChange, Existing,
+    Members as NewMembers, NewFillValue, NewNode, Source, commit_documents, create_absent_group, create_all,
+    create_array, create_array_from, create_array_with, create_group, create_group_with, new_path,
+    with_fixed_shapes,
 };
 pub use node::listed::ListedMembers;
 pub use node::open::{expect_format, find, open, open_members, open_with};

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas
 
+    from zarrow.api.progress import Progress
     from zarrow.tables.filters import Filters
 
 Made: TypeAlias = Callable[[], Any]
@@ -59,12 +60,17 @@ class Batch:
         """The arrays that were added with rows."""
         return [array for array, by_row in self._arrays if by_row]
 
-    def read(self) -> None:
-        """Read all arrays at once."""
-        if self._rows is None:
+    def read(self, report: Progress | None = None) -> None:
+        """Read all arrays at once; with `report`, in batches."""
+        rows = ... if self._rows is None else self._rows
+        items = [(array, rows if by_row else ...) for array, by_row in self._arrays]
+        if report is not None:
+            from zarrow.api.reported_batches import ReportedReads
+
+            self._decoded = ReportedReads(items, report).read_each()
+        elif self._rows is None:
             self._decoded = _read_each([array for array, _ in self._arrays])
         else:
-            items = [(array, self._rows if by_row else ...) for array, by_row in self._arrays]
             decoded = read_many(items)
             self._decoded = [decoded[at] for at in range(len(items))]
 
@@ -116,6 +122,7 @@ def read_frame(
     rows: slice | None,
     filters: Filters | None,
     sorted_by: str | None,
+    report: Progress | None,
 ) -> pandas.DataFrame:
     """Read a table, or its rows that fulfil filters."""
     if rows is not None and not isinstance(rows, slice):
@@ -131,7 +138,7 @@ def read_frame(
         raise TypeError("sorted_by is for filters: leave it out, or pass filters=...")
     batch = Batch(selected)
     make = _table(group, batch, [columns] if isinstance(columns, str) else columns)
-    batch.read()
+    batch.read(report)
     frame: pandas.DataFrame = make()
     return frame
 

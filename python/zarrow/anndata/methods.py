@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never, cast
 
-from zarrow._zarrow import Group
+from zarrow._zarrow import Group, _import
 from zarrow.anndata import elements, sparse
+from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.methods import add_method
 from zarrow.errors import MetadataError
 
@@ -38,6 +39,7 @@ def to_pandas(
     rows: slice | None = None,
     filters: Filters | None = None,
     sorted_by: str | None = None,
+    progress: Progress | bool | None = None,
     **unknown: Never,
 ) -> pandas.DataFrame:
     """Read a table into pandas, all columns in one batch.
@@ -54,6 +56,9 @@ def to_pandas(
         A slice of rows; by default all.
     filters, sorted_by
         As in `to_arrow`. Columns of the filters are read first, and then the matching rows.
+    progress
+        Called with the bytes of the columns that were read, and of all, where the size of text is a guess; or
+        True for a bar in a terminal or a notebook. Columns of filters are read before the first report.
 
     Raises
     ------
@@ -76,7 +81,8 @@ def to_pandas(
         from zarrow.hints.unknown_names import refuse_keywords
 
         refuse_keywords("Group.to_pandas", unknown)
-    return elements.read_frame(self, columns, rows, filters, sorted_by)
+    with reporting(progress, "to_pandas") as report:
+        return elements.read_frame(self, columns, rows, filters, sorted_by, report)
 
 
 def to_polars(
@@ -86,11 +92,23 @@ def to_polars(
     rows: slice | None = None,
     filters: Filters | None = None,
     sorted_by: str | None = None,
+    progress: Progress | bool | None = None,
     **unknown: Never,
 ) -> polars.DataFrame:
     """Read a table into polars: `to_arrow(columns, rows=rows, filters=filters).polars()`.
 
-    The index of an AnnData table is the first column.
+    The index of an AnnData table is the first column. `progress`, which needs pyarrow, is called with the
+    rows that were read, and all; or True for a bar in a terminal or a notebook. Columns of filters are read
+    once more to count the rows.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> zarrow.save("birds.zarr", {"id": [1, 2, 3], "name": ["owl", "crow", "wren"]})
+    >>> zarrow.open("birds.zarr").to_polars("name", progress=print).height
+    0 3
+    3 3
+    3
     """
     stream = self.to_arrow(columns, rows=rows, filters=filters, sorted_by=sorted_by, **unknown)
     names = list(stream.column_names or ())
@@ -101,4 +119,9 @@ def to_polars(
             store=self.store,
             path=self.path,
         )
-    return cast("polars.DataFrame", stream.polars())
+    with reporting(progress, "to_polars", "{} rows".format) as report:
+        if report is None:
+            return cast("polars.DataFrame", stream.polars())
+        from zarrow.tables.reported_rows import read
+
+        return cast("polars.DataFrame", _import("polars").DataFrame(read(stream, report)))

@@ -45,8 +45,9 @@ class Amount:
         self._reach(self._end)
 
     def finish_all(self) -> None:
-        """Report that everything is finished."""
-        self._reach(self._total)
+        """Report that everything is finished, unless the last value did."""
+        if self._done < self._total or self._total == 0:
+            self._reach(self._total)
 
     def _reach(self, done: int) -> None:
         self._done = done

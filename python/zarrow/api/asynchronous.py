@@ -123,7 +123,7 @@ async def read_async(
         Read to a GPU, as for `read`. After the `await`, work in `stream` sees the result. Without `stream`,
         an `out` of PyTorch or CuPy uses the current stream of the task's thread.
     progress
-        As for `read`, with `out` only. A thread of the loop's executor reads, and calls the function.
+        As for `read`. A thread of the loop's executor reads, and calls the function.
 
     Returns
     -------
@@ -326,7 +326,13 @@ async def read_many_async(
 ) -> DeviceTensor | list[DeviceTensor]: ...
 @overload
 async def read_many_async(
-    items: Iterable[Items], *, out: Out, device: Any = None, stream: Any = None, decompress: Decompress = None
+    items: Iterable[Items],
+    *,
+    out: Out,
+    device: Any = None,
+    stream: Any = None,
+    decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> Out: ...
 @overload
 async def read_many_async(
@@ -337,11 +343,13 @@ async def read_many_async(
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> AnyElements: ...
 async def read_many_async(items: Iterable[Items], *, out: Any = None, **options: Any) -> Any:
     """Read many selections as one batch, as `read_many` does with the same arguments, and await it.
 
-    To read to a GPU, pass `device`, `stream` and `decompress`, or an `out` on the GPU.
+    To read to a GPU, pass `device`, `stream` and `decompress`, or an `out` on the GPU. A thread of the loop's
+    executor reads, and calls `progress`.
 
     Raises
     ------

@@ -4,6 +4,7 @@
 2. Small arrays are read many at a time, as without `progress`. A large array of numbers is read part by
    part, in whole chunks or shards, straight into the memory of the result. Any other array is read at once.
 3. So is a selection, unless it is a block: integers, and slices of step 1.
+4. A mask is read with each part, and copied with its elements into the memory of the result.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, Group, _import, _read_each, _RecycledMemory, asarray
+from zarrow._zarrow import Array, Group, _import, _masked, _read_each, _RecycledMemory, asarray
 from zarrow.api.amounts import Amount
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.casting import read_type
@@ -84,46 +85,73 @@ def read_array(array: Array, amount: Amount) -> DecodedArray:
     """Read all elements of an array, which `amount` already expects (step 2)."""
     nbytes = estimated_nbytes(array)
     amount.begin(nbytes)
-    unit, dtype = array.write_unit, array.dtype
-    if unit is None or not has_numbers(array) or nbytes <= READ_NBYTES:
-        whole: DecodedArray = array[...]
-        amount.finish()
-        return whole
-    memory: Any = _RecycledMemory(nbytes)
-    values = _import("numpy").ndarray(array.shape, dtype, memory)
-    for region in parts(array.shape, unit, unit, dtype.itemsize):
-        array.read(region, out=values[region])
-        amount.add(dtype.itemsize * math.prod(part.stop - part.start for part in region))
+    block = divided(array, ...) if nbytes > READ_NBYTES else None
+    elements: DecodedArray = array[...] if block is None else read_block(array, block, amount)
     amount.finish()
-    return asarray(values)
+    return elements
 
 
 def read_selection(
-    array: Array, selection: Any, out: Any, dtype: Any, progress: Progress | bool
+    array: Array, selection: Any, out: Any, dtype: Any, mask: Any, order: str, progress: Progress | bool
 ) -> DecodedArray | Any:
     """Read a selection for `Array.read` (step 3)."""
-    options: dict[str, Any] = {"out": out, "dtype": dtype}
+    options: dict[str, Any] = {"out": out, "dtype": dtype, "mask": mask, "order": order}
+    is_valid = order == "C" or (order in ("F", "A") and out is mask is None)
     with reporting(progress, "read") as report:
-        block, unit = block_of(array, selection), array.write_unit
-        if report is None or block is None or unit is None or not has_numbers(array):
+        block = divided(array, selection) if report is not None and is_valid else None
+        if block is None or (out is not None and tuple(getattr(out, "shape", ())) != shape_of(block)):
+            # Plain bytes as `out`, or arguments that are refused.
             found: Any = array.read(selection, **options)
             if report is not None:
                 nbytes = getattr(found, "nbytes", 0)
                 report(nbytes, nbytes)
             return found
-        wanted = array.dtype if dtype is None else read_type(array.dtype, dtype)
-        shape = shape_of(block)
-        amount = Amount(report, math.prod(shape) * wanted.itemsize)
-        amount.begin(math.prod(shape) * wanted.itemsize)
-        if out is not None and tuple(getattr(out, "shape", ())) != shape:
-            return array.read(selection, **options)  # plain bytes, or memory that is refused
-        memory: Any = _RecycledMemory(math.prod(shape) * wanted.itemsize) if out is None else None
-        values = _import("numpy").ndarray(shape, wanted, memory) if out is None else out
-        for source, target in parts_of_block(block, unit, array.dtype.itemsize):
-            array.read(source, out=values[target], dtype=dtype)
-            amount.add(wanted.itemsize * math.prod(part.stop - part.start for part in target))
+        item_nbytes = (array.dtype if dtype is None else read_type(array.dtype, dtype)).itemsize
+        amount = Amount(report, math.prod(shape_of(block)) * item_nbytes)
+        amount.begin(math.prod(shape_of(block)) * item_nbytes)
+        elements: DecodedArray | Any = read_block(array, block, amount, **options)
         amount.finish()
-        return asarray(values) if out is None else out
+        return elements
+
+
+def divided(array: Array, selection: Any) -> list[range | int] | None:
+    """Return the block that a selection is, as `block_of` does; None if it is not read part by part."""
+    can_be_divided = array.write_unit is not None and has_numbers(array)
+    return block_of(array, selection) if can_be_divided else None
+
+
+def read_block(
+    array: Array,
+    block: list[range | int],
+    amount: Amount,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    mask: Any = None,
+    order: str = "C",
+) -> DecodedArray | Any:
+    """Read a block of numbers part by part (steps 2 and 4); `amount` has begun with it."""
+    unit = array.write_unit
+    assert unit is not None
+    wanted = array.dtype if dtype is None else read_type(array.dtype, dtype)
+    values, missing, shape = out, None, shape_of(block)
+    if out is None:
+        memory: Any = _RecycledMemory(math.prod(shape) * wanted.itemsize)
+        is_column_major = order == "F" or (order == "A" and array._is_column_major())
+        values = _import("numpy").ndarray(shape, wanted, memory, order="F" if is_column_major else "C")
+    if mask is not None:
+        missing = _import("numpy").empty(shape, bool)
+    for source, target in parts_of_block(block, unit, array.dtype.itemsize):
+        if missing is None:
+            array.read(source, out=values[target], dtype=dtype)
+        else:
+            part: Any = array.read(source, mask=mask)
+            values[target], missing[target] = part.data, part.mask
+        amount.add(wanted.itemsize * math.prod(part.stop - part.start for part in target))
+    if out is not None:
+        return out
+    tensor: Any = asarray(values)
+    return tensor if missing is None else _masked(tensor, [missing])
 
 
 def has_numbers(array: Array) -> bool:

@@ -1,7 +1,7 @@
-"""`Array.write(progress=...)`: a large block is written in parts of whole chunks or shards.
+"""`progress=` of `Array.write` and `Array.append`: a large block is written in whole chunks or shards.
 
 1. Only a NumPy array with the shape of the block is divided, or an array of a store or of h5py. Other values
-   are written at once.
+   are written at once. Appended numbers are always divided, and become visible together.
 2. A part that is refused, such as an integer that does not fit, leaves the parts before it written.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 from zarrow._zarrow import Array
 from zarrow.api.amounts import Amount, size_of
 from zarrow.api.progress import Progress, reporting
-from zarrow.api.reported_reads import block_of, has_numbers, parts_of_block, shape_of
+from zarrow.api.reported_reads import READ_NBYTES, divided, parts_of_block, shape_of
 from zarrow.arrays.methods import add_method
 from zarrow.interchange.lazy_arrays import is_divided, is_read_in_parts
 
@@ -121,34 +121,45 @@ def write(
         from zarrow.hints.unknown_names import refuse_keywords
 
         refuse_keywords("Array.write", unknown)
-    options: dict[str, Any] = {
-        "casting": casting,
-        "durability": durability,
-        "write_empty_chunks": write_empty_chunks,
-    }
     if progress is None:
-        self._write(selection, value, **options)
+        self._write(selection, value, casting, durability, write_empty_chunks)
         return
     with reporting(progress, "write") as report:
-        parts = None if report is None else _parts(self, selection, value)
+        parts = None if report is None else parts_of_value(self, selection, value)
         amount = Amount(report, size_of(value))
         amount.begin(size_of(value))
         if parts is None:
-            self._write(selection, value, **options)
+            self._write(selection, value, casting, durability, write_empty_chunks)
         else:
             for target, source in parts:
-                self._write(target, value[source], **options)
+                self._write(target, value[source], casting, durability, write_empty_chunks)
                 amount.add(value.dtype.itemsize * math.prod(part.stop - part.start for part in source))
         amount.finish_all()
 
 
-def _parts(
-    array: Array, selection: _Index, value: Any
+def append(array: Array, value: Any, axis: int, progress: Progress | bool) -> tuple[int, ...]:
+    """Append elements for `Array.append`."""
+    with reporting(progress, "append") as report:
+        if report is None:
+            return array._append(value, axis, None)
+        total = size_of(value)
+        report(0, total)
+
+        def report_part(done: int, count: int) -> None:
+            report(total * done // count, total)
+
+        shape = array._append(value, axis, (READ_NBYTES, report_part))
+        report(total, total)
+        return shape
+
+
+def parts_of_value(
+    array: Any, selection: _Index, value: Any
 ) -> Iterator[tuple[tuple[slice | int, ...], tuple[slice, ...]]] | None:
     """Return the parts' places in the array and in the value; None if it is written at once (step 1)."""
-    if not (is_divided(value) or is_read_in_parts(value)):
+    if not isinstance(array, Array) or not (is_divided(value) or is_read_in_parts(value)):
         return None
-    block, unit = block_of(array, selection), array.write_unit
-    if block is None or unit is None or not has_numbers(array) or value.shape != shape_of(block):
+    block, unit = divided(array, selection), array.write_unit
+    if block is None or unit is None or value.shape != shape_of(block):
         return None
     return parts_of_block(block, unit, array.dtype.itemsize)

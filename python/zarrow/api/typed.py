@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
     from zarrow import Array, ArrowStream, Categorical, Group, MaskedTensor, MaskedVariable, Tensor, Variable
+    from zarrow.api.progress import Progress
     from zarrow.arrays._array import _Index
     from zarrow.device_tensor._device_tensor import DeviceTensor
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
             """Return a member of a group, or elements of an array."""
 
         def __iter__(self) -> Iterator[Any]: ...
-        def append(self, values: Any, axis: int = 0) -> Any:
+        def append(self, values: Any, axis: int = 0, *, progress: Progress | bool | None = None) -> Any:
             """Append elements or rows."""
 
         @overload

@@ -287,7 +287,7 @@ class Array(_Node):
             `"device"` by nvCOMP; `"auto"`: see `zarrow.gpu.explain`. Not with `mmap`, `mask`, `order`.
         progress
             Called with the bytes that are read and all bytes, or True for a bar. A block of numbers is read
-            part by part. Only with `out` and `dtype`.
+            part by part. With `decode`, stored bytes count. Not with `mmap` and for a GPU.
 
         Returns
         -------
@@ -354,11 +354,12 @@ class Array(_Node):
         self,
         selection: _Index,
         value: Any,
-        *,
         casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"],
         durability: Literal["none", "file", "full"] | None,
         write_empty_chunks: bool,
+        /,
     ) -> None: ...
+    def _append(self, value: Any, axis: int, parts: tuple[int, Progress] | None) -> tuple[int, ...]: ...
     write = reported_writes.write
     get_basic_selection = selections.get_basic_selection
     set_basic_selection = selections.set_basic_selection
@@ -415,7 +416,9 @@ class Array(_Node):
         >>> temperature.shape
         (50, 6, 8)
         """
-    def append(self, value: Any, axis: int = 0) -> tuple[int, ...]:
+    def append(
+        self, value: Any, axis: int = 0, *, progress: Progress | bool | None = None
+    ) -> tuple[int, ...]:
         """Append elements along an axis.
 
         A reader that opens the array later sees all new elements or none, even if this process is killed.
@@ -428,6 +431,10 @@ class Array(_Node):
             Anything that `write` takes, with the array's shape except along `axis`.
         axis
             The axis to append along; negative numbers count from the last axis.
+        progress
+            Called with the bytes of the value that are written, and of all, or True for a bar. Numbers are
+            written part by part. A function that fails ends the call as Ctrl-C does, except at the last
+            report, after the append. It must not change the array's shape.
 
         Returns
         -------
@@ -448,6 +455,11 @@ class Array(_Node):
         >>> log = zarrow.create_array("log.zarr", shape=(0, 2), dtype="f8")
         >>> log.append([[1.0, 2.0], [3.0, 4.0]])
         (2, 2)
+        >>> import numpy as np
+        >>> log.append(np.ones((3, 2)), progress=print)
+        0 48
+        48 48
+        (5, 2)
         """
     def refresh(self) -> None:
         """Read the metadata again, so that this Array matches the store."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from zarrow.api.progress import Progress
 from zarrow.api.typed import AnyElements, Decompress, Gpu, Out
 from zarrow.arrays._array import Array, _Index
 from zarrow.arrays._indexer import Indexer
@@ -24,6 +25,7 @@ def read_many(
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> Out: ...
 @overload
 def read_many(
@@ -34,6 +36,7 @@ def read_many(
     device: Any = None,
     stream: Any = None,
     decompress: Decompress = None,
+    progress: Progress | bool | None = None,
 ) -> AnyElements:
     """Read many selections at once, and decode each needed chunk once.
 
@@ -55,6 +58,9 @@ def read_many(
     device, stream, decompress
         A GPU to read to, as in `Array.read`. Items are read one after the other if the GPU decompresses them,
         or if they differ in shape or type.
+    progress
+        Called with the bytes that are read and all bytes, or True for a bar. The items are then read in
+        batches of some 64 MiB, and a chunk is decoded once for each batch that needs it. Not for a GPU.
 
     Returns
     -------
@@ -90,4 +96,8 @@ def read_many(
     ((3, 2, 4, 4), 48.0)
     >>> [rows.shape for rows in zarrow.read_many([(temperature, np.s_[:, 0, 0]), (temperature, 0)])]
     [(48,), (6, 8)]
+    >>> zarrow.read_many(crops, progress=print).shape
+    0 384
+    384 384
+    (3, 2, 4, 4)
     """

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from zarrow.api.progress import Progress
 from zarrow.arrays._array import Array, _Index
 from zarrow.arrays._indexer import Indexer
 
@@ -12,6 +13,7 @@ def write_many(
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
     durability: Literal["none", "file", "full"] | None = None,
     write_empty_chunks: bool = False,
+    progress: Progress | bool | None = None,
 ) -> None:
     """Write to selections of many arrays, with the chunks of all arrays in flight together.
 
@@ -27,6 +29,10 @@ def write_many(
         In a remote store, items that overlap are written in any order.
     casting, durability, write_empty_chunks
         As in `Array.write`, for all items.
+    progress
+        Called with the bytes of the values that are written, and of all, or True for a bar. Values without
+        `nbytes` count as nothing. The items are then written in batches of some 64 MiB, and large values as
+        by `Array.write`: batches before an invalid item are written.
 
     Raises
     ------
@@ -46,4 +52,8 @@ def write_many(
     >>> zarrow.write_many([(rain, 0, [0.5, 1.5]), (days, ..., [1, 2, 3, 4])])
     >>> rain[0].tolist(), days[-1].item()
     ([0.5, 1.5], 4)
+    >>> import numpy as np
+    >>> zarrow.write_many([(rain, 1, np.ones(2)), (days, 0, np.int32(5))], progress=print)
+    0 20
+    20 20
     """

@@ -23,11 +23,12 @@ from zarrow._zarrow import read_many as _read_many
 from zarrow.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
+    from zarrow.api.progress import Progress
     from zarrow.api.typed import AnyElements
 
 _CALENDARS = frozenset(("standard", "gregorian", "proleptic_gregorian"))
@@ -54,11 +55,17 @@ _REFORM = "1582-10-15"
 _MISSING = -(2**63)  # NaT
 
 
-def read(array: Array, selection: Any, decode: Any, others: dict[str, Any]) -> AnyElements:
+def read(
+    array: Array,
+    selection: Any,
+    decode: Any,
+    others: dict[str, Any],
+    progress: Progress | bool | None = None,
+) -> AnyElements:
     """Read a selection and decode it (steps 1 to 3)."""
     _check(decode, others)
     mask, finish = _prepared(array)
-    return finish(array.read(selection, mask=mask))
+    return finish(array.read(selection, mask=mask, progress=progress))
 
 
 async def read_async(array: Array, selection: Any, decode: Any, others: dict[str, Any]) -> AnyElements:
@@ -68,10 +75,15 @@ async def read_async(array: Array, selection: Any, decode: Any, others: dict[str
     return finish(await array.read_async(selection, mask=mask))
 
 
-def read_many(items: Iterable[Any], decode: Any, others: dict[str, Any]) -> AnyElements:
+def read_many(
+    items: Iterable[Any],
+    decode: Any,
+    others: dict[str, Any],
+    read_each: Callable[[Sequence[Any], Sequence[Any]], list[Any]] = _read_masked,
+) -> AnyElements:
     """Read items of `zarrow.read_many` in one batch, and decode each (steps 1 to 3).
 
-    Results of one shape and type are stacked, as without `decode`.
+    Results of one shape and type are stacked, as without `decode`. `read_each` reads items by their masks.
     """
     _check(decode, others)
     pairs = [item if isinstance(item, tuple) else (item, ...) for item in items]
@@ -81,9 +93,10 @@ def read_many(items: Iterable[Any], decode: Any, others: dict[str, Any]) -> AnyE
     if not pairs or not all(isinstance(array, Array) for array in arrays):
         # The same result or error as without `decode`.
         return _read_many(pairs)
-    prepared = {id(array): _prepared(array) for array in dict.fromkeys(arrays)}
+    # Two handles of one array are equal.
+    prepared = {key: _prepared(array) for key, array in {id(array): array for array in arrays}.items()}
     each = [prepared[id(array)] for array in arrays]
-    parts = _read_masked(pairs, [mask for mask, _ in each])
+    parts = read_each(pairs, [mask for mask, _ in each])
     decoded = [finish(part) for (_, finish), part in zip(each, parts, strict=True)]
     kinds = {(part.shape, part.dtype) if isinstance(part, Tensor) else None for part in decoded}
     if len(kinds) > 1 or None in kinds:

@@ -96,10 +96,9 @@ def _parsed(
 def _run(parsed: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run a subcommand, and return the exit status."""
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
-    from zarrow.cli import references, terminal
+    from zarrow.cli import terminal
 
     try:
-        references.open_in(parsed)
         status = int(run(parsed))
         if sys.stdout is not None:
             sys.stdout.flush()

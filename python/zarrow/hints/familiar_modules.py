@@ -55,9 +55,6 @@ MODULE = FUNCTIONS | by_name(
         'group["name"], their dimensions .dimension_names, their attributes .attrs["units"], and close() '
         "and sync() are left out": "Dataset",
         "zarrow.open(store)": "Reader dataset open_root open_store parse_store zopen",
-        'fsspec.get_mapper("reference://", fo="references.json"), which zarrow.open takes': (
-            "ReferenceFileSystem"
-        ),
         'zarrow.open("s3://bucket/data.zarr"): URLs need no store object': "S3Store",
         "zarrow.MemoryStore()": "TempStore",
         "nothing: pass the zip file's path instead (read-only)": "ZipStore",
@@ -196,9 +193,7 @@ MODULE = FUNCTIONS | by_name(
         "zarrow.open(store): it uses consolidated metadata if there are any": "open_consolidated",
         "zarrow.open(store).to_pandas()": "open_dataframe read_pandas",
         'xarray.open_datatree(path, engine="zarrow")': "open_datatree",
-        'zarrow.open(fsspec.get_mapper("reference://", fo="references.json"))': (
-            "open_kerchunk open_reference"
-        ),
+        'zarrow.open("reference://references.json")': "ReferenceFileSystem open_kerchunk open_reference",
         "zarrow.empty_like(array, store=...)": "open_like",
         'xarray.open_mfdataset(paths, engine="zarrow")': ("MFDataset open_mfdataset"),
         'zarrow.open(store)[:] for its rows, or zarrow.open(store, mode="r+").append(table)': (

@@ -107,8 +107,8 @@ def _file(place: Path) -> str:
         return _nodes_in_archive(place)
     if start.lstrip().startswith(b"{") and _has_references(place):
         return (
-            "this is a file of kerchunk's references: if you trust it, type zarrow.open(fsspec.get_mapper("
-            f"'reference://', fo={str(place)!r})), or reference://{place} in the command"
+            "this is a file of kerchunk's references: if you trust it, type "
+            f"zarrow.open({f'reference://{place}'!r})"
         )
     for beginning, what in _FILES:
         if start.startswith(beginning):

@@ -23,11 +23,15 @@ __all__ = ["resolve"]
 
 
 def resolve(store: Any) -> tuple[Path | CloudStore | MemoryStore | StoreAdapter, bool] | None:
-    """Return the engine's form of a store object, and whether it is read-only; None for other objects."""
+    """Return the engine's form of a store object or of references, and whether it is only read; else None."""
     from zarrow.store_objects.python_store import PythonStore
     from zarrow.store_objects.recognition import recognised
     from zarrow.store_objects.store_adapter import StoreAdapter
 
+    if isinstance(store, str):
+        from zarrow.store_objects.reference_files import adapter
+
+        return adapter(store), True
     if isinstance(store, StoreAdapter):
         return store, False
     if isinstance(store, PythonStore):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
     from typing_extensions import CapsuleType
 
+    from zarrow.api.progress import Progress
     from zarrow.tables.filtered_rows import FilteredRows
     from zarrow.tables.filters import Filters
 
@@ -104,7 +105,9 @@ def schema(self: Group) -> pyarrow.Schema:
     return table.whole(self).schema
 
 
-def to_parquet(self: Group, path: str | os.PathLike[str], **options: Any) -> None:
+def to_parquet(
+    self: Group, path: str | os.PathLike[str], *, progress: Progress | bool | None = None, **options: Any
+) -> None:
     """Write the table to a Parquet file: `Table.to_parquet` documents it.
 
     Examples
@@ -116,7 +119,7 @@ def to_parquet(self: Group, path: str | os.PathLike[str], **options: Any) -> Non
     >>> pyarrow.parquet.read_table("birds.parquet")["name"].to_pylist()
     ['owl', 'crow', 'wren']
     """
-    table.whole(self).to_parquet(path, **options)
+    table.whole(self).to_parquet(path, progress=progress, **options)
 
 
 def scan_polars(self: Group, *, sorted_by: str | None = None) -> polars.LazyFrame:

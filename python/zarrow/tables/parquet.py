@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from zarrow.api.progress import reporting
+from zarrow.tables.reported_rows import batches
 
 if TYPE_CHECKING:
     from zarrow.api.progress import Progress
@@ -27,18 +28,14 @@ def write(
     """Write a table beside the file, a row group for each batch, and then replace the file."""
     path = Path(path)
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    reader = pa.RecordBatchReader.from_stream(table)
+    rows = table.to_arrow()
     try:
         with (
             reporting(progress, "to_parquet", "{} rows".format) as report,
-            pyarrow.parquet.ParquetWriter(temporary, reader.schema, **options) as writer,
+            pyarrow.parquet.ParquetWriter(temporary, pa.schema(rows), **options) as writer,
         ):
-            done = 0
-            for batch in reader:
+            for batch in batches(rows, report):
                 writer.write_batch(batch)
-                done += batch.num_rows
-                if report is not None:
-                    report(done, table.num_rows)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -33,11 +33,12 @@ class ArrowOptions(TypedDict, total=False):
     batch_rows: int | None
 
 
-class FilterOptions(TypedDict, total=False):
-    """Filters of `Group.to_arrow`."""
+class FrameOptions(TypedDict, total=False):
+    """Options of `Group.to_pandas` and `Group.to_polars`."""
 
     filters: Filters | None
     sorted_by: str | None
+    progress: Progress | bool | None
 
 
 class Table:
@@ -148,13 +149,13 @@ class Table:
         rows = slice(self.start, self.stop)
         return cast("ArrowStream | FilteredRows", self.group.to_arrow(self._selected, rows=rows, **options))
 
-    def to_pandas(self, **filters: Unpack[FilterOptions]) -> pandas.DataFrame:
+    def to_pandas(self, **options: Unpack[FrameOptions]) -> pandas.DataFrame:
         """Read the rows into pandas, all columns in one batch: see `Group.to_pandas`."""
-        return self.group.to_pandas(self._selected, rows=slice(self.start, self.stop), **filters)
+        return self.group.to_pandas(self._selected, rows=slice(self.start, self.stop), **options)
 
-    def to_polars(self, **filters: Unpack[FilterOptions]) -> polars.DataFrame:
+    def to_polars(self, **options: Unpack[FrameOptions]) -> polars.DataFrame:
         """Read the rows into polars: see `Group.to_polars`."""
-        return self.group.to_polars(self._selected, rows=slice(self.start, self.stop), **filters)
+        return self.group.to_polars(self._selected, rows=slice(self.start, self.stop), **options)
 
     def to_parquet(
         self, path: str | os.PathLike[str], *, progress: Progress | bool | None = None, **options: Any

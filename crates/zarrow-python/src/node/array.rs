@@ -13,7 +13,8 @@ use crate::node::reading::Reading;
 use crate::node::{array_summary, attributes, metadata, missing};
 use crate::python::argument::{argument, axis_to_append, known, refused};
 use crate::python::error::{Attempt, Raise, indexing};
-use crate::python::interrupt::{changing, interruptible, waiting};
+use crate::python::importing::import;
+use crate::python::interrupt::{changing, interruptible, report, waiting};
 use crate::python::json;
 use crate::python::summary::Summary;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -24,9 +25,9 @@ use serde_json::Value;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
-use zarrow::WriteOptions;
 use zarrow::arrow::{Table, TableOptions};
 use zarrow::metadata::CodecMetadata;
+use zarrow::{AppendParts, WriteOptions};
 use zarrow_array::shape::element_count;
 
 /// Operators that an `Array` refuses: its elements must be read first.
@@ -297,7 +298,7 @@ impl Array {
     }
 
     /// Writes values at once: `write` without a report of its progress.
-    #[pyo3(signature = (selection, value, *, casting, durability, write_empty_chunks))]
+    #[pyo3(signature = (selection, value, casting, durability, write_empty_chunks, /))]
     fn _write(
         &self,
         selection: &Bound<'_, PyAny>,
@@ -372,15 +373,35 @@ impl Array {
     }
 
     #[doc = help!("Array.append")]
-    #[pyo3(signature = (value, axis = 0, **unknown), text_signature = "($self, value, axis=0)")]
+    #[pyo3(
+        signature = (value, axis = 0, *, progress = None, **unknown),
+        text_signature = "($self, value, axis=0, *, progress=None)"
+    )]
     fn append<'py>(
-        &self,
+        slf: &Bound<'py, Array>,
         value: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = argument)] axis: isize,
+        progress: Option<Bound<'py, PyAny>>,
         unknown: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let py = value.py();
         known(py, "Array.append", unknown)?;
+        if let Some(progress) = progress {
+            let append = import(py, "zarrow.api.reported_writes")?.getattr("append")?;
+            return append.call1((slf, value, axis, progress));
+        }
+        Ok(slf.get()._append(value, axis, None)?.into_any())
+    }
+
+    /// Appends like `append`; with `parts`, the size of a part in bytes and a function, part by part: the function is
+    /// called after each part but the last, with the number of new rows that are written and of all.
+    fn _append<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        axis: isize,
+        parts: Option<(u64, Py<PyAny>)>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let py = value.py();
         let array = self.inner();
         let axis = axis_to_append(py, axis, array.shape().len())?;
         let input = ArrayInput::new(value, array.data_type(), array_input::CASTING, Some(array.metadata()))?;
@@ -388,7 +409,18 @@ impl Array {
             // SAFETY: as for writing.
             let values = unsafe { input.values() }?;
             let options = WriteOptions::default().durability(array.durability()).cancel(interrupt);
-            array.append_with(&values, axis, &options)?;
+            match &parts {
+                None => array.append_with(&values, axis, &options)?,
+                Some((nbytes, function)) => {
+                    let report = |done, count| report(function, done, count);
+                    array.append_in_parts(
+                        &values,
+                        axis,
+                        &options,
+                        &AppendParts { nbytes: *nbytes, report: &report },
+                    )?
+                }
+            };
             Ok(array.shape().to_vec())
         })?;
         PyTuple::new(py, shape)

@@ -9,11 +9,12 @@ use crate::node::current::Current;
 use crate::node::indexer::Indexer;
 use crate::node::missing;
 use crate::node::out::Out;
+use crate::node::reading::UNREPORTED;
 use crate::python::argument::{argument, known, refused};
 use crate::python::error::{Attempt, Raise};
 use crate::python::importing::import;
 use crate::python::interrupt::interruptible;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyEllipsis, PyList, PyTuple};
 use std::sync::Arc;
@@ -66,6 +67,12 @@ fn selections(items: &[IndexedItem<'_>]) -> PyResult<Vec<(Arc<zarrow::Array>, Se
         Ok((array.get(), array.selection(index, kind)?))
     };
     items.iter().map(selected).collect()
+}
+
+/// Return the shape of each item.
+#[pyfunction]
+pub fn _shapes_of<'py>(py: Python<'py>, items: Vec<IndexedItem<'py>>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    selections(&items)?.iter().map(|(_, selection)| PyTuple::new(py, selection.shape())).collect()
 }
 
 /// Read each item with its mask, as `Array.read` does, to separate memory: a list.
@@ -131,8 +138,9 @@ fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList
 #[doc = help!("read_many")]
 #[pyfunction]
 #[pyo3(
-    signature = (items, *, out = None, decode = None, device = None, stream = None, decompress = None, **unknown),
-    text_signature = "(items, *, out=None, decode=None, device=None, stream=None, decompress=None)"
+    signature = (items, *, out = None, decode = None, device = None, stream = None, decompress = None,
+                 progress = None, **unknown),
+    text_signature = "(items, *, out=None, decode=None, device=None, stream=None, decompress=None, progress=None)"
 )]
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn read_many<'py>(
@@ -143,21 +151,29 @@ pub fn read_many<'py>(
     device: Option<Bound<'py, PyAny>>,
     stream: Option<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = argument)] decompress: Option<&str>,
+    progress: Option<Bound<'py, PyAny>>,
     unknown: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     known(py, "read_many", unknown)?;
+    let Some(listed) = items.try_iter().attempt(py)? else {
+        return Err(refused(&items, "a list of arrays, or of pairs (array, selection)"));
+    };
+    if let Some(progress) = progress {
+        if device.is_some() || stream.is_some() || decompress.is_some() {
+            return Err(PyValueError::new_err(UNREPORTED));
+        }
+        let read = import(py, "zarrow.api.reported_batches")?.getattr("read_many")?;
+        return read.call1((listed, out, decode, progress));
+    }
     if let Some(decode) = decode {
         let others = [("out", out), ("device", device)].into_py_dict(py)?;
-        return import(py, "zarrow.arrays.cf")?.call_method1("read_many", (items, decode, others));
+        return import(py, "zarrow.arrays.cf")?.call_method1("read_many", (listed, decode, others));
     }
     let arguments =
         Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
     let place = Destination::from_arguments(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
-    let Some(items) = items.try_iter().attempt(py)? else {
-        return Err(refused(&items, "a list of arrays, or of pairs (array, selection)"));
-    };
-    for item in items {
+    for item in listed {
         let item = item?;
         // An array without a selection means the whole array.
         let (item, index) = match item.cast::<PyTuple>() {

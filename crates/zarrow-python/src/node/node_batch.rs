@@ -7,6 +7,7 @@ use crate::node::group::{self, Group};
 use crate::node::store::StoreLocation;
 use crate::python::argument::{argument, known, refused};
 use crate::python::error::{Attempt, Raise};
+use crate::python::importing::import;
 use crate::python::interrupt::changing;
 use crate::python::json;
 use pyo3::exceptions::PyValueError;
@@ -159,22 +160,28 @@ impl Write {
 #[doc = help!("write_many")]
 #[pyfunction]
 #[pyo3(
-    signature = (items, *, casting = "same_kind", durability = None, write_empty_chunks = false, **unknown),
-    text_signature = "(items, *, casting=\"same_kind\", durability=None, write_empty_chunks=False)"
+    signature = (items, *, casting = "same_kind", durability = None, write_empty_chunks = false, progress = None,
+                 **unknown),
+    text_signature = "(items, *, casting=\"same_kind\", durability=None, write_empty_chunks=False, progress=None)"
 )]
 pub fn write_many(
     items: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = argument)] casting: &str,
     #[pyo3(from_py_with = argument)] durability: Option<&str>,
     #[pyo3(from_py_with = argument)] write_empty_chunks: bool,
+    progress: Option<&Bound<'_, PyAny>>,
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
     let py = items.py();
     known(py, "write_many", unknown)?;
-    let durability = durability.map(array_input::durability).transpose()?;
     let Some(items) = items.try_iter().attempt(py)? else {
         return Err(refused(items, "a list of tuples (array, selection, values)"));
     };
+    if let Some(progress) = progress {
+        let write = import(py, "zarrow.api.reported_batches")?.getattr("write_many")?;
+        return write.call1((items, casting, durability, write_empty_chunks, progress)).map(drop);
+    }
+    let durability = durability.map(array_input::durability).transpose()?;
     let mut writes: Vec<Write> = Vec::new();
     for item in items {
         writes.try_push(Write::from_python(&item?, casting)?).raise(py)?;

@@ -17,6 +17,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyEllipsis};
 
+/// Message for `progress` with reads that are not reported.
+pub const UNREPORTED: &str =
+    "progress= is for reads to the CPU: pass it without mmap=, device=, stream= and decompress=";
+
+const MASKED_OUT: &str = "out= and mask= exclude each other, because a masked result is new memory";
+
 /// The options of a read, as Python passes them.
 pub struct Reading<'a, 'py> {
     /// Memory to read into.
@@ -65,14 +71,9 @@ impl<'py> Reading<'_, 'py> {
             return Err(PyValueError::new_err(text));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        if let Some(progress) = progress {
-            let is_on_device = device.is_some() || stream.is_some() || decompress.is_some();
-            if mmap || mask.is_some() || decode.is_some() || order != "C" || is_on_device {
-                let text = "progress= is for reads to the CPU in C order: pass it with out= and dtype= only";
-                return Err(PyValueError::new_err(text));
-            }
-            let read = import(py, "zarrow.api.reported_reads")?.getattr("read_selection")?;
-            return read.call1((array, index, out, dtype, progress));
+        let is_on_device = device.is_some() || stream.is_some() || decompress.is_some();
+        if progress.is_some() && (mmap || is_on_device) {
+            return Err(PyValueError::new_err(UNREPORTED));
         }
         if let Some(decode) = decode {
             let others = [
@@ -84,8 +85,15 @@ impl<'py> Reading<'_, 'py> {
                 ("stream", stream),
                 ("decompress", decompress.map(|route| route.into_bound_py_any(py)).transpose()?),
             ];
-            let arguments = (array, index, decode, others.into_py_dict(py)?);
+            let arguments = (array, index, decode, others.into_py_dict(py)?, progress);
             return import(py, "zarrow.arrays.cf")?.call_method1("read", arguments);
+        }
+        if let Some(progress) = progress {
+            if out.is_some() && mask.is_some() {
+                return Err(PyValueError::new_err(MASKED_OUT));
+            }
+            let read = import(py, "zarrow.api.reported_reads")?.getattr("read_selection")?;
+            return read.call1((array, index, out, dtype, mask, order, progress));
         }
         if let Some(dtype) = dtype {
             let is_on_device = device.is_some();
@@ -138,9 +146,7 @@ impl<'py> Reading<'_, 'py> {
         }
         if let Some(mask) = mask {
             if out.is_some() {
-                return Err(PyValueError::new_err(
-                    "out= and mask= exclude each other, because a masked result is new memory",
-                ));
+                return Err(PyValueError::new_err(MASKED_OUT));
             }
             let missing = missing::values(elements.metadata(), &mask)?;
             let read = |interrupt: &dyn Fn() -> bool| {

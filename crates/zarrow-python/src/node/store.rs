@@ -123,9 +123,10 @@ impl StoreLocation {
         if let Some(store) = CloudStore::from_url(object)? {
             return Ok(StoreLocation::Store(store));
         }
-        match object.is_instance_of::<PyString>() {
-            true => folder(object).map(StoreLocation::Folder),
-            false => StoreLocation::from_object(object),
+        match object.extract::<&str>() {
+            Ok(text) if text.starts_with("reference://") => StoreLocation::from_object(object),
+            _ if object.is_instance_of::<PyString>() => folder(object).map(StoreLocation::Folder),
+            _ => StoreLocation::from_object(object),
         }
     }
 
@@ -202,8 +203,8 @@ fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
     let found = store.get_type();
     let found = found.fully_qualified_name().map_or_else(|_| String::from("?"), |name| name.to_string());
     PyTypeError::new_err(format!(
-        "a store is a folder or a zip file (str or os.PathLike), a URL (file://, zip://, s3://, gs://, az://, https://), a \
-         zarrow.CloudStore, a zarrow.MemoryStore, a store of zarr-python, obstore, fsspec, icechunk or VirtualiZarr, or a \
+        "a store is a folder or a zip file (str or os.PathLike), a URL (file://, zip://, s3://, gs://, az://, https://, \
+         reference://), a zarrow.CloudStore, a zarrow.MemoryStore, a store of zarr-python, obstore, fsspec, icechunk or VirtualiZarr, or a \
          mapping of keys to bytes, got {found}"
     ))
 }

@@ -26,7 +26,7 @@ use zarrow_array::fork::{OnceCell, generation};
 static MAIN: OnceCell<(u64, ThreadId)> = OnceCell::new();
 
 thread_local! {
-    /// Exception of a handler that ran during a system call, until the work around the call ends.
+    /// Exception of a handler that ran during a system call, or of a report, until the work around the call ends.
     static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
@@ -53,6 +53,17 @@ fn check_signals() -> PyResult<()> {
         .get()
         .is_some_and(|(process, main)| *process == generation() && *main != std::thread::current().id());
     if is_other { Ok(()) } else { Python::attach(|py| py.check_signals()) }
+}
+
+/// Calls a function of Python with how much is done, and how much there is; returns whether the work has to stop.
+pub fn report(function: &Py<PyAny>, done: u64, count: u64) -> bool {
+    match Python::attach(|py| function.call1(py, (done, count)).map(drop)) {
+        Ok(()) => false,
+        Err(error) => {
+            RAISED.set(Some(error));
+            true
+        }
+    }
 }
 
 /// Runs `work` without the GIL. Its argument returns whether to stop, and must be called on this thread.
@@ -114,7 +125,7 @@ pub fn changing<T: Send>(
         });
         let shared = Rc::clone(&interrupt);
         let (result, warnings) = with_warnings(|| interrupted_by(interrupt, || work(&*shared)));
-        (result, warnings, raised.take())
+        (result, warnings, raised.take().or_else(|| RAISED.take()))
     });
     if let Some(error) = raised {
         return Err(error);

@@ -5,6 +5,7 @@
 //!    one container mean nothing in another, and start times are shifted by the offset of the time namespace.
 //! 3. Whether a process of another machine, or from before a restart, has ended is unknown. It never counts as dead.
 //! 4. If the kernel hides a part of this identity, the process's state is unknown as well.
+//! 5. A zombie has ended, even if its parent never waits for it, unless other threads of its process still run.
 
 use crate::store::system_calls::readlinkat;
 use rustix::fs::CWD;
@@ -34,7 +35,8 @@ impl Owner {
             // The first call, or the first one in a forked child.
             _ => {
                 let process = std::process::id();
-                let owner = Owner { machine: machine(), process, start: start_of(process).unwrap_or(0) };
+                let start = Stat::of(process).map_or(0, |stat| stat.start);
+                let owner = Owner { machine: machine(), process, start };
                 *CURRENT.lock() = Some((generation, owner));
                 owner
             }
@@ -68,7 +70,7 @@ impl Owner {
             // A process that this one may not signal is alive.
             Some(pid) if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) => true,
             // Another process may have reused the number.
-            Some(_) => start_of(self.process).is_some_and(|start| start != self.start),
+            Some(_) => Stat::of(self.process).is_some_and(|stat| stat.start != self.start || stat.has_ended),
             None => false,
         }
     }
@@ -103,11 +105,28 @@ fn machine() -> u64 {
     }
 }
 
-/// Returns the start time of a process: field 22 of its `stat` line. Field 2 may contain spaces and ends with a
-/// parenthesis.
-fn start_of(process: u32) -> Option<u64> {
-    let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    line.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+/// State of a process, as the kernel reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    start: u64,
+    /// Step 5.
+    has_ended: bool,
+}
+
+impl Stat {
+    /// Returns the state of a process.
+    fn of(process: u32) -> Option<Stat> {
+        Stat::parse(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    }
+
+    /// Parses a `stat` line. Field 2 may contain spaces and ends with a parenthesis.
+    fn parse(line: &str) -> Option<Stat> {
+        let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
+        let state = fields.next()?;
+        let threads: u64 = fields.nth(16)?.parse().ok()?;
+        let start = fields.nth(1)?.parse().ok()?;
+        Some(Stat { start, has_ended: matches!(state, "Z" | "X") && threads <= 1 })
+    }
 }
 
 #[cfg(test)]
@@ -120,10 +139,15 @@ mod tests {
         assert!(!own.is_dead() && own.start > 0);
         assert_eq!(Owner::parse(&unique()), Some(own));
         let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let started = Owner { process: other.id(), start: start_of(other.id()).unwrap(), ..own };
+        let started = Owner { process: other.id(), start: Stat::of(other.id()).unwrap().start, ..own };
         assert!(!started.is_dead());
         assert!(Owner { start: started.start + 1, ..started }.is_dead());
         other.kill().unwrap();
+        // The process is a zombie until `wait`.
+        while !Stat::of(other.id()).unwrap().has_ended {
+            std::thread::yield_now();
+        }
+        assert!(started.is_dead());
         other.wait().unwrap();
         assert!(started.is_dead());
         assert!(!Owner { machine: own.machine + 1, ..started }.is_dead());
@@ -131,5 +155,15 @@ mod tests {
         for text in ["", "1-2-3", "1-2-3-4", "x-2-3-4-5", "1-2-3-4-5-6", "lock-a", "1-2-3-0-5"] {
             assert_eq!(Owner::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn zombies_without_other_threads_have_ended() {
+        for (state, threads, has_ended) in [("Z", 1, true), ("Z", 2, false), ("S", 1, false), ("X", 0, true)]
+        {
+            let line = format!("7 (a) Z 1) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0");
+            assert_eq!(Stat::parse(&line), Some(Stat { start: 4711, has_ended }), "{line}");
+        }
+        assert_eq!(Stat::parse("7 (a) Z 1 7"), None);
     }
 }

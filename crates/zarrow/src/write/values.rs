@@ -282,6 +282,18 @@ impl<'a> Values<'a> {
         }))
     }
 
+    /// Returns the elements from `start` to `stop` along an axis; `None` for strings and bytes.
+    pub(crate) fn part(&self, axis: usize, start: u64, stop: u64) -> Option<Values<'a>> {
+        let mut part = self.clone();
+        *part.shape.get_mut(axis)? = stop.checked_sub(start)?;
+        let Data::Fixed(memory, _) = &mut part.data else { return None };
+        for memory in part.masks.iter_mut().chain([memory]) {
+            let offset = memory.strides.axes().get(axis)?.checked_mul(isize::try_from(start).ok()?)?;
+            memory.origin = memory.origin.checked_add(offset)?;
+        }
+        Some(part)
+    }
+
     /// Returns the same elements, which have the shape of the result of `selection`, with the axes of its plan.
     pub(crate) fn for_selection(&self, selection: &Selection) -> Values<'a> {
         self.laid_out(&selection.flat_shape(), |strides| OutputStrides::new(strides.axes(), selection))

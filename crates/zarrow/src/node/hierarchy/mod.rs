@@ -12,6 +12,7 @@
 //!    updated (`consolidate`).
 
 mod ahead;
+mod append_parts;
 pub(crate) mod attributes;
 mod builder;
 mod chunk_shape;
@@ -39,6 +40,7 @@ pub(crate) mod unfinished_mark;
 #[cfg(test)]
 mod tests;
 
+pub use append_parts::Parts as AppendParts;
 pub use attributes::AttributeChange;
 pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
 pub(crate) use chunks_outside::stored_count;

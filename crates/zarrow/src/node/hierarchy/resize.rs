@@ -17,6 +17,7 @@
 //!    still arrive there. The error says which elements may be missing.
 
 use super::ahead;
+use super::append_parts::Parts;
 use super::attributes::StoredNode;
 use super::chunks_outside::{Below, erase_outside, folder, stored_at};
 use super::document_names::node_at;
@@ -170,7 +171,22 @@ impl Array {
         axis: usize,
         options: &WriteOptions<'_>,
     ) -> Result<u64> {
-        self.append_stored(values, axis, options).map_err(|error| self.place(error))
+        self.append_stored(values, axis, options, None).map_err(|error| self.place(error))
+    }
+
+    /// Appends as [`append_with`](Array::append_with) does, and writes numbers part by part. Readers still see all new
+    /// elements or none.
+    ///
+    /// # Errors
+    /// As [`append_with`](Array::append_with); [`ErrorKind::Interrupted`] if a report says so.
+    pub fn append_in_parts(
+        &mut self,
+        values: &Values<'_>,
+        axis: usize,
+        options: &WriteOptions<'_>,
+        parts: &Parts<'_>,
+    ) -> Result<u64> {
+        self.append_stored(values, axis, options, Some(parts)).map_err(|error| self.place(error))
     }
 
     /// Reads the metadata again, so that the handle matches the store.
@@ -285,7 +301,13 @@ impl Array {
     }
 
     /// Step 6: starts again if another writer has changed the shape.
-    fn append_stored(&mut self, values: &Values<'_>, axis: usize, options: &WriteOptions<'_>) -> Result<u64> {
+    fn append_stored(
+        &mut self,
+        values: &Values<'_>,
+        axis: usize,
+        options: &WriteOptions<'_>,
+        parts: Option<&Parts<'_>>,
+    ) -> Result<u64> {
         let store = Arc::clone(self.store());
         let is_optimistic = writer_of(&*store)?.is_optimistic();
         let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
@@ -293,7 +315,7 @@ impl Array {
         // A place is reserved only once: the inner result ends the attempts.
         until_no_conflict(&pass, || {
             self.with_documents(has_elements, None, |array| {
-                array.append_once(values, axis, options, is_optimistic)
+                array.append_once(values, axis, options, is_optimistic, parts)
             })
         })?
     }
@@ -304,6 +326,7 @@ impl Array {
         axis: usize,
         options: &WriteOptions<'_>,
         is_optimistic: bool,
+        parts: Option<&Parts<'_>>,
     ) -> Result<Result<u64>> {
         self.stored()?;
         let store = Arc::clone(self.store());
@@ -334,14 +357,14 @@ impl Array {
             *self = before;
             return Ok(Ok(start));
         }
-        let selection = selection(&shape, axis, start, end)?;
+        let write = || after.write_end(values, axis, start, options, parts);
         if is_optimistic {
             // Reserve the place before filling it, so that concurrent appends get separate places.
             let appended = before.set_shape(&shape, &place).map_err(|error| match error.kind() {
                 ErrorKind::Stale(_) => ErrorKind::Conflict.into(),
                 _ => error,
             })?;
-            return Ok(match after.write_elements(&selection, values, None, options) {
+            return Ok(match write() {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Stale(_)) => Err(error),
                 written => {
                     *self = appended;
@@ -350,7 +373,7 @@ impl Array {
                 }
             });
         }
-        let written = after.write_elements(&selection, values, None, options);
+        let written = write();
         let is_written = written.is_ok();
         match written.and_then(|()| before.set_shape(&shape, &place)) {
             Ok(appended) => *self = appended,
@@ -522,7 +545,7 @@ impl Array {
 }
 
 /// Selects all of an array of `shape`, but along `axis` only from `start` to `end`.
-fn selection(shape: &[u64], axis: usize, start: u64, end: u64) -> Result<Selection> {
+pub(super) fn selection(shape: &[u64], axis: usize, start: u64, end: u64) -> Result<Selection> {
     let mut region = shape.to_vec();
     region[axis] = end;
     within(shape, &region, axis, start)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::metadata::ChunkKeyEncoding;
-use crate::{Array, Selection, Values};
+use crate::{AppendParts, Array, Selection, Values, WriteOptions};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -58,14 +58,16 @@ fn write_all(array: &Array, values: &[i16]) {
 #[derive(Debug, Clone)]
 enum Step {
     Resize(Vec<u64>),
-    Append(usize, u64),
+    /// An axis, the number of rows, and the size of a part in bytes.
+    Append(usize, u64, Option<u64>),
     Write,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         prop::collection::vec(0..9u64, 2).prop_map(Step::Resize),
-        (0..2usize, 0..5u64).prop_map(|(axis, count)| Step::Append(axis, count)),
+        (0..2usize, 0..5u64, prop::option::of(0..40u64))
+            .prop_map(|(axis, count, nbytes)| Step::Append(axis, count, nbytes)),
         Just(Step::Write),
     ]
 }
@@ -109,7 +111,7 @@ proptest! {
                     array.resize(&shape).unwrap();
                     model.resize(&shape);
                 }
-                Step::Append(axis, count) => {
+                Step::Append(axis, count, nbytes) => {
                     let mut added = model.shape.clone();
                     added[axis] = count;
                     let values: Vec<i16> = places(&added).map(|_| { next += 1; next }).collect();
@@ -120,7 +122,14 @@ proptest! {
                     }
                     let bytes = bytes(&values);
                     let values = Values::contiguous(&bytes, array.data_type().clone(), &added).unwrap();
-                    let at = array.append(&values, axis).unwrap();
+                    let at = match nbytes {
+                        None => array.append(&values, axis),
+                        Some(nbytes) => {
+                            let parts = AppendParts { nbytes, report: &|done, all| done == 0 || done >= all || all != count };
+                            array.append_in_parts(&values, axis, &WriteOptions::default(), &parts)
+                        }
+                    }
+                    .unwrap();
                     prop_assert_eq!(at, start);
                     model.shape[axis] += count;
                 }
@@ -222,6 +231,35 @@ fn appends_of_threads_follow_one_another() {
     let mut sorted = found.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [[0i16; 24], [1; 24], [2; 24], [3; 24]].concat());
+}
+
+#[test]
+fn an_append_that_a_report_ends_leaves_the_old_array() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [memory(), Arc::new(FilesystemStore::create(folder.path()).unwrap()) as Arc<dyn Store>] {
+        let metadata = ArrayBuilder::new([3], Number::Int16).chunk_shape([2]).build().unwrap();
+        let mut array =
+            create_array(Arc::clone(&store), "", metadata, Existing::Refuse, &OpenOptions::default())
+                .unwrap();
+        write_all(&array, &[1, 2, 3]);
+        let before = keys(&*store, "");
+        let bytes = bytes(&[7; 9]);
+        let values = Values::contiguous(&bytes, array.data_type().clone(), &[9]).unwrap();
+        for ends in [1, 5] {
+            let reports = std::cell::RefCell::new(Vec::new());
+            let report = |done, count| {
+                reports.borrow_mut().push((done, count));
+                done == ends
+            };
+            let parts = AppendParts { nbytes: 4, report: &report };
+            let error = array.append_in_parts(&values, 0, &WriteOptions::default(), &parts).unwrap_err();
+            assert_eq!(error.kind().code(), "interrupted");
+            assert_eq!(reports.into_inner(), (1..=ends).step_by(2).map(|done| (done, 9)).collect::<Vec<_>>());
+            assert_eq!((read(&array), keys(&*store, "")), (vec![1, 2, 3], before.clone()));
+        }
+        assert_eq!(array.append(&values, 0).unwrap(), 3);
+        assert_eq!(read(&array), [&[1, 2, 3][..], &[7; 9]].concat());
+    }
 }
 
 /// Files and folders below an array that are not its chunks survive every change of the shape.
