@@ -33,6 +33,7 @@ fn manner(seed: u64) -> Manner {
     let policy = FetchPolicy {
         requests: 1 + (seed % 9) as usize,
         gap_nbytes: [0, 40, 1 << 20][(seed / 9 % 3) as usize],
+        gaps_nbytes: [0, 200, 1 << 20][(seed / 3 % 3) as usize],
         merged_nbytes: [300, 1 << 20][(seed / 27 % 2) as usize],
         split_nbytes: [100, 1 << 20][(seed / 54 % 2) as usize],
         has_suffix: !seed.is_multiple_of(4),

@@ -182,6 +182,8 @@ pub struct FetchPolicy {
     pub requests: usize,
     /// Two ranges with fewer bytes than this between them become one request.
     pub gap_nbytes: u64,
+    /// Maximum sum of the gaps inside the merged requests of one value, unless its ranges have more bytes.
+    pub gaps_nbytes: u64,
     /// Maximum size of a merged request, unless a single range is larger.
     pub merged_nbytes: u64,
     /// A larger range is split into requests of this size.
@@ -195,11 +197,11 @@ pub struct FetchPolicy {
 }
 
 impl FetchPolicy {
-    /// Returns the same policy with these limits for merged requests, if there are any.
+    /// Returns the same policy with these limits for merged requests alone, if there are any.
     #[must_use]
     pub fn with_coalescing(self, coalescing: Option<Coalescing>) -> FetchPolicy {
         let Some(Coalescing { gap_nbytes, merged_nbytes }) = coalescing else { return self };
-        FetchPolicy { gap_nbytes, merged_nbytes, ..self }
+        FetchPolicy { gap_nbytes, gaps_nbytes: u64::MAX, merged_nbytes, ..self }
     }
 }
 
@@ -209,6 +211,7 @@ impl Default for FetchPolicy {
         FetchPolicy {
             requests: 256,
             gap_nbytes: 1 << 20,
+            gaps_nbytes: 1 << 20,
             merged_nbytes: 16 << 20,
             split_nbytes: 12 << 20,
             has_suffix: true,
