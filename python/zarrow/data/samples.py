@@ -23,7 +23,7 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 class Behind:
-    """Samples behind those that an earlier read has left over. Only a batch of both is copied."""
+    """New samples after the rest of an earlier read. Only a batch of both is copied."""
 
     def __init__(self, rest: Any, found: Any) -> None:
         self._rest, self._found = rest, found
