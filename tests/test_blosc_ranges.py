@@ -1,4 +1,4 @@
-"""Runs of elements of a Blosc chunk equal those of the whole chunk; the rest is not decompressed."""
+"""Runs of elements of a Blosc chunk equal those of the chunk, which is decompressed up to their end."""
 
 from __future__ import annotations
 

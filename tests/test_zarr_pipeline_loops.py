@@ -26,7 +26,7 @@ VALUES = np.arange(60 * 40, dtype="f4").reshape(60, 40)
 
 @pytest.fixture
 def array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return an array on the pipeline, no read of which is small."""
+    """Return an array on the pipeline; none of its reads is small."""
     monkeypatch.setattr(pipeline, "_SMALL_NBYTES", -1)
     stored = zarr.create_array(
         tmp_path / "a", shape=VALUES.shape, chunks=(5, 4), shards=(20, 40), dtype="f4", fill_value=-1
