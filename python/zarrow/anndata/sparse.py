@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Rows: TypeAlias = npt.NDArray[np.intp]
+    _Rows: TypeAlias = npt.NDArray[np.intp]
 
 FORMATS = {"csr_matrix": 0, "csc_matrix": 1}
 
@@ -142,12 +142,13 @@ def read_rows(
     return values, positions, pointers
 
 
-def _with_ends(rows: Rows) -> Rows:
+def _with_ends(rows: _Rows) -> _Rows:
     """Return rows and the row behind each, sorted, without repetitions."""
     np = _import("numpy")
     # Sorting is faster than `np.union1d`, since neighbours are mostly in order.
     both = np.sort(np.concatenate((rows, rows + 1)), kind="stable")
-    found: Rows = both[np.concatenate(([True], both[1:] != both[:-1]))] if len(both) else np.zeros(1, np.intp)
+    is_new = np.concatenate(([True], both[1:] != both[:-1]))
+    found: _Rows = both[is_new] if len(both) else np.zeros(1, np.intp)
     return found
 
 

@@ -4,9 +4,9 @@
 //! 2. All parts are written before the array has its new shape, or after its place is reserved, as without parts.
 //! 3. Strings and bytes are one part.
 
-use super::resize::selection;
 use crate::error::{ErrorKind, Result};
 use crate::node::array::Array;
+use crate::selection::{Index, Selection};
 use crate::write::options::WriteOptions;
 use crate::write::values::Values;
 use std::fmt;
@@ -68,4 +68,21 @@ impl Array {
     fn unit_along(&self, axis: usize) -> u64 {
         self.write_unit().and_then(|unit| unit.get(axis).copied()).unwrap_or(1).max(1)
     }
+}
+
+/// Selects all of an array of `shape`, but along `axis` only from `start` to `end`.
+fn selection(shape: &[u64], axis: usize, start: u64, end: u64) -> Result<Selection> {
+    let mut region = shape.to_vec();
+    region[axis] = end;
+    within(shape, &region, axis, start)
+}
+
+/// Selects the elements of an array of `shape` before `end` on each axis, and from `start` on along `axis`.
+pub(super) fn within(shape: &[u64], end: &[u64], axis: usize, start: u64) -> Result<Selection> {
+    let bound = |extent: u64| i64::try_from(extent).ok();
+    let slices = end.iter().enumerate().map(|(at, end)| {
+        let start = if at == axis { start } else { 0 };
+        Index::Slice { start: bound(start), stop: bound(*end), step: None }
+    });
+    Selection::new(shape, &slices.collect::<Vec<_>>())
 }

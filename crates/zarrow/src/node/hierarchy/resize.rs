@@ -17,7 +17,7 @@
 //!    still arrive there. The error says which elements may be missing.
 
 use super::ahead;
-use super::append_parts::Parts;
+use super::append_parts::{Parts, within};
 use super::attributes::StoredNode;
 use super::chunks_outside::{Below, erase_outside, folder, stored_at};
 use super::document_names::node_at;
@@ -542,21 +542,4 @@ impl Array {
         let array = Array::new(empty, String::new(), metadata, self.options())?;
         array.read(..)
     }
-}
-
-/// Selects all of an array of `shape`, but along `axis` only from `start` to `end`.
-pub(super) fn selection(shape: &[u64], axis: usize, start: u64, end: u64) -> Result<Selection> {
-    let mut region = shape.to_vec();
-    region[axis] = end;
-    within(shape, &region, axis, start)
-}
-
-/// Selects the elements of an array of `shape` before `end` on each axis, and from `start` on along `axis`.
-fn within(shape: &[u64], end: &[u64], axis: usize, start: u64) -> Result<Selection> {
-    let bound = |extent: u64| i64::try_from(extent).ok();
-    let slices = end.iter().enumerate().map(|(at, end)| {
-        let start = if at == axis { start } else { 0 };
-        Index::Slice { start: bound(start), stop: bound(*end), step: None }
-    });
-    Selection::new(shape, &slices.collect::<Vec<_>>())
 }
