@@ -128,7 +128,6 @@ def test_the_command_reads_a_file_of_references(
         ("info reference://none.json/rain", 1, "no file of references"),
         ("repair copy.zarr --from reference://refs.json", 0, "0 faults mended"),
         ("repair reference://refs.json --from copy.zarr", 1, "read-only"),
-        ("pyramid reference://refs.json/rain levels.zarr", 1, "references are only read"),
         ("info other.json", 1, "this is a file; a store is a folder"),
     ):
         assert cli.main(typed.split()) == status, typed
