@@ -3,7 +3,8 @@
 1. Each column becomes an array, in a group with an attribute `column-order`, which lists the names in order.
 2. The index of a pandas table is also stored as columns, which an attribute names (`pandas_index`), unless
    it only counts the rows and has no name.
-3. A stream of Arrow's is read to its end first, with pyarrow.
+3. A stream of Arrow's is read to its end first, with pyarrow. The other way, `Group.__arrow_c_stream__` is in
+   `interchange.consumers`.
 4. A column of nothing but nulls has no type: it is refused, or takes that of the array it is appended to.
 5. An error that a column causes begins with its name.
 6. `Group.to_arrow` and `to_pandas` give the table again.

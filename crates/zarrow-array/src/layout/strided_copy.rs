@@ -1,4 +1,4 @@
-//! Copy of strided elements to contiguous memory in C order.
+//! Copy of strided elements to contiguous memory in C order. In `zarrow`, `placement` copies to strided memory.
 //!
 //! 1. Axes of length 1 are dropped, and adjacent axes with one common stride are merged.
 //! 2. The last remaining axis is copied as one run of bytes if its elements are adjacent, else element by element.

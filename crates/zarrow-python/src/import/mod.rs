@@ -1,5 +1,5 @@
 //! Import of other libraries' arrays to the four layouts: for `asarray` and related functions, for `out=` and for
-//! values to write.
+//! values to write. Arrays on a GPU: `device/import.rs`.
 //!
 //! The protocols are tried in order, and the first that can describe the array gives its memory:
 //!

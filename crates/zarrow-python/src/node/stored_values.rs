@@ -1,4 +1,4 @@
-//! The class `_StoredValues`: values of a store by key, for the documents that `zarrow.xarray` prepares.
+//! The class `_StoredValues`: values of a store by key, for documents that `zarrow.xarray` prepares, and for `verify`.
 
 use crate::layout::variable::bytes_of;
 use crate::node::store::StoreLocation;

@@ -1,4 +1,5 @@
-//! The codecs of this crate: the tables of the folders for each kind.
+//! The codecs of this crate: the tables `CODECS` of the folders for each kind. A new codec is one line in `mod.rs` of its
+//! folder.
 
 use crate::codec::definition::Definition;
 use crate::codec::{array_to_array, array_to_bytes, blosc, bytes_to_bytes};

@@ -1,4 +1,4 @@
-//! The caller's memory, as the destination of a read.
+//! The caller's memory, as the destination of a read. `placement` moves elements there.
 
 use crate::place::destination::Destination;
 use crate::plan::output_strides::OutputStrides;

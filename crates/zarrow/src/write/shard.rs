@@ -1,4 +1,5 @@
 //! Encodes a shard: inner chunks one after the other in the order of their numbers, and an index of their positions.
+//! `write/mod.rs` opens the old shard, and publishes the new one.
 //!
 //! 1. Inner chunks touched by the part are encoded, each like a chunk. The others are copied from the old shard in
 //!    encoded form.
