@@ -99,8 +99,7 @@ def read_selection(
     is_valid = order == "C" or (order in ("F", "A") and out is mask is None)
     with reporting(progress, "read") as report:
         block = divided(array, selection) if report is not None and is_valid else None
-        if block is None or (out is not None and tuple(getattr(out, "shape", ())) != shape_of(block)):
-            # Plain bytes as `out`, or arguments that are refused.
+        if block is None or (out is not None and not has_parts(out, shape_of(block))):
             found: Any = array.read(selection, **options)
             if report is not None:
                 nbytes = getattr(found, "nbytes", 0)
@@ -112,6 +111,26 @@ def read_selection(
         elements: DecodedArray | Any = read_block(array, block, amount, **options)
         amount.finish()
         return elements
+
+
+def has_parts(out: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether slices of `out` are parts of its memory, which has this shape; if not, all is read at once.
+
+    Where elements overlap, the engine must see all of them to refuse them.
+    """
+    name = f"{type(out).__module__}.{type(out).__name__}"
+    if name not in ("numpy.ndarray", "torch.Tensor", "zarrow.Tensor") or tuple(out.shape) != shape:
+        return False
+    if name == "torch.Tensor":
+        strides, span = [step * out.element_size() for step in out.stride()], out.element_size()
+    else:
+        memory = out if name == "numpy.ndarray" else out.numpy()
+        strides, span = memory.strides, memory.itemsize
+    for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(strides, shape, strict=True)):
+        if extent > 1 and stride < span:
+            return False
+        span += stride * (extent - 1)
+    return True
 
 
 def divided(array: Array, selection: Any) -> list[range | int] | None:
