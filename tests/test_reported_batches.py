@@ -74,7 +74,7 @@ def test_reads_of_all_options_equal_others(chunks: dict[str, Any], options: dict
             assert described(found) == described(array.read(selection, **options))
             if selection is ...:
                 reports.check(found.size * (8 if "dtype" in options else 4), 3)
-            # Elements count, and no mask; with "cf" those of the store.
+            # The mask does not count. With "cf", stored elements count.
             item = 8 if "dtype" in options else 4
             assert reports[0] == (0, reports[-1][1])
             reports.check(found.size * item, min(2, 1 + found.size))
