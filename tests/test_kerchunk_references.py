@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.server
 import json
 import pickle
 import threading
@@ -21,6 +22,7 @@ from fsspec.implementations.reference import LazyReferenceMapper, ReferenceFileS
 import zarrow
 from test_reference_merging import serving
 from zarrow import cli
+from zarrow.xarray import to_zarr
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 
@@ -127,7 +129,7 @@ def test_the_command_reads_a_file_of_references(
         ("info reference://refs.json/none", 1, "no Zarr array or group here"),
         ("info reference://none.json/rain", 1, "no file of references"),
         ("repair copy.zarr --from reference://refs.json", 0, "0 faults mended"),
-        ("repair reference://refs.json --from copy.zarr", 1, "read-only"),
+        ("repair reference://refs.json --from copy.zarr", 1, "references are only read"),
         ("info other.json", 1, "this is a file; a store is a folder"),
     ):
         assert cli.main(typed.split()) == status, typed
@@ -171,9 +173,12 @@ def test_a_location_of_references_is_a_store(
         lambda: zarrow.create_group(relative, overwrite=True),
         lambda: root.attrs.update(a=1),
         lambda: root.create_group("new"),
+        lambda: to_zarr(dataset, relative),
+        lambda: to_zarr(dataset.chunk(), relative, mode="a"),
+        lambda: zarrow.repair(relative, source="copy.zarr"),
     ]
     for change in changes:
-        with pytest.raises(zarrow.errors.ReadOnlyError, match="read-only"):
+        with pytest.raises(zarrow.errors.ReadOnlyError, match=r"read-only|only read"):
             change()
 
 
@@ -201,6 +206,9 @@ HOSTILE: list[str] = [
     '{"version": 1, "refs": {"a": ["{{x.__class__}}"]}, "templates": {"x": "y"}}',
     '{"version": 1, "refs": {"a": ["{{x:>99999999999}}"]}, "templates": {"x": "y"}}',
     '{"version": 1, "refs": {"a": ["{{x}}"]}, "templates": {"x": "%s"}}' % ("y" * 10_000),
+    # 2.5 GB if expanded.
+    '{"version": 1, "refs": {"a": ["' + "{{x}}" * 50_000 + '"]}, "templates": {"x": "' + "y" * 50_000 + '"}}',
+    '{"version": 1, "refs": {"a": ["' + "{{x}}" * 50_000 + '"]}, "templates": {"x": "yy"}}',
 ]
 
 
@@ -228,6 +236,69 @@ def test_files_of_references_that_cannot_be_read_are_typed_errors(tmp_path: Path
         zarrow.open("reference://none://x")
     with pytest.raises(ValueError, match="storage_options"):
         zarrow.open(f"reference://{tmp_path}/empty.json", storage_options={"x": 1})
+
+
+@pytest.mark.parametrize(
+    "file", ["a b.json", "a#b?c*[1].json", "a::b.json", "x.json/y.json", "ü.json", "none"]
+)
+@pytest.mark.parametrize("node", ["rain", "a::b", "a b#c?", "x.json", "x.json/y"])
+def test_any_name_may_be_the_file_of_references(
+    file: str, node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rain.bin").write_bytes(values().tobytes())
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    references = {f"{node}/.zarray": document(), **parts(f"{tmp_path}/rain.bin", node)}
+    (tmp_path / file).write_text(json.dumps(references))
+    monkeypatch.chdir(tmp_path)
+    arrays = [zarrow.open(f"reference://{file}", node)]
+    if file != "none":
+        arrays += [zarrow.open(f"reference://{place}/{node}") for place in (file, f"{tmp_path}/{file}")]
+    monkeypatch.chdir("/")
+    for array in arrays:
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(array))[...], values())
+
+
+class Failing(http.server.BaseHTTPRequestHandler):
+    """Answers with the status in the path, and loses the connection at others."""
+
+    def do_GET(self) -> None:
+        if self.path[1:4].isdigit():
+            self.send_response(int(self.path[1:4]))
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+        elif self.path.startswith("/short"):
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_failures_of_a_web_server_are_not_missing_files() -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Failing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_port}"
+        for path, error, match in (
+            ("404.json", zarrow.NotFoundError, "no file of references"),
+            ("403.json", zarrow.StoreError, "the server answers 403"),
+            ("500.json/rain", zarrow.StoreError, "the server answers 500"),
+            ("drop.json", zarrow.StoreError, "cannot be read"),
+            ("short.json", zarrow.StoreError, "cannot be read"),
+            ("403.json?token=hush", zarrow.StoreError, "403"),
+        ):
+            with pytest.raises(error, match=match) as raised:
+                zarrow.open(f"reference://http://me:hush@{address}/{path}")
+            assert type(raised.value) is error and "hush" not in str(raised.value)
+        server.shutdown()
+    for location in (f"http://{address}/refs.json", "reference://refs.json", f"{'a' * 5000}.json/x"):
+        with pytest.raises(zarrow.StoreError, match="cannot be read"):
+            zarrow.open(f"reference://{location}")
 
 
 def test_file_systems_of_others_are_read_by_fsspec(read: Read) -> None:

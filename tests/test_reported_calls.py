@@ -186,6 +186,44 @@ def test_a_damaged_chunk_is_an_error(tmp_path: Path, large: Any) -> None:
         zarrow.load(tmp_path / "a.zarr", progress=lambda *_: None)
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class GoneTerminal(Terminal):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+class UnknownTerminal(Terminal):
+    def isatty(self) -> bool:
+        raise OSError
+
+
+class Sink:
+    """A stream with few methods."""
+
+    def write(self, text: str) -> None:
+        raise AssertionError
+
+    flush = None
+
+
+def test_a_terminal_that_fails_does_not_end_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = Terminal()
+    closed.close()
+    terminal = Terminal()
+    array = zarrow.create_array(zarrow.MemoryStore(), shape=0, dtype="i4")
+    for stream in (closed, GoneTerminal(), UnknownTerminal(), Sink(), None, terminal):
+        monkeypatch.setattr("sys.stderr", stream)
+        assert array.read(progress=True).shape == array.shape
+        array.append([1], progress=True)
+        zarrow.read_many([array], progress=True)
+    text = terminal.getvalue()
+    assert text.count("\n") == 3 and "100%" in text and "append" in text
+
+
 def test_other_values_of_progress_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r'save\(store, \{"progress"'):
         zarrow.save(tmp_path / "a.zarr", progress=np.ones(3))  # type: ignore[arg-type]

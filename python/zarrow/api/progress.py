@@ -2,7 +2,8 @@
 
 1. A bar is drawn on the standard error stream, at most ten times a second, and only in a terminal or a
    notebook.
-2. It has the rate and the time that is left, from the mean rate so far. The first report of work that
+2. A terminal that fails, or was closed, ends the bar and not the call.
+3. It has the rate and the time that is left, from the mean rate so far. The first report of work that
    resumes is no part of the rate.
 """
 
@@ -48,11 +49,11 @@ class Bar:
         self._stream = sys.stderr if stream is None else stream
         self._began = self._drawn = time.monotonic()
         self._first = None if resumes else 0
-        self._is_shown = self._stream is not None and (self._stream.isatty() or _is_notebook(self._stream))
+        self._is_shown = _is_shown(self._stream)
         self._has_line = False
 
     def __call__(self, done: int, total: int) -> None:
-        """Draw how much is done (steps 1 and 2)."""
+        """Draw how much is done (steps 1 to 3)."""
         if self._first is None:
             self._first = done
         now = time.monotonic()
@@ -61,22 +62,27 @@ class Bar:
         self._drawn = now
         self._has_line = True
         rate = (done - self._first) / (now - self._began) if now > self._began else 0.0
-        width = self._width()
-        self._stream.write("\r" + line(self._label, done, total, rate, width, self._as_text))
-        self._stream.flush()
+        self._write("\r" + line(self._label, done, total, rate, self._width(), self._as_text))
 
     def clear(self) -> None:
         """Erase the line, before other text is written to the terminal."""
         if self._has_line:
-            self._stream.write("\r" + " " * max(0, self._width() - 1) + "\r")
-            self._stream.flush()
+            self._write("\r" + " " * max(0, self._width() - 1) + "\r")
             self._has_line = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            # Step 2.
+            self._is_shown = self._has_line = False
 
     def _width(self) -> int:
         try:
             # The output may be a file, while the bar is in a terminal.
             return os.get_terminal_size(self._stream.fileno()).columns or 80
-        except (OSError, ValueError):
+        except (AttributeError, OSError, ValueError):
             import shutil
 
             return shutil.get_terminal_size().columns
@@ -88,7 +94,7 @@ class Bar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._has_line:
-            self._stream.write("\n")
+            self._write("\n")
 
 
 @contextlib.contextmanager
@@ -115,6 +121,15 @@ def reporting(
         yield progress
     else:
         raise TypeError(f"progress is a function, or True for a bar, got {type(progress).__name__}")
+
+
+def _is_shown(stream: TextIO | None) -> bool:
+    """Return whether a bar can be drawn on a stream (step 1)."""
+    try:
+        return stream is not None and (stream.isatty() or _is_notebook(stream))
+    except (AttributeError, OSError, ValueError):
+        # The stream is no file, or is closed.
+        return False
 
 
 def _is_notebook(stream: TextIO) -> bool:

@@ -24,7 +24,7 @@ from zarrow._zarrow import read_many as read_at_once
 from zarrow._zarrow import write_many as write_at_once
 from zarrow.api.amounts import Amount, size_of
 from zarrow.api.progress import Progress, reporting
-from zarrow.api.reported_reads import READ_NBYTES, divided, has_numbers, read_block
+from zarrow.api.reported_reads import READ_NBYTES, divided, has_numbers, has_parts, read_block
 from zarrow.api.reported_writes import parts_of_value
 from zarrow.interchange.lazy_arrays import estimated_nbytes
 
@@ -80,7 +80,7 @@ class ReportedReads:
             return self.read_each()
         is_divided = len(kinds) == 1 and all(map(has_numbers, self._arrays))
         shape = (len(self._pairs), *next(iter(self._shapes), ()))
-        if not is_divided or (out is not None and tuple(getattr(out, "shape", ())) != shape):
+        if not is_divided or (out is not None and not has_parts(out, shape)):
             self._amount.begin(sum(self._sizes))
             found = read_at_once(self._pairs, out=out)
             self._amount.finish_all()

@@ -3,18 +3,20 @@
 1. The hierarchy is opened first, so that the total is known.
 2. Small arrays are read many at a time, as without `progress`. A large array of numbers is read part by
    part, in whole chunks or shards, straight into the memory of the result. Any other array is read at once.
-3. So is a selection, unless it is a block: integers, and slices of step 1.
+3. So is a selection, unless it is a block: integers, and slices of step 1. `out` is filled at once, unless it
+   is an array of NumPy, PyTorch or zarrow without overlap: other slices may be copies, or may not exist.
 4. A mask is read with each part, and copied with its elements into the memory of the result.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, Group, _import, _masked, _read_each, _RecycledMemory, asarray
+from zarrow._zarrow import Array, Group, _import, _masked, _read_each, _RecycledMemory, _shapes_of, asarray
 from zarrow.api.amounts import Amount
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays.casting import read_type
@@ -99,11 +101,13 @@ def read_selection(
     is_valid = order == "C" or (order in ("F", "A") and out is mask is None)
     with reporting(progress, "read") as report:
         block = divided(array, selection) if report is not None and is_valid else None
-        if block is None or (out is not None and tuple(getattr(out, "shape", ())) != shape_of(block)):
-            # Plain bytes as `out`, or arguments that are refused.
+        if block is None or (out is not None and not has_parts(out, shape_of(block))):
+            nbytes = _selected_nbytes(array, selection, dtype) if is_valid else 0
+            if report is not None and nbytes:
+                report(0, nbytes)
             found: Any = array.read(selection, **options)
             if report is not None:
-                nbytes = getattr(found, "nbytes", 0)
+                nbytes = nbytes or getattr(found, "nbytes", 0)
                 report(nbytes, nbytes)
             return found
         item_nbytes = (array.dtype if dtype is None else read_type(array.dtype, dtype)).itemsize
@@ -112,6 +116,37 @@ def read_selection(
         elements: DecodedArray | Any = read_block(array, block, amount, **options)
         amount.finish()
         return elements
+
+
+def _selected_nbytes(array: Array, selection: Any, dtype: Any) -> int:
+    """Return the size of the selected elements; 0 if it is unknown, or the selection is refused."""
+    with contextlib.suppress(Exception):
+        [shape] = _shapes_of([(array, selection)])
+        item_nbytes = estimated_nbytes(array) // max(array.size, 1)
+        if dtype is not None:
+            item_nbytes = read_type(array.dtype, dtype).itemsize
+        return math.prod(shape) * item_nbytes
+    return 0
+
+
+def has_parts(out: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether `out` has this shape, its slices are views, and no elements overlap."""
+    name = f"{type(out).__module__}.{type(out).__name__}"
+    if name == "torch.Tensor" and str(out.layout) == "torch.strided":
+        span = out.element_size()
+        strides = [step * span for step in out.stride()]
+    elif name in ("numpy.ndarray", "zarrow.Tensor"):
+        memory = out if name == "numpy.ndarray" else out.numpy()
+        span, strides = memory.itemsize, memory.strides
+    else:
+        return False
+    if tuple(out.shape) != shape:
+        return False
+    for stride, extent in sorted(zip(map(abs, strides), shape, strict=True)):
+        if extent > 1 and stride < span:
+            return False
+        span += stride * (extent - 1)
+    return True
 
 
 def divided(array: Array, selection: Any) -> list[range | int] | None:

@@ -64,6 +64,7 @@ def refuse_read_only(node: Array | Group) -> None:
         The node was opened with mode `"r"`, or its store is read-only.
     """
     if node._is_read_only():
+        refuse_references(node.store)
         kind, session = "array" if isinstance(node, Array) else "group", session_of(store_of(node))
         is_session = session is not None and session.read_only
         advice = "make a repository.writable_session(branch)" if is_session else "open it with mode='r+'"
@@ -73,6 +74,18 @@ def refuse_read_only(node: Array | Group) -> None:
             store=node.store,
             path=node.path,
         )
+
+
+def refuse_references(store: Any) -> None:
+    """Refuse to write to a location of references.
+
+    Raises
+    ------
+    ReadOnlyError
+        The location is one.
+    """
+    if isinstance(store, str) and store.startswith("reference://"):
+        raise ReadOnlyError(f"references are only read: {store}", kind="read_only", store=store)
 
 
 def place_below(above: str, name: str) -> str:

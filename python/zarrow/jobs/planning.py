@@ -9,7 +9,8 @@ from typing import Any
 
 from zarrow._zarrow import Array, Group
 from zarrow.api.array_options import Store
-from zarrow.errors import ReadOnlyError, UnsupportedError
+from zarrow.errors import UnsupportedError
+from zarrow.groups.places import refuse_references
 from zarrow.jobs.ledger import beside, name_of
 from zarrow.jobs.plan import Location, Plan, Work
 from zarrow.jobs.replaced_sources import check_apart
@@ -99,8 +100,7 @@ def _type_of(kind: str, store: Store, consolidate: bool) -> type[Plan]:
 
 def ledger_of(store: Store) -> Store:
     """Return the store of the ledgers for a store: its name with `.jobs` at the end."""
-    if isinstance(store, str) and store.startswith("reference://"):
-        raise ReadOnlyError(f"references are only read: {store}", kind="read_only", store=store)
+    refuse_references(store)
     found = beside(store, ".jobs")
     if found is None:
         raise TypeError(

@@ -148,7 +148,7 @@ class ManifestAdapter(StoreAdapter):
         if not any(_is_within(place, allowed) for allowed in self.allowed):
             scheme, host, _ = place
             raise PermissionError(
-                f"a reference leads to {_shown(url)}, which is not allowed: "
+                f"a reference leads to {shown(url)}, which is not allowed: "
                 f"zarrow.PythonStore(store, allow=[{f'{scheme}://{_public(host)}/'!r}]) allows this host, "
                 "and a longer URL a folder"
             )
@@ -233,10 +233,10 @@ def _place(url: str) -> tuple[str, str, tuple[str, ...]]:
     segments = tuple(segment for segment in parts.path.split("/") if segment)
     if not parts.scheme or parts.query or parts.fragment or "\\" in url:
         raise ValueError(
-            f'a reference is a URL without a query, such as "s3://bucket/file.nc", got {_shown(url)!r}'
+            f'a reference is a URL without a query, such as "s3://bucket/file.nc", got {shown(url)!r}'
         )
     if any(unquote(segment) in (".", "..") or "/" in unquote(segment) for segment in segments):
-        raise ValueError(f"a reference leads out of a folder: {_shown(url)!r}")
+        raise ValueError(f"a reference leads out of a folder: {shown(url)!r}")
     return parts.scheme.lower(), parts.netloc, segments
 
 
@@ -245,7 +245,7 @@ def _public(host: str) -> str:
     return host.rpartition("@")[2]
 
 
-def _shown(url: str) -> str:
+def shown(url: str) -> str:
     """Return a URL for a message: without a user, a password or a signature."""
     parts = urlsplit(url)
     query = "?…" if parts.query else ""

@@ -33,7 +33,7 @@ from zarrow.api.regions import shape_of
 from zarrow.errors import UnsupportedError, ZarrowError
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
 from zarrow.groups.folder_lock import FolderLock
-from zarrow.groups.places import refuse_read_only, store_of
+from zarrow.groups.places import refuse_read_only, refuse_references, store_of
 from zarrow.store_objects.icechunk_sessions import session_of
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ def to_zarr(
                 "icechunk has no consolidated metadata: leave consolidated out", kind="unsupported"
             )
         consolidated = False
+    refuse_references(store)
     given: dict[str, Any] = {
         "store": store,
         "group": group,
