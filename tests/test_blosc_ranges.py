@@ -1,4 +1,4 @@
-"""Runs of elements of a Blosc chunk equal those of the chunk, which is decompressed up to their end."""
+"""A run of elements of a Blosc chunk, decompressed up to the run's end, equals the same part of the chunk."""
 
 from __future__ import annotations
 

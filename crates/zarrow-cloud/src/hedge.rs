@@ -2,7 +2,7 @@
 //!
 //! 1. A request is late if it takes 10 % longer than the 95th percentile of the host's recent answers. Then a second copy
 //!    is sent, for at most one request in twenty, plus a few at the beginning. If the copy is late too, a third is sent:
-//!    if 2 % of the requests stall, one in ten reads of 256 requests has a request whose copy stalls, too.
+//!    if 2 % of the requests stall, the copy stalls as well in one of ten reads of 256 requests.
 //! 2. A late request that cannot be copied yet, because the host has too few answers or no free permit, checks again
 //!    later.
 //! 3. The first head to arrive wins, and the other copies are dropped. The receiver sees only the winner.

@@ -3,8 +3,8 @@
 //! 1. Every text from a server or an option passes [`Secrets::hide`] on its way into a message.
 //! 2. It hides the store's own secrets, whole and in parts (the signature of a SAS token, the value of a cookie), in every
 //!    form that a server may echo: plain, escaped for URLs, XML or JSON, in base64 and hex, and in either case.
-//! 3. It also hides what looks like a secret ([`redact`]): a server may send those of other users, and an option may be refused
-//!    before it counts as a secret of this store.
+//! 3. It also hides text that looks like a secret ([`redact`]), such as another user's, or an option that was refused before it
+//!    was stored.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

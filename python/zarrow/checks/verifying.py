@@ -199,7 +199,8 @@ def _still_foreign(values: _StoredValues, location: Store, path: str, keys: list
             _take_census(values, path, array, again)
     except ZarrowError:
         return []
-    return [key for key in keys if key in set(again.foreign)]
+    foreign = set(again.foreign)
+    return [key for key in keys if key in foreign]
 
 
 def _still_outdated(outdated: list[Corrupt], location: Store, root: str) -> list[Corrupt]:

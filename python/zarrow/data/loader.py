@@ -262,7 +262,7 @@ class Loader:
         if not states:
             raise ValueError("there is no state: pass one state, or the states of all ranks")
         first = min(states, key=lambda state: operator.index(state["epoch"]))
-        if first["version"] != _VERSION or any(each["plan"] != self.plan.fingerprint for each in states):
+        if any((each["version"], each["plan"]) != (_VERSION, self.plan.fingerprint) for each in states):
             raise ValueError(
                 "the state is of another plan: samples, order, window_nbytes, seed and chunks must be equal"
             )

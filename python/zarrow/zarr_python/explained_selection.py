@@ -1,4 +1,4 @@
-"""Explains who reads and writes a selection, by the decision of `CodecPipeline.planned`."""
+"""Explains whether the engine reads and writes a selection, as `CodecPipeline.planned` decides."""
 
 from __future__ import annotations
 

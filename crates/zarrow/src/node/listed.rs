@@ -4,7 +4,7 @@
 //!    names need no further request, and only these documents are requested.
 //! 2. Below a larger group, a list has only the names, and each name's documents are requested to decide whether it is
 //!    a node. The process remembers such groups, and starts with the short list the next time.
-//! 3. A document as long as an unfinished one is read: it may be unfinished, and then there is no node.
+//! 3. A document as long as an unfinished one is read, because an unfinished node is left out.
 //! 4. Local stores read all documents; a consolidated group has them already.
 
 use crate::error::{Error, ErrorKind, Result};

@@ -159,7 +159,7 @@ impl FilesystemStore {
             let draft = FileDraft { store: self, parent, folder, path, target, file, durability, generation };
             // If the name does not show whether this process is alive, a lock does, on file systems with locks. A sweep
             // may have removed the file between its creation and the locking.
-            if Owner::current().is_told()
+            if Owner::current().is_identified()
                 || try_flock(&draft.file).unwrap_or(true)
                     && system_calls::fstat(&draft.file).map_err(write)?.st_nlink > 0
             {

@@ -200,7 +200,7 @@ fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
 /// A holder on this machine lives, since [`remove_dead`] left its link. The clock of a file server may differ from ours.
 fn stuck(folder: &OwnedFd, name: &str, key: &str) -> Option<Error> {
     let owner = Owner::parse(&holder(folder, name).ok()?);
-    if owner.is_some_and(|owner| owner.is_told() && owner.is_of_this_machine()) {
+    if owner.is_some_and(|owner| owner.is_identified() && owner.is_of_this_machine()) {
         return None;
     }
     let found = system_calls::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;

@@ -69,7 +69,7 @@ impl Kind {
             Some(Kind::Left)
         } else if !is_local {
             None
-        } else if !owner.is_told() {
+        } else if !owner.is_identified() {
             Some(Kind::Locked)
         } else {
             (!owner.is_of_this_machine()).then_some(Kind::Old)

@@ -35,7 +35,7 @@ impl Owner {
             // The first call, or the first one in a forked child.
             _ => {
                 let process = std::process::id();
-                let start = Stat::of(process).map_or(0, |stat| stat.start);
+                let start = Stat::from_process(process).map_or(0, |stat| stat.start);
                 let owner = Owner { machine: machine(), process, start };
                 *CURRENT.lock() = Some((generation, owner));
                 owner
@@ -44,7 +44,7 @@ impl Owner {
     }
 
     /// Whether another process of the same machine can determine whether this one has ended (step 4).
-    pub fn is_told(self) -> bool {
+    pub fn is_identified(self) -> bool {
         self.machine != 0 && self.start != 0
     }
 
@@ -63,14 +63,15 @@ impl Owner {
 
     /// Whether the process has certainly ended (step 3).
     pub fn is_dead(self) -> bool {
-        if !self.is_told() || !self.is_of_this_machine() {
+        if !self.is_identified() || !self.is_of_this_machine() {
             return false;
         }
         match i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw) {
             // A process that this one may not signal is alive.
             Some(pid) if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) => true,
             // Another process may have reused the number.
-            Some(_) => Stat::of(self.process).is_some_and(|stat| stat.start != self.start || stat.has_ended),
+            Some(_) => Stat::from_process(self.process)
+                .is_some_and(|stat| stat.start != self.start || stat.has_ended),
             None => false,
         }
     }
@@ -115,7 +116,7 @@ struct Stat {
 
 impl Stat {
     /// Returns the state of a process.
-    fn of(process: u32) -> Option<Stat> {
+    fn from_process(process: u32) -> Option<Stat> {
         Stat::parse(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
     }
 
@@ -139,12 +140,13 @@ mod tests {
         assert!(!own.is_dead() && own.start > 0);
         assert_eq!(Owner::parse(&unique()), Some(own));
         let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let started = Owner { process: other.id(), start: Stat::of(other.id()).unwrap().start, ..own };
+        let started =
+            Owner { process: other.id(), start: Stat::from_process(other.id()).unwrap().start, ..own };
         assert!(!started.is_dead());
         assert!(Owner { start: started.start + 1, ..started }.is_dead());
         other.kill().unwrap();
         // The process is a zombie until `wait`.
-        while !Stat::of(other.id()).unwrap().has_ended {
+        while !Stat::from_process(other.id()).unwrap().has_ended {
             std::thread::yield_now();
         }
         assert!(started.is_dead());

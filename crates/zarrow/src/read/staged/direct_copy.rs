@@ -103,7 +103,7 @@ impl Open {
         for place in self.places[first..].iter().map_while(|place| place.part(&frame)) {
             let start = (place.range.start - frame.start) as usize;
             let part = &bytes[start..start + (place.range.end - place.range.start) as usize];
-            // SAFETY: the copy is open, so by the contract of `new` the place is memory that no other code has; it
+            // SAFETY: the copy is open, so by the contract of `new` no other code uses the place's memory; it
             // has as many bytes as `part`, by `Place::part`.
             unsafe { place.memory.copy_from_nonoverlapping(part.as_ptr().cast(), part.len()) };
             self.placed += part.len() as u64;
