@@ -337,6 +337,21 @@ def test_two_reads_run_at_the_same_time_after_the_first_batch(root: zarrow.Group
     assert len(allocated) > 3 and np.array_equal(np.concatenate(batches), VALUES)
 
 
+def test_small_reads_from_a_remote_store_begin_in_pairs(web: str, tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "web" / "x.zarr", data=VALUES, chunks=(10, *VALUES.shape[1:]))
+    together, allocated = threading.Barrier(2, timeout=30), list[int]()
+
+    def allocate(nbytes: int) -> Any:
+        allocated.append(nbytes)
+        if len(allocated) <= 2:
+            together.wait()
+        return np.empty(nbytes, np.uint8)
+
+    plan = data.Plan(f"{web}/x.zarr", 16, window_nbytes=4000, order="sequential")
+    batches = list(data.Loader(plan, allocate=allocate))
+    assert len(allocated) > 2 and np.array_equal(np.concatenate(batches), VALUES)
+
+
 def bytes_read() -> int:
     """Return the number of bytes that this process has read from files."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())

@@ -542,8 +542,9 @@ def test_a_small_window_of_which_the_first_batch_needs_most_chunks_is_read_whole
     assert first_read((256, 4), (4, 4), 4, 64 * 16) == 4
     # Each sample is a chunk: the first batch needs its own alone.
     assert first_read((256, 4), (1, 4), 8, 64 * 16) == 8
-    # A large window takes long.
-    assert first_read((4096, 1 << 14), (2048, 1 << 14), 32, 128 << 20) == 32
+    # A large window takes long; one of 64 MiB is small.
+    assert first_read((4096, 1 << 14), (512, 1 << 14), 32, 128 << 20) == 32
+    assert first_read((4096, 1 << 14), (512, 1 << 14), 32, 64 << 20) == 1024
 
 
 def test_many_chunks_of_a_sample_are_counted_in_little_time() -> None:

@@ -30,8 +30,8 @@ from zarrow.hints.parameters import says_parameters
 
 _READS_COUNTED = 12
 
-# Limits of a small window, which takes some 20 ms to decode. Counting its chunks takes little time.
-_SMALL_NBYTES, _SMALL_SAMPLES = 32 << 20, 4096
+# Limits of a small window, which takes some 40 ms to decode. Counting its chunks takes little time.
+_SMALL_NBYTES, _SMALL_SAMPLES = 64 << 20, 4096
 
 # A sample of a read takes memory for its number and its selection, and one of a block for its place.
 _MOST_SAMPLES, _MOST_OF_BLOCK = 1 << 18, 1 << 22
