@@ -37,7 +37,7 @@ BOUNDED = {
     "zarrow/src/metadata/write_v2.rs": (2, WORDS),
     "zarrow/src/selection/basic.rs": (1, AXES),
     "zarrow/src/selection/mod.rs": (1, AXES),
-    "zarrow/src/selection/parts.rs": (1, AXES),
+    "zarrow/src/selection/bounded_parts.rs": (1, AXES),
     "zarrow/src/selection/points.rs": (1, AXES),
     "zarrow/src/store/filesystem_writer.rs": (1, "a path"),
     "zarrow/src/store/memory_writer.rs": (1, ASKED),

@@ -15,6 +15,7 @@ import numpy as np
 
 import zarrow
 from benches.gpu.frames import frames
+from zarrow.gpu import nvcomp_libraries
 
 FORMATS = {"zstd": "Zstd", "lz4": "LZ4", "blosc-zstd": "Zstd", "blosc-lz4": "LZ4", "gzip": "Gzip"}
 # Alignment of frames: more than any format requires.
@@ -133,7 +134,7 @@ def _check(status: int) -> None:
 
 def decompressor() -> Callable[[Path], object]:
     """Decompress an array on the device; the first call for an array copies it there."""
-    library = ctypes.CDLL(zarrow.gpu.devices._nvcomp_libraries()[0])
+    library = ctypes.CDLL(nvcomp_libraries.found_in_wheels()[0])
     batches: dict[Path, Batch] = {}
 
     def read(path: Path) -> object:

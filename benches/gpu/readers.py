@@ -11,6 +11,7 @@ import numpy as np
 import zarrow
 from benches.gpu import cufile, nvcomp
 from benches.gpu.data import NAME
+from zarrow.gpu import nvcomp_libraries
 
 Reader = Callable[[Path], object]
 
@@ -39,7 +40,7 @@ def zarrow_reader(decompress: Literal["host", "device", "auto"]) -> Reader:
         zarrow.gpu.synchronize("cuda:0")
         return tensor
 
-    if decompress != "host" and zarrow.gpu.devices._nvcomp_libraries() == []:
+    if decompress != "host" and nvcomp_libraries.found_in_wheels() == []:
         raise MissingError("nvidia-libnvcomp is not installed")
     return read
 
@@ -158,7 +159,7 @@ def damacy_reader() -> Reader:
 
 def nvcomp_alone() -> Reader:
     """Decompress, by nvCOMP, frames already on the device."""
-    if zarrow.gpu.devices._nvcomp_libraries() == []:
+    if nvcomp_libraries.found_in_wheels() == []:
         raise MissingError("nvidia-libnvcomp is not installed")
     return nvcomp.decompressor()
 

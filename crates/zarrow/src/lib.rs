@@ -32,7 +32,7 @@ pub use error::visible::visible;
 pub use error::warnings::with_warnings;
 pub use error::{Context, Error, ErrorKind, Result};
 pub use metadata::ZarrFormat;
-pub use metadata::missing::MissingValues;
+pub use metadata::missing_values::MissingValues;
 pub use node::any::{Members, Node};
 pub use node::array::Array;
 pub use node::array::detached::Detached;

@@ -307,7 +307,7 @@ class Prefetch:
     def _may_begin(self) -> bool:
         """Return whether there is memory for another read, and it does not delay the first batch."""
         running = self._begun - self._ended
-        has_turn = self._ended or self._begun < self._first_reads
+        has_turn = self._ended > 0 or self._begun < self._first_reads
         return self._is_last or (has_turn and self._unfinished_reads + running < self._most_reads)
 
     def _note_time(self) -> None:

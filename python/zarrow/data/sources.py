@@ -24,7 +24,7 @@ import numpy.typing as npt
 from zarrow._zarrow import Array, CloudStore, Group, MemoryStore, _StageTimes, open, read_many
 from zarrow.data.cache_size import CacheSize
 from zarrow.data.current_arrays import reopened
-from zarrow.data.elements import element_nbytes, filled, has_fixed_size, numpy_form
+from zarrow.data.element_sizes import element_nbytes, filled, has_fixed_size, numpy_form
 from zarrow.data.permutation import Numbers, key, mixed
 from zarrow.hints.parameters import says_parameters
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import pathlib
 from typing import Any, cast
 
 from zarrow import _zarrow
@@ -196,20 +194,3 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
             "explain() takes no field of structures: leave its name out (array.read takes it)", kind="index"
         )
     return _zarrow._explain(array, selection, device)
-
-
-def _nvcomp_libraries() -> list[str]:
-    """Find nvCOMP in the wheels of this environment, the newest first, without importing them."""
-    try:
-        found = importlib.util.find_spec("nvidia")
-    except (ImportError, ValueError):
-        return []
-    folders = list(found.submodule_search_locations or ()) if found is not None else []
-    names = [
-        "libnvcomp/lib64/libnvcomp.so.6",
-        "libnvcomp/lib64/libnvcomp.so.5",
-        "nvcomp/libnvcomp.so.6",
-        "nvcomp/libnvcomp.so.5",
-    ]
-    paths = [pathlib.Path(folder, name) for name in names for folder in folders]
-    return [str(path) for path in paths if path.is_file()]

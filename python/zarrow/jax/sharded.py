@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrow._zarrow import Array, read_many
-from zarrow.data.elements import has_fixed_size
+from zarrow.data.element_sizes import has_fixed_size
 from zarrow.errors import ExchangeError, IndexingError
 from zarrow.jax.batches import narrowed
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrow
+from zarrow.gpu import nvcomp_libraries
 
 from .conftest import DRIVER, Border
 
@@ -24,7 +25,7 @@ Route = Literal["host", "device", "auto"]
 @pytest.fixture(scope="module", autouse=True)
 def nvcomp() -> None:
     """Skip all tests without nvCOMP."""
-    if "ZARROW_NVCOMP" not in os.environ and zarrow.gpu.devices._nvcomp_libraries() == []:
+    if "ZARROW_NVCOMP" not in os.environ and nvcomp_libraries.found_in_wheels() == []:
         pytest.skip("nvidia-libnvcomp is not installed, and ZARROW_NVCOMP names no library")
 
 

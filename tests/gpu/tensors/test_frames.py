@@ -16,6 +16,7 @@ import zarr
 from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 import zarrow
+from zarrow.gpu import nvcomp_libraries
 
 SHAPE, CHUNKS = (61, 47), (16, 20)
 
@@ -23,7 +24,7 @@ SHAPE, CHUNKS = (61, 47), (16, 20)
 @pytest.fixture(scope="module", autouse=True)
 def nvcomp() -> None:
     """Skip all tests without nvCOMP."""
-    if "ZARROW_NVCOMP" not in os.environ and zarrow.gpu.devices._nvcomp_libraries() == []:
+    if "ZARROW_NVCOMP" not in os.environ and nvcomp_libraries.found_in_wheels() == []:
         pytest.skip("nvidia-libnvcomp is not installed, and ZARROW_NVCOMP names no library")
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import zarrow
+from zarrow.gpu import nvcomp_libraries
 
 pytestmark = pytest.mark.skipif(
     "ZARROW_CUDA_DRIVER" in os.environ, reason="libraries do not know the software device"
@@ -101,7 +102,7 @@ def test_jax_shares_the_memory(array: zarrow.Array, values: npt.NDArray[np.float
 def test_nvcomp_decompresses(tmp_path: Path, compressor: str, decompress: Any) -> None:
     from benches.gpu.data import CODECS
 
-    has_library = "ZARROW_NVCOMP" in os.environ or zarrow.gpu.devices._nvcomp_libraries() != []
+    has_library = "ZARROW_NVCOMP" in os.environ or nvcomp_libraries.found_in_wheels() != []
     if decompress == "device" and not has_library:
         pytest.skip("nvidia-libnvcomp is not installed")
     values = np.round(np.sin(np.arange(1 << 20, dtype=np.float32) / 1000) * 64) / 64

@@ -24,7 +24,7 @@ pub fn route(py: Python<'_>, decompress: Option<&str>) -> PyResult<Route> {
 /// Passes on the location of the user's nvCOMP wheel.
 pub fn find_library(py: Python<'_>) -> PyResult<()> {
     let paths: Vec<String> =
-        import(py, "zarrow.gpu.devices")?.call_method0("_nvcomp_libraries")?.extract()?;
+        import(py, "zarrow.gpu.nvcomp_libraries")?.call_method0("found_in_wheels")?.extract()?;
     paths.iter().for_each(|path| nvcomp::add_path(path));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Conversion of Python objects: scalars, and sequences of numbers, times, structures and text.
 //!
 //! If a list or an array of objects has None, the other elements get the type that they would have without None.
-//! Missing elements are filled with one of them, or with zero if there is no other element.
+//! Missing elements are filled with another element, or with zero if all are missing.
 
 use super::producer::Family;
 use super::text::{self, kind, kind_of, objects};

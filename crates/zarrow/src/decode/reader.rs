@@ -7,7 +7,7 @@ use crate::decode::missing_chunk::{Presence, may_be_of_another};
 use crate::decode::stage_times::{StageTimes, TaskClock};
 use crate::error::Result;
 use crate::metadata::ArrayMetadata;
-use crate::metadata::missing::MissingValues;
+use crate::metadata::missing_values::MissingValues;
 use crate::plan::field::FieldPlace;
 use crate::store::Store;
 use crate::store::remote::{Coalescing, FetchPolicy, ObjectVersion, RemoteStore};

@@ -25,7 +25,7 @@ mod float8;
 mod json;
 mod lenient;
 mod members;
-pub(crate) mod missing;
+pub(crate) mod missing_values;
 mod normal_form;
 mod outline;
 mod read_v2;

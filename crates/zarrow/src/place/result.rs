@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::metadata::FillValue;
-use crate::metadata::missing::MissingValues;
+use crate::metadata::missing_values::MissingValues;
 use crate::place::destination::Destination;
 use crate::place::read_bitmap::{Bitmap, BitmapMemory};
 use crate::place::sentinel_masked::SentinelMasked;

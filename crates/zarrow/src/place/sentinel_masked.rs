@@ -6,7 +6,7 @@
 //! 3. A missing chunk is one value, and so is its mask.
 
 use crate::error::{ErrorKind, Result};
-use crate::metadata::missing::MissingValues;
+use crate::metadata::missing_values::MissingValues;
 use crate::place::destination::Destination;
 use crate::place::read_bitmap::{Bitmap, pack};
 use crate::plan::axis_part::AxisPart;

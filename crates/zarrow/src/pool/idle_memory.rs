@@ -1,8 +1,8 @@
 //! Idle workers, ready for the next job of any thread.
 //!
-//! 1. A thread takes a worker for a job, preferably the one that it used last, whose memory is warm in its cache, and
-//!    returns it afterwards. The number of workers therefore never exceeds the number of threads that worked at once,
-//!    and idle threads hold none.
+//! 1. A thread takes a worker for a job, preferably its latest one, with memory that is warm in its cache, and returns
+//!    it afterwards. The number of workers therefore never exceeds the number of threads that worked at once, and idle
+//!    threads hold none.
 //! 2. Each slot is one atomic pointer: there is no lock to wait for, and no lock that a fork could leave taken.
 //! 3. Together, idle workers keep at most as many bytes as dropped results may ([`zarrow_array::recycled_limit`]); a
 //!    worker beyond that limit is returned without its memory. Memory that recent jobs did not need is released

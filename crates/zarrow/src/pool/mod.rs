@@ -8,7 +8,7 @@
 //!    own pool when needed, and leaks the parent's. If the fork happened inside a read, the child's copy of that read
 //!    fails.
 //! 5. A thread without work ends after `PATIENCE`, if there are more threads than `num_threads` allows.
-//! 6. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves if there is none.
+//! 6. The tasks of an [`OpenJob`] arrive while it runs. A thread joins when one arrives, and leaves when they run out.
 //! 7. The system may refuse to start a thread. A waiting caller then does the work itself. A job without a waiting
 //!    caller (an asynchronous read) begins only if the pool has a thread. The last thread stays until that job has
 //!    ended.
@@ -107,7 +107,7 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
 
 /// A job with tasks that arrive while it runs, from any thread: for example the answers of a store.
 ///
-/// A thread of the pool joins when a task arrives, and leaves when there is none, so that it can work for other
+/// A thread of the pool joins when a task arrives, and leaves when the tasks run out, so that it can work for other
 /// callers. The caller blocks until the job ends.
 #[derive(Clone)]
 pub struct OpenJob(Arc<OpenState>);
@@ -162,7 +162,7 @@ impl OpenJob {
     }
 
     /// Runs `task` for each arriving task, on the threads of the pool, until the job is finished or has failed, then
-    /// calls `on_end` on one of them. The caller does not wait.
+    /// calls `on_end` on one thread. The caller does not wait.
     ///
     /// # Errors
     /// The pool has no thread and cannot start one; then `on_end` is not called.

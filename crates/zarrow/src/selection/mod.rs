@@ -6,22 +6,22 @@
 //! 3. [`points`]: lists of several axes that are taken together, position by position.
 //! 4. [`blocks`]: chunks of the array's grid.
 //! 5. [`ranges`]: the same as 1, in Rust's syntax.
-//! 6. [`parts`]: a selection split along the chunks, for memory that holds only part of the result at a time.
+//! 6. [`bounded_parts`]: a selection split along the chunks, for memory that holds only part of the result at a time.
 //!
 //! Each results in one [`AxisSelection`] per axis, with all positions inside the axis.
 
 mod basic;
 mod blocks;
+mod bounded_parts;
 mod list;
 mod orthogonal;
-mod parts;
 mod points;
 mod ranges;
 
 pub use basic::Index;
+pub use bounded_parts::Part;
 pub use list::List;
 pub use orthogonal::AxisIndex;
-pub use parts::Part;
 pub use ranges::IntoSelection;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 //!    receiver refers to it: then the result is taken out, or dropped.
 
 use crate::error::{ErrorKind, Result};
-use crate::metadata::missing::MissingValues;
+use crate::metadata::missing_values::MissingValues;
 use crate::node::array::Array;
 use crate::node::array::field::FieldSelection;
 use crate::node::array::request::item;

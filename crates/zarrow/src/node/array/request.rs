@@ -2,7 +2,7 @@
 
 use crate::decode::reader::Reader;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::missing::MissingValues;
+use crate::metadata::missing_values::MissingValues;
 use crate::node::array::Array;
 use crate::node::array::field::FieldSelection;
 use crate::place::chunk_sink::ChunkSink;

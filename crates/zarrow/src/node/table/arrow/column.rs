@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::Attributes;
-use crate::metadata::missing::MissingValues;
+use crate::metadata::missing_values::MissingValues;
 use crate::node::any::Node;
 use crate::node::array::Array;
 use crate::node::table::anndata::{EncodedArray, check_distinct, masked};

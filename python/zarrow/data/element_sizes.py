@@ -1,4 +1,4 @@
-"""What elements of an array are in batches: their form in NumPy, their size, and the fill value."""
+"""What elements of an array are in batches: their size, their form in NumPy, and the fill value."""
 
 from __future__ import annotations
 
