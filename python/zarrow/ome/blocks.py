@@ -1,4 +1,4 @@
-"""Chooses the blocks in which the levels of an image are computed, within a limit of memory.
+"""Chooses blocks to compute the levels of an image in, within a limit of memory.
 
 1. A block of a level is a multiple of its write unit and of the factor, and is computed from whole blocks of
    the level before. At the end of an axis, a block is smaller.
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 # A read of this size occupies the threads of a process.
 _ENOUGH_BYTES = 64 << 20
 
-# Units of at least this size are made larger only while there are many of them.
+# Units of at least this size are made larger only while there are many.
 _UNIT_NBYTES = 256 << 20
 _MANY_UNITS = 64
 

@@ -136,7 +136,7 @@ def _mean(values: _Values, window: Sequence[int]) -> _Values:
 
 
 def _half(quotient: _Values, count: int) -> _Values:
-    """Return what is added to sums before they are divided, so that halves are rounded to even integers."""
+    """Return the addend of sums before their division, which rounds halves to even integers."""
     if count % 2:
         return np.full((), count // 2, quotient.dtype)
     quotient = quotient & 1

@@ -93,7 +93,7 @@ def pyramid(
         How many elements become one from level to level, along all axes of type space or by name: 2 by
         default. At the end of an axis, a window has the elements that exist.
     axes, unit
-        As in `save`; by default those of the image, or the names of the array's dimensions.
+        As in `save`; by default the axes of the image, or the names of the array's dimensions.
     scale, translation
         The size of a pixel, and the position of the first one, for each axis of the first level.
     name
@@ -105,7 +105,7 @@ def pyramid(
     ledger
         As in `zarrow.jobs.copy`.
     chunks, shards, filters, serializer, compressors
-        As in `create_array`, of the new levels; by default those of the first level. `chunks` can be a dict
+        As in `create_array`, of the new levels; by default as in the first level. `chunks` can be a dict
         by names of axes.
 
     Raises
@@ -150,7 +150,7 @@ def plan_pyramid(
 ) -> Plan:
     """Return a plan that computes the levels of an OME-Zarr image, for many processes: see `zarrow.jobs`.
 
-    Parameters and errors are those of `pyramid`.
+    Parameters and errors are as in `pyramid`.
 
     Examples
     --------
@@ -341,7 +341,7 @@ def _level_options(
     *,
     is_copy: bool,
 ) -> dict[str, Any]:
-    """Return the options of a level: those of the base, with chunks no larger than the level."""
+    """Return the options of a level: as the base has them, with chunks no larger than the level."""
     names = [axis.name for axis in axes]
     options: dict[str, Any] = {
         name: given[name] for name in ("filters", "serializer", "compressors") if name in given
@@ -386,7 +386,7 @@ def _transformations(
 ) -> tuple[list[list[float]], list[list[float]]]:
     """Return the scales and translations of all levels.
 
-    A mean lies in the middle of its window, and the first element at its beginning.
+    A mean belongs to the middle of its window, and the first element at its beginning.
     """
     scale, translation = options.get("scale"), options.get("translation")
     if image is not None:

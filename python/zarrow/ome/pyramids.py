@@ -1,6 +1,6 @@
 """Computes the levels of an OME-Zarr image from its first one.
 
-1. The first level is read once. A block of it is in memory until its part of each coarser level is computed,
+1. The first level is read once. A block stays in memory until its part of each coarser level is computed,
    so that memory is bounded by one block of each level.
 2. The work is a plan of `zarrow.jobs`: its units compute the levels up to some depth. The others have few
    elements, and are computed when the plan is finished.
@@ -65,7 +65,7 @@ class Cascade:
         return values
 
     def _blocks_below(self, level: int, region: Region) -> Iterator[Region]:
-        """Yield the blocks of the level before from which a region is computed."""
+        """Yield the blocks of the level before that a region needs."""
         below = [
             slice(part.start * factor, min(part.stop * factor, extent))
             for part, factor, extent in zip(region, self.factors, self.blocks.shapes[level - 1], strict=True)
@@ -85,7 +85,7 @@ class Pyramid(Item):
     Attributes
     ----------
     levels : tuple of New
-        The arrays to create: the levels after the first one, or all of them for a copy of the first level.
+        The arrays to create: the levels after the first one, or all levels for a copy of the first.
     factors : tuple of int
         The elements along each axis that become one.
     group_path : str
@@ -124,7 +124,7 @@ class Pyramid(Item):
         return Grid(self.sources[0].shape, self.chosen.unit(self.factors))
 
     def identity(self) -> dict[str, Any]:
-        """Return the arrays, the metadata that must stay, and what is computed."""
+        """Return the arrays, the metadata that must stay, and the levels to compute."""
         return {
             "sources": [identity_of(source) for source in self.sources],
             "levels": [[new.path, fixed_metadata(new.sample)] for new in self.levels],
@@ -176,7 +176,7 @@ class Pyramid(Item):
         return None
 
     def finish(self, target: Any) -> None:
-        """Compute the levels after those of the units (step 2)."""
+        """Compute the levels that units do not reach (step 2)."""
         first = self.chosen.depth
         while first + 1 < self.count:
             arrays = [self.sources[0] if level is None else level for level in target[first:]]

@@ -1,6 +1,6 @@
 """Reads arrays of a store as rows of a dataset.
 
-1. Arguments, rows and refusals are those of `ray.data.read_zarr`.
+1. Arguments, rows and refusals are as in `ray.data.read_zarr`.
 2. A task reads a range of blocks (`tiling`), one after the other. The rows of each are an Arrow table.
 3. A task opens its arrays itself. If their metadata have changed since the dataset was made, it raises an
    error.

@@ -192,7 +192,7 @@ class ZarrDatasink(Datasink[dict[str, int]]):  # type: ignore[misc]
             )
         start, stop = int(row["t_start"]), int(row["t_stop"])
         for name, column in names.items():
-            # Elements beyond the row's end are those of the next row.
+            # Elements beyond the row's end belong to the next row.
             yield name, [start], np.asarray(row[column])[: stop - start]
 
 
@@ -265,7 +265,7 @@ def write_zarr(
 def _completed(
     dataset: ray.data.Dataset, arrays: Mapping[str, Mapping[str, Any]] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return the options of arrays, completed by those that the dataset was read from."""
+    """Return the options of arrays, completed from the arrays that the dataset was read from."""
     if arrays is not None and all({"shape", "dtype"} <= set(options) for options in arrays.values()):
         return {name: dict(options) for name, options in arrays.items()}
     known = metadata(dataset).get("arrays", {})

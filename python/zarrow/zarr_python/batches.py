@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from zarrow.zarr_python.chunks import Chunks
 
-# A chunk's place in the grid, the part of it, and the place in the result.
+# A chunk's place in the grid, the chosen part, and the place in the result.
 _Entry = tuple[tuple[int, ...], Any, Any]
 
 _WHOLE = slice(None)
@@ -264,7 +264,7 @@ def _points(chunks: Chunks, entries: Sequence[_Entry], shape: tuple[int, ...]) -
 
 
 def _stop(selected: Any) -> int:
-    """Return the end of what is selected along an axis."""
+    """Return the end of the selection along an axis."""
     if isinstance(selected, slice):
         return int(selected.stop)
     return int(selected.max()) + 1 if isinstance(selected, np.ndarray) else int(selected) + 1

@@ -128,7 +128,7 @@ class Chunks:
 
 
 def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
-    """Return the chunks of an array, from the path of one of them.
+    """Return the chunks of an array, from the path of one chunk.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
         if isinstance(resolved, IcechunkAdapter):
             resolved.note_array(array_path, len(metadata.shape))  # step 5
         folder = str(resolved) if isinstance(resolved, Path) and resolved.is_dir() else None
-        # Before it is opened: of a folder that is replaced meanwhile, the identity is then out of date.
+        # Before it is opened: if the folder is replaced, the identity is then out of date.
         identity = None if folder is None else _identity(folder)
         engine = _ChunkParts(resolved, array_path, metadata.zarr_format, document(metadata))
         if isinstance(resolved, str) and archive_of(store) != resolved:
@@ -165,7 +165,7 @@ def open_chunks(metadata: Any, store: Any, path: str) -> Chunks:
 
 
 def _identity(folder: str) -> tuple[int, int] | None:
-    """Return what distinguishes a folder from others as long as it is open; None if there is none."""
+    """Return device and inode, which only this folder has while it is open, or None."""
     try:
         found = os.stat(folder)  # noqa: PTH116 -- once a batch: twice as fast as Path.stat
     except OSError:

@@ -1,4 +1,4 @@
-"""Says who reads and writes the chunks of an array."""
+"""Says which program reads and writes the chunks of an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def explain(array: Any, selection: Any = None) -> Explanation:
-    """Say who reads and writes the chunks of an array of zarr-python, and why.
+    """Say which program reads and writes the chunks of an array of zarr-python, and why.
 
     No chunk is read.
 

@@ -10,7 +10,7 @@ Side = Literal["zarrow", "zarr-python"]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Who reads and writes the chunks of an array.
+    """Which program reads and writes the chunks of an array.
 
     Attributes
     ----------

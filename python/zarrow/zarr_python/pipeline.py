@@ -3,7 +3,7 @@
 1. A pipeline is made each time an array is opened, and is not made anew by a resize. Making one resolves
    nothing: the first batch does, once for all later batches.
 2. A batch is read by one call of the engine, which opens each chunk once. If the engine cannot read it, or
-   fails, zarr-python's own pipeline reads the whole batch: results and errors are those of zarr-python.
+   fails, zarr-python's own pipeline reads the whole batch: results and errors come from zarr-python.
 3. Whether a chunk is written as a whole is decided by its batch. Such a chunk is replaced without reading the
    old one, also if that is damaged. Other chunks are changed under the engine's locks, or by conditional
    puts.
@@ -12,7 +12,7 @@
 5. The engine runs in the thread that asks for elements (`caller_thread`). On an event loop, small reads of a
    local store take less time than a change of threads, and run there. After one that took longer, as on a
    network file system, all reads of the array run in threads. Those of a local store begin in the engine's
-   threads, which need no GIL, so that the loop can prepare the next read meanwhile.
+   threads, which need no GIL, and the loop prepares the next read.
 
 Source: `zarr.abc.codec.CodecPipeline` of zarr-python 3.1 to 3.4.
 """
@@ -69,7 +69,7 @@ _SLOW_SECONDS = 0.002
 # Elements of variable length that are read at once.
 _BLOCK = 1 << 20
 
-# Errors of a write that the engine has not begun, or whose old chunk it cannot decode (step 4).
+# Errors of a write that has not begun, or of an old chunk that cannot be decoded (step 4).
 _NOT_BEGUN = (
     CodecError,
     DataTypeError,
@@ -142,7 +142,7 @@ class CodecPipeline(AbstractCodecPipeline):
         return type(self), (self.metadata, self.store)
 
     def evolve_from_array_spec(self, array_spec: ArraySpec) -> Self:
-        """Return this pipeline: its codecs are those of the array."""
+        """Return this pipeline, which has the codecs of the array."""
         return self
 
     @property
