@@ -53,7 +53,7 @@ trap 'kill $$other 2>/dev/null || true' EXIT; status=0; \
 $(MAKE) --no-print-directory $(2) || status=$$?; wait $$other || status=$$?; cat build/$(1).log; exit $$status
 endef
 
-.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
+.PHONY: help tools wheel demo train bench format lint-python lint-rust stubtest test-rust checks-without-rust checks-of-rust kernels test-nvcomp check rust-version deny test soak architecture pictures software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-ray test-stores test-fixtures test-upstream fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -221,15 +221,21 @@ stubtest: wheel
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 
-test: lint ## everything that must hold before a change lands
-	$(call step,Rust tests are built)
-	cargo test $(CARGO_FLAGS) --no-run
+test: tools ## everything that must hold before a change lands
+	@# One core compiles the largest crate for minutes. The other one has work that needs no Rust.
+	@$(call beside,checks-without-rust,checks-of-rust)
 	@# Half of their time, Rust tests wait for servers and time-outs.
 	@$(call beside,test-rust,stubtest)
 	$(call step,Python tests)
 	@# Two for each core of a small machine: half of the time, tests wait for processes, disks and servers.
 	$(IN_TIME) 3600 $(BIN)/pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not torch and not ray and not stores and not kernels and not gpu'
-	@$(MAKE) --no-print-directory test-kernels test-device
+	@$(MAKE) --no-print-directory test-nvcomp test-device
+
+checks-without-rust: lint-python kernels
+
+checks-of-rust: lint-rust
+	$(call step,Rust tests are built)
+	cargo test $(CARGO_FLAGS) --no-run
 
 habits: ## docs/habits.md and those by field and profession, written anew from the lines that the tests run
 	cd tests && PYTHONPATH=. $(PYTHON) -m habits
@@ -350,9 +356,15 @@ KERNEL_TESTS := $(IN_TIME) 1800 $(BIN)/pytest --quiet --confcutdir tests/gpu tes
 UNDER_ASAN = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 
-test-kernels: $(NVRTC)/ready $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
+test-kernels: kernels test-nvcomp ## the CUDA kernels and the software device, with sanitizers too; the PTX
+
+kernels: $(NVRTC)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN)
 	$(call step,kernels)
 	ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE)" ZARROW_NVRTC="$(CURDIR)/$(NVRTC)" $(KERNEL_TESTS) tests/gpu/test_ptx.py
+	$(call step,kernels under AddressSanitizer)
+	$(UNDER_ASAN) ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE_ASAN)" $(KERNEL_TESTS)
+
+test-nvcomp: $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6
 	$(call step,the table of nvCOMP)
 	for library in $(NVCOMP)/nvidia/libnvcomp/lib64/libnvcomp.so.6 $(NVCOMP5)/nvidia/libnvcomp/lib64/libnvcomp.so.5 \
 	  $(SOFTWARE_NVCOMP).6 $(SOFTWARE_NVCOMP).5; do \
@@ -360,8 +372,6 @@ test-kernels: $(NVRTC)/ready $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWAR
 	done
 	$(call step,reads through the older table)
 	ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).5" $(CARGO_TEST) $(CARGO_FLAGS) --test device -- decompressed batches
-	$(call step,kernels under AddressSanitizer)
-	$(UNDER_ASAN) ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE_ASAN)" $(KERNEL_TESTS)
 
 # In a process of their own: which driver there is, is found out once.
 test-device: wheel $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6 ## tensors on a GPU and zarr-python's buffers there, on the software device
