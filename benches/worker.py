@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benches import memory
+from benches import memory, page_cache
 from benches.every import every_row
 from benches.peers import PEERS
 from benches.programs import TASKS as PROGRAM_TASKS
@@ -49,7 +49,7 @@ def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
 
 def answer(run: Run, row: Row, path: Path, *, first: bool) -> dict[str, Any]:
     """Run once."""
-    reply: dict[str, Any] = {"dropped": memory.drop_cache(path)} if row.cold else {}
+    reply: dict[str, Any] = {"dropped": page_cache.drop(path)} if row.cold else {}
     if not first:
         return reply | {"value": run()[0]}
     memory.forget_peak()

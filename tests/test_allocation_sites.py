@@ -23,7 +23,7 @@ BOUNDED = {
     "zarrow-array/src/layout/strided_copy.rs": (2, AXES),
     "zarrow-array/src/layout/strided_layout.rs": (1, AXES),
     "zarrow-array/src/shape.rs": (1, AXES),
-    "zarrow/src/codec/byte_order.rs": (4, WORDS),
+    "zarrow/src/codec/endian.rs": (4, WORDS),
     "zarrow/src/codec/array_to_array/element.rs": (1, ASKED),
     "zarrow/src/codec/array_to_bytes/shard_index.rs": (2, f"{ASKED}; {AXES}"),
     "zarrow/src/codec/permutation.rs": (2, AXES),

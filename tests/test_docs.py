@@ -161,7 +161,7 @@ def test_example(
 
 
 def test_the_page_of_remote_benchmarks_has_the_table_that_they_write() -> None:
-    from benches.remote.changes import PROMISES
+    from benches.remote.changes_page import PROMISES
 
     assert PROMISES.strip() in (ROOT / "docs" / "remote.md").read_text()
 

@@ -21,8 +21,8 @@ from test_xarray_writing import CODED, expect_equal, steps, values
 from xarray_cases import many
 from zarrow.groups import append_claims as claims
 from zarrow.groups.append_claims import ClaimedError, Claims, Turns
+from zarrow.groups.places import may_be_one_server
 from zarrow.xarray import writing
-from zarrow.xarray.erased_sources import are_one_place
 from zarrow.xarray.staged_store import StagedStore
 from zarrow.xarray.writing import _Write
 
@@ -269,6 +269,6 @@ def test_servers_of_sources_are_compared() -> None:
         return zarrow.CloudStore("s3://bucket/data", options)
 
     here, there = ({"endpoint_url": f"http://127.0.0.1:{port}"} for port in (1, 2))
-    assert are_one_place(store(), store(**here))
-    assert are_one_place(store(**here), store(client_kwargs=here))
-    assert not are_one_place(store(**here), store(client_kwargs=there))
+    assert may_be_one_server(store(), store(**here))
+    assert may_be_one_server(store(**here), store(client_kwargs=here))
+    assert not may_be_one_server(store(**here), store(client_kwargs=there))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benches import machine, report
-from benches.remote.changes import PROMISES
+from benches.remote.changes_page import PROMISES
 from benches.remote.row import Measure, RemoteRow
 from benches.remote.rows import all_rows
 

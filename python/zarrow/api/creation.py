@@ -26,7 +26,7 @@ from zarrow._zarrow import (
 )
 from zarrow.api.amounts import Amount, size_of
 from zarrow.api.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
-from zarrow.api.codec_choice import chosen_codecs
+from zarrow.api.foreign_codecs import chosen_codecs
 from zarrow.api.node_batch import NodeBatch, NotInBatchError
 from zarrow.api.progress import Progress, reporting
 from zarrow.arrays import categorical

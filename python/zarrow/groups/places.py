@@ -101,3 +101,23 @@ def place_below(above: str, name: str) -> str:
 def is_within(one: str, other: str | None) -> bool:
     """Return whether a node is another one, or below it."""
     return other is not None and (one == other or one.startswith(other + "/"))
+
+
+def may_be_one_server(one: CloudStore, other: CloudStore) -> bool:
+    """Whether two stores may have the same server and account."""
+    places = [_server_of(store) for store in (one, other)]
+    return all(
+        len({place[option] for place in places if option in place}) < 2 for option in ("endpoint", "account")
+    )
+
+
+def _server_of(store: CloudStore) -> dict[str, str]:
+    """Return the endpoint and the account in the options of a store, if they are there."""
+    options = dict(store.__reduce__()[1][1] or {})
+    options.update(options.pop("client_kwargs", None) or {})
+    return {
+        option: str(value).rstrip("/")
+        for name, value in options.items()
+        for option in ("endpoint", "account")
+        if str(name).lower().endswith((option, f"{option}_url", f"{option}_name"))
+    }

@@ -20,11 +20,10 @@ from zarrow.jobs.copied_items import (
     new_like,
     nodes_below,
 )
+from zarrow.jobs.data_variables import chosen
+from zarrow.jobs.growing_arrays import common_extent, growing
 from zarrow.jobs.members import (
     check_target,
-    chosen,
-    common_extent,
-    growing,
     members_of,
     sources_of,
     together,

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,32 +20,6 @@ from zarrow.zarr_python.chunks import FallbackError, check_codecs, document
 
 # Orders of the chunks in a shard that the engine writes; zarr-python gives no meaning to its default.
 _ORDERS = (None, "morton", "lexicographic", "unordered")
-
-# Codecs that encode any elements of the types they accept.
-_SAFE = frozenset(
-    (
-        # of zarr-python
-        "BytesCodec",
-        "BloscCodec",
-        "Crc32cCodec",
-        "GzipCodec",
-        "ShardingCodec",
-        "TransposeCodec",
-        "VLenBytesCodec",
-        "VLenUTF8Codec",
-        "ZstdCodec",
-        # of numcodecs
-        "BZ2",
-        "Blosc",
-        "GZip",
-        "LZ4",
-        "LZMA",
-        "VLenBytes",
-        "VLenUTF8",
-        "Zlib",
-        "Zstd",
-    )
-)
 
 
 class ChunkTarget:
@@ -152,21 +125,3 @@ def cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if elements.dtype.name != dtype.name:
         elements = elements.astype(dtype, order="A")
     return elements
-
-
-def try_codecs(array: Any) -> None:
-    """Encode one element in memory, if a codec might refuse the elements of a new array."""
-    metadata = array.metadata
-    if metadata.zarr_format == 2:
-        used = [codec for codec in (*(metadata.filters or ()), metadata.compressor) if codec is not None]
-    else:
-        used = list(metadata.codecs)
-    if all(type(codec).__name__ in _SAFE for codec in used) or not math.prod(array.shape):
-        return
-    from zarr import Array
-    from zarr.core.array import AsyncArray
-    from zarr.storage import MemoryStore as TrialStore
-    from zarr.storage import StorePath
-
-    trial = Array(AsyncArray(metadata, StorePath(TrialStore(), array.path)))
-    trial[(0,) * array.ndim] = np.zeros((), array.dtype)[()]

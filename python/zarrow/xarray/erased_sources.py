@@ -18,23 +18,3 @@ def sources_read(data: Any) -> Iterator[tuple[Path | CloudStore, str]]:
             yield store, node.path
         elif isinstance(store, str) and "://" not in store:
             yield Path(store), node.path
-
-
-def are_one_place(one: CloudStore, other: CloudStore) -> bool:
-    """Whether two stores may have the same server and account."""
-    places = [_server(store) for store in (one, other)]
-    return all(
-        len({place[option] for place in places if option in place}) < 2 for option in ("endpoint", "account")
-    )
-
-
-def _server(store: CloudStore) -> dict[str, str]:
-    """Return the endpoint and the account in the options of a store, if they are there."""
-    options = dict(store.__reduce__()[1][1] or {})
-    options.update(options.pop("client_kwargs", None) or {})
-    return {
-        option: str(value).rstrip("/")
-        for name, value in options.items()
-        for option in ("endpoint", "account")
-        if str(name).lower().endswith((option, f"{option}_url", f"{option}_name"))
-    }

@@ -27,7 +27,7 @@ from zarrow._zarrow import CloudStore, MemoryStore, _StoredValues
 from zarrow.api import at_once
 from zarrow.errors import NotFoundError, StoreError, UnsupportedError, ZarrowError
 from zarrow.groups import append_claims as claims
-from zarrow.xarray.erased_sources import are_one_place
+from zarrow.groups.places import may_be_one_server
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -363,7 +363,7 @@ class StagedStore(Store):
             is_below = any(
                 found.startswith(f"{name}/{prefix}".rstrip("/") + "/") for prefix in self._state.erased
             )
-            return is_below and are_one_place(self.location, store)
+            return is_below and may_be_one_server(self.location, store)
         return False
 
     def is_new(self, path: str) -> bool:

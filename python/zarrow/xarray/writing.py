@@ -462,7 +462,8 @@ class _Write:
         """Consolidate, and check elements."""
         import zarr
 
-        from zarrow.xarray.chunk_targets import cast, target_of, try_codecs, write_unit
+        from zarrow.xarray.chunk_targets import cast, target_of, write_unit
+        from zarrow.xarray.codec_trial import try_codecs
         from zarrow.xarray.erased_sources import sources_read
 
         self._opened = opened

@@ -1,6 +1,6 @@
 //! The class `Tensor`: one strided buffer of fixed-size elements, and all of its export protocols.
 
-use crate::export::{array_interface, buffer_protocol, consumer, exchange_api, numpy};
+use crate::export::{array_interface, buffer_protocol, exchange_api, jax, numpy, torch};
 use crate::index::basic;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::shown;
@@ -211,7 +211,7 @@ impl Tensor {
         device: Option<Bound<'py, PyAny>>,
         dtype: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        consumer::moved(consumer::torch(slf)?, device, dtype)
+        torch::moved(torch::shared(slf, slf.get().shared())?, device, dtype)
     }
 
     #[doc = help!("Tensor.jax")]
@@ -221,7 +221,11 @@ impl Tensor {
         device: Option<Bound<'py, PyAny>>,
         dtype: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        consumer::moved_by_jax(slf, device, dtype)
+        let array = match dtype {
+            None => jax::shared(slf, slf.get().shared())?,
+            Some(dtype) => jax::copied(numpy::as_asked(numpy::view(slf)?, Some(dtype), None)?)?,
+        };
+        jax::moved(array, device)
     }
 
     #[doc = help!("Tensor.__array__")]

@@ -2,7 +2,7 @@
 //!
 //! Python writes attributes that JSON values cannot hold: bare `NaN`, integers of any size, halves of surrogate pairs.
 //! The text keeps them, for readers such as Python. The values are the nearest JSON values
-//! ([`lenient`](super::lenient)).
+//! ([`lenient_json`](super::lenient_json)).
 
 use std::fmt;
 use std::ops::Deref;

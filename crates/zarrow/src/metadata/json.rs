@@ -1,6 +1,6 @@
 //! Reads untrusted JSON, key by key: the only reader of documents, attributes and consolidated metadata.
 //!
-//! It accepts JSON (RFC 8259), and the Python extensions listed in [`lenient`](super::lenient).
+//! It accepts JSON (RFC 8259), and the Python extensions listed in [`lenient_json`](super::lenient_json).
 
 use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use zarrow_array::allocation::Grow;
 
 use super::MetadataError;
 use super::check::metadata_nbytes;
-use super::lenient;
+use super::lenient_json;
 use super::members::member;
 use super::outline::Outline;
 use super::value_tree::ValueTree;
@@ -98,7 +98,7 @@ fn values(bytes: &[u8]) -> Result<Value, MetadataError> {
     deserialize(bytes, &tree).map_err(|error| short(&tree).unwrap_or(error))
 }
 
-/// Reads JSON, and the extensions in [`lenient`].
+/// Reads JSON, and the extensions in [`lenient_json`].
 fn deserialize<T>(
     bytes: &[u8],
     seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
@@ -108,7 +108,7 @@ fn deserialize<T>(
         let value = seed.deserialize(&mut reader)?;
         reader.end().map(|()| value)
     };
-    let value = read(bytes).or_else(|error| match lenient::as_json(bytes) {
+    let value = read(bytes).or_else(|error| match lenient_json::as_json(bytes) {
         Some(json) => read(&json),
         None => Err(error),
     });

@@ -11,7 +11,7 @@ use std::ops::Range;
 use zarrow_array::allocation::{self, Grow};
 
 use super::MetadataError;
-use super::lenient::{Surrogate, escaped_surrogate};
+use super::lenient_json::{Surrogate, escaped_surrogate};
 
 /// Member of an object.
 pub(super) struct Member {

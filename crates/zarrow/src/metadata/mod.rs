@@ -23,7 +23,7 @@ mod edit;
 mod fill_value;
 mod float8;
 mod json;
-mod lenient;
+mod lenient_json;
 mod members;
 pub(crate) mod missing_values;
 mod normal_form;

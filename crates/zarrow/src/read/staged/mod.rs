@@ -29,6 +29,7 @@ pub(crate) mod driver;
 pub(crate) mod inbox;
 pub(crate) mod needed_bytes;
 pub(crate) mod object;
+pub(crate) mod object_size;
 pub(crate) mod placing;
 pub(crate) mod splitting;
 pub(crate) mod state;

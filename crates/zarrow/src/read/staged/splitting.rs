@@ -1,8 +1,7 @@
 //! How a staged read begins an object, and splits a shard into leaves by its index.
 //!
 //! 1. The position of an index at the end follows from the shard's size. If the store does not report the size, it
-//!    follows from an answer that ends before the requested range does, or from the end itself; otherwise another
-//!    request asks for it.
+//!    follows from an answer (`object_size.rs`); otherwise another request asks for it.
 //! 2. The index is in the landed bytes, or is fetched.
 //! 3. Inner chunks that landed with the index are decoded from there. The others are fetched.
 
@@ -11,22 +10,12 @@ use crate::pool::job::Checkpoint;
 use crate::read::staged::cached_data::{index_key, kept, kept_whole, remember};
 use crate::read::staged::driver::Staged;
 use crate::read::staged::object::{Beginning, Leaf, ObjectPlan, RangeFetch, Split, one};
+use crate::read::staged::object_size::object_size;
 use crate::read::staged::state::{State, Work};
 use crate::store::remote::bodies::InFlightBody;
 use crate::store::remote::{Body, ByteRange, ObjectVersion};
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
-
-/// Returns the size in bytes of a value, if `landed`, the answer to a request for `range`, determines it.
-fn nbytes_by(landed: &InFlightBody, range: &ByteRange) -> Option<u64> {
-    let Body { start, bytes, .. } = landed.body();
-    let end = start.saturating_add(bytes.len() as u64);
-    let ends = match range {
-        ByteRange::Whole | ByteRange::Suffix(_) => true,
-        ByteRange::Range(range) => !bytes.is_empty() && end < range.end,
-    };
-    ends.then_some(end)
-}
 
 impl<'p> Staged<'p, '_> {
     /// Begins an object: with its index, or with the needs of its leaf.
@@ -106,7 +95,7 @@ impl<'p> Staged<'p, '_> {
         let Body { bytes, version, .. } = landed.body();
         let Some((start, known)) = self.start_of(object, attempt, landed) else { return Ok(()) };
         // Step 1.
-        let Some(nbytes) = known.or_else(|| nbytes_by(landed, &fetch.range)) else {
+        let Some(nbytes) = known.or_else(|| object_size(landed, &fetch.range)) else {
             let (range, limit) = inner_chunks.index_span(&chunk.stored_shape())?;
             let fetch = match range {
                 ByteRange::Suffix(_) if policy.has_suffix => {

@@ -1,4 +1,4 @@
-"""Codecs given by users: names, dicts in metadata form, objects of zarr-python and numcodecs."""
+"""Codecs as users give them: objects of zarr-python and numcodecs, names, and dicts in metadata form."""
 
 from __future__ import annotations
 
