@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,24 @@ def test_arrays_in_a_zip_are_checked(tmp_path: Path) -> None:
     shutil.make_archive(str(tmp_path / "a"), "zip", tmp_path / "a.zarr")
     array = zarrow.open_array(tmp_path / "a.zip", "x")
     assert sum(map(len, data.Loader(data.Plan(array, 10)))) == 400
+
+
+def test_a_remote_array_of_one_read_is_checked_after_it(
+    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only the last check counts.
+    monkeypatch.setattr(current_arrays, "_SECONDS", 100.0)
+    saved_in = zarrow.create_array(tmp_path / "web" / "x.zarr", data=VALUES, chunks=(100, 8))
+
+    def allocate(nbytes: int) -> Any:
+        # An early check would be over by now.
+        time.sleep(0.3)
+        saved_in.resize((100, 8))
+        return np.empty(nbytes, np.uint8)
+
+    plan = data.Plan(f"{web}/x.zarr", 200)
+    with pytest.raises(StaleHandleError, match="made smaller"):
+        list(data.Loader(plan, allocate=allocate))
 
 
 def test_an_array_in_the_cloud_is_checked() -> None:

@@ -4,8 +4,8 @@
    a remote store, more threads if reads are small. The engine's threads decode, straight into the memory of
    batches. A read has the samples of a window; samples that do not fill a batch are copied to the front of
    the next memory. Samples without a fixed size have new memory for each read, and are joined. Reads end in
-   their order. The first one runs alone, so that the first batch is early; but small reads from a remote
-   store begin in pairs, whose round trips pass together.
+   their order. The first one runs alone, so that the first batch is early; but the first two small reads from
+   a remote store begin together, since their round trips take longer than their transfer.
 2. Another thread calls the transform, if there is one. With a device, the reading thread copies the batch
    there, and the consumer calls the transform.
 3. Reads pause while the byte budget is used. Memory that the consumer keeps is not counted, so a consumer may
@@ -191,7 +191,8 @@ class Prefetch:
             source.sample_nbytes * (1 + (name not in self._rings)) for name, source in plan.sources.items()
         )
         readers = self._readers(samples * sum(each))
-        self._first_reads = 1 if readers == _READERS else 2
+        has_second = total > (early or plan.load_samples)
+        self._first_reads = 2 if readers > _READERS and has_second else 1
         work = [self._read_all] * readers + [self._transform_all] * has_thread
         self._threads = [
             threading.Thread(target=self._run, args=(each,), daemon=True, name="zarrow-data") for each in work
@@ -305,7 +306,7 @@ class Prefetch:
             return read
 
     def _may_begin(self) -> bool:
-        """Return whether there is memory for another read, and it does not delay the first batch."""
+        """Return whether there is memory for another read, and its turn has come."""
         running = self._begun - self._ended
         has_turn = self._ended > 0 or self._begun < self._first_reads
         return self._is_last or (has_turn and self._unfinished_reads + running < self._most_reads)
