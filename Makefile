@@ -364,7 +364,7 @@ kernels: $(NVRTC)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN)
 	$(call step,kernels under AddressSanitizer)
 	$(UNDER_ASAN) ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE_ASAN)" $(KERNEL_TESTS)
 
-test-nvcomp: $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6
+test-nvcomp: $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWARE_DEVICE)
 	$(call step,the table of nvCOMP)
 	for library in $(NVCOMP)/nvidia/libnvcomp/lib64/libnvcomp.so.6 $(NVCOMP5)/nvidia/libnvcomp/lib64/libnvcomp.so.5 \
 	  $(SOFTWARE_NVCOMP).6 $(SOFTWARE_NVCOMP).5; do \

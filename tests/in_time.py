@@ -5,8 +5,8 @@
 1. This process becomes the subreaper of its descendants: whatever outlives its parent becomes its child.
 2. The command runs. After SECONDS, this process prints the descendants that still run, with their states and
    threads, and sends SIGABRT to the command, so that its fault handler prints stacks.
-3. When the command has ended, the remaining descendants are killed. Otherwise an orphan would keep the pipe
-   of `make test | tee log` open.
+3. When the command has ended, or SIGTERM has come, the remaining descendants are killed. Otherwise an orphan
+   would keep the pipe of `make test | tee log` open.
 
 The exit status is the command's, or 124 after a time-out.
 """
@@ -67,13 +67,26 @@ def kill(processes: list[int]) -> None:
 def run(limit: float, command: list[str]) -> int:
     """Run the command for at most `limit` seconds; return its exit status."""
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
-    child = subprocess.Popen(command)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        status = wait(subprocess.Popen(command), limit)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while remaining := descendants(os.getpid()):
+            kill(remaining)
+    return 128 - status if status < 0 else status
+
+
+def wait(child: subprocess.Popen[bytes], limit: float) -> int:
+    """Wait for the command (step 2); return its status."""
     # The command handles Ctrl-C; this process waits for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        status = child.wait(limit)
+        return child.wait(limit)
     except subprocess.TimeoutExpired:
-        print(f"\n{' '.join(command)}: not done after {limit:g} s; still running:", file=sys.stderr)
+        print(
+            f"\n{' '.join(map(str, child.args))}: not done after {limit:g} s; still running:", file=sys.stderr
+        )
         for process in descendants(os.getpid()):
             print(f"  {describe(process)}", file=sys.stderr, flush=True)
         child.send_signal(signal.SIGABRT)
@@ -81,10 +94,7 @@ def run(limit: float, command: list[str]) -> int:
             child.wait(10)
         except subprocess.TimeoutExpired:
             child.kill()
-        status = TIMED_OUT
-    while remaining := descendants(os.getpid()):
-        kill(remaining)
-    return 128 - status if status < 0 else status
+        return TIMED_OUT
 
 
 if __name__ == "__main__":

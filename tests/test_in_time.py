@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
@@ -24,6 +25,18 @@ def test_the_status_and_the_output_pass_through() -> None:
 def test_orphans_of_the_command_end_with_it() -> None:
     done = run(50, "import os, time; os.fork() or (os.setsid(), time.sleep(1000))")
     assert done.returncode == 0
+
+
+def test_a_termination_ends_the_command_and_its_orphans() -> None:
+    program = "import os, time; print(os.fork() and os.getpid(), flush=True); time.sleep(1000)"
+    command = [sys.executable, IN_TIME, "50", sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        running.stdout.readline()
+        running.terminate()
+        # The command, or a child of it, would keep the pipe open.
+        running.stdout.read()
+        assert running.wait(30) == 128 + signal.SIGTERM
 
 
 def test_a_hang_is_ended_and_described() -> None:
